@@ -1,0 +1,58 @@
+# One command for each job; every one sets up what it needs first.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+JOBS   ?= 2
+
+.PHONY: demo test slow lint types imports doctest check bench lock clean
+.DELETE_ON_ERROR:
+
+$(VENV)/.demo: requirements/demo.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -r requirements/demo.txt
+	$(BIN)/python -m pip install --quiet --no-deps -e .
+	touch $@
+
+$(VENV)/.dev: requirements/dev.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps -e .
+	touch $@
+
+demo: $(VENV)/.demo          ## the main job on real rows
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.dev           ## the default tests
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+
+slow: $(VENV)/.dev           ## the statistical and end-to-end tests
+	$(BIN)/python -m pytest -n $(JOBS) -m slow
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/*.py')
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+imports: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+doctest: $(VENV)/.dev
+	$(BIN)/python -m pytest --doctest-modules src -p no:cacheprovider
+
+check: lint types imports doctest   ## everything but the tests
+
+bench: $(VENV)/.dev          ## writes benchmarks/results
+	$(BIN)/python -m benchmarks
+
+lock:                        ## rewrite the locked versions
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header \
+	  --no-annotate --extra demo pyproject.toml -o requirements/demo.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header \
+	  --no-annotate --extra demo --group dev pyproject.toml -o requirements/dev.txt
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-output

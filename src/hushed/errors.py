@@ -1,0 +1,95 @@
+"""Every exception that hushed raises on purpose; all inherit `HushedError`.
+
+A message says what was met, what is allowed and what to do. No message ever shows a private
+value: functions that run on private rows report the type of a failure, never its text.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BadFunction",
+    "BadRows",
+    "HushedError",
+    "NotFound",
+    "ParameterError",
+    "PrivateRowsAsPopulation",
+    "RandomFunction",
+    "TooFewPairs",
+    "WorkerLost",
+    "WrongNorm",
+    "ZeroSensitivity",
+]
+
+
+class HushedError(Exception):
+    """Anything that hushed refuses to do, or could not do."""
+
+
+class ParameterError(HushedError, ValueError):
+    """A parameter lies outside the range in which the promise holds."""
+
+
+class WrongNorm(ParameterError):
+    """A sensitivity was measured in a norm that the mechanism cannot use."""
+
+
+class TooFewPairs(ParameterError):
+    """The wanted gamma needs more sampled pairs than were given.
+
+    Parameters
+    ----------
+    given : int
+        Pairs asked for.
+    needed : int
+        Smallest number of pairs that suffices.
+    gamma : float
+        The wanted share of pairs outside the promise.
+    calibration : str
+        How the rank was to be chosen.
+    """
+
+    def __init__(self, *, given: int, needed: int, gamma: float, calibration: str) -> None:
+        super().__init__(
+            f"gamma={gamma} needs at least {needed} sampled pairs under the {calibration!r} "
+            f"calibration, got {given}; draw more pairs or accept a larger gamma"
+        )
+        self.given = given
+        self.needed = needed
+        self.gamma = gamma
+        self.calibration = calibration
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Rebuild from the keywords, so that the error survives a trip between processes."""
+        return (_too_few_pairs, (self.given, self.needed, self.gamma, self.calibration))
+
+
+def _too_few_pairs(given: int, needed: int, gamma: float, calibration: str) -> TooFewPairs:
+    return TooFewPairs(given=given, needed=needed, gamma=gamma, calibration=calibration)
+
+
+class ZeroSensitivity(ParameterError):
+    """No sampled pair moved the function, so no noise could be calibrated."""
+
+
+class BadFunction(HushedError):
+    """The user's function raised, or returned something that cannot be released."""
+
+
+class RandomFunction(BadFunction):
+    """The user's function gave two answers on the same rows."""
+
+
+class BadRows(HushedError, ValueError):
+    """The rows do not have the size, columns or cells that the job needs."""
+
+
+class PrivateRowsAsPopulation(HushedError):
+    """The private rows were handed in as the public population."""
+
+
+class NotFound(HushedError):
+    """A file, or a name in it, is not there."""
+
+
+class WorkerLost(HushedError):
+    """Worker processes died repeatedly on the same piece of work."""

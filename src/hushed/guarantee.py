@@ -1,0 +1,112 @@
+"""What is promised, and for whom: the (epsilon, delta, gamma) triple and what it refers to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from hushed.errors import ParameterError
+
+__all__ = ["Guarantee", "Neighbours", "Protect", "union_gamma"]
+
+Neighbours = Literal["replace-one", "add-remove"]
+Protect = Literal["record", "everyone", "simultaneous"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarantee:
+    """An (epsilon, delta, gamma) promise for one neighbour relation.
+
+    Parameters
+    ----------
+    epsilon : float
+        Bound on the privacy loss, in nats; 0 or more, may be infinite.
+    delta : float, default 0
+        Slack in the (epsilon, delta) inequality; in [0, 1].
+    gamma : float, default 0
+        Probability, over the population, that the (epsilon, delta) inequality may fail; in
+        [0, 1). Zero means that every pair of neighbours is covered. Its unit is one pair of
+        neighbours for ``protect="record"`` and the whole table otherwise.
+    neighbours : {"replace-one", "add-remove"}, default "replace-one"
+        The relation that all three numbers refer to.
+    protect : {"record", "everyone", "simultaneous"}, default "record"
+        Whom ``gamma`` speaks of: one record at a time, or all records of the table at once, by
+        the union bound (``"everyone"``) or by a sampled maximum (``"simultaneous"``).
+    data_dependent : bool, default False
+        True when the population was made from the private rows. The numbers are then nominal:
+        the estimate itself leaks, and no (epsilon, delta, gamma) statement is proved.
+    estimates : tuple of (str, float), default ()
+        The sampled sensitivities behind ``gamma``: fingerprint and gamma of each. Promises that
+        share an estimate share its gamma. Empty for a gamma that was stated by hand.
+
+    Raises
+    ------
+    ParameterError
+        If a number leaves its range or is NaN.
+
+    Notes
+    -----
+    Random differential privacy: Hall, Rinaldo, Wasserman, *Random Differential Privacy*,
+    Journal of Privacy and Confidentiality 4(2), 2012; Rubinstein and Alda, ICML 2017,
+    Definition 4.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    gamma: float = 0.0
+    neighbours: Neighbours = "replace-one"
+    protect: Protect = "record"
+    data_dependent: bool = False
+    estimates: tuple[tuple[str, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.epsilon >= 0:
+            raise ParameterError(f"epsilon must be 0 or more, got {self.epsilon}")
+        if not 0 <= self.delta <= 1:
+            raise ParameterError(f"delta must lie in [0, 1], got {self.delta}")
+        if not 0 <= self.gamma < 1:
+            raise ParameterError(f"gamma must lie in [0, 1), got {self.gamma}")
+        if self.neighbours not in get_args(Neighbours):
+            raise ParameterError(
+                f"neighbours must be one of {get_args(Neighbours)}, got {self.neighbours!r}"
+            )
+        if self.protect not in get_args(Protect):
+            raise ParameterError(
+                f"protect must be one of {get_args(Protect)}, got {self.protect!r}"
+            )
+
+
+def union_gamma(guarantees: Iterable[Guarantee]) -> float:
+    """Gamma of several promises together, each sampled sensitivity counted once.
+
+    Parameters
+    ----------
+    guarantees : iterable of Guarantee
+        Promises made about the same private table.
+
+    Returns
+    -------
+    float
+        Upper bound on the probability that any of the promises fails its pair; may reach or
+        exceed 1, when nothing is promised any more. Rounded up.
+
+    Notes
+    -----
+    The event behind a sampled sensitivity concerns the pair and the sampler, not the noise:
+    releasing again with the same estimate adds no new event. Different estimates are added by
+    the union bound. A gamma stated by hand, without an estimate, is its own event every time.
+    Promises under ``protect="record"`` speak of one pair; adding them bounds the failure of
+    one and the same pair.
+    """
+    events: dict[str, float] = {}
+    total: list[float] = []
+    for promise in guarantees:
+        for fingerprint, gamma in promise.estimates:
+            events[fingerprint] = max(gamma, events.get(fingerprint, 0.0))
+        if not promise.estimates:
+            total.append(promise.gamma)
+    terms = [gamma for gamma in (*total, *events.values()) if gamma > 0]
+    exact = math.fsum(terms)
+    return exact if len(terms) <= 1 else math.nextafter(exact, math.inf)

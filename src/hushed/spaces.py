@@ -1,0 +1,45 @@
+"""Domains, metrics and measures as frozen records; here, the norms of an answer's movement."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["NORMS", "Norm", "size"]
+
+Norm = Literal["l1", "l2", "sup", "range"]
+NORMS: tuple[Norm, ...] = ("l1", "l2", "sup", "range")
+
+
+def size(difference: NDArray[np.float64], norm: Norm, axis: int = -1) -> NDArray[np.float64]:
+    """Size of a difference of two answers.
+
+    Parameters
+    ----------
+    difference : ndarray of float, shape (..., d)
+        Answers subtracted.
+    norm : {"l1", "l2", "sup", "range"}
+        Sum of absolute values; Euclidean length; largest absolute value; largest minus
+        smallest value (a seminorm: a shift of all coordinates has size 0).
+    axis : int, default -1
+        Axis that holds the coordinates.
+
+    Returns
+    -------
+    ndarray of float, shape (...)
+        Sizes, 0 or more, to double precision.
+    """
+    if norm == "range":
+        return np.asarray(difference.max(axis=axis) - difference.min(axis=axis))
+    magnitude = np.abs(difference)
+    if norm == "l1":
+        return np.asarray(magnitude.sum(axis=axis))
+    largest = magnitude.max(axis=axis)
+    if norm == "sup":
+        return np.asarray(largest)
+    # Scaled, so that tiny and huge coordinates neither underflow to zero nor overflow.
+    scale = np.where(largest > 0, largest, 1.0)
+    scaled = magnitude / np.expand_dims(scale, axis)
+    return np.asarray(scale * np.sqrt((scaled * scaled).sum(axis=axis)))
