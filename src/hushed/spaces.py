@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NORMS", "Norm", "size"]
+from hushed.guarantee import Guarantee, Neighbours
+
+__all__ = ["NORMS", "Movement", "Norm", "size"]
 
 Norm = Literal["l1", "l2", "sup", "range"]
 NORMS: tuple[Norm, ...] = ("l1", "l2", "sup", "range")
+
+
+class Movement(Protocol):
+    """What a mechanism needs to know of a sensitivity, proven or sampled."""
+
+    @property
+    def value(self) -> float:
+        """Largest movement of the answer."""
+
+    @property
+    def norm(self) -> Norm:
+        """Norm in which it is measured."""
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Relation between the two tables."""
+
+    def guarantee(self, epsilon: float, delta: float = 0.0) -> Guarantee:
+        """Promise of a mechanism that loses at most this much when the answer moves that far."""
 
 
 def size(difference: NDArray[np.float64], norm: Norm, axis: int = -1) -> NDArray[np.float64]:

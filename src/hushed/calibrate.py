@@ -1,0 +1,108 @@
+"""A mechanism by name: sensitivity and target in, calibrated mechanism out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+from hushed.errors import ParameterError
+from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace
+from hushed.spaces import Movement, Norm
+
+__all__ = ["NORM_OF", "Mechanism", "MechanismName", "calibrated", "parameters"]
+
+Mechanism = Laplace | Gaussian | Exponential | Bernstein
+MechanismName = Literal["laplace", "gaussian", "exponential", "bernstein"]
+
+NORM_OF: dict[MechanismName, Norm] = {
+    "laplace": "l1",
+    "gaussian": "l2",
+    "exponential": "sup",
+    "bernstein": "sup",
+}
+
+_CLASSES: dict[str, type[Any]] = {
+    "laplace": Laplace,
+    "gaussian": Gaussian,
+    "exponential": Exponential,
+    "bernstein": Bernstein,
+}
+_PARAMETERS = {
+    "laplace": ("epsilon",),
+    "gaussian": ("epsilon", "delta", "variant"),
+    "exponential": ("epsilon", "monotone"),
+    "bernstein": ("epsilon", "lattice", "dims", "order"),
+}
+
+
+def calibrated(name: str, sensitivity: Movement, options: Mapping[str, Any]) -> Mechanism:
+    """Build the mechanism of a given name.
+
+    Parameters
+    ----------
+    name : {"laplace", "gaussian", "exponential", "bernstein"}
+        Which one.
+    sensitivity : Movement
+        Sensitivity in the norm of that mechanism.
+    options : mapping
+        Its parameters by name: ``epsilon``, and ``delta`` for the Gaussian.
+
+    Returns
+    -------
+    Laplace, Gaussian, Exponential or Bernstein
+        The calibrated mechanism.
+
+    Raises
+    ------
+    ParameterError
+        If the name or a parameter is unknown, a parameter is missing or out of range.
+
+    Examples
+    --------
+    >>> from hushed import proven_sensitivity
+    >>> s = proven_sensitivity(2.0, "l1", argument="two counts of one person")
+    >>> calibrated("laplace", s, {"epsilon": 0.5}).scale
+    4.0
+    """
+    if name not in get_args(MechanismName):
+        raise ParameterError(f"mechanism must be one of {get_args(MechanismName)}, got {name!r}")
+    unknown = sorted(set(options) - set(_PARAMETERS[name]))
+    if unknown:
+        raise ParameterError(
+            f"{name} takes {', '.join(_PARAMETERS[name])}; got {', '.join(unknown)} as well"
+        )
+    required = {"epsilon", "delta"} & set(_PARAMETERS[name])
+    missing = sorted(required - set(options))
+    if missing:
+        raise ParameterError(f"{name} needs {' and '.join(missing)}")
+    built: Mechanism = _CLASSES[name](sensitivity, **options)
+    return built
+
+
+def parameters(mechanism: Mechanism) -> tuple[MechanismName, dict[str, Any]]:
+    """Name and parameters that build a mechanism again.
+
+    Parameters
+    ----------
+    mechanism : Laplace, Gaussian, Exponential or Bernstein
+        A calibrated mechanism.
+
+    Returns
+    -------
+    name : str
+        As `calibrated` takes it.
+    options : dict
+        As `calibrated` takes them.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else.
+    """
+    for name in get_args(MechanismName):
+        if type(mechanism) is _CLASSES[name]:
+            return name, {key: getattr(mechanism, key) for key in _PARAMETERS[name]}
+    raise ParameterError(
+        f"expected hs.Laplace, hs.Gaussian, hs.Exponential or hs.Bernstein, "
+        f"got {type(mechanism).__name__}"
+    )

@@ -1,0 +1,301 @@
+"""The certificate itself: what was promised, by which argument, from which inputs."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from hushed.calibrate import Mechanism, MechanismName, parameters
+from hushed.certificate.words import explained
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee, Neighbours, Protect
+from hushed.sensitivity import Calibration, Sampling, Sensitivity
+from hushed.spaces import Norm
+
+__all__ = ["Certificate", "MechanismRecord", "SamplingRecord", "certify"]
+
+_CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
+_QUANTILES = 201
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingRecord:
+    """How the sensitivity was sampled: enough to do it again with the same function.
+
+    Parameters
+    ----------
+    function : str
+        Name of the sampled function.
+    calibration : {"training-conditional", "marginal", "dkw"}
+        How the rank was chosen.
+    pairs, rank : int
+        Movements drawn and the one kept, counted from the smallest.
+    gamma : float
+        Probability of failure, any shift included.
+    share, luck : float
+        Its two parts: share of pairs left out, and bad luck of the sampler.
+    asked_gamma, asked_pairs : float and int, optional
+        What the caller asked for; the rest follows.
+    protect : {"record", "everyone", "simultaneous"}
+        Whom gamma speaks of.
+    rows : int
+        Rows in each sampled table.
+    seed : int
+        Seed of the sampler.
+    symmetric, batch : bool
+        As declared by the caller.
+    population : dict
+        The public source.
+    population_is_public : bool
+        False if the caller admitted that it was made from the private rows.
+    shift : float
+        Kullback-Leibler divergence per row that gamma was enlarged for, in nats.
+    container : str
+        What held the rows.
+    shape : tuple of int
+        Shape of the answer.
+    movements : tuple of float
+        Sampled movements, sorted upwards; at most 201 evenly spaced ranks of them. Empty if the
+        population was made from private rows.
+    """
+
+    __pydantic_config__ = _CLOSED
+
+    function: str
+    calibration: Calibration
+    pairs: int
+    rank: int
+    gamma: float
+    share: float
+    luck: float
+    asked_gamma: float | None
+    asked_pairs: int | None
+    protect: Protect
+    rows: int
+    seed: int
+    symmetric: bool
+    batch: bool
+    population: dict[str, Any]
+    population_is_public: bool
+    shift: float
+    container: str
+    shape: tuple[int, ...]
+    movements: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MechanismRecord:
+    """The calibrated mechanism.
+
+    Parameters
+    ----------
+    name : {"laplace", "gaussian", "exponential", "bernstein"}
+        Which one.
+    parameters : dict
+        What it was built with.
+    scale : float
+        Scale of the noise, in the units of the answer.
+    values : int
+        Numbers released together, or candidates chosen from.
+    accuracy : float
+        Error that no released number exceeds but with probability 5 %.
+    """
+
+    __pydantic_config__ = _CLOSED
+
+    name: MechanismName
+    parameters: dict[str, float | int | bool | str]
+    scale: float
+    values: int
+    accuracy: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """What one release promised, and why.
+
+    Parameters
+    ----------
+    schema_version : int
+        Version of this record.
+    guarantee : Guarantee
+        The promise.
+    sensitivity : float
+        How far the answer can move.
+    norm : {"l1", "l2", "sup", "range"}
+        Norm of the movement.
+    neighbours : {"replace-one", "add-remove"}
+        Tables it moves between.
+    argument : str
+        Why the sensitivity holds.
+    sampling : SamplingRecord, optional
+        How it was sampled; None if it was proven.
+    mechanism : MechanismRecord
+        What added the noise.
+    versions : dict of str
+        Software that made the release.
+    created : str
+        Time, ISO 8601 in UTC.
+    """
+
+    __pydantic_config__ = _CLOSED
+
+    schema_version: Literal[1] = 1
+    guarantee: Guarantee
+    sensitivity: float
+    norm: Norm
+    neighbours: Neighbours
+    argument: str
+    sampling: SamplingRecord | None
+    mechanism: MechanismRecord
+    versions: dict[str, str]
+    created: str = field(default="")
+
+    def to_json(self) -> str:
+        """Write as canonical JSON: sorted keys, two spaces, every double exact.
+
+        Returns
+        -------
+        str
+            One JSON object.
+        """
+        import json  # noqa: PLC0415
+
+        return json.dumps(_adapter().dump_python(self, mode="json"), indent=2, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Certificate:
+        """Read what `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str or bytes
+            One JSON object.
+
+        Returns
+        -------
+        Certificate
+            The same certificate.
+
+        Raises
+        ------
+        ParameterError
+            If the text is not a certificate of a known version; all problems are listed.
+        """
+        try:
+            return _adapter().validate_json(text)
+        except ValidationError as cause:
+            problems = "; ".join(
+                f"{'.'.join(map(str, e['loc'])) or 'certificate'}: {e['msg']}"
+                for e in cause.errors(include_input=False, include_url=False)
+            )
+            raise ParameterError(f"not a hushed certificate of version 1: {problems}") from None
+
+    def explain(self) -> str:
+        """Say in plain words what was and what was not promised.
+
+        Returns
+        -------
+        str
+            A few paragraphs for the people in the table and those who read the answer.
+        """
+        return explained(self)
+
+
+def _adapter() -> TypeAdapter[Certificate]:
+    return TypeAdapter(Certificate)
+
+
+def certify(mechanism: Mechanism, *, values: int) -> Certificate:
+    """Write the certificate of a calibrated mechanism.
+
+    Parameters
+    ----------
+    mechanism : Laplace, Gaussian, Exponential or Bernstein
+        What releases; its sensitivity comes from this package.
+    values : int
+        Numbers released together, or candidates chosen from; must not depend on the rows.
+
+    Returns
+    -------
+    Certificate
+        Depends on no private value.
+    """
+    sensitivity = mechanism.sensitivity
+    if not isinstance(sensitivity, Sensitivity):
+        raise ParameterError(
+            "only a sensitivity from hs.sample_sensitivity or hs.proven_sensitivity can be "
+            f"certified, got {type(sensitivity).__name__}"
+        )
+    name, options = parameters(mechanism)
+    accuracy = mechanism.accuracy(0.05) if name == "bernstein" else mechanism.accuracy(0.05, values)
+    return Certificate(
+        guarantee=mechanism.guarantee,
+        sensitivity=sensitivity.value,
+        norm=sensitivity.norm,
+        neighbours=sensitivity.neighbours,
+        argument=sensitivity.argument,
+        sampling=None if sensitivity.sampling is None else _recorded(sensitivity.sampling),
+        mechanism=MechanismRecord(
+            name=name,
+            parameters=options,
+            scale=mechanism.scale,
+            values=values,
+            accuracy=accuracy,
+        ),
+        versions=_versions(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _recorded(sampling: Sampling) -> SamplingRecord:
+    description = dict(sampling.population)
+    if sampling.data_dependent:  # a digest of private rows says something about them
+        description.pop("sha256", None)
+    return SamplingRecord(
+        function=sampling.function,
+        calibration=sampling.calibration,
+        pairs=sampling.pairs,
+        rank=sampling.rank,
+        gamma=sampling.gamma,
+        share=sampling.share,
+        luck=sampling.luck,
+        asked_gamma=sampling.asked_gamma,
+        asked_pairs=sampling.asked_pairs,
+        protect=sampling.protect,
+        rows=sampling.rows,
+        seed=sampling.seed,
+        symmetric=sampling.symmetric,
+        batch=sampling.batch,
+        population=description,
+        population_is_public=not sampling.data_dependent,
+        shift=sampling.shift,
+        container=sampling.layout.container,
+        shape=sampling.shape,
+        movements=() if sampling.data_dependent else _thinned(sampling.draws),
+    )
+
+
+def _thinned(draws: NDArray[np.float64]) -> tuple[float, ...]:
+    if draws.size > _QUANTILES:
+        ranks = np.round(np.linspace(0, draws.size - 1, _QUANTILES)).astype(int)
+        draws = draws[ranks]
+    return tuple(draws.tolist())
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version(), "numpy": np.__version__}
+    for name in ("hushed", "scipy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return dict(sorted(found.items()))
+

@@ -1,0 +1,153 @@
+"""A certificate in plain words: what was promised, to whom, and what is assumed."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hushed.certificate.record import Certificate, SamplingRecord
+
+__all__ = ["explained"]
+
+
+def explained(certificate: Certificate) -> str:
+    """Explain a certificate.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        What to explain.
+
+    Returns
+    -------
+    str
+        Paragraphs separated by blank lines.
+    """
+    parts = [
+        _promise(certificate),
+        _accuracy(certificate),
+        _reach(certificate),
+        _assumptions(certificate),
+    ]
+    if certificate.guarantee.data_dependent:
+        parts.insert(0, _warning())
+    return "\n\n".join(parts)
+
+
+def _warning() -> str:
+    return (
+        "WARNING: NOT A PRIVACY GUARANTEE. The population was made from the private rows, as the "
+        "caller admitted. The sensitivity itself then leaks about them, and the numbers below are "
+        "nominal: they say what would hold had the population been public."
+    )
+
+
+def _promise(certificate: Certificate) -> str:
+    g = certificate.guarantee
+    factor = math.exp(g.epsilon) if g.epsilon < 700 else math.inf
+    pair = {
+        "replace-one": "with one person's row replaced by another row",
+        "add-remove": "with one person's row added or removed",
+    }[g.neighbours]
+    slack = f", up to a slack of {g.delta:.3g}" if g.delta else ""
+    covered = "" if g.gamma else " This holds for every such pair of tables."
+    return (
+        f"What is promised: epsilon = {g.epsilon:.6g}, delta = {g.delta:.6g}, "
+        f"gamma = {g.gamma:.6g}. Whatever is concluded from the released answer would have been "
+        f"concluded with nearly the same probability from the table {pair}: no probability "
+        f"changes by more than a factor e^epsilon = {factor:.4g}{slack}.{covered}"
+    )
+
+
+def _accuracy(certificate: Certificate) -> str:
+    m = certificate.mechanism
+    if m.name == "exponential":
+        what = f"the chosen candidate's score is within {m.accuracy:.4g} of the best of {m.values}"
+    elif m.name == "bernstein":
+        what = f"noise moves the released function by at most {m.accuracy:.4g} anywhere"
+    elif m.values == 1:
+        what = f"the released number is within {m.accuracy:.4g} of the exact answer"
+    else:
+        what = f"all {m.values} released numbers are within {m.accuracy:.4g} of the exact ones"
+    return (
+        f"How exact the answer is: {m.name} noise of scale {m.scale:.4g}. With probability 95 % "
+        f"{what}."
+    )
+
+
+def _reach(certificate: Certificate) -> str:
+    sampling = certificate.sampling
+    if sampling is None:
+        return (
+            f"Whom it protects: everyone in the table, whatever the rows. The answer was stated "
+            f"to move by at most {certificate.sensitivity:.6g} in the {certificate.norm} norm, "
+            f"because: {certificate.argument}. The statement was not checked here."
+        )
+    n, gamma = sampling.rows, certificate.guarantee.gamma
+    kept = (
+        f"the answer's movement was measured on {sampling.pairs} "
+        f"{'tables' if sampling.protect == 'simultaneous' else 'pairs of tables'} drawn from "
+        f"{_source(sampling.population)}, and the noise covers number {sampling.rank} of them "
+        f"counted from the smallest: {certificate.sensitivity:.6g} in the {certificate.norm} norm"
+    )
+    return f"Whom it protects: {kept}. {_gamma_words(sampling, n, gamma)}"
+
+
+def _gamma_words(sampling: SamplingRecord, n: int, gamma: float) -> str:
+    limits = (
+        "Replacements worse than what the population yields, and adding or removing a row, are "
+        "not covered."
+    )
+    if sampling.protect != "record":
+        detail = (
+            "each table's largest movement over all rows was taken"
+            if sampling.protect == "simultaneous"
+            else "each single pair was held to gamma / n"
+        )
+        return (
+            f"With probability at least {1 - gamma:.6g} over the table, the replacements and the "
+            f"sampler, the promise holds at once for all {n} people of the table, each replaced "
+            f"by a fresh draw from the population ({detail}). {limits}"
+        )
+    return (
+        f"The promise is per record: it fails for a given record with probability at most "
+        f"{gamma:.6g}. Among the {n} people of the table, up to {gamma * n:.4g} on average may "
+        f"be outside it, and those are the unusual ones, whose rows move the answer most. "
+        f"protect='everyone' covers all at once, at the price of more pairs and more noise. "
+        f"{limits}"
+    )
+
+
+def _assumptions(certificate: Certificate) -> str:
+    sampling = certificate.sampling
+    lines = [
+        "the released answer is the function's only output: not its running time, its messages or "
+        "whether it fails",
+        "the function and all settings were chosen without looking at the private rows",
+    ]
+    if sampling is not None:
+        lines = [
+            "the private rows are independent draws from the population that was sampled"
+            if not sampling.shift
+            else f"the private rows are independent draws from a distribution Q with "
+            f"KL(P || Q) of at most {sampling.shift:g} per row from the sampled P",
+            "the population is public, and the sampler's seed does not depend on the private rows",
+            "the function is deterministic",
+            *lines,
+        ]
+        if sampling.symmetric:
+            lines.append("the order of the rows does not change the answer, as declared")
+        elif sampling.protect != "simultaneous":
+            lines.append("the record in question sits at a random position of the table")
+    return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
+
+
+def _source(population: dict[str, Any]) -> str:
+    kind = population.get("kind", "a custom source")
+    if kind == "public table":
+        return f"the public table {population['name']!r} of {population['rows']} rows"
+    if kind == "simulator":
+        return f"the simulator {population['name']!r}"
+    details = ", ".join(f"{k} {v}" for k, v in population.items() if k != "kind")
+    return f"the {kind} population ({details})"

@@ -1,0 +1,209 @@
+"""A user's function: called with care, its answer checked and read as numbers."""
+
+from __future__ import annotations
+
+import copy
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed import rows as tables
+from hushed.errors import BadFunction, RandomFunction
+
+__all__ = ["FixedSeed", "Probe", "answer", "fixed_seed", "probe"]
+
+Floats = NDArray[np.float64]
+
+
+def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:
+    """Call a function on rows and read its answer as numbers.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the rows.
+    rows : array, list or frame
+        What it is called with.
+    private : bool
+        True for private rows: a failure then names only the type of the exception, because its
+        text may hold a value.
+
+    Returns
+    -------
+    ndarray of float, any shape
+        The answer; finite. A copy that shares no memory with the rows.
+
+    Raises
+    ------
+    BadFunction
+        If the function raises, or returns anything but finite real numbers.
+    """
+    try:
+        raw = function(rows)
+    except Exception as cause:
+        name = type(cause).__name__
+        if private:
+            raise BadFunction(
+                f"the function raised {name} on the private rows; its message is withheld, "
+                "because it may contain a private value"
+            ) from None
+        if isinstance(cause, ValueError) and "read-only" in str(cause):
+            raise BadFunction(
+                "the function changes the rows it is given; let it work on a copy"
+            ) from cause
+        raise BadFunction(f"the function raised {name} on public rows: {cause}") from cause
+    return _numbers(raw)
+
+
+def _numbers(raw: Any) -> Floats:
+    if isinstance(raw, float):  # the common case, numpy.float64 included
+        if math.isfinite(raw):
+            return np.array(raw)
+        raise BadFunction("the function returned NaN or infinity; it must return finite numbers")
+    if callable(raw):
+        raise BadFunction(
+            "the function returned a function; wrap it as hs.on_lattice(f, lattice=..., dims=...) "
+            "to measure and release it by the Bernstein mechanism"
+        )
+    if raw is None or isinstance(raw, str | bytes | dict | set) or np.ma.is_masked(raw):
+        what = "masked values" if np.ma.is_masked(raw) else type(raw).__name__
+        raise BadFunction(
+            f"the function returned {what}; it must return a number or an array of numbers"
+        )
+    try:
+        read = np.asarray(raw)
+    except ValueError:
+        raise BadFunction(
+            "the function returned parts of different shapes; join them with np.concatenate"
+        ) from None
+    if read.dtype.kind not in "biuf" or read.size == 0:
+        what = "nothing" if read.size == 0 else f"values of type {read.dtype}"
+        raise BadFunction(
+            f"the function returned {what}; it must return a number or an array of numbers"
+        )
+    numbers = np.array(read, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        raise BadFunction("the function returned NaN or infinity; it must return finite numbers")
+    return numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What one public table told about a function.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the answer.
+    fresh : bool
+        True if the function fails on read-only arrays, though it leaves writable ones unchanged.
+    """
+
+    shape: tuple[int, ...]
+    fresh: bool
+
+
+def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -> Probe:
+    """Call a function on public rows a few times, to learn its shape and its manners.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the rows.
+    rows : array, list or frame
+        Drawn rows.
+    private : bool, default False
+        True if the rows were drawn from a source made from private rows: messages stay silent.
+
+    Returns
+    -------
+    Probe
+        Shape of the answer, and whether the function needs writable input.
+
+    Raises
+    ------
+    BadFunction
+        If it raises, changes its input or does not return finite numbers.
+    RandomFunction
+        If two calls on the same rows differ.
+    """
+    if not callable(function):
+        raise BadFunction(f"expected a function of the rows, got {type(function).__name__}")
+    given = copy.deepcopy(rows)
+    first = answer(function, given, private=private)
+    if not tables.same(given, rows):
+        raise BadFunction("the function changes the rows it is given; let it work on a copy")
+    second = answer(function, copy.deepcopy(rows), private=private)
+    if first.shape != second.shape or not np.array_equal(first, second):
+        raise RandomFunction(
+            "the function gave two answers on the same rows: it draws random numbers of its own; "
+            "fix its seed (random_state=0, say), or wrap it as hs.fixed_seed(f, seed=0) if it "
+            "uses the global generators of random or numpy.random"
+        )
+    fresh = False
+    if isinstance(rows, np.ndarray):
+        locked = rows.copy()
+        locked.flags.writeable = False
+        try:
+            answer(function, locked, private=private)
+        except BadFunction:
+            fresh = True
+    return Probe(shape=first.shape, fresh=fresh)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSeed:
+    """A function that sees the same global random numbers at every call.
+
+    Parameters
+    ----------
+    function : callable
+        Takes rows; may use the generators of `random` and `numpy.random`.
+    seed : int
+        Seed of both, set before each call; their state is put back afterwards.
+    """
+
+    function: Callable[[Any], Any]
+    seed: int
+
+    def __call__(self, rows: Any) -> Any:
+        """Call the function with both generators seeded."""
+        kept = random.getstate(), np.random.get_state()  # noqa: NPY002
+        random.seed(self.seed)
+        np.random.seed(self.seed)  # noqa: NPY002
+        try:
+            return self.function(rows)
+        finally:
+            random.setstate(kept[0])
+            np.random.set_state(kept[1])  # noqa: NPY002
+
+
+def fixed_seed(function: Callable[[Any], Any], *, seed: int = 0) -> FixedSeed:
+    """Make a function that uses global randomness repeatable.
+
+    Parameters
+    ----------
+    function : callable
+        Takes rows; may use the global generators of `random` and `numpy.random`. A generator
+        that the function makes for itself is beyond reach: give that one a seed.
+    seed : int, default 0
+        Seed for every call. The released answer is that of this one seed.
+
+    Returns
+    -------
+    FixedSeed
+        The wrapped function.
+
+    Examples
+    --------
+    >>> import random
+    >>> steady = fixed_seed(lambda rows: random.random(), seed=1)
+    >>> steady([1, 2]) == steady([1, 2])
+    True
+    """
+    return FixedSeed(function, seed)

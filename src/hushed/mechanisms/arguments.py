@@ -1,0 +1,161 @@
+"""What every mechanism asks of its parameters, in one place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushed.errors import ParameterError, WrongNorm, ZeroSensitivity
+from hushed.spaces import Movement, Norm
+
+__all__ = [
+    "finite_values",
+    "require_level",
+    "require_movement",
+    "require_positive",
+    "smallest_epsilon",
+]
+
+_BEST = {
+    "l1": "Laplace",
+    "l2": "Gaussian",
+    "sup": "Exponential or Bernstein",
+    "range": "Exponential",
+}
+
+
+def require_movement(movement: Movement, mechanism: str, *norms: Norm) -> None:
+    """Refuse a sensitivity in the wrong norm, or of size zero.
+
+    Parameters
+    ----------
+    movement : Movement
+        The sensitivity handed in.
+    mechanism : str
+        Name for the message.
+    *norms : {"l1", "l2", "sup", "range"}
+        Norms that the mechanism can use.
+
+    Raises
+    ------
+    WrongNorm
+        If the norm is another one.
+    ZeroSensitivity
+        If the value is 0: noise of scale 0 would publish the exact answer.
+    """
+    if not hasattr(movement, "norm"):
+        raise ParameterError(
+            f"{mechanism} takes a sensitivity from hs.sample_sensitivity or "
+            f"hs.proven_sensitivity, got {type(movement).__name__}"
+        )
+    if movement.norm not in norms:
+        wanted = " or ".join(repr(norm) for norm in norms)
+        raise WrongNorm(
+            f"{mechanism} needs a sensitivity in the norm {wanted}, got {movement.norm!r}; "
+            f"sample it with norm={norms[0]!r}, or use {_BEST[movement.norm]}"
+        )
+    if movement.value == 0:
+        raise ZeroSensitivity(
+            "the sensitivity is 0: no pair moved the function, so there is nothing to calibrate "
+            "noise to, and releasing the exact answer is refused; the function may ignore its "
+            "rows, round its answer, or react to rarer rows than the population yields"
+        )
+
+
+def require_positive(name: str, value: float) -> None:
+    """Refuse anything but a finite number above 0.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : float
+        Its value.
+
+    Raises
+    ------
+    ParameterError
+        If it is NaN, infinite, 0 or negative.
+    """
+    if isinstance(value, bool) or not (math.isfinite(value) and value > 0):
+        raise ParameterError(f"{name} must be a finite number above 0, got {value}")
+
+
+def require_level(name: str, value: float) -> None:
+    """Refuse anything but a number strictly between 0 and 1.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : float
+        Its value.
+
+    Raises
+    ------
+    ParameterError
+        If it is NaN or outside (0, 1).
+    """
+    if not 0 < value < 1:
+        raise ParameterError(f"{name} must lie in (0, 1), got {value}")
+
+
+def finite_values(value: ArrayLike) -> NDArray[np.float64]:
+    """Read an answer as finite doubles, without ever showing it.
+
+    Parameters
+    ----------
+    value : array_like
+        The exact answer.
+
+    Returns
+    -------
+    ndarray of float
+        The same numbers.
+
+    Raises
+    ------
+    ParameterError
+        If it is not made of finite real numbers.
+    """
+    numbers = np.asarray(value)
+    if numbers.dtype.kind not in "biuf" or numbers.size == 0:
+        raise ParameterError(f"the answer must be numbers, got type {numbers.dtype}")
+    numbers = numbers.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise ParameterError("the answer holds NaN or infinity; it must be finite")
+    return numbers
+
+
+def smallest_epsilon(guess: float, accuracy: Callable[[float], float], error: float) -> float:
+    """Smallest epsilon, up to rounding, whose accuracy is at most a wanted error.
+
+    Parameters
+    ----------
+    guess : float
+        Epsilon that would suffice in exact arithmetic; above 0.
+    accuracy : callable
+        Error at an epsilon; falls as epsilon grows.
+    error : float
+        Wanted error.
+
+    Returns
+    -------
+    float
+        Epsilon at least ``guess`` with ``accuracy(epsilon) <= error``.
+
+    Raises
+    ------
+    ParameterError
+        If a larger epsilon does not help, because the error is below the grid of the noise.
+    """
+    step = 2.0**-52
+    while step < 1:
+        epsilon = guess * (1 + step)
+        if accuracy(epsilon) <= error:
+            return epsilon
+        step *= 2
+    raise ParameterError(f"no epsilon reaches an error of {error}; ask for a larger error")

@@ -1,0 +1,430 @@
+"""Public sources of rows: ranges, distributions, public tables, simulators."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushed import rows as tables
+from hushed.errors import BadRows, ParameterError
+
+__all__ = [
+    "Exponential",
+    "Normal",
+    "Population",
+    "PublicTable",
+    "Simulator",
+    "Uniform",
+    "from_description",
+    "overlaps",
+]
+
+Floats = NDArray[np.float64]
+
+
+@runtime_checkable
+class Population(Protocol):
+    """A public source of independent rows.
+
+    Anything with these two methods can be sampled. Equal generators must yield equal rows.
+    """
+
+    def draw(self, rng: np.random.Generator, count: int) -> Any:
+        """Draw ``count`` rows, using only the generator given."""
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source in plain values for a certificate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Rows uniform on a box; scalars give an array of scalars, lists one column for each entry.
+
+    Parameters
+    ----------
+    low, high : float or sequence of float, shape (columns,)
+        Ends of the range of each column; finite, ``low <= high``.
+
+    Raises
+    ------
+    ParameterError
+        If an end is not finite, the ends cross or the shapes differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Uniform(low=[0, 0], high=[1, 10]).draw(np.random.default_rng(0), 3).shape
+    (3, 2)
+    """
+
+    low: ArrayLike
+    high: ArrayLike
+    _box: tuple[Floats, Floats] = field(init=False, repr=False, compare=False)
+    _unit: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        low, high = _columns(self.low, "low"), _columns(self.high, "high")
+        if low.shape != high.shape:
+            raise ParameterError(f"low has shape {low.shape} but high has shape {high.shape}")
+        if not np.all(low <= high):
+            raise ParameterError(f"low must not exceed high, got low={low} and high={high}")
+        object.__setattr__(self, "_box", (low, high - low))
+        object.__setattr__(self, "_unit", bool(np.all(low == 0) and np.all(high == 1)))
+
+    def draw(self, rng: np.random.Generator, count: int) -> Floats:
+        """Draw rows.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of rows.
+
+        Returns
+        -------
+        ndarray of float, shape (count,) or (count, columns)
+            Independent uniform rows.
+        """
+        low, span = self._box
+        drawn = rng.random((count, *low.shape))
+        if not self._unit:
+            drawn *= span
+            drawn += low
+        return drawn
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source.
+
+        Returns
+        -------
+        dict
+            Kind and ends.
+        """
+        return {"kind": "uniform", "low": _plain(self.low), "high": _plain(self.high)}
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """Rows with independent normal columns.
+
+    Parameters
+    ----------
+    mean : float or sequence of float, shape (columns,)
+        Centre of each column; finite.
+    std : float or sequence of float, shape (columns,)
+        Standard deviation (not variance) of each column; finite, 0 or more.
+
+    Raises
+    ------
+    ParameterError
+        If a number is not finite, a deviation negative, or the shapes differ.
+    """
+
+    mean: ArrayLike = 0.0
+    std: ArrayLike = 1.0
+
+    def __post_init__(self) -> None:
+        mean, std = _columns(self.mean, "mean"), _columns(self.std, "std")
+        if mean.shape != std.shape and std.shape != ():
+            raise ParameterError(f"mean has shape {mean.shape} but std has shape {std.shape}")
+        if np.any(std < 0):
+            raise ParameterError(f"std must be 0 or more, got {std}")
+
+    def draw(self, rng: np.random.Generator, count: int) -> Floats:
+        """Draw rows.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of rows.
+
+        Returns
+        -------
+        ndarray of float, shape (count,) or (count, columns)
+            Independent normal rows.
+        """
+        mean = np.asarray(self.mean, dtype=np.float64)
+        drawn = rng.standard_normal((count, *mean.shape))
+        drawn *= np.asarray(self.std, dtype=np.float64)
+        drawn += mean
+        return drawn
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source.
+
+        Returns
+        -------
+        dict
+            Kind, mean and standard deviation.
+        """
+        return {"kind": "normal", "mean": _plain(self.mean), "std": _plain(self.std)}
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """Rows with independent exponential columns.
+
+    Parameters
+    ----------
+    rate : float or sequence of float, shape (columns,)
+        Rate lambda of each column (the mean is 1 / rate); finite, above 0.
+
+    Raises
+    ------
+    ParameterError
+        If a rate is not finite or not above 0.
+    """
+
+    rate: ArrayLike = 1.0
+
+    def __post_init__(self) -> None:
+        if not np.all(_columns(self.rate, "rate") > 0):
+            raise ParameterError(f"rate must be above 0, got {self.rate}")
+
+    def draw(self, rng: np.random.Generator, count: int) -> Floats:
+        """Draw rows.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of rows.
+
+        Returns
+        -------
+        ndarray of float, shape (count,) or (count, columns)
+            Independent exponential rows.
+        """
+        rate = np.asarray(self.rate, dtype=np.float64)
+        drawn = rng.standard_exponential((count, *rate.shape))
+        drawn /= rate
+        return drawn
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source.
+
+        Returns
+        -------
+        dict
+            Kind and rate.
+        """
+        return {"kind": "exponential", "rate": _plain(self.rate)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicTable:
+    """Rows resampled with replacement from a table that is public.
+
+    Parameters
+    ----------
+    frame : array, list, pandas.DataFrame or polars.DataFrame
+        Public rows; at least one. What is drawn comes in the same container.
+    name : str, optional
+        What to call the table in a certificate.
+
+    Raises
+    ------
+    BadRows
+        If the table is empty or not of a known kind.
+    """
+
+    frame: Any
+    name: str = "public table"
+
+    def __post_init__(self) -> None:
+        tables.container(self.frame)
+        if len(self.frame) == 0:
+            raise BadRows("the public table has no rows; a population needs at least one")
+
+    def draw(self, rng: np.random.Generator, count: int) -> Any:
+        """Draw rows.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of rows.
+
+        Returns
+        -------
+        array, list or frame
+            Independent rows of the table, in the container of ``frame``.
+        """
+        return tables.take(self.frame, rng.integers(len(self.frame), size=count))
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source.
+
+        Returns
+        -------
+        dict
+            Kind, name, layout, number of rows and a digest of the content.
+        """
+        shape = tables.layout(self.frame)
+        return {
+            "kind": "public table",
+            "name": self.name,
+            "rows": len(self.frame),
+            "container": shape.container,
+            "columns": list(shape.columns),
+            "sha256": _digest(self.frame),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Simulator:
+    """Rows made by a function.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a ``numpy.random.Generator`` and a count, gives that many independent rows. It must
+        use no other randomness.
+    name : str, optional
+        What to call it in a certificate; the name of the function by default.
+    """
+
+    function: Callable[[np.random.Generator, int], Any]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise ParameterError(
+                "Simulator takes a function (rng, count) -> rows, "
+                f"got {type(self.function).__name__}"
+            )
+        if not self.name:
+            name = getattr(self.function, "__qualname__", type(self.function).__name__)
+            object.__setattr__(self, "name", name)
+
+    def draw(self, rng: np.random.Generator, count: int) -> Any:
+        """Draw rows.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of rows.
+
+        Returns
+        -------
+        array, list or frame
+            What the function gives.
+        """
+        return self.function(rng, count)
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source.
+
+        Returns
+        -------
+        dict
+            Kind and name.
+        """
+        return {"kind": "simulator", "name": self.name}
+
+
+def from_description(description: dict[str, Any]) -> Population | None:
+    """Rebuild a population from what a certificate says of it.
+
+    Parameters
+    ----------
+    description : dict
+        What ``describe`` gave.
+
+    Returns
+    -------
+    Population or None
+        None for tables and simulators, which a description does not contain.
+    """
+    kinds: dict[str, type[Any]] = {
+        "uniform": Uniform,
+        "normal": Normal,
+        "exponential": Exponential,
+    }
+    made = kinds.get(description.get("kind", ""))
+    if made is None:
+        return None
+    rebuilt: Population = made(**{k: v for k, v in description.items() if k != "kind"})
+    return rebuilt
+
+
+def overlaps(population: Population, private: Any) -> bool:
+    """Tell whether a population was visibly made of the private rows.
+
+    Parameters
+    ----------
+    population : Population
+        Source of the sampled pairs.
+    private : array, list or frame
+        The private rows.
+
+    Returns
+    -------
+    bool
+        True if it is a public table that is the private one, shares its memory, holds the same
+        rows in any order, or shares at least half of the private rows in a table whose rows are
+        nearly all different. A population fitted to private rows by other means is not seen.
+    """
+    if not isinstance(population, PublicTable):
+        return False
+    frame = population.frame
+    if frame is private:
+        return True
+    arrays = isinstance(frame, np.ndarray) and isinstance(private, np.ndarray)
+    if arrays and np.shares_memory(frame, private):
+        return True
+    ours, theirs = _row_keys(private), _row_keys(frame)
+    if len(ours) == len(theirs) and sorted(ours) == sorted(theirs):
+        return True
+    distinct, known = set(ours), set(theirs)
+    if len(distinct) < 0.9 * len(ours):
+        return False
+    return sum(key in known for key in distinct) >= 0.5 * len(distinct)
+
+
+def _row_keys(frame: Any) -> list[str]:
+    """One text for each row, equal for equal rows whatever container holds them."""
+    held = tables.container(frame)
+    if held == "polars":
+        return [repr(tuple(map(_cell, row))) for row in frame.iter_rows()]
+    if held == "pandas":
+        return [repr(tuple(map(_cell, row))) for row in frame.itertuples(index=False, name=None)]
+    return [repr(tuple(map(_cell, np.ravel(np.asarray(row, dtype=object))))) for row in frame]
+
+
+def _cell(value: Any) -> Any:
+    return float(value) if isinstance(value, int | float | np.number) else str(value)
+
+
+def _digest(frame: Any) -> str:
+    digest = hashlib.sha256()
+    if isinstance(frame, np.ndarray) and frame.dtype.kind in "biuf":
+        digest.update(f"{frame.dtype.str}{frame.shape}".encode())
+        digest.update(np.ascontiguousarray(frame).tobytes())
+    else:
+        for key in _row_keys(frame):
+            digest.update(key.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _columns(value: ArrayLike, name: str) -> Floats:
+    numbers = np.asarray(value, dtype=np.float64)
+    if numbers.ndim > 1 or numbers.size == 0 or not np.all(np.isfinite(numbers)):
+        raise ParameterError(f"{name} must be a finite number or a list of them, got {value}")
+    return numbers
+
+
+def _plain(value: ArrayLike) -> Any:
+    return np.asarray(value, dtype=np.float64).tolist()

@@ -1,0 +1,228 @@
+"""Tables of rows, whatever holds them: NumPy array, list, pandas frame or Polars frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.errors import BadRows
+
+__all__ = ["Container", "Layout", "container", "layout", "same", "take", "variations"]
+
+Container = Literal["array", "list", "pandas", "polars"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The public shape of a table: what holds it and which columns it has, but not its values.
+
+    Parameters
+    ----------
+    container : {"array", "list", "pandas", "polars"}
+        What holds the rows.
+    columns : tuple of str
+        Names, or ``"0", "1", ...`` for the columns of an array; empty for a list and for an
+        array of scalars.
+    kinds : tuple of str
+        For each column ``"number"`` or ``"other"``; for an array of scalars one entry.
+    dtype : str
+        Element type of an array, in NumPy's notation; not compared.
+    """
+
+    container: Container
+    columns: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    dtype: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        """Words for messages."""
+        if self.container == "list":
+            return "a list of rows"
+        what = {"array": "a NumPy array", "pandas": "a pandas frame", "polars": "a Polars frame"}
+        if not self.columns:
+            return f"{what[self.container]} of scalars"
+        return f"{what[self.container]} with columns {', '.join(self.columns)}"
+
+
+def container(rows: object) -> Container:
+    """Name what holds the rows.
+
+    Parameters
+    ----------
+    rows : object
+        A table.
+
+    Returns
+    -------
+    {"array", "list", "pandas", "polars"}
+        The kind of container.
+
+    Raises
+    ------
+    BadRows
+        If it is none of these.
+    """
+    if isinstance(rows, np.ndarray):
+        if rows.ndim == 0:
+            raise BadRows("rows must be a table, got an array without dimensions")
+        return "array"
+    if isinstance(rows, list):
+        return "list"
+    library = type(rows).__module__.partition(".")[0]
+    if type(rows).__name__ == "DataFrame" and library in ("pandas", "polars"):
+        return "pandas" if library == "pandas" else "polars"
+    raise BadRows(
+        "rows must be a NumPy array, a list, a pandas DataFrame or a Polars DataFrame, "
+        f"got {type(rows).__module__}.{type(rows).__qualname__}"
+    )
+
+
+def layout(rows: Any) -> Layout:
+    """Describe a table without its values.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        A table.
+
+    Returns
+    -------
+    Layout
+        Container, column names and kinds.
+
+    Raises
+    ------
+    BadRows
+        If the container is unknown.
+    """
+    held = container(rows)
+    if held == "list":
+        return Layout(container=held)
+    if held == "array":
+        kind = "number" if rows.dtype.kind in "biuf" else "other"
+        columns = tuple(str(i) for i in range(int(np.prod(rows.shape[1:])))) * (rows.ndim > 1)
+        kinds = (kind,) * max(1, len(columns))
+        return Layout(container=held, columns=columns, kinds=kinds, dtype=rows.dtype.str)
+    if held == "pandas":
+        numeric = [dtype.kind in "biuf" for dtype in rows.dtypes]
+    else:
+        numeric = [dtype.is_numeric() or str(dtype) == "Boolean" for dtype in rows.dtypes]
+    return Layout(
+        container=held,
+        columns=tuple(str(name) for name in rows.columns),
+        kinds=tuple("number" if flag else "other" for flag in numeric),
+    )
+
+
+def take(rows: Any, indices: NDArray[np.int64]) -> Any:
+    """Rows at given positions, in a new table.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        A table.
+    indices : ndarray of int, shape (count,)
+        Positions, possibly repeated.
+
+    Returns
+    -------
+    array, list or frame
+        The same kind of container with ``count`` rows; a pandas index is renumbered.
+    """
+    held = container(rows)
+    if held == "list":
+        return [rows[i] for i in indices]
+    if held == "pandas":
+        return rows.take(indices).reset_index(drop=True)
+    return rows[indices]
+
+
+def same(first: Any, second: Any) -> bool:
+    """Tell whether two tables hold equal values in equal order; NaN equals NaN.
+
+    Parameters
+    ----------
+    first, second : array, list or frame
+        Tables in the same kind of container.
+
+    Returns
+    -------
+    bool
+        True if nothing differs.
+    """
+    held = container(first)
+    if held == "array":
+        if first.shape != second.shape or first.dtype != second.dtype:
+            return False
+        return bool(np.array_equal(first, second, equal_nan=first.dtype.kind in "fc"))
+    if held == "list":
+        return len(first) == len(second) and all(
+            bool(np.array_equal(np.asarray(a), np.asarray(b)))
+            for a, b in zip(first, second, strict=True)
+        )
+    return bool(first.equals(second))
+
+
+def variations(
+    table: Any, count: int, swaps: Iterable[tuple[int, int]], *, fresh: bool = False
+) -> Iterator[Any]:
+    """Hand out the first ``count`` rows of a table, then the same with single rows replaced.
+
+    Parameters
+    ----------
+    table : array, list or frame, at least ``count`` + 1 rows
+        The drawn rows; an array is changed in place between two hand-outs and restored.
+    count : int
+        Rows in each table handed out.
+    swaps : iterable of (int, int)
+        For each variation, the position replaced and the row of ``table`` that replaces it.
+    fresh : bool, default False
+        Hand out writable copies of an array, for functions that refuse read-only input.
+
+    Yields
+    ------
+    array, list or frame, ``count`` rows
+        First the unchanged rows, then one table for each swap. An array is a read-only view,
+        good until the next one is asked for.
+    """
+    held = container(table)
+    if held != "array":
+        make = {"list": _list, "pandas": _pandas, "polars": _polars}[held]
+        yield make(table, count, None)
+        for swap in swaps:
+            yield make(table, count, swap)
+        return
+    view = table[:count]
+    view.flags.writeable = False
+    yield view.copy() if fresh else view
+    for position, source in swaps:
+        kept = table[position : position + 1].copy()
+        table[position] = table[source]
+        yield view.copy() if fresh else view
+        table[position] = kept[0]
+
+
+def _list(table: list[Any], count: int, swap: tuple[int, int] | None) -> list[Any]:
+    rows = table[:count]
+    if swap:
+        rows[swap[0]] = table[swap[1]]
+    return rows
+
+
+def _pandas(table: Any, count: int, swap: tuple[int, int] | None) -> Any:
+    if swap is None:
+        return table.iloc[:count].copy(deep=False)
+    order = np.arange(count)
+    order[swap[0]] = swap[1]
+    return take(table, order)
+
+
+def _polars(table: Any, count: int, swap: tuple[int, int] | None) -> Any:
+    if swap is None:
+        return table[:count]
+    position, source = swap
+    return table[:position].vstack(table[source : source + 1]).vstack(table[position + 1 : count])

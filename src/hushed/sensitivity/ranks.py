@@ -1,0 +1,232 @@
+"""Which of m sampled movements to keep, so that it covers all but a gamma share of pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeVar, get_args
+
+from hushed.errors import ParameterError, TooFewPairs
+
+__all__ = ["Calibration", "Rank", "choose_rank"]
+
+Calibration = Literal["training-conditional", "marginal", "dkw"]
+
+# The incomplete beta function of SciPy is good to a few 1e-14; a share of pairs must exceed its
+# target by this much before the search believes it.
+_BETA_ERROR = 1e-12
+_DIGITS = 50
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rank:
+    """How many pairs to draw, which of their sorted movements to keep, and what that buys.
+
+    Parameters
+    ----------
+    pairs : int
+        Independent pairs m; 1 or more.
+    rank : int
+        One-based rank k into the movements sorted upwards; at most ``pairs``.
+    gamma : float
+        Probability, over the sampler and one fresh pair, that the pair moves further; rounded up.
+    share : float
+        Share gamma0 of pairs that may move further even when the sampler was lucky. Equal to
+        ``gamma`` for the marginal calibration, which pays for no luck separately.
+    luck : float
+        Probability that the sampler was unlucky and the share is larger; 0 for ``"marginal"``.
+    """
+
+    pairs: int
+    rank: int
+    gamma: float
+    share: float
+    luck: float
+
+
+def choose_rank(
+    calibration: Calibration, *, gamma: Fraction | None = None, pairs: int | None = None
+) -> Rank:
+    """Choose pairs and rank from a target gamma, a number of pairs, or both.
+
+    Parameters
+    ----------
+    calibration : {"training-conditional", "marginal", "dkw"}
+        ``"marginal"``: exact, over pair and sampler together. ``"training-conditional"``: the
+        same gamma split into a share of pairs and the bad luck of the one sample drawn; the
+        split is the best one. ``"dkw"``: as published, by the Dvoretzky-Kiefer-Wolfowitz bound.
+    gamma : Fraction, optional
+        Largest probability that a fresh pair moves further than the kept movement; in (0, 1).
+        Given alone, the number of pairs is the smallest that suffices.
+    pairs : int, optional
+        Number of pairs; 1 or more. Given alone, gamma is the smallest it supports.
+
+    Returns
+    -------
+    Rank
+        Pairs, rank and gamma; the rank is rounded up, so the error is on the private side.
+
+    Raises
+    ------
+    ParameterError
+        If neither is given, or one leaves its range.
+    TooFewPairs
+        If no rank among ``pairs`` reaches ``gamma``; ``needed`` holds a number that does.
+
+    Notes
+    -----
+    The m movements and that of the real pair are exchangeable, so the k-th smallest is exceeded
+    with probability at most ``1 - k/(m+1)``, with equality when there are no ties: the argument
+    of conformal prediction (Vovk, Gammerman, Shafer 2005), applied to the estimator of
+    Rubinstein and Alda, ICML 2017, Algorithm 1. DKW: their Theorem 15 and Table 1.
+    """
+    if calibration not in get_args(Calibration):
+        raise ParameterError(
+            f"calibration must be one of {get_args(Calibration)}, got {calibration!r}"
+        )
+    if gamma is None and pairs is None:
+        raise ParameterError("give gamma, pairs or both; got neither")
+    if gamma is not None and not 0 < gamma < 1:
+        raise ParameterError(f"gamma must lie in (0, 1), got {float(gamma)}")
+    if pairs is not None and pairs < 1:
+        raise ParameterError(f"pairs must be 1 or more, got {pairs}")
+    rule = {"marginal": _marginal, "training-conditional": _conditional, "dkw": _dkw}[calibration]
+    return rule(gamma, pairs)
+
+
+def _marginal(gamma: Fraction | None, pairs: int | None) -> Rank:
+    if gamma is None:
+        m = _given(pairs)
+        return _all_kept(m, _up(Fraction(1, m + 1)), 0.0)
+    needed = math.ceil(1 / gamma) - 1
+    m = needed if pairs is None else pairs
+    # In doubles, ceil((1 - gamma)(m + 1)) is off by one at gamma = 0.18, m = 149.
+    rank = m + 1 - math.floor(gamma * (m + 1))
+    if rank > m:
+        raise TooFewPairs(given=m, needed=needed, gamma=float(gamma), calibration="marginal")
+    return Rank(pairs=m, rank=rank, gamma=float(gamma), share=float(gamma), luck=0.0)
+
+
+def _conditional(gamma: Fraction | None, pairs: int | None) -> Rank:
+    if gamma is None:
+        m = _given(pairs)
+        share, covered = _best_split_of_maximum(m)
+        return _all_kept(m, _up(1 - Fraction(covered)), share)
+    target = 1 - gamma
+    needed = _smallest(lambda m: Fraction(_best_split_of_maximum(m)[1]) >= target)
+    m = needed if pairs is None else pairs
+    if m < needed:
+        raise TooFewPairs(
+            given=m, needed=needed, gamma=float(gamma), calibration="training-conditional"
+        )
+    goal = float(target) + _BETA_ERROR
+    rank = min(m, _smallest(lambda k: k >= m or _best_split(m, k, float(target))[1] >= goal))
+    if rank == m:
+        share = _best_split_of_maximum(m)[0]
+        luck = math.exp(m * math.log1p(-share))
+    else:
+        covered_share, covered = _best_split(m, rank, float(target))
+        share, luck = 1 - covered_share, 1 - covered / covered_share
+    return Rank(pairs=m, rank=rank, gamma=float(gamma), share=share, luck=luck)
+
+
+def _best_split_of_maximum(m: int) -> tuple[float, float]:
+    """Share gamma0 and guaranteed coverage when the largest of m movements is kept.
+
+    The coverage q (1 - q^m) is largest at q = (m + 1)^(-1/m); it is rounded down.
+    """
+    logarithm = -math.log1p(m) / m
+    covered = math.exp(logarithm) * (m / (m + 1))
+    return -math.expm1(logarithm), covered * (1 - 1e-15)
+
+
+def _best_split(m: int, k: int, low: float) -> tuple[float, float]:
+    """Covered share q in (low, 1) and the coverage q Pr(Beta(k, m - k + 1) > q), at its largest.
+
+    Any q gives a valid statement, so stopping the search early errs on the private side. The
+    product of two log-concave functions has one maximum: golden-section search finds it.
+    """
+    from scipy.special import betaincc  # noqa: PLC0415  (scipy costs 0.3 s)
+
+    def coverage(q: float) -> float:
+        return q * float(betaincc(k, m - k + 1, q))
+
+    ratio = (math.sqrt(5) - 1) / 2
+    left, right = low, 1.0
+    inner, outer = right - ratio * (right - left), left + ratio * (right - left)
+    at_inner, at_outer = coverage(inner), coverage(outer)
+    for _ in range(60):
+        if at_inner >= at_outer:
+            right, outer, at_outer = outer, inner, at_inner
+            inner = right - ratio * (right - left)
+            at_inner = coverage(inner)
+        else:
+            left, inner, at_inner = inner, outer, at_outer
+            outer = left + ratio * (right - left)
+            at_outer = coverage(outer)
+    return (inner, at_inner) if at_inner >= at_outer else (outer, at_outer)
+
+
+def _dkw(gamma: Fraction | None, pairs: int | None) -> Rank:
+    import mpmath  # noqa: PLC0415
+
+    with mpmath.workdps(_DIGITS):
+        if pairs is None:
+            level = mpmath.mpf(_given(gamma).numerator) / _given(gamma).denominator
+            rho = mpmath.exp(
+                mpmath.lambertw(-level / (2 * mpmath.exp(0.5)), -1).real + mpmath.mpf(1) / 2
+            )
+            m = int(mpmath.ceil(mpmath.log(1 / rho) / (2 * (level - rho) ** 2)))
+        else:
+            m = pairs
+            rho = mpmath.exp(mpmath.lambertw(-mpmath.mpf(1) / (4 * m), -1).real / 2)
+        slack = mpmath.sqrt(mpmath.log(1 / rho) / (2 * m))
+        if gamma is None:
+            reached = math.nextafter(float(rho + slack), math.inf)
+            if not reached < 1:
+                raise ParameterError(
+                    f"the 'dkw' calibration supports no gamma below 1 with pairs={m}; draw more"
+                )
+            return Rank(pairs=m, rank=m, gamma=reached, share=float(slack), luck=float(rho))
+        level = mpmath.mpf(gamma.numerator) / gamma.denominator
+        rank = int(mpmath.ceil(m * (1 - level + rho + slack)))
+        if rank > m or not rho < level:
+            needed = _dkw(gamma, None).pairs
+            raise TooFewPairs(given=m, needed=needed, gamma=float(gamma), calibration="dkw")
+        return Rank(
+            pairs=m, rank=rank, gamma=float(gamma), share=float(level - rho), luck=float(rho)
+        )
+
+
+def _all_kept(m: int, gamma: float, share: float) -> Rank:
+    if not gamma < 1:
+        raise ParameterError(f"pairs={m} supports no gamma below 1; draw more pairs")
+    luck = math.exp(m * math.log1p(-share)) if share else 0.0
+    return Rank(pairs=m, rank=m, gamma=gamma, share=share or gamma, luck=luck)
+
+
+def _smallest(holds: Callable[[int], bool]) -> int:
+    """Smallest positive integer at which a condition that stays true becomes true."""
+    high = 1
+    while not holds(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _up(number: Fraction) -> float:
+    """Smallest double at or above an exact number."""
+    nearest = float(number)
+    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
+
+
+def _given(value: _T | None) -> _T:
+    if value is None:
+        raise ParameterError("give gamma, pairs or both; got neither")
+    return value

@@ -1,0 +1,269 @@
+"""How far an answer can move between neighbours, and how that is known."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee, Neighbours, Protect
+from hushed.rows import Layout
+from hushed.sensitivity.ranks import Calibration
+from hushed.spaces import NORMS, Norm
+
+__all__ = ["Sampling", "Sensitivity", "proven_sensitivity"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """Where a sampled sensitivity comes from: enough to draw it again.
+
+    Parameters
+    ----------
+    calibration : {"training-conditional", "marginal", "dkw"}
+        How the rank was chosen.
+    pairs, rank : int
+        Movements drawn, and the one-based rank of the one kept.
+    gamma : float
+        Probability that the real pair (or, for ``everyone`` and ``simultaneous``, any pair of
+        the table) moves further; in (0, 1).
+    share, luck : float
+        The two parts of the per-trial gamma: share of pairs, bad luck of the sampler.
+    asked_gamma, asked_pairs : float and int, optional
+        What the caller asked for; None where it followed from the other.
+    protect : {"record", "everyone", "simultaneous"}
+        Whom gamma speaks of.
+    rows : int
+        Rows in each sampled table, and in the private one.
+    seed : int
+        Seed of the sampler.
+    symmetric, batch : bool
+        As declared by the caller.
+    population : dict
+        Description of the public source.
+    source : object
+        The population itself; not compared, not printed.
+    data_dependent : bool
+        True if the caller said that the population was made from the private rows.
+    layout : Layout
+        Container and columns of the sampled tables.
+    shape : tuple of int
+        Shape of the answer.
+    function : str
+        Name of the sampled function.
+    draws : ndarray of float, shape (pairs,)
+        Movements, sorted upwards.
+    shift : float
+        Kullback-Leibler divergence per row, in nats, that ``gamma`` was enlarged for.
+    """
+
+    calibration: Calibration
+    pairs: int
+    rank: int
+    gamma: float
+    share: float
+    luck: float
+    asked_gamma: float | None
+    asked_pairs: int | None
+    protect: Protect
+    rows: int
+    seed: int
+    symmetric: bool
+    batch: bool
+    population: dict[str, Any]
+    source: Any = field(repr=False, compare=False)
+    data_dependent: bool
+    layout: Layout
+    shape: tuple[int, ...]
+    function: str
+    draws: NDArray[np.float64] = field(repr=False, compare=False)
+    shift: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """How far an answer can move between neighbouring tables.
+
+    Parameters
+    ----------
+    value : float
+        Largest movement, in the units of the answer; finite, 0 or more.
+    norm : {"l1", "l2", "sup", "range"}
+        Norm in which the movement is measured.
+    neighbours : {"replace-one", "add-remove"}
+        Relation between the two tables.
+    argument : str
+        Why the value holds, in words.
+    sampling : Sampling, optional
+        How it was sampled; None for a proven one.
+    """
+
+    value: float
+    norm: Norm
+    neighbours: Neighbours = "replace-one"
+    argument: str
+    sampling: Sampling | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.value) and self.value >= 0):
+            raise ParameterError(
+                f"a sensitivity must be a finite number of 0 or more, got {self.value}"
+            )
+        if self.norm not in NORMS:
+            raise ParameterError(f"norm must be one of {NORMS}, got {self.norm!r}")
+
+    @property
+    def gamma(self) -> float:
+        """Probability that the real pair moves further; 0 if proven."""
+        return self.sampling.gamma if self.sampling else 0.0
+
+    @property
+    def pairs(self) -> int | None:
+        """Number of sampled pairs; None if proven."""
+        return self.sampling.pairs if self.sampling else None
+
+    @property
+    def rank(self) -> int | None:
+        """One-based rank of the kept movement; None if proven."""
+        return self.sampling.rank if self.sampling else None
+
+    @property
+    def draws(self) -> NDArray[np.float64]:
+        """Sampled movements, sorted upwards, shape (pairs,); empty if proven."""
+        return self.sampling.draws if self.sampling else np.empty(0)
+
+    @property
+    def fingerprint(self) -> str:
+        """Name of the estimate: equal for equal draws, so that its gamma is spent once."""
+        return _fingerprint(self) if self.sampling else ""
+
+    def guarantee(self, epsilon: float, delta: float = 0.0) -> Guarantee:
+        """Promise of a mechanism calibrated to this sensitivity.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy loss of the mechanism when the answer moves by ``value``, in nats.
+        delta : float, default 0
+            Its slack.
+
+        Returns
+        -------
+        Guarantee
+            With the gamma of this sensitivity and the estimate it comes from.
+        """
+        if self.sampling is None:
+            return Guarantee(epsilon=epsilon, delta=delta, neighbours=self.neighbours)
+        return Guarantee(
+            epsilon=epsilon,
+            delta=delta,
+            gamma=self.gamma,
+            neighbours=self.neighbours,
+            protect=self.sampling.protect,
+            data_dependent=self.sampling.data_dependent,
+            estimates=((self.fingerprint, self.gamma),),
+        )
+
+    def shifted(self, tau: float) -> Sensitivity:
+        """Carry a sampled sensitivity to private rows drawn from a nearby distribution.
+
+        Parameters
+        ----------
+        tau : float
+            Bound on the Kullback-Leibler divergence KL(P || Q), in nats, of the sampled
+            population P from the distribution Q of one private row; 0 or more.
+
+        Returns
+        -------
+        Sensitivity
+            The same value with gamma enlarged by ``sqrt(r tau / 2)``, rounded up, where r is
+            the number of rows that the promise speaks of: n + 1 for one record, 2 n otherwise.
+
+        Raises
+        ------
+        ParameterError
+            If tau is negative or NaN, the sensitivity is proven (nothing to carry), or gamma
+            would reach 1.
+
+        Notes
+        -----
+        Pinsker's inequality; Rubinstein and Alda, ICML 2017, Proposition 8.
+        """
+        if self.sampling is None:
+            raise ParameterError("a proven sensitivity holds for every population: no shift needed")
+        if not tau >= 0:
+            raise ParameterError(f"tau must be 0 or more, got {tau}")
+        n = self.sampling.rows
+        involved = n + 1 if self.sampling.protect == "record" else 2 * n
+        step = math.nextafter(math.sqrt(involved * tau / 2), math.inf) if tau else 0.0
+        gamma = math.nextafter(self.gamma + step, math.inf) if tau else self.gamma
+        if not gamma < 1:
+            raise ParameterError(
+                f"tau={tau} over {involved} rows makes gamma reach {gamma:.3g}: nothing is left "
+                f"of the promise; gamma={self.gamma} tolerates tau below "
+                f"{2 * (1 - self.gamma) ** 2 / involved:.3g}"
+            )
+        return replace(self, sampling=replace(self.sampling, gamma=gamma, shift=tau))
+
+
+def _fingerprint(sensitivity: Sensitivity) -> str:
+    sampling = sensitivity.sampling
+    if sampling is None:
+        return ""
+    facts = [
+        sensitivity.value.hex(),
+        sensitivity.norm,
+        sampling.calibration,
+        sampling.rank,
+        sampling.protect,
+        sampling.rows,
+        sampling.seed,
+        sampling.population,
+        sampling.shift,
+    ]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    digest.update(sampling.draws.tobytes())
+    return digest.hexdigest()[:32]
+
+
+def proven_sensitivity(
+    value: float, norm: Norm = "l1", *, neighbours: Neighbours = "replace-one", argument: str
+) -> Sensitivity:
+    """State a sensitivity that you can prove.
+
+    Parameters
+    ----------
+    value : float
+        Bound on the movement of the answer over all neighbouring tables, as computed in floating
+        point; finite, above 0.
+    norm : {"l1", "l2", "sup", "range"}, default "l1"
+        Norm in which the movement is bounded.
+    neighbours : {"replace-one", "add-remove"}, default "replace-one"
+        Relation between the tables.
+    argument : str
+        The proof, or where to find it; goes into the certificate.
+
+    Returns
+    -------
+    Sensitivity
+        With gamma = 0.
+
+    Raises
+    ------
+    ParameterError
+        If the value is not finite or negative, or the argument is empty.
+
+    Examples
+    --------
+    >>> proven_sensitivity(1 / 500, "l1", argument="mean of 500 values in [0, 1]").gamma
+    0.0
+    """
+    if not argument.strip():
+        raise ParameterError("argument must say why the bound holds, got an empty text")
+    return Sensitivity(value=float(value), norm=norm, neighbours=neighbours, argument=argument)
