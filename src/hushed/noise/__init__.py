@@ -1,0 +1,39 @@
+"""Release noise: exact integer draws, safe against floating-point attacks; it cannot be seeded.
+
+Randomness comes from the operating system only. The laws are exact: no probability is rounded.
+What is proved, and what is not defended, is written down in docs/noise.
+"""
+
+from hushed.noise.grid import (
+    GRID_BITS,
+    Grid,
+    add_gaussian,
+    add_laplace,
+    gaussian_grid,
+    gaussian_slack,
+    laplace_grid,
+)
+from hushed.noise.integers import (
+    bernoulli,
+    bernoulli_exp,
+    discrete_gaussian,
+    discrete_laplace,
+    uniform_integers,
+)
+from hushed.noise.selection import select
+
+__all__ = [
+    "GRID_BITS",
+    "Grid",
+    "add_gaussian",
+    "add_laplace",
+    "bernoulli",
+    "bernoulli_exp",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "gaussian_grid",
+    "gaussian_slack",
+    "laplace_grid",
+    "select",
+    "uniform_integers",
+]

@@ -1,0 +1,156 @@
+"""The exponential mechanism's draw: one index, with exact probabilities."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.errors import ParameterError
+from hushed.noise.entropy import Words, operating_system_words
+from hushed.noise.grid import GRID_BITS, floor_log2
+from hushed.noise.integers import blocks
+from hushed.noise.thresholds import Uniform
+
+__all__ = ["select"]
+
+_LEAST_EPSILON = 2.0**-200
+_LEAST_PREFIX = 1 << 33  # a shorter prefix leaves log(u) too vague
+_MOST = 1 - 2.0**-16  # a larger u leaves log(1 - u) too vague: it is moved here, a lower bound
+_MARGIN = 2.0**-28  # bounds the error of a key, see docs/noise/selection.md
+
+
+def _gaps(scores: NDArray[np.float64], best: float, exponent: int) -> NDArray[np.float64]:
+    """Count the steps from each rounded score up to the best; relative error 2**-52."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.rint(np.ldexp(scores, -exponent))
+        steps = np.asarray(np.rint(np.ldexp(best, -exponent)) - rounded)
+        far = ~np.isfinite(steps)  # such a score or best is a grid point itself
+        steps[far] = np.ldexp(best - scores[far], -exponent)
+    return steps
+
+
+def _exact_gap(score: float, best: float, exponent: int) -> int:
+    step = Fraction(2) ** exponent
+    return round(Fraction(best) / step) - round(Fraction(score) / step)
+
+
+def _times(rate: Fraction, steps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Multiply by a rational number that may be too small or large for a double."""
+    shift = floor_log2(rate)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.ldexp(steps * float(rate / Fraction(2) ** shift), shift))
+
+
+def _keys(
+    words: Words, penalty: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """First digits of one uniform number a candidate, and bounds of log(-log(1 - u)) + penalty."""
+    prefix = (words.take(penalty.size) >> np.uint64(1)).view(np.int64)
+    real = prefix * 2.0**-63
+    vague = real > _MOST
+    real[vague] = _MOST
+    with np.errstate(divide="ignore"):
+        key = np.log(-np.log1p(-real)) + penalty
+    upper = key + _MARGIN
+    upper[vague] = np.inf
+    key -= _MARGIN
+    short = prefix < _LEAST_PREFIX
+    key[short], upper[short] = -np.inf, np.inf
+    return prefix, key, upper
+
+
+def _key_bounds(number: Uniform, penalty: Fraction) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """Enclose the key of one candidate, given the digits drawn so far."""
+    whole = 1 << number.length
+    bounds = []
+    with mpmath.workprec(2 * number.length + 64):
+        shift = mpmath.mpf(penalty.numerator) / penalty.denominator
+        margin = mpmath.ldexp(1 + shift, -number.length - 32)
+        for digits in (number.prefix, number.prefix + 1):
+            if digits in (0, whole):
+                bounds.append(mpmath.inf if digits else -mpmath.inf)
+                continue
+            bounds.append(mpmath.log(-mpmath.log1p(-mpmath.mpf(digits) / whole)) + shift)
+        return bounds[0] - margin, bounds[1] + margin
+
+
+def _first(numbers: dict[int, Uniform], penalties: dict[int, Fraction]) -> int:
+    """Find the candidate with the smallest key, drawing digits until it is certain."""
+    while True:
+        bounds = {i: _key_bounds(number, penalties[i]) for i, number in numbers.items()}
+        least = min(upper for _, upper in bounds.values())
+        numbers = {i: number for i, number in numbers.items() if bounds[i][0] <= least}
+        if len(numbers) == 1:
+            return next(iter(numbers))
+        for number in numbers.values():
+            number.refine()
+
+
+def _select(words: Words, scores: NDArray[np.float64], exponent: int, rate: Fraction) -> int:
+    best = float(scores.max())
+    least = math.inf
+    found: list[tuple[int, int, float]] = []
+    for block in blocks(scores.size):
+        penalty = _times(rate, _gaps(scores[block], best, exponent))
+        prefix, lower, upper = _keys(words, penalty)
+        least = min(least, float(upper.min()))
+        near = np.flatnonzero(lower <= least)
+        found += [(block.start + int(i), int(prefix[i]), float(lower[i])) for i in near]
+    found = [candidate for candidate in found if candidate[2] <= least]
+    if len(found) == 1:
+        return found[0][0]
+    return _first(
+        {index: Uniform(prefix, 63, words) for index, prefix, _ in found},
+        {index: rate * _exact_gap(float(scores[index]), best, exponent) for index, _, _ in found},
+    )
+
+
+def select(scores: NDArray[np.float64], *, width: float, epsilon: float) -> int:
+    """Draw an index with probability proportional to ``exp(epsilon * score / width)``.
+
+    Parameters
+    ----------
+    scores : ndarray of float, shape (n,)
+        Finite score of each candidate, at least one; large is good.
+    width : float
+        Bound, between neighbours, on the largest minus the smallest change of a score; above 0.
+    epsilon : float
+        Privacy loss of the draw, in nats; ``2**-200`` or more, finite.
+
+    Returns
+    -------
+    int
+        Index of the winner, 0 to n - 1.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range. No score is shown.
+
+    Notes
+    -----
+    McSherry and Talwar, *Mechanism Design via Differential Privacy*, FOCS 2007. The scores are
+    rounded to multiples of a power of two near ``width * 2**-45`` and the width is enlarged by
+    two steps, so that epsilon holds exactly. The draw is a race of exponential variables (its
+    logarithm is the Gumbel trick), decided exactly: docs/noise/selection.md.
+    """
+    given = np.asarray(scores, dtype=np.float64)
+    if given.ndim != 1 or given.size == 0:
+        raise ParameterError(
+            f"scores must be a vector of one score or more, got shape {given.shape}"
+        )
+    if not np.isfinite(given).all():
+        raise ParameterError(
+            "every score must be finite: a candidate cannot be ruled out privately"
+        )
+    if not 0 < width < math.inf:
+        raise ParameterError(f"width must be above 0 and finite, got {width}")
+    if not _LEAST_EPSILON <= epsilon < math.inf:
+        raise ParameterError(f"epsilon must be 2**-200 or more and finite, got {epsilon}")
+    exponent = floor_log2(Fraction(width)) - GRID_BITS
+    steps = Fraction(width) * (1 + Fraction(1, 1 << 49)) / Fraction(2) ** exponent + 2
+    return _select(operating_system_words(), given, exponent, Fraction(epsilon) / steps)
