@@ -131,7 +131,7 @@ class Normal:
 
     def __post_init__(self) -> None:
         mean, std = _columns(self.mean, "mean"), _columns(self.std, "std")
-        if mean.shape != std.shape and std.shape != ():
+        if std.shape not in {mean.shape, ()}:
             raise ParameterError(f"mean has shape {mean.shape} but std has shape {std.shape}")
         if np.any(std < 0):
             raise ParameterError(f"std must be 0 or more, got {std}")
@@ -411,7 +411,7 @@ def _cell(value: Any) -> Any:
 def _digest(frame: Any) -> str:
     digest = hashlib.sha256()
     if isinstance(frame, np.ndarray) and frame.dtype.kind in "biuf":
-        digest.update(f"{frame.dtype.str}{frame.shape}".encode())
+        digest.update(repr((str(frame.dtype), frame.shape)).encode())
         digest.update(np.ascontiguousarray(frame).tobytes())
     else:
         for key in _row_keys(frame):

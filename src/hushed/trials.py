@@ -129,7 +129,9 @@ def run_trials(
     left = first + trials - position
     if left:
         size = max(1, min(int(rate * _CHUNK_SECONDS), math.ceil(left / (4 * jobs))))
-        spans = [(a, min(a + size, position + left)) for a in range(position, position + left, size)]
+        spans = [
+            (a, min(a + size, position + left)) for a in range(position, position + left, size)
+        ]
         done += _run_there(evaluate, seed, spans, jobs, told)
     return np.concatenate(done) if done else np.empty(0)
 
@@ -246,7 +248,7 @@ def _configured_jobs() -> int | None:
 
     plain: Any = joblib.Parallel(n_jobs=None)
     default = type(plain._backend).__name__ == "LokyBackend"
-    jobs = int(joblib.effective_n_jobs(None))
+    jobs = int(joblib.effective_n_jobs(plain.n_jobs))
     return None if default and jobs == 1 else jobs
 
 

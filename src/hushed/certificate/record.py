@@ -298,4 +298,3 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "unknown"
     return dict(sorted(found.items()))
-

@@ -94,7 +94,8 @@ def verify(
             "the certificate rests on a proven sensitivity: there is no sampling to run again; "
             f"check its argument instead: {known.argument}"
         )
-    again = _sampled_again(known, sampling, f, population or _rebuilt(sampling), workers, progress)
+    source = population or _rebuilt(sampling)
+    again = _sampled_again(known, sampling, f, source, workers=workers, progress=progress)
     if sampling.shift:
         again = again.shifted(sampling.shift)
     options = known.mechanism.parameters
@@ -131,8 +132,9 @@ def _sampled_again(
     sampling: SamplingRecord,
     f: Callable[[Any], Any],
     population: Population,
+    *,
     workers: int | None,
-    progress: bool,  # noqa: FBT001
+    progress: bool,
 ) -> Sensitivity:
     return sample_sensitivity(
         f,

@@ -113,7 +113,7 @@ class Bernstein:
     @property
     def points(self) -> int:
         """Number of lattice points, ``(lattice + 1) ** dims``."""
-        return (self.lattice + 1) ** self.dims
+        return int((self.lattice + 1) ** self.dims)
 
     @property
     def scale(self) -> float:
@@ -150,9 +150,7 @@ class Bernstein:
         require_level("beta", beta)
         if dims not in (None, self.dims):
             raise ParameterError(f"the mechanism has {self.dims} dimensions, got dims={dims}")
-        grid = noise.laplace_grid(
-            sensitivity=self._total, epsilon=self.epsilon, dims=self.points
-        )
+        grid = noise.laplace_grid(sensitivity=self._total, epsilon=self.epsilon, dims=self.points)
         tail = -math.log(-math.expm1(math.log1p(-beta) / self.points))
         largest = self.scale * grid.enlargement * tail + math.ldexp(1, grid.exponent)
         return largest * _amplification(self.lattice, self.dims, self.order)
@@ -312,13 +310,9 @@ def _check_lattice(lattice: int, dims: int) -> None:
         )
 
 
-def _lattice_values(
-    function: Callable[[Floats], ArrayLike], lattice: int, dims: int
-) -> Floats:
+def _lattice_values(function: Callable[[Floats], ArrayLike], lattice: int, dims: int) -> Floats:
     if not callable(function):
-        raise BadFunction(
-            f"expected a function on [0, 1]^{dims}, got {type(function).__name__}"
-        )
+        raise BadFunction(f"expected a function on [0, 1]^{dims}, got {type(function).__name__}")
     points = lattice_points(lattice, dims)
     values = np.asarray(function(points), dtype=np.float64)
     if values.size != len(points):

@@ -147,9 +147,7 @@ class Gaussian:
             The normal quantile for independent coordinates, always below the tail bound
             ``sigma sqrt(2 log(dims/beta))``, plus one grid step.
         """
-        grid = noise.gaussian_grid(
-            sensitivity=self.sensitivity.value, sigma=self.scale, dims=dims
-        )
+        grid = noise.gaussian_grid(sensitivity=self.sensitivity.value, sigma=self.scale, dims=dims)
         return self.scale * grid.enlargement * _tail(beta, dims) + math.ldexp(1, grid.exponent)
 
     def draw(self, value: ArrayLike) -> float | NDArray[np.float64]:

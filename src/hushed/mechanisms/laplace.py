@@ -128,9 +128,7 @@ class Laplace:
             The noisy answer in the same shape; always on the noise grid.
         """
         values = finite_values(value)
-        noisy = noise.add_laplace(
-            values, sensitivity=self.sensitivity.value, epsilon=self.epsilon
-        )
+        noisy = noise.add_laplace(values, sensitivity=self.sensitivity.value, epsilon=self.epsilon)
         return noisy if values.ndim else float(noisy)
 
 

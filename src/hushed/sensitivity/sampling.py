@@ -17,7 +17,7 @@ from hushed import rows as tables
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
 from hushed.functions import answer, probe
 from hushed.guarantee import Protect
-from hushed.populations import Population, PublicTable, Simulator
+from hushed.populations import Population, Simulator
 from hushed.sensitivity.ranks import Calibration, Rank, choose_rank
 from hushed.sensitivity.record import Sampling, Sensitivity
 from hushed.spaces import NORMS, Norm, size
@@ -42,7 +42,7 @@ class _Movement:
     rows: int
     norm: Norm
     symmetric: bool
-    at_once: bool
+    at_once: int  # not 0: all rows of each table, each replaced by its own draw
     shape: tuple[int, ...]
     fresh: bool
     private: bool
@@ -84,7 +84,7 @@ class _BatchMovement:
     rows: int
     norm: Norm
     symmetric: bool
-    at_once: int
+    at_once: int  # tables in a block
     shape: tuple[int, ...]
     fresh: bool
     private: bool
@@ -246,7 +246,7 @@ def sample_sensitivity(
     >>> s.pairs, s.value < 100 / 500
     (112, True)
     """
-    rank, total = _plan(rows, norm, gamma, calibration, pairs, protect, batch)
+    rank, total = _plan(rows, norm, gamma, calibration, pairs, protect, batch=batch)
     used = seed_from(seed)
     first = _drawn(population, next(streams(used, 0, 1)), rows + 1)
     shown = first[:rows] if not batch else np.asarray(first)[None, :rows]
@@ -259,7 +259,7 @@ def sample_sensitivity(
         rows=rows,
         norm=norm,
         symmetric=symmetric,
-        at_once=block if batch else protect == "simultaneous",
+        at_once=block if batch else int(protect == "simultaneous"),
         shape=shape,
         fresh=known.fresh,
         private=data_dependent,
@@ -306,7 +306,8 @@ def _plan(
     calibration: Calibration,
     pairs: int | None,
     protect: Protect,
-    batch: bool,  # noqa: FBT001
+    *,
+    batch: bool,
 ) -> tuple[Rank, float]:
     """Check the parameters; give the rank for one trial and the gamma of the whole promise."""
     if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 2:
