@@ -422,7 +422,7 @@ def _digest(frame: Any) -> str:
 def _columns(value: ArrayLike, name: str) -> Floats:
     numbers = np.asarray(value, dtype=np.float64)
     if numbers.ndim > 1 or numbers.size == 0 or not np.all(np.isfinite(numbers)):
-        raise ParameterError(f"{name} must be a finite number or a list of them, got {value}")
+        raise ParameterError(f"{name} must be a finite number or a list of them, got {value!r}")
     return numbers
 
 

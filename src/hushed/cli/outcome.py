@@ -1,0 +1,89 @@
+"""How every command ends: text or one JSON object, and an exit code."""
+
+from __future__ import annotations
+
+import json as encoder
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from hushed.errors import (
+    BadFunction,
+    HushedError,
+    PrivateRowsAsPopulation,
+    WorkerLost,
+    ZeroSensitivity,
+)
+
+__all__ = ["BAD_USE", "REFUSED", "STOPPED", "finish", "note", "say"]
+
+REFUSED, BAD_USE, STOPPED = 1, 2, 130
+_REFUSALS = (BadFunction, PrivateRowsAsPopulation, WorkerLost, ZeroSensitivity)
+
+
+def say(text: str) -> None:
+    """Print a line of the answer on standard output.
+
+    Parameters
+    ----------
+    text : str
+        The line.
+    """
+    typer.echo(text)
+
+
+def note(text: str) -> None:
+    """Print a remark on standard error.
+
+    Parameters
+    ----------
+    text : str
+        The remark.
+    """
+    typer.echo(text, err=True)
+
+
+@contextmanager
+def finish(*, json: bool) -> Iterator[dict[str, Any]]:
+    """Turn the end of a command into output and an exit code.
+
+    Parameters
+    ----------
+    json : bool
+        True to print the collected result, or the error, as one JSON object.
+
+    Yields
+    ------
+    dict
+        To be filled with the result. Put ``exit_code`` into it for an end that is not 0.
+
+    Raises
+    ------
+    typer.Exit
+        1 if the job was refused, 2 for bad use, 130 if stopped by the user.
+    """
+    result: dict[str, Any] = {}
+    try:
+        yield result
+    except HushedError as error:
+        note(f"{type(error).__name__}: {error}")
+        if json:
+            _write({"error": {"type": type(error).__name__, "message": str(error)}})
+        refused = isinstance(error, _REFUSALS)
+        raise typer.Exit(REFUSED if refused else BAD_USE) from None
+    except KeyboardInterrupt:
+        note("stopped; nothing was released")
+        raise typer.Exit(STOPPED) from None
+    code = result.pop("exit_code", 0)
+    if json:
+        _write(result)
+    if code:
+        raise typer.Exit(code)
+
+
+def _write(result: dict[str, Any]) -> None:
+    encoder.dump(result, sys.stdout, sort_keys=True, allow_nan=False)
+    sys.stdout.write("\n")

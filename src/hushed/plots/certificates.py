@@ -1,0 +1,156 @@
+"""A certificate as a page: the promise in words, and the sampled movements as a picture."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from hushed.certificate import Certificate
+from hushed.errors import NotFound, ParameterError
+
+__all__ = ["certificate_page", "movement_figure", "save_figure"]
+
+# Okabe and Ito's palette: told apart by colour-blind readers and in grey print.
+_BLUE, _ORANGE = "#0072B2", "#D55E00"
+
+
+def movement_figure(certificate: Certificate) -> Any:
+    """Draw the sampled movements and the one that was kept.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        With a sampled sensitivity from a public population.
+
+    Returns
+    -------
+    altair.LayerChart
+        Share of pairs that move at most so far, and the kept rank as a line.
+
+    Raises
+    ------
+    ParameterError
+        If the certificate holds no movements.
+    NotFound
+        If the extra ``hushed[plot]`` is not installed.
+    """
+    alt = _altair()
+    sampling = certificate.sampling
+    if sampling is None or not sampling.movements:
+        raise ParameterError(
+            "the certificate holds no sampled movements: its sensitivity was proven, or its "
+            "population was made from private rows"
+        )
+    count = len(sampling.movements)
+    points = [
+        {"movement": value, "share": (i + 1) / count} for i, value in enumerate(sampling.movements)
+    ]
+    kept = [
+        {
+            "movement": certificate.sensitivity,
+            "label": f"kept: number {sampling.rank} of {sampling.pairs}",
+        }
+    ]
+    x = alt.X("movement:Q").title(f"movement of the answer between neighbours ({certificate.norm})")
+    curve = (
+        alt.Chart(alt.Data(values=points))
+        .mark_line(interpolate="step-after", color=_BLUE)
+        .encode(x=x, y=alt.Y("share:Q").title("share of sampled pairs").axis(format="%"))
+    )
+    rule = alt.Chart(alt.Data(values=kept)).mark_rule(color=_ORANGE, strokeDash=[6, 3], size=2)
+    text = alt.Chart(alt.Data(values=kept)).mark_text(
+        align="right", dx=-6, y=14, color=_ORANGE, fontSize=12
+    )
+    return (
+        (curve + rule.encode(x="movement:Q") + text.encode(x="movement:Q", text="label:N"))
+        .properties(
+            width=560,
+            height=280,
+            title=alt.Title(
+                f"How far {sampling.function} moved",
+                subtitle=f"{sampling.pairs} draws of {sampling.rows} rows from the population; "
+                f"gamma = {certificate.guarantee.gamma:g}, {sampling.calibration}",
+            ),
+        )
+        .configure_view(stroke=None)
+    )
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a figure in the format of the file's suffix.
+
+    Parameters
+    ----------
+    figure : altair chart
+        What to write.
+    path : Path
+        Ends in ``.svg``, ``.png`` or ``.html``; an HTML file needs no network.
+
+    Raises
+    ------
+    ParameterError
+        If the suffix is another one.
+    """
+    if path.suffix not in (".svg", ".png", ".html"):
+        raise ParameterError(f"a figure is written as .svg, .png or .html, got {path.name!r}")
+    if path.suffix == ".html":
+        figure.save(str(path), inline=True)
+    else:
+        figure.save(str(path), scale_factor=2)
+
+
+def certificate_page(certificate: Certificate) -> str:
+    """Write a certificate as one self-contained HTML page.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Any certificate.
+
+    Returns
+    -------
+    str
+        HTML without references to anything outside it; holds no private value.
+
+    Raises
+    ------
+    NotFound
+        If the extra ``hushed[plot]`` is not installed.
+    """
+    _altair()
+    import jinja2  # noqa: PLC0415
+    import vl_convert  # noqa: PLC0415
+
+    picture = ""
+    if certificate.sampling is not None and certificate.sampling.movements:
+        picture = vl_convert.vegalite_to_svg(movement_figure(certificate).to_dict())
+    page = files("hushed.plots").joinpath("certificate.html").read_text(encoding="utf-8")
+    template = jinja2.Environment(autoescape=True).from_string(page)
+    g = certificate.guarantee
+    return template.render(
+        certificate=certificate,
+        picture=picture,
+        rows=[
+            ("epsilon", f"{g.epsilon:.6g}"),
+            ("delta", f"{g.delta:.6g}"),
+            ("gamma", f"{g.gamma:.6g} ({g.protect})"),
+            ("neighbours", g.neighbours),
+            ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
+            ("mechanism", f"{certificate.mechanism.name}, scale {certificate.mechanism.scale:.6g}"),
+            ("accuracy at 95 %", f"{certificate.mechanism.accuracy:.6g}"),
+            ("created", certificate.created),
+        ],
+        paragraphs=certificate.explain().split("\n\n"),
+        json=certificate.to_json(),
+    )
+
+
+def _altair() -> Any:
+    try:
+        import altair  # noqa: PLC0415
+        import jinja2  # noqa: F401, PLC0415
+        import vl_convert  # noqa: F401, PLC0415
+    except ImportError:
+        raise NotFound("figures need three more packages: pip install 'hushed[plot]'") from None
+    return altair
