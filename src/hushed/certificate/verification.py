@@ -122,7 +122,7 @@ def _rebuilt(sampling: SamplingRecord) -> Population:
         raise ParameterError(
             f"the certificate names its population ({sampling.population.get('kind')} "
             f"{sampling.population.get('name')!r}) but does not contain it; hand it in as "
-            "population="
+            "population= (--population on the command line)"
         )
     return population
 

@@ -60,7 +60,7 @@ def movement_figure(certificate: Certificate) -> Any:
     )
     rule = alt.Chart(alt.Data(values=kept)).mark_rule(color=_ORANGE, strokeDash=[6, 3], size=2)
     text = alt.Chart(alt.Data(values=kept)).mark_text(
-        align="right", dx=-6, y=14, color=_ORANGE, fontSize=12
+        align="right", dx=-6, y=200, color=_ORANGE, fontSize=12
     )
     return (
         (curve + rule.encode(x="movement:Q") + text.encode(x="movement:Q", text="label:N"))
