@@ -23,7 +23,12 @@ def test_python_blocks_run(page, tmp_path):
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks(page, "python")))
     done = subprocess.run(
-        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 
@@ -45,6 +50,7 @@ def test_console_blocks_run(page, tmp_path):
             capture_output=True,
             text=True,
             timeout=120,
+            check=False,
         )
         assert done.returncode == 0, (command, done.stderr)
 
@@ -76,6 +82,7 @@ def test_demo_runs(tmp_path):
         capture_output=True,
         text=True,
         timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert {p.name for p in folder.iterdir()} == {

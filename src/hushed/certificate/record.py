@@ -5,12 +5,10 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from hushed.calibrate import Mechanism, MechanismName, parameters
 from hushed.certificate.words import explained
@@ -19,9 +17,12 @@ from hushed.guarantee import Guarantee, Neighbours, Protect
 from hushed.sensitivity import Calibration, Sampling, Sensitivity
 from hushed.spaces import Norm
 
+if TYPE_CHECKING:
+    from pydantic import ConfigDict, TypeAdapter
+
 __all__ = ["Certificate", "MechanismRecord", "SamplingRecord", "certify"]
 
-_CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
+_CLOSED: ConfigDict = {"extra": "forbid", "allow_inf_nan": False}
 _QUANTILES = 201
 
 
@@ -189,6 +190,8 @@ class Certificate:
         ParameterError
             If the text is not a certificate of a known version; all problems are listed.
         """
+        from pydantic import ValidationError  # noqa: PLC0415
+
         try:
             return _adapter().validate_json(text)
         except ValidationError as cause:
@@ -210,6 +213,8 @@ class Certificate:
 
 
 def _adapter() -> TypeAdapter[Certificate]:
+    from pydantic import TypeAdapter  # noqa: PLC0415  (a tenth of a second)
+
     return TypeAdapter(Certificate)
 
 
@@ -291,6 +296,8 @@ def _thinned(draws: NDArray[np.float64]) -> tuple[float, ...]:
 
 
 def _versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
     found = {"python": platform.python_version(), "numpy": np.__version__}
     for name in ("hushed", "scipy"):
         try:
