@@ -1,0 +1,1 @@
+"""Measurements of speed and memory, as ratios against a named peer or limit of the same run."""

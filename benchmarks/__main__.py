@@ -1,0 +1,22 @@
+"""Run every benchmark of this folder: ``python -m benchmarks [NAME ...]``."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from pathlib import Path
+
+
+def main(names: list[str]) -> None:
+    folder = str(Path(__file__).parent)
+    found = sorted(m.name for m in pkgutil.iter_modules([folder]) if not m.name.startswith("_"))
+    for name in names or found:
+        if name not in found:
+            sys.exit(f"no benchmark {name!r}; there are {', '.join(found)}")
+        print(f"\n== {name}")
+        importlib.import_module(f"benchmarks.{name}").main()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
