@@ -257,7 +257,8 @@ def _list(table: list[Any], count: int, swap: tuple[int, int] | None) -> list[An
     rows = table[:count]
     if swap:
         rows[swap[0]] = table[swap[1]]
-    return rows
+    # A function that changes a row now and then must not change it for the next table, too.
+    return [row.copy() if isinstance(row, list | dict | np.ndarray) else row for row in rows]
 
 
 def _pandas(table: Any, count: int, swap: tuple[int, int] | None) -> Any:
