@@ -158,3 +158,16 @@ def test_equal_tables_with_nan_are_the_same(make):
 def test_different_tables_are_not_the_same(first, second):
     """One other value, type, order or key is a difference."""
     assert not same(first, second)
+
+
+@pytest.mark.parametrize("make", [list, lambda pair: {"x": pair[0]}, np.array])
+def test_rows_of_a_list_are_not_shared_between_variations(make):
+    """A function that changes a row in place, now and then, changes no other table."""
+    table = [make([float(i), 0.0]) for i in range(5)]
+    key = "x" if isinstance(table[0], dict) else 0
+    seen = []
+    for rows in variations(table, 4, [(0, 4), (1, 4)]):
+        seen.append([float(row[key]) for row in rows])
+        rows[3][key] = -1.0
+    assert seen == [[0, 1, 2, 3], [4, 1, 2, 3], [0, 4, 2, 3]]
+    assert [float(row[key]) for row in table] == [0, 1, 2, 3, 4]
