@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
@@ -9,7 +10,7 @@ from hushed.errors import ParameterError
 from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace
 from hushed.spaces import Movement, Norm
 
-__all__ = ["NORM_OF", "Mechanism", "MechanismName", "calibrated", "parameters"]
+__all__ = ["NORM_OF", "Mechanism", "MechanismName", "calibrated", "check_shape", "parameters"]
 
 Mechanism = Laplace | Gaussian | Exponential | Bernstein
 MechanismName = Literal["laplace", "gaussian", "exponential", "bernstein"]
@@ -77,6 +78,34 @@ def calibrated(name: str, sensitivity: Movement, options: Mapping[str, Any]) -> 
         raise ParameterError(f"{name} needs {' and '.join(missing)}")
     built: Mechanism = _CLASSES[name](sensitivity, **options)
     return built
+
+
+def check_shape(mechanism: Mechanism, shape: tuple[int, ...]) -> None:
+    """Refuse a mechanism that cannot release answers of a shape.
+
+    Parameters
+    ----------
+    mechanism : Laplace, Gaussian, Exponential or Bernstein
+        A calibrated mechanism.
+    shape : tuple of int
+        Shape of the answers that were sampled.
+
+    Raises
+    ------
+    ParameterError
+        If the exponential mechanism would get no plain list of scores, or the Bernstein
+        mechanism another number of lattice values than its own.
+    """
+    if isinstance(mechanism, Exponential) and len(shape) != 1:
+        raise ParameterError(
+            f"Exponential chooses by one list of scores, the sampled answers have shape {shape}"
+        )
+    if isinstance(mechanism, Bernstein) and math.prod(shape) != mechanism.points:
+        raise ParameterError(
+            f"Bernstein with lattice={mechanism.lattice} and dims={mechanism.dims} releases "
+            f"{mechanism.points} lattice values, the sampled answers have {math.prod(shape)}; "
+            "use the lattice of hs.on_lattice"
+        )
 
 
 def parameters(mechanism: Mechanism) -> tuple[MechanismName, dict[str, Any]]:

@@ -43,21 +43,25 @@ def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Float
     BadFunction
         If the function raises, or returns anything but finite real numbers.
     """
+    raised = ""
     try:
         raw = function(rows)
-    except Exception as cause:
-        name = type(cause).__name__
-        if private:
-            raise BadFunction(
-                f"the function raised {name} on the private rows; its message is withheld, "
-                "because it may contain a private value"
-            ) from None
-        if isinstance(cause, ValueError) and "read-only" in str(cause):
-            raise BadFunction(
-                "the function changes the rows it is given; let it work on a copy"
-            ) from cause
-        raise BadFunction(f"the function raised {name} on public rows: {cause}") from cause
+    except (Exception, SystemExit) as cause:
+        raised = type(cause).__name__
+        if not private:
+            raise _failed_on_public(cause) from cause
+    if raised:  # out of the handler, so that the error does not carry the first one as its context
+        raise BadFunction(
+            f"the function raised {raised} on the private rows; its message is withheld, "
+            "because it may contain a private value"
+        )
     return _numbers(raw)
+
+
+def _failed_on_public(cause: BaseException) -> BadFunction:
+    if isinstance(cause, ValueError) and "read-only" in str(cause):
+        return BadFunction("the function changes the rows it is given; let it work on a copy")
+    return BadFunction(f"the function raised {type(cause).__name__} on public rows: {cause}")
 
 
 def _numbers(raw: Any) -> Floats:
@@ -75,14 +79,15 @@ def _numbers(raw: Any) -> Floats:
         raise BadFunction(
             f"the function returned {what}; it must return a number or an array of numbers"
         )
-    try:
-        read = np.asarray(raw)
-    except ValueError:
+    read = _read(raw)
+    if read is None:
         raise BadFunction(
-            "the function returned parts of different shapes; join them with np.concatenate"
-        ) from None
+            f"the function returned {type(raw).__name__}, which NumPy cannot read as one array; "
+            "join parts of different shapes with np.concatenate"
+        )
     if read.dtype.kind not in "biuf" or read.size == 0:
-        what = "nothing" if read.size == 0 else f"values of type {read.dtype}"
+        # Not the whole dtype, whose width is that of the longest text.
+        what = "nothing" if read.size == 0 else f"values of type {read.dtype.type.__name__}"
         raise BadFunction(
             f"the function returned {what}; it must return a number or an array of numbers"
         )
@@ -90,6 +95,14 @@ def _numbers(raw: Any) -> Floats:
     if not np.isfinite(numbers).all():
         raise BadFunction("the function returned NaN or infinity; it must return finite numbers")
     return numbers
+
+
+def _read(raw: Any) -> NDArray[Any] | None:
+    """Array made of an answer; None if that fails, for the reason may hold a private value."""
+    try:
+        return np.asarray(raw)
+    except Exception:
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

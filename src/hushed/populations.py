@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -20,11 +21,14 @@ __all__ = [
     "PublicTable",
     "Simulator",
     "Uniform",
+    "description",
     "from_description",
     "overlaps",
 ]
 
 Floats = NDArray[np.float64]
+
+_NEARLY_ALL = 0.9
 
 
 @runtime_checkable
@@ -73,7 +77,11 @@ class Uniform:
             raise ParameterError(f"low has shape {low.shape} but high has shape {high.shape}")
         if not np.all(low <= high):
             raise ParameterError(f"low must not exceed high, got low={low} and high={high}")
-        object.__setattr__(self, "_box", (low, high - low))
+        with np.errstate(over="ignore"):
+            span = high - low
+        if not np.all(np.isfinite(span)):
+            raise ParameterError(f"high - low must be finite, got low={low} and high={high}")
+        object.__setattr__(self, "_box", (low, span))
         object.__setattr__(self, "_unit", bool(np.all(low == 0) and np.all(high == 1)))
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
@@ -335,6 +343,41 @@ class Simulator:
         return {"kind": "simulator", "name": self.name}
 
 
+def description(population: Population) -> dict[str, Any]:
+    """Describe a population in values that survive a trip through JSON.
+
+    Parameters
+    ----------
+    population : Population
+        Source of rows.
+
+    Returns
+    -------
+    dict
+        What ``describe`` gave, tuples turned into lists.
+
+    Raises
+    ------
+    ParameterError
+        If it has no ``describe``, or that gives anything but plain values.
+    """
+    if not isinstance(population, Population):
+        raise ParameterError(
+            "a population has methods draw(rng, count) and describe(); see hs.populations. "
+            f"Got {type(population).__name__}"
+        )
+    told = population.describe()
+    try:
+        plain = json.loads(json.dumps(told, allow_nan=False))
+    except (TypeError, ValueError) as cause:
+        raise ParameterError(
+            f"describe() must give plain values that fit into JSON (use .tolist()): {cause}"
+        ) from cause
+    if not isinstance(plain, dict):
+        raise ParameterError(f"describe() must give a dict, got {type(told).__name__}")
+    return plain
+
+
 def from_description(description: dict[str, Any]) -> Population | None:
     """Rebuild a population from what a certificate says of it.
 
@@ -346,17 +389,23 @@ def from_description(description: dict[str, Any]) -> Population | None:
     Returns
     -------
     Population or None
-        None for tables and simulators, which a description does not contain.
+        None for tables and simulators, and wherever the description does not say it all.
+
+    Raises
+    ------
+    ParameterError
+        If a number in it is out of range.
     """
-    kinds: dict[str, type[Any]] = {
-        "uniform": Uniform,
-        "normal": Normal,
-        "exponential": Exponential,
+    kinds: dict[str, tuple[type[Any], set[str]]] = {
+        "uniform": (Uniform, {"low", "high"}),
+        "normal": (Normal, {"mean", "std"}),
+        "exponential": (Exponential, {"rate"}),
     }
-    made = kinds.get(description.get("kind", ""))
-    if made is None:
+    made, wanted = kinds.get(str(description.get("kind")), (None, set()))
+    numbers = {key: value for key, value in description.items() if key != "kind"}
+    if made is None or set(numbers) != wanted:
         return None
-    rebuilt: Population = made(**{k: v for k, v in description.items() if k != "kind"})
+    rebuilt: Population = made(**numbers)
     return rebuilt
 
 
@@ -374,8 +423,9 @@ def overlaps(population: Population, private: Any) -> bool:
     -------
     bool
         True if it is a public table that is the private one, shares its memory, holds the same
-        rows in any order, or shares at least half of the private rows in a table whose rows are
-        nearly all different. A population fitted to private rows by other means is not seen.
+        rows in any order, or shares at least half of the rows of the smaller table, if the private
+        rows are nearly all different. A population fitted to private rows by other means is
+        not seen.
     """
     if not isinstance(population, PublicTable):
         return False
@@ -389,9 +439,11 @@ def overlaps(population: Population, private: Any) -> bool:
     if len(ours) == len(theirs) and sorted(ours) == sorted(theirs):
         return True
     distinct, known = set(ours), set(theirs)
-    if len(distinct) < 0.9 * len(ours):
+    if len(distinct) < _NEARLY_ALL * len(ours):
         return False
-    return sum(key in known for key in distinct) >= 0.5 * len(distinct)
+    # A bootstrap sample of the private rows repeats some, so that half of them may be distinct.
+    smaller = min(len(distinct), len(known)) if len(known) >= len(theirs) / 2 else len(distinct)
+    return len(distinct & known) >= smaller / 2
 
 
 def _row_keys(frame: Any) -> list[str]:
@@ -405,7 +457,8 @@ def _row_keys(frame: Any) -> list[str]:
 
 
 def _cell(value: Any) -> Any:
-    return float(value) if isinstance(value, int | float | np.number) else str(value)
+    real = isinstance(value, int | float | np.integer | np.floating | np.bool_)
+    return float(value) + 0.0 if real else str(value)  # + 0.0: negative zero is zero
 
 
 def _digest(frame: Any) -> str:
@@ -420,7 +473,10 @@ def _digest(frame: Any) -> str:
 
 
 def _columns(value: ArrayLike, name: str) -> Floats:
-    numbers = np.asarray(value, dtype=np.float64)
+    try:
+        numbers = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as cause:
+        raise ParameterError(f"{name} must be a number or a list of them: {cause}") from cause
     if numbers.ndim > 1 or numbers.size == 0 or not np.all(np.isfinite(numbers)):
         raise ParameterError(f"{name} must be a finite number or a list of them, got {value!r}")
     return numbers

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushed import rows as tables
-from hushed.calibrate import Mechanism
+from hushed.calibrate import Mechanism, check_shape
 from hushed.certificate import Certificate, certify
 from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation
 from hushed.functions import answer
@@ -93,24 +95,38 @@ def release(
     """
     if not callable(f):
         raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
-    if not hasattr(mechanism, "draw") or not isinstance(mechanism.sensitivity, Sensitivity):
+    carried = getattr(mechanism, "sensitivity", None)
+    if not isinstance(carried, Sensitivity):
         raise ParameterError(
             "the third argument must be a mechanism such as hs.Laplace(s, epsilon=1.0), "
             f"got {type(mechanism).__name__}"
         )
     if ledger is not None and not budget:
         raise ParameterError("name the budget to charge: budget='...'")
-    sampling = mechanism.sensitivity.sampling
+    sampling = carried.sampling
     rows = _checked(data, sampling)
+    if sampling is not None:
+        check_shape(mechanism, sampling.shape)
+        certify(mechanism, values=math.prod(sampling.shape))  # whatever it refuses is unpaid
     if ledger is not None and budget:
         ledger.charge(budget, mechanism.guarantee, note=note)
-    exact = answer(f, rows, private=True)
-    if sampling is not None and exact.shape != sampling.shape:
-        raise BadFunction(
-            f"the answer has shape {exact.shape}, but shape {sampling.shape} was sampled"
-        )
+    exact = _exact(f, rows, sampling)
     value = mechanism.draw(exact)
     return Release(value=value, certificate=certify(mechanism, values=exact.size))
+
+
+def _exact(f: Callable[[Any], Any], rows: Any, sampling: Sampling | None) -> NDArray[np.float64]:
+    """Answer on the private rows; a function of stacked tables is given a stack of one."""
+    if sampling is None:
+        return answer(f, rows, private=True)
+    stacked = sampling.batch
+    exact = answer(f, rows[None] if stacked else rows, private=True)
+    wanted = (1, *sampling.shape) if stacked else sampling.shape
+    if exact.shape != wanted:  # the shape found is a fact about the private rows: withheld
+        raise BadFunction(
+            f"the answer on the private rows does not have the shape {wanted} that was sampled"
+        )
+    return exact[0] if stacked else exact
 
 
 def _checked(data: Any, sampling: Sampling | None) -> Any:
@@ -121,18 +137,28 @@ def _checked(data: Any, sampling: Sampling | None) -> Any:
     if sampling is not None:
         _check_against(data, found, sampling)
     own = copy.deepcopy(data)
-    if sampling is not None and isinstance(own, np.ndarray):
+    if sampling is not None and _converts(found, sampling.layout):
         own = own.astype(sampling.layout.dtype)
     return own
+
+
+def _converts(found: tables.Layout, wanted: tables.Layout) -> bool:
+    """Whether the elements of an array are to be cast: not for texts of another width, say."""
+    if not found.dtype or not wanted.dtype:
+        return False
+    kinds = np.dtype(found.dtype).kind, np.dtype(wanted.dtype).kind
+    return kinds[0] != kinds[1] or kinds[0] in "biuf"
 
 
 def _check_against(data: Any, found: tables.Layout, sampling: Sampling) -> None:
     if found != sampling.layout:
         raise BadRows(f"the sensitivity was sampled on {sampling.layout}, the data is {found}")
-    if found.dtype and not np.can_cast(found.dtype, sampling.layout.dtype, "safe"):
+    wanted = sampling.layout
+    if _converts(found, wanted) and not np.can_cast(found.dtype, wanted.dtype, "safe"):
+        ours, theirs = (np.dtype(each.dtype).type.__name__ for each in (wanted, found))
         raise BadRows(
-            f"the sensitivity was sampled on elements of type {sampling.layout.dtype}, the data "
-            f"has {found.dtype}, which does not convert without loss"
+            f"the sensitivity was sampled on elements of type {ours}, the data has {theirs}, "
+            "which does not convert without loss"
         )
     if len(data) != sampling.rows:
         raise BadRows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from hushed.errors import BadRows
 
-__all__ = ["Container", "Layout", "container", "layout", "same", "take", "variations"]
+__all__ = ["Container", "Layout", "container", "layout", "same", "signature", "take", "variations"]
 
 Container = Literal["array", "list", "pandas", "polars"]
 
@@ -30,7 +31,8 @@ class Layout:
     kinds : tuple of str
         For each column ``"number"`` or ``"other"``; for an array of scalars one entry.
     dtype : str
-        Element type of an array, in NumPy's notation; not compared.
+        Element type of an array, in NumPy's notation; not compared. Empty for an array with named
+        fields.
     """
 
     container: Container
@@ -66,6 +68,8 @@ def container(rows: object) -> Container:
     BadRows
         If it is none of these.
     """
+    if isinstance(rows, np.ma.MaskedArray):
+        raise BadRows("rows must not be a masked array: fill the missing cells or drop their rows")
     if isinstance(rows, np.ndarray):
         if rows.ndim == 0:
             raise BadRows("rows must be a table, got an array without dimensions")
@@ -102,6 +106,10 @@ def layout(rows: Any) -> Layout:
     held = container(rows)
     if held == "list":
         return Layout(container=held)
+    if held == "array" and rows.dtype.names:
+        fields = [rows.dtype[name].kind in "biuf" for name in rows.dtype.names]
+        kinds = tuple("number" if flag else "other" for flag in fields)
+        return Layout(container=held, columns=rows.dtype.names, kinds=kinds)
     if held == "array":
         kind = "number" if rows.dtype.kind in "biuf" else "other"
         columns = tuple(str(i) for i in range(int(np.prod(rows.shape[1:])))) * (rows.ndim > 1)
@@ -116,6 +124,30 @@ def layout(rows: Any) -> Layout:
         columns=tuple(str(name) for name in rows.columns),
         kinds=tuple("number" if flag else "other" for flag in numeric),
     )
+
+
+def signature(rows: Any) -> tuple[Any, ...]:
+    """Tell what must not change from one drawn table to the next; cheaper than `layout`.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        A table.
+
+    Returns
+    -------
+    tuple
+        Equal for tables with the same container and columns.
+
+    Raises
+    ------
+    BadRows
+        If the container is unknown.
+    """
+    held = container(rows)
+    if held == "array":
+        return (held, rows.dtype.kind, rows.dtype.names, rows.shape[1:])
+    return (held,) if held == "list" else (held, *rows.columns)
 
 
 def take(rows: Any, indices: NDArray[np.int64]) -> Any:
@@ -158,13 +190,28 @@ def same(first: Any, second: Any) -> bool:
     if held == "array":
         if first.shape != second.shape or first.dtype != second.dtype:
             return False
-        return bool(np.array_equal(first, second, equal_nan=first.dtype.kind in "fc"))
+        if first.dtype.kind in "OV":
+            return _same_values(first.tolist(), second.tolist())
+        return bool(np.array_equal(first, second, equal_nan=first.dtype.kind in "fcmM"))
     if held == "list":
-        return len(first) == len(second) and all(
-            bool(np.array_equal(np.asarray(a), np.asarray(b)))
-            for a, b in zip(first, second, strict=True)
-        )
+        return _same_values(first, second)
     return bool(first.equals(second))
+
+
+def _same_values(first: Any, second: Any) -> bool:
+    """Equality of nested plain values in which NaN equals NaN."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, list | tuple):
+        return len(first) == len(second) and all(map(_same_values, first, second))
+    if isinstance(first, dict):
+        return list(first) == list(second) and all(
+            map(_same_values, first.values(), second.values())
+        )
+    if isinstance(first, np.ndarray):
+        return same(first, second) if first.ndim else bool(first == second)
+    nan = isinstance(first, float) and math.isnan(first) and math.isnan(second)
+    return nan or bool(np.all(first == second))
 
 
 def variations(
@@ -210,7 +257,8 @@ def _list(table: list[Any], count: int, swap: tuple[int, int] | None) -> list[An
     rows = table[:count]
     if swap:
         rows[swap[0]] = table[swap[1]]
-    return rows
+    # A function that changes a row now and then must not change it for the next table, too.
+    return [row.copy() if isinstance(row, list | dict | np.ndarray) else row for row in rows]
 
 
 def _pandas(table: Any, count: int, swap: tuple[int, int] | None) -> Any:

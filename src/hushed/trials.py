@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import pickle
 import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -119,8 +120,8 @@ def run_trials(
     WorkerLost
         If workers died three times over the same trials.
     """
-    if workers is not None and workers < 1:
-        raise ParameterError(f"workers must be 1 or more, got {workers}")
+    if workers is not None and (not isinstance(workers, int | np.integer) or workers < 1):
+        raise ParameterError(f"workers must be an integer of 1 or more, got {workers!r}")
     told = report or (lambda _: None)
     asked = workers if workers is not None else _configured_jobs()
     jobs = _all_cores() if asked is None else asked
@@ -206,7 +207,7 @@ def _packed(evaluate: Evaluate) -> tuple[NDArray[np.uint8], str]:
 
     try:
         content = cloudpickle.dumps(evaluate)
-    except (TypeError, AttributeError, ValueError, RuntimeError) as cause:
+    except (TypeError, AttributeError, ValueError, RuntimeError, pickle.PicklingError) as cause:
         raise BadFunction(
             f"the function cannot be sent to worker processes ({cause}); "
             "create what it holds inside the function, or use workers=1"

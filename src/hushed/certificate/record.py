@@ -53,7 +53,7 @@ class SamplingRecord:
     symmetric, batch : bool
         As declared by the caller.
     population : dict
-        The public source.
+        The public source; no more than its kind and name if it was made from the private rows.
     population_is_public : bool
         False if the caller admitted that it was made from the private rows.
     shift : float
@@ -261,9 +261,9 @@ def certify(mechanism: Mechanism, *, values: int) -> Certificate:
 
 
 def _recorded(sampling: Sampling) -> SamplingRecord:
-    description = dict(sampling.population)
-    if sampling.data_dependent:  # a digest of private rows says something about them
-        description.pop("sha256", None)
+    description = sampling.population
+    if sampling.data_dependent:  # ranges, sizes and digests then come from private rows
+        description = {key: description[key] for key in ("kind", "name") if key in description}
     return SamplingRecord(
         function=sampling.function,
         calibration=sampling.calibration,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from hushed.calibrate import calibrated
@@ -167,8 +167,17 @@ def _differences(known: Certificate, fresh: Certificate) -> list[str]:
         found.append("the sampled movements differ")
     if (old.pairs, old.rank, old.gamma) != (new.pairs, new.rank, new.gamma):
         found.append(f"rank {old.rank} of {old.pairs} recorded, {new.rank} of {new.pairs} now")
+    # The function's name is a label: a renamed function may be verified.
+    settled = {"function", "population", "movements", "pairs", "rank", "gamma"}
+    names = {field.name for field in fields(SamplingRecord)} - settled
+    found += _unequal(old, new, sorted(names))
+    found += _unequal(known, fresh, ["norm", "neighbours", "argument"])
     if known.mechanism != fresh.mechanism:
         found.append("scale or accuracy of the mechanism")
     if known.guarantee != fresh.guarantee:
         found.append("guarantee")
     return found
+
+
+def _unequal(old: object, new: object, names: list[str]) -> list[str]:
+    return [name for name in names if getattr(old, name) != getattr(new, name)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hushed.certificate.record import Certificate, SamplingRecord
@@ -88,7 +88,7 @@ def _reach(certificate: Certificate) -> str:
     kept = (
         f"the answer's movement was measured on {sampling.pairs} "
         f"{'tables' if sampling.protect == 'simultaneous' else 'pairs of tables'} drawn from "
-        f"{_source(sampling.population)}, and the noise covers number {sampling.rank} of them "
+        f"{_source(sampling)}, and the noise covers number {sampling.rank} of them "
         f"counted from the smallest: {certificate.sensitivity:.6g} in the {certificate.norm} norm"
     )
     return f"Whom it protects: {kept}. {_gamma_words(sampling, n, gamma)}"
@@ -143,11 +143,14 @@ def _assumptions(certificate: Certificate) -> str:
     return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
 
 
-def _source(population: dict[str, Any]) -> str:
-    kind = population.get("kind", "a custom source")
-    if kind == "public table":
+def _source(sampling: SamplingRecord) -> str:
+    population = sampling.population
+    if not sampling.population_is_public:
+        return f"a population made from the private rows ({population.get('kind', 'custom')})"
+    kind = population.get("kind", "custom")
+    if kind == "public table" and {"name", "rows"} <= set(population):
         return f"the public table {population['name']!r} of {population['rows']} rows"
-    if kind == "simulator":
+    if kind == "simulator" and "name" in population:
         return f"the simulator {population['name']!r}"
     details = ", ".join(f"{k} {v}" for k, v in population.items() if k != "kind")
-    return f"the {kind} population ({details})"
+    return f"the {kind} population" + (f" ({details})" if details else "")

@@ -13,6 +13,7 @@ from hushed.spaces import Movement, Norm
 
 __all__ = [
     "finite_values",
+    "require_count",
     "require_level",
     "require_movement",
     "require_positive",
@@ -65,7 +66,7 @@ def require_movement(movement: Movement, mechanism: str, *norms: Norm) -> None:
         )
 
 
-def require_positive(name: str, value: float) -> None:
+def require_positive(name: str, value: float) -> float:
     """Refuse anything but a finite number above 0.
 
     Parameters
@@ -75,16 +76,54 @@ def require_positive(name: str, value: float) -> None:
     value : float
         Its value.
 
+    Returns
+    -------
+    float
+        The value as a plain double.
+
     Raises
     ------
     ParameterError
-        If it is NaN, infinite, 0 or negative.
+        If it is no real number, or NaN, infinite, 0 or negative.
     """
-    if isinstance(value, bool) or not (math.isfinite(value) and value > 0):
-        raise ParameterError(f"{name} must be a finite number above 0, got {value}")
+    number = _real(value)
+    if not 0 < number < math.inf:
+        raise ParameterError(f"{name} must be a finite number above 0, got {value!r}")
+    return number
 
 
-def require_level(name: str, value: float) -> None:
+def require_count(name: str, value: int) -> int:
+    """Refuse anything but an integer of 1 or more.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : int
+        Its value.
+
+    Returns
+    -------
+    int
+        The value as a plain integer.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ParameterError(f"{name} must be an integer of 1 or more, got {value!r}")
+    return int(value)
+
+
+def _real(value: float) -> float:
+    """Plain double of a real number; NaN for anything else."""
+    real = isinstance(value, int | float | np.integer | np.floating)
+    return float(value) if real and not isinstance(value, bool) else math.nan
+
+
+def require_level(name: str, value: float) -> float:
     """Refuse anything but a number strictly between 0 and 1.
 
     Parameters
@@ -94,13 +133,20 @@ def require_level(name: str, value: float) -> None:
     value : float
         Its value.
 
+    Returns
+    -------
+    float
+        The value as a plain double.
+
     Raises
     ------
     ParameterError
-        If it is NaN or outside (0, 1).
+        If it is no real number, NaN or outside (0, 1).
     """
-    if not 0 < value < 1:
-        raise ParameterError(f"{name} must lie in (0, 1), got {value}")
+    number = _real(value)
+    if not 0 < number < 1:
+        raise ParameterError(f"{name} must lie in (0, 1), got {value!r}")
+    return number
 
 
 def finite_values(value: ArrayLike) -> NDArray[np.float64]:

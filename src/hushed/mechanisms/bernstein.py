@@ -16,6 +16,7 @@ from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms.arguments import (
     finite_values,
+    require_count,
     require_level,
     require_movement,
     require_positive,
@@ -68,10 +69,10 @@ class Bernstein:
 
     def __post_init__(self) -> None:
         require_movement(self.sensitivity, "Bernstein", "sup")
-        require_positive("epsilon", self.epsilon)
+        object.__setattr__(self, "epsilon", require_positive("epsilon", self.epsilon))
         _check_lattice(self.lattice, self.dims)
-        if self.order < 1:
-            raise ParameterError(f"order must be 1 or more, got {self.order}")
+        for name in ("lattice", "dims", "order"):
+            object.__setattr__(self, name, require_count(name, getattr(self, name)))
 
     @classmethod
     def for_accuracy(
@@ -301,8 +302,7 @@ def on_lattice(
 
 
 def _check_lattice(lattice: int, dims: int) -> None:
-    if lattice < 1 or dims < 1:
-        raise ParameterError(f"lattice and dims must be 1 or more, got {lattice} and {dims}")
+    lattice, dims = require_count("lattice", lattice), require_count("dims", dims)
     if (lattice + 1) ** dims > _MOST_POINTS:
         raise ParameterError(
             f"lattice={lattice} in {dims} dimensions has {(lattice + 1) ** dims} points, more "

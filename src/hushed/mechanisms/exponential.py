@@ -12,6 +12,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms.arguments import (
     finite_values,
+    require_count,
     require_level,
     require_movement,
     require_positive,
@@ -55,7 +56,7 @@ class Exponential:
 
     def __post_init__(self) -> None:
         require_movement(self.sensitivity, "Exponential", "sup", "range")
-        require_positive("epsilon", self.epsilon)
+        object.__setattr__(self, "epsilon", require_positive("epsilon", self.epsilon))
         if self.monotone and (
             self.sensitivity.norm != "sup" or self.sensitivity.neighbours != "add-remove"
         ):
@@ -127,7 +128,7 @@ class Exponential:
             rounding the scores costs (a factor within 1e-9 of 1).
         """
         require_level("beta", beta)
-        require_positive("dims", dims)
+        require_count("dims", dims)
         return self.scale * (1 + 1e-9) * math.log(dims / beta)
 
     def draw(self, scores: ArrayLike) -> int:

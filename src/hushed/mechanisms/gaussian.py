@@ -17,6 +17,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms.arguments import (
     finite_values,
+    require_count,
     require_level,
     require_movement,
     require_positive,
@@ -70,8 +71,8 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         require_movement(self.sensitivity, "Gaussian", "l2")
-        require_positive("epsilon", self.epsilon)
-        require_level("delta", self.delta)
+        object.__setattr__(self, "epsilon", require_positive("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", require_level("delta", self.delta))
         if self.variant not in ("analytic", "classic"):
             raise ParameterError(f"variant must be 'analytic' or 'classic', got {self.variant!r}")
         if self.variant == "classic" and self.epsilon > 1:
@@ -79,10 +80,11 @@ class Gaussian:
                 f"the classic Gaussian constant is proved for epsilon up to 1 only, "
                 f"got {self.epsilon}; use variant='analytic'"
             )
+        multiplier = _analytic_multiplier(self.epsilon, self.delta)
         if self.variant == "classic":
-            multiplier = math.sqrt(2 * math.log(1.25 / self.delta)) / self.epsilon
-        else:
-            multiplier = _analytic_multiplier(self.epsilon, self.delta)
+            # Never below the analytic one, which sets aside what discreteness may cost.
+            textbook = math.sqrt(2 * math.log(1.25 / self.delta)) / self.epsilon
+            multiplier = max(multiplier, textbook)
         sigma = math.nextafter(self.sensitivity.value * multiplier, math.inf)
         object.__setattr__(self, "scale", sigma)
 
@@ -147,6 +149,7 @@ class Gaussian:
             The normal quantile for independent coordinates, always below the tail bound
             ``sigma sqrt(2 log(dims/beta))``, plus one grid step.
         """
+        _check_dims(dims)
         grid = noise.gaussian_grid(sensitivity=self.sensitivity.value, sigma=self.scale, dims=dims)
         return self.scale * grid.enlargement * _tail(beta, dims) + math.ldexp(1, grid.exponent)
 
@@ -164,12 +167,14 @@ class Gaussian:
             The noisy answer in the same shape; always on the noise grid.
         """
         values = finite_values(value)
-        if values.size > _MOST_DIMS:
-            raise ParameterError(
-                f"Gaussian releases at most {_MOST_DIMS} numbers at once, got {values.size}"
-            )
+        _check_dims(values.size)
         noisy = noise.add_gaussian(values, sensitivity=self.sensitivity.value, sigma=self.scale)
         return noisy if values.ndim else float(noisy)
+
+
+def _check_dims(dims: int) -> None:
+    if dims > _MOST_DIMS:
+        raise ParameterError(f"Gaussian releases at most {_MOST_DIMS} numbers at once, got {dims}")
 
 
 @lru_cache(maxsize=256)
@@ -208,5 +213,5 @@ def _tail(beta: float, dims: int) -> float:
     from scipy.special import ndtri  # noqa: PLC0415  (scipy costs 0.3 s)
 
     require_level("beta", beta)
-    require_positive("dims", dims)
+    require_count("dims", dims)
     return -float(ndtri(-math.expm1(math.log1p(-beta) / dims) / 2))

@@ -12,6 +12,7 @@ from hushed import noise
 from hushed.guarantee import Guarantee
 from hushed.mechanisms.arguments import (
     finite_values,
+    require_count,
     require_level,
     require_movement,
     require_positive,
@@ -51,7 +52,7 @@ class Laplace:
 
     def __post_init__(self) -> None:
         require_movement(self.sensitivity, "Laplace", "l1")
-        require_positive("epsilon", self.epsilon)
+        object.__setattr__(self, "epsilon", require_positive("epsilon", self.epsilon))
 
     @classmethod
     def for_accuracy(
@@ -135,5 +136,5 @@ class Laplace:
 def _tail(beta: float, dims: int) -> float:
     """Quantile of the largest of ``dims`` absolute Laplace variables of scale 1."""
     require_level("beta", beta)
-    require_positive("dims", dims)
+    require_count("dims", dims)
     return -math.log(-math.expm1(math.log1p(-beta) / dims))

@@ -188,8 +188,8 @@ class Sensitivity:
         Raises
         ------
         ParameterError
-            If tau is negative or NaN, the sensitivity is proven (nothing to carry), or gamma
-            would reach 1.
+            If tau is negative or NaN, the sensitivity is proven (nothing to carry) or already
+            shifted, or gamma would reach 1.
 
         Notes
         -----
@@ -199,6 +199,11 @@ class Sensitivity:
             raise ParameterError("a proven sensitivity holds for every population: no shift needed")
         if not tau >= 0:
             raise ParameterError(f"tau must be 0 or more, got {tau}")
+        if self.sampling.shift:
+            raise ParameterError(
+                f"the sensitivity is already shifted by tau={self.sampling.shift}; shift the "
+                "original one, by a bound on the divergence from the population that was sampled"
+            )
         n = self.sampling.rows
         involved = n + 1 if self.sampling.protect == "record" else 2 * n
         step = math.nextafter(math.sqrt(involved * tau / 2), math.inf) if tau else 0.0

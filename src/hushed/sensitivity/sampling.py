@@ -17,7 +17,7 @@ from hushed import rows as tables
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
 from hushed.functions import answer, probe
 from hushed.guarantee import Protect
-from hushed.populations import Population, Simulator
+from hushed.populations import Population, Simulator, description
 from hushed.sensitivity.ranks import Calibration, Rank, choose_rank
 from hushed.sensitivity.record import Sampling, Sensitivity
 from hushed.spaces import NORMS, Norm, size
@@ -43,6 +43,7 @@ class _Movement:
     norm: Norm
     symmetric: bool
     at_once: int  # not 0: all rows of each table, each replaced by its own draw
+    like: tuple[Any, ...]  # signature of the drawn tables
     shape: tuple[int, ...]
     fresh: bool
     private: bool
@@ -52,7 +53,8 @@ class _Movement:
 
     def _largest(self, generator: np.random.Generator) -> float:
         n = self.rows
-        table = _drawn(self.population, generator, 2 * n if self.at_once else n + 1)
+        count = 2 * n if self.at_once else n + 1
+        table = _drawn(self.population, generator, count, self.like, private=self.private)
         if self.at_once:
             swaps = [(i, n + i) for i in range(n)]
         else:
@@ -85,6 +87,7 @@ class _BatchMovement:
     norm: Norm
     symmetric: bool
     at_once: int  # tables in a block
+    like: tuple[Any, ...]  # signature of the drawn tables
     shape: tuple[int, ...]
     fresh: bool
     private: bool
@@ -94,7 +97,9 @@ class _BatchMovement:
 
     def _measured(self, generator: np.random.Generator) -> Floats:
         n, pairs = self.rows, np.arange(self.at_once)
-        drawn = _drawn_block(self.population, generator, self.at_once, n + 1)
+        drawn = _drawn_block(
+            self.population, generator, self.at_once, n + 1, self.like, private=self.private
+        )
         positions = np.full(self.at_once, n - 1)
         if not self.symmetric:
             positions = generator.integers(n, size=self.at_once)
@@ -117,37 +122,51 @@ class _BatchMovement:
         return answers
 
 
-def _drawn(population: Population, generator: np.random.Generator, count: int) -> Any:
+def _drawn(
+    population: Population,
+    generator: np.random.Generator,
+    count: int,
+    like: tuple[Any, ...] | None,
+    *,
+    private: bool,
+) -> Any:
+    """Rows that the sampler may change; checked for number, and for columns if told ``like``."""
+    raised = ""
     try:
         table = population.draw(generator, count)
     except HushedError:
         raise
     except Exception as cause:
-        raise BadRows(
-            f"the population raised {type(cause).__name__} while drawing {count} rows: {cause}"
-        ) from cause
-    tables.container(table)
+        raised = f"the population raised {type(cause).__name__} while drawing {count} rows"
+        if not private:
+            raise BadRows(f"{raised}: {cause}") from cause
+    if raised:
+        raise BadRows(f"{raised}; its message is withheld, for it may contain a private value")
+    found = tables.signature(table)
     if len(table) != count:
         raise BadRows(f"the population was asked for {count} rows and gave {len(table)}")
+    if like is not None and found != like:
+        raise BadRows("the population gave tables with different columns at different draws")
+    if isinstance(table, np.ndarray) and not (table.flags.owndata and table.flags.writeable):
+        return table.copy()  # its memory may be shared with another draw
     return table
 
 
 def _drawn_block(
-    population: Population, generator: np.random.Generator, block: int, count: int
+    population: Population,
+    generator: np.random.Generator,
+    block: int,
+    count: int,
+    like: tuple[Any, ...],
+    *,
+    private: bool,
 ) -> Floats:
     """Tables stacked along a first axis; a simulator is asked for one table at a time."""
     if isinstance(population, Simulator):
-        drawn = np.stack([_drawn(population, generator, count) for _ in range(block)])
-    else:
-        drawn = _drawn(population, generator, block * count)
-        if isinstance(drawn, np.ndarray):
-            drawn = drawn.reshape(block, count, *drawn.shape[1:])
-    if not isinstance(drawn, np.ndarray):
-        raise ParameterError(
-            "batch=True needs a population that gives NumPy arrays, "
-            f"this one gives {tables.layout(drawn)}"
-        )
-    return drawn
+        each = [_drawn(population, generator, count, like, private=private) for _ in range(block)]
+        return np.stack(each)
+    drawn: Floats = _drawn(population, generator, block * count, like, private=private)
+    return drawn.reshape(block, count, *drawn.shape[1:])
 
 
 def sample_sensitivity(
@@ -247,9 +266,15 @@ def sample_sensitivity(
     (112, True)
     """
     rank, total = _plan(rows, norm, gamma, calibration, pairs, protect, batch=batch)
-    used = seed_from(seed)
-    first = _drawn(population, next(streams(used, 0, 1)), rows + 1)
-    shown = first[:rows] if not batch else np.asarray(first)[None, :rows]
+    rows, used = int(rows), seed_from(seed)
+    described = description(population)
+    first = _drawn(population, next(streams(used, 0, 1)), rows + 1, None, private=data_dependent)
+    if batch and not isinstance(first, np.ndarray):
+        raise ParameterError(
+            "batch=True needs a population that gives NumPy arrays, "
+            f"this one gives {tables.layout(first)}"
+        )
+    shown = first[:rows] if not batch else first[None, :rows]
     known = probe(f, shown, private=data_dependent)
     shape = known.shape[1:] if batch else known.shape
     block = min(max(1, _BATCH_ROWS // (rows + 1)), rank.pairs) if batch else 1
@@ -260,6 +285,7 @@ def sample_sensitivity(
         norm=norm,
         symmetric=symmetric,
         at_once=block if batch else int(protect == "simultaneous"),
+        like=tables.signature(first),
         shape=shape,
         fresh=known.fresh,
         private=data_dependent,
@@ -276,14 +302,14 @@ def sample_sensitivity(
         gamma=total,
         share=rank.share,
         luck=rank.luck,
-        asked_gamma=_DEFAULT_GAMMA if gamma is None and pairs is None else gamma,
-        asked_pairs=pairs,
+        asked_gamma=total if gamma is not None or pairs is None else None,
+        asked_pairs=None if pairs is None else int(pairs),
         protect=protect,
         rows=rows,
         seed=used,
         symmetric=symmetric,
         batch=batch,
-        population=population.describe(),
+        population=described,
         source=population,
         data_dependent=data_dependent,
         layout=tables.layout(first),

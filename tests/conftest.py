@@ -1,0 +1,78 @@
+"""What several test files share: private tables with canaries, and a ledger that takes notes."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pytest
+
+hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=60)
+hypothesis.settings.load_profile("steady")
+
+CANARY = 987654.321
+CANARY_TEXT = "Wilhelmina-Quux"
+TRACES = ("987654", "9.8765", "Wilhelmina")
+
+
+@dataclass
+class NotingLedger:
+    """Writes down charges, and whatever else a test adds, in order."""
+
+    refuse: bool = False
+    log: list[Any] = field(default_factory=list)
+
+    def charge(self, budget: str, guarantee: Any, note: str = "") -> None:
+        if self.refuse:
+            raise PermissionError("over budget")
+        self.log.append(("charge", budget, guarantee, note))
+
+
+@pytest.fixture
+def ledger() -> NotingLedger:
+    return NotingLedger()
+
+
+@pytest.fixture
+def refusing_ledger() -> NotingLedger:
+    return NotingLedger(refuse=True)
+
+
+@pytest.fixture
+def private() -> np.ndarray:
+    """Twenty private numbers, one of them a canary that must never be seen."""
+    rows = np.random.default_rng(99).random(20)
+    rows[7] = CANARY
+    return rows
+
+
+def everything_said(error: BaseException) -> str:
+    """All text that an error can show: message, repr, traceback, causes and contexts."""
+
+    def chain(found: BaseException | None) -> Iterator[BaseException]:
+        while found is not None:
+            yield found
+            yield from chain(found.__cause__)
+            found = found.__context__
+
+    parts = []
+    for each in chain(error):
+        parts += [str(each), repr(each), repr(each.args), repr(getattr(each, "__dict__", {}))]
+        parts += traceback.format_exception(each)
+    return "\n".join(parts)
+
+
+@pytest.fixture
+def assert_silent() -> Callable[[BaseException | str], None]:
+    """Fail if a text or anything an error can show holds a canary."""
+
+    def check(shown: BaseException | str) -> None:
+        text = shown if isinstance(shown, str) else everything_said(shown)
+        for trace in TRACES:
+            assert trace not in text
+
+    return check

@@ -1,0 +1,81 @@
+"""Guarantees refuse what is no promise, and gammas add without counting an estimate twice."""
+
+from fractions import Fraction
+
+import pytest
+
+import hushed as hs
+from hushed.errors import ParameterError
+
+UNIT = hs.populations.Uniform(low=0, high=1)
+
+
+def mean(rows):
+    return rows.mean()
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"epsilon": -1e-300},
+        {"epsilon": float("nan")},
+        {"epsilon": 1, "delta": -0.1},
+        {"epsilon": 1, "delta": 1.1},
+        {"epsilon": 1, "delta": float("nan")},
+        {"epsilon": 1, "gamma": 1.0},
+        {"epsilon": 1, "gamma": -0.1},
+        {"epsilon": 1, "gamma": float("nan")},
+        {"epsilon": 1, "neighbours": "replace"},
+        {"epsilon": 1, "protect": "nobody"},
+    ],
+)
+def test_out_of_range_is_refused(numbers):
+    """A number out of its range, NaN included, makes no guarantee."""
+    with pytest.raises(ParameterError):
+        hs.Guarantee(**numbers)
+
+
+def test_ends_of_the_ranges_are_allowed():
+    """Epsilon 0 and infinity, delta 0 and 1 and gamma 0 are guarantees."""
+    assert hs.Guarantee(epsilon=0).gamma == 0
+    assert hs.Guarantee(epsilon=float("inf"), delta=1).delta == 1
+
+
+def test_one_estimate_spends_its_gamma_once():
+    """Three releases with one sampled sensitivity have its gamma, not three times."""
+    s = hs.sample_sensitivity(mean, UNIT, rows=20, workers=1)
+    promises = [hs.Laplace(s, epsilon=e).guarantee for e in (0.1, 1, 2)]
+    assert hs.union_gamma(promises) == s.gamma == 0.05
+
+
+def test_an_estimate_sampled_again_is_the_same_estimate():
+    """Repeating the sampling from its seed gives no second event."""
+    first, again = (hs.sample_sensitivity(mean, UNIT, rows=20, seed=3) for _ in range(2))
+    assert hs.union_gamma([first.guarantee(1), again.guarantee(1)]) == 0.05
+
+
+def test_different_estimates_add_and_round_up():
+    """Gammas of different seeds add, and the sum is never below the exact one."""
+    estimates = [
+        hs.sample_sensitivity(mean, UNIT, rows=20, gamma=g, seed=i, workers=1)
+        for i, g in enumerate((0.1, 0.2, 0.3))
+    ]
+    total = hs.union_gamma(s.guarantee(1) for s in estimates)
+    assert Fraction(total) >= sum(Fraction(s.gamma) for s in estimates)
+    assert total == pytest.approx(0.6, rel=1e-15)
+
+
+@pytest.mark.parametrize("change", [{"rows": 21}, {"norm": "l2"}, {"gamma": 0.1}, {"seed": 1}])
+def test_any_other_setting_is_another_estimate(change):
+    """An estimate from other settings has its own name."""
+    settings = {"rows": 20, "norm": "l1", "gamma": 0.05, "seed": 0}
+    one = hs.sample_sensitivity(mean, UNIT, **settings)
+    other = hs.sample_sensitivity(mean, UNIT, **(settings | change))
+    assert one.fingerprint != other.fingerprint
+
+
+def test_gammas_stated_by_hand_are_separate_events():
+    """Two stated gammas add although they are equal."""
+    stated = hs.Guarantee(epsilon=1, gamma=0.25)
+    assert hs.union_gamma([stated, stated]) >= 0.5
+    assert hs.union_gamma([]) == 0

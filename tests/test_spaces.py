@@ -1,0 +1,54 @@
+"""Norms of a movement against exact arithmetic, also where squares leave the doubles."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hushed.spaces import NORMS, size
+
+VECTOR = np.array([3.0, -4.0, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("norm", "expected"), [("l1", 7.5), ("l2", math.hypot(3, 4, 0.5)), ("sup", 4.0), ("range", 7.0)]
+)
+def test_known_sizes(norm, expected):
+    """Each norm of (3, -4, 0.5) is what pencil and paper give."""
+    assert float(size(VECTOR, norm)) == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1.0, 1e200, 1e307])
+def test_euclidean_neither_underflows_nor_overflows(scale):
+    """The length of tiny and huge movements agrees with math.hypot."""
+    small = np.array([3.0, 4.0, 12.0]) * scale
+    assert float(size(small, "l2")) == pytest.approx(math.hypot(*small.tolist()), rel=1e-15)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_zero_and_stacks(norm):
+    """No movement has size 0, and stacked movements are measured one by one."""
+    stack = np.stack([np.zeros(3), VECTOR, -VECTOR])
+    sizes = size(stack, norm)
+    assert sizes.shape == (3,)
+    assert sizes[0] == 0
+    assert sizes[1] == sizes[2] == size(VECTOR, norm)
+
+
+def test_tiny_movements_are_not_lost():
+    """A movement of the smallest double has a size above 0 in every norm."""
+    for norm in NORMS:
+        assert size(np.array([0.0, 5e-324]), norm) > 0
+
+
+def test_error_stays_within_what_the_noise_makes_up_for():
+    """Rounded l1 and l2 sizes are within (d + 4) 2^-52 of exact, the widening of the grid."""
+    rng = np.random.default_rng(1)
+    for d in (1, 2, 7, 100):
+        vector = rng.standard_normal(d) * 10.0 ** rng.integers(-8, 8, d)
+        parts = [abs(Fraction(x)) for x in vector.tolist()]
+        slack = 1 + Fraction(d + 4, 2**52)
+        assert Fraction(float(size(vector, "l1"))) * slack >= sum(parts)
+        squared = (Fraction(float(size(vector, "l2"))) * slack) ** 2
+        assert squared >= sum(p * p for p in parts)

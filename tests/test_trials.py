@@ -1,0 +1,324 @@
+"""Trials give the same answer however they are run, and survive what workers do."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed.errors import BadFunction, ParameterError, WorkerLost
+from hushed.trials import run_trials, seed_from, streams
+
+SOURCE = Path(hs.__file__).parents[1]
+UNIT = hs.populations.Uniform(low=0, high=1)
+
+
+def draws(generators):
+    return np.array([g.random(3) for g in generators])
+
+
+def slow_draws(generators):
+    """Slow enough that the trials leave this process."""
+    found = []
+    for g in generators:
+        time.sleep(0.02)
+        found.append([g.random(), os.getpid()])
+    return np.array(found)
+
+
+def test_each_trial_depends_on_seed_and_number_alone():
+    """A run in pieces, from any start, is the run in one go."""
+    whole = run_trials(draws, 100, seed=5, workers=1)
+    pieces = [
+        run_trials(draws, n, seed=5, first=a, workers=1) for a, n in ((0, 1), (1, 40), (41, 59))
+    ]
+    assert np.array_equal(whole, np.concatenate(pieces))
+    assert not np.array_equal(whole, run_trials(draws, 100, seed=6, workers=1))
+    each = [g.random(3) for g in streams(5, 41, 44)]
+    assert np.array_equal(whole[41:44], each)
+
+
+def test_a_half_used_generator_leaves_no_trace():
+    """What one trial draws, 32-bit halves included, does not move the next."""
+
+    def greedy(generators):
+        return np.array(
+            [
+                (g.integers(2**32, dtype=np.uint32, size=1 + i % 3)[0])
+                for i, g in enumerate(generators)
+            ]
+        )
+
+    def modest(generators):
+        return np.array([g.integers(2**32, dtype=np.uint32, size=1)[0] for g in generators])
+
+    assert np.array_equal(
+        run_trials(greedy, 9, seed=1, workers=1), run_trials(modest, 9, seed=1, workers=1)
+    )
+
+
+def test_streams_are_uncorrelated():
+    """Numbers at the same place in neighbouring streams behave as independent (5 sigma)."""
+    table = run_trials(draws, 4000, seed=0, workers=1) - 0.5
+    for lag in (1, 2, 64):
+        product = 12 * (table[lag:] * table[:-lag]).mean()
+        assert abs(product) < 5 / np.sqrt(table[lag:].size)
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_workers_do_not_change_results(workers):
+    """Two and three processes, really used, give what one gives."""
+    alone = run_trials(slow_draws, 24, seed=5, workers=1)
+    spread = run_trials(slow_draws, 24, seed=5, workers=workers)
+    assert np.array_equal(alone[:, 0], spread[:, 0])
+    assert len(set(alone[:, 1])) == 1
+    assert len(set(spread[:, 1]) - {os.getpid()}) >= 1
+
+
+@pytest.mark.parametrize("chunk", [0.001, 0.06, 1.0])
+def test_chunks_do_not_change_results(chunk, monkeypatch):
+    """Chunks of one trial, of a few, or of all, give the same."""
+    monkeypatch.setattr("hushed.trials._CHUNK_SECONDS", chunk)
+    spread = run_trials(slow_draws, 24, seed=5, workers=2)
+    assert np.array_equal(spread[:, 0], run_trials(draws, 24, seed=5, workers=1)[:, 0])
+
+
+def test_the_callers_backend_is_used():
+    """Within joblib.parallel_config threads do the work, and the results stay."""
+    import threading
+
+    seen = set()
+
+    def noting(generators):
+        seen.add(threading.get_ident())
+        return slow_draws(generators)
+
+    expected = run_trials(draws, 24, seed=5, workers=1)[:, 0]
+    with joblib.parallel_config("sequential"):
+        assert np.array_equal(run_trials(slow_draws, 8, seed=5)[:, 0], expected[:8])
+    with joblib.parallel_config("threading", n_jobs=2):
+        found = run_trials(slow_draws, 24, seed=5)
+        assert set(found[:, 1]) == {os.getpid()}
+        assert np.array_equal(found[:, 0], expected)
+        s = hs.sample_sensitivity(slow_mean, UNIT, rows=10, pairs=30, calibration="marginal")
+    assert (
+        s.value
+        == hs.sample_sensitivity(np.mean, UNIT, rows=10, pairs=30, calibration="marginal").value
+    )
+
+
+def slow_mean(rows):
+    time.sleep(0.01)
+    return np.mean(rows)
+
+
+def test_progress_is_told_once_for_each_trial():
+    """The numbers told add up, here and with workers."""
+    for evaluate, workers in ((draws, 1), (slow_draws, 2)):
+        told = []
+        run_trials(evaluate, 20, seed=1, workers=workers, report=told.append)
+        assert sum(told) == 20
+        assert min(told) > 0
+
+
+def test_seeds():
+    """Integers stay, a generator gives 128 bits of its own, None something fresh, text nothing."""
+    assert seed_from(7) == seed_from(np.int64(7)) == 7
+    assert seed_from(2**200) == 2**200
+    rng = np.random.default_rng(1)
+    one, two = seed_from(rng), seed_from(rng)
+    assert one != two
+    assert one == seed_from(np.random.default_rng(1))
+    assert seed_from(None) != seed_from(None)
+    for bad in (-1, 1.5, "1", True, np.random.RandomState(1), float("nan")):
+        with pytest.raises(ParameterError, match="seed"):
+            seed_from(bad)
+
+
+def test_a_generator_seeds_like_its_recorded_integer():
+    """The seed in the record repeats a run that was seeded by a generator."""
+    s = hs.sample_sensitivity(np.mean, UNIT, rows=10, seed=np.random.default_rng(3))
+    again = hs.sample_sensitivity(np.mean, UNIT, rows=10, seed=s.sampling.seed)
+    assert np.array_equal(s.draws, again.draws)
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, "2"])
+def test_workers_out_of_range_are_refused(workers):
+    """No workers, minus one or one and a half is a parameter error."""
+    with pytest.raises(ParameterError, match="workers"):
+        run_trials(draws, 3, seed=1, workers=workers)
+
+
+def test_no_trials_give_nothing():
+    """Zero trials are no error."""
+    assert run_trials(draws, 0, seed=1, workers=1).size == 0
+
+
+def test_a_worker_that_dies_once_is_replaced(tmp_path):
+    """The trials it took with it are run again, and the answer is the same."""
+    marker, parent = tmp_path / "died", os.getpid()
+
+    def fragile(generators):
+        if os.getpid() != parent and not marker.exists():
+            marker.touch()
+            os._exit(1)
+        return slow_draws(generators)
+
+    found = run_trials(fragile, 24, seed=5, workers=2)
+    assert marker.exists()
+    assert np.array_equal(found[:, 0], run_trials(draws, 24, seed=5, workers=1)[:, 0])
+
+
+def test_workers_that_always_die_are_given_up():
+    """After three attempts the error names the trials and what to try."""
+    parent = os.getpid()
+
+    def deadly(generators):
+        if os.getpid() != parent:
+            os._exit(1)
+        return slow_draws(generators)
+
+    with pytest.raises(WorkerLost, match="3 times at trials .*workers=1"):
+        run_trials(deadly, 24, seed=5, workers=2)
+    assert run_trials(slow_draws, 12, seed=5, workers=2).shape == (12, 2)
+
+
+def test_a_failure_in_a_worker_comes_back_as_it_would_here():
+    """An exception raised in another process is the same clear BadFunction."""
+    parent = os.getpid()
+
+    def fails_elsewhere(rows):
+        time.sleep(0.01)
+        if os.getpid() != parent:
+            raise OddError(1, b=2)
+        return rows.mean()
+
+    with pytest.raises(BadFunction, match=r"raised OddError on public rows: odd 1 and 2"):
+        hs.sample_sensitivity(fails_elsewhere, UNIT, rows=10, pairs=60, workers=2)
+
+
+class OddError(Exception):
+    """An exception that the standard pickle cannot rebuild."""
+
+    def __init__(self, a, *, b):
+        super().__init__(f"odd {a} and {b}")
+
+
+def test_what_cannot_be_sent_is_refused(tmp_path):
+    """A lock or an open file in a closure is a clear error, and no matter in one process."""
+    import threading
+
+    lock = threading.Lock()
+    with (tmp_path / "log").open("w") as stream:
+        for held in (lock, stream):
+
+            def holding(rows, held=held):
+                time.sleep(0.01)
+                return rows.mean() + 0 * bool(held)
+
+            with pytest.raises(BadFunction, match="cannot be sent to worker processes"):
+                hs.sample_sensitivity(holding, UNIT, rows=10, pairs=60, workers=2)
+            assert (
+                hs.sample_sensitivity(
+                    holding, UNIT, rows=10, pairs=4, calibration="marginal", workers=1
+                ).value
+                > 0
+            )
+
+
+def test_lambdas_closures_and_notebook_functions_go_to_workers():
+    """What the standard pickle cannot send is sent all the same."""
+    factor = 2.0
+    notebook = {"__name__": "__main__"}
+    exec(  # what a notebook cell does
+        "import numpy as np, time\nFACTOR = 2.0\ndef f(rows):\n    time.sleep(0.01)\n    return FACTOR * np.mean(rows)\n",
+        notebook,
+    )
+
+    def closure(rows):
+        time.sleep(0.01)
+        return factor * np.mean(rows)
+
+    settings = {"rows": 10, "pairs": 30, "calibration": "marginal"}
+    expected = hs.sample_sensitivity(lambda rows: 2.0 * np.mean(rows), UNIT, workers=1, **settings)
+    for function in (closure, notebook["f"], lambda rows: closure(rows)):
+        found = hs.sample_sensitivity(function, UNIT, workers=2, **settings)
+        assert np.array_equal(found.draws, expected.draws)
+
+
+SCRIPT = """
+    import os, time
+    import numpy as np
+    import hushed as hs
+    FACTOR = 3.0
+    def f(rows):
+        time.sleep({pause})
+        {extra}
+        return FACTOR * rows.mean()
+    s = hs.sample_sensitivity(
+        f, hs.populations.Uniform(low=0, high=1), rows=10, pairs={pairs},
+        calibration="marginal", workers={workers},
+    )
+    print(repr(s.value))
+"""
+
+
+def start(tmp_path, **parts):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT.format(**({"extra": "pass"} | parts))))
+    return subprocess.Popen(
+        [sys.executable, str(script)],
+        env=os.environ | {"PYTHONPATH": str(SOURCE)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        start_new_session=True,
+    )
+
+
+def test_functions_of_a_script_go_to_workers(tmp_path):
+    """A function defined in __main__, with a global, gives the same in two workers as here."""
+    out, err = start(tmp_path, pause=0.01, pairs=40, workers=2).communicate(timeout=120)
+    f = lambda rows: 3.0 * rows.mean()  # noqa: E731
+    s = hs.sample_sensitivity(f, UNIT, rows=10, pairs=40, calibration="marginal", workers=1)
+    assert out.strip() == repr(s.value), err
+
+
+def living(group):
+    """Processes of a session that are not zombies."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == group and fields[0] != "Z":
+            found.append(int(status.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_ctrl_c_stops_cleanly(tmp_path):
+    """An interrupt ends the run within seconds and leaves no process behind."""
+    extra = "open(f'seen-{os.getpid()}', 'a').close()"
+    process = start(tmp_path, pause=0.4, pairs=1000, workers=2, extra=extra)
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.glob("seen-*"))) < 3 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len(list(tmp_path.glob("seen-*"))) >= 3, "the workers never started"
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=15)
+    assert process.returncode != 0
+    assert "KeyboardInterrupt" in err
+    deadline = time.monotonic() + 15
+    while living(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert living(process.pid) == []
