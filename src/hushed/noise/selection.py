@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from hushed.errors import ParameterError
 from hushed.noise.entropy import Words, operating_system_words
 from hushed.noise.grid import GRID_BITS, floor_log2
-from hushed.noise.integers import blocks
 from hushed.noise.thresholds import Uniform
+from hushed.noise.vectors import blocks
 
 __all__ = ["select"]
 
