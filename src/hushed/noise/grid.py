@@ -31,6 +31,7 @@ __all__ = [
 GRID_BITS: int = 45
 _LEAST_EXPONENT = -1074  # every double is a multiple of 2**-1074
 _LARGEST_DOUBLE = float(np.finfo(np.float64).max)
+_LARGEST_COUNT = 1 << 53
 _EXACT = 2.0**62  # below this many steps, sums stay within 64 bits
 
 
@@ -271,7 +272,13 @@ def _release_many(
 
 
 def _checked(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    given = np.asarray(values, dtype=np.float64)
+    """Take values as doubles; refuse what is not finite, or would be moved by the conversion."""
+    given = np.asarray(values)
+    if given.dtype.kind not in "biuf" or given.dtype.itemsize > 8:
+        raise ParameterError(f"values must be an array of doubles, got type {given.dtype}")
+    if given.dtype.kind in "iu" and ((given > _LARGEST_COUNT) | (given < -_LARGEST_COUNT)).any():
+        raise ParameterError("integers must lie within 2**53 to be released as doubles")
+    given = given.astype(np.float64, copy=False)
     if not np.isfinite(given).all():
         raise ParameterError("every value to release must be finite (no NaN, no infinity)")
     return given

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from fractions import Fraction
 
 import numpy as np
@@ -159,6 +160,7 @@ def uniform_integers(bound: int, size: Size = ()) -> Integers:
     ParameterError
         If `bound` leaves its range.
     """
+    bound = operator.index(bound)
     if not 1 <= bound <= 1 << 63:
         raise ParameterError(f"bound must lie in [1, 2**63], got {bound}; pass such an integer")
     result = np.empty(size, dtype=np.int64)
