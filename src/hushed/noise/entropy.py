@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import threading
 from typing import Protocol
 
@@ -30,6 +31,15 @@ class Words(Protocol):
         -------
         ndarray of uint64, shape (count,)
             Independent words, uniform over all 64-bit values.
+        """
+
+    def word(self) -> int:
+        """Return one such word as an integer.
+
+        Returns
+        -------
+        int
+            Uniform over 0 to ``2**64 - 1``.
         """
 
 
@@ -66,6 +76,19 @@ class OperatingSystemWords:
         wanted = 8 * count
         if wanted >= _BLOCK:
             return np.frombuffer(os.urandom(wanted), dtype=np.uint64)
+        return np.frombuffer(self._read(wanted), dtype=np.uint64)
+
+    def word(self) -> int:
+        """Return one fresh word as an integer.
+
+        Returns
+        -------
+        int
+            Uniform over 0 to ``2**64 - 1``; handed out once.
+        """
+        return int.from_bytes(self._read(8), sys.byteorder)
+
+    def _read(self, wanted: int) -> bytes:
         process = os.getpid()
         if process != self._process:
             self._block, self._process = io.BytesIO(), process
@@ -74,7 +97,7 @@ class OperatingSystemWords:
             fresh = io.BytesIO(os.urandom(_BLOCK))
             taken = fresh.read(wanted)
             self._block = fresh
-        return np.frombuffer(taken, dtype=np.uint64)
+        return taken
 
 
 _SOURCES = threading.local()

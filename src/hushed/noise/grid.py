@@ -12,14 +12,10 @@ from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 from hushed.noise.entropy import Words, operating_system_words
-from hushed.noise.integers import (
-    LARGEST_SCALE,
-    Sampler,
-    blocks,
-    gaussian_draws,
-    laplace_draws,
-    scale_of,
-)
+from hushed.noise.integers import FEW
+from hushed.noise.scales import LARGEST_SCALE, scale_of, single_scale
+from hushed.noise.singles import SingleSampler, gaussian_draw, laplace_draw
+from hushed.noise.vectors import VectorSampler, blocks, gaussian_draws, laplace_draws
 
 __all__ = [
     "GRID_BITS",
@@ -35,6 +31,7 @@ __all__ = [
 GRID_BITS: int = 45
 _LEAST_EXPONENT = -1074  # every double is a multiple of 2**-1074
 _LARGEST_DOUBLE = float(np.finfo(np.float64).max)
+_LARGEST_COUNT = 1 << 53
 _EXACT = 2.0**62  # below this many steps, sums stay within 64 bits
 
 
@@ -221,14 +218,41 @@ def _to_double(steps: int, exponent: int) -> float:
         return math.copysign(math.inf, steps)
 
 
-def _release(
-    words: Words, values: NDArray[np.float64], grid: Grid, sampler: Sampler
+def _steps(value: float, exponent: int) -> int:
+    """Round to the nearest multiple of ``2**exponent``, half to even, in steps."""
+    try:
+        return round(math.ldexp(value, -exponent))  # the product is exact, or rounds to 0
+    except OverflowError:
+        return round(Fraction(value) / Fraction(2) ** exponent)
+
+
+@lru_cache(maxsize=1024)
+def _top(exponent: int) -> float:
+    """Largest finite double on the grid."""
+    return _to_double(math.floor(Fraction(_LARGEST_DOUBLE) / Fraction(2) ** exponent), exponent)
+
+
+def _clipped(steps: int, exponent: int) -> float:
+    top = _top(exponent)
+    return max(min(_to_double(steps, exponent), top), -top)
+
+
+def _release_few(
+    words: Words, values: NDArray[np.float64], grid: Grid, one: SingleSampler
 ) -> NDArray[np.float64]:
-    """Round to the grid and add integer noise."""
-    exponent = grid.exponent
-    step = Fraction(2) ** exponent
-    top = _to_double(int(Fraction(_LARGEST_DOUBLE) / step), exponent)
-    scale = scale_of(grid.scale)
+    scale = single_scale(grid.scale)
+    released = [
+        _clipped(_steps(value, grid.exponent) + one(words, scale), grid.exponent)
+        for value in values.tolist()
+    ]
+    return np.array(released, dtype=np.float64)
+
+
+def _release_many(
+    words: Words, values: NDArray[np.float64], grid: Grid, many: VectorSampler
+) -> NDArray[np.float64]:
+    exponent, scale = grid.exponent, scale_of(grid.scale)
+    top = _top(exponent)
     released = np.empty(values.size)
     for block in blocks(values.size):
         given = values[block]
@@ -236,22 +260,38 @@ def _release(
             steps = np.rint(np.ldexp(given, -exponent))
             far = np.abs(steps) >= _EXACT
             steps[far] = 0.0
-            noise = sampler(words, scale, given.size)
+            noise = many(words, scale, given.size)
             total = steps.astype(np.int64) + noise.values
             result = np.ldexp(total.astype(np.float64), exponent)
+        np.clip(result, -top, top, out=result)
         for index in {*np.flatnonzero(far).tolist(), *noise.wide}:
-            noisy = round(Fraction(float(given[index])) / step)
-            noisy += noise.wide.get(index, int(noise.values[index]))
-            result[index] = _to_double(noisy, exponent)
-        released[block] = np.clip(result, -top, top)
+            draw = noise.wide.get(index, int(noise.values[index]))
+            result[index] = _clipped(_steps(float(given[index]), exponent) + draw, exponent)
+        released[block] = result
     return released
 
 
 def _checked(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    given = np.asarray(values, dtype=np.float64)
+    """Take values as doubles; refuse what is not finite, or would be moved by the conversion."""
+    given = np.asarray(values)
+    if given.dtype.kind not in "biuf" or given.dtype.itemsize > 8:
+        raise ParameterError(f"values must be an array of doubles, got type {given.dtype}")
+    if given.dtype.kind in "iu" and ((given > _LARGEST_COUNT) | (given < -_LARGEST_COUNT)).any():
+        raise ParameterError("integers must lie within 2**53 to be released as doubles")
+    given = given.astype(np.float64, copy=False)
     if not np.isfinite(given).all():
         raise ParameterError("every value to release must be finite (no NaN, no infinity)")
     return given
+
+
+def _release(
+    given: NDArray[np.float64], grid: Grid, one: SingleSampler, many: VectorSampler
+) -> NDArray[np.float64]:
+    """Round to the grid and add integer noise."""
+    words, flat = operating_system_words(), given.ravel()
+    if flat.size <= FEW:
+        return _release_few(words, flat, grid, one).reshape(given.shape)
+    return _release_many(words, flat, grid, many).reshape(given.shape)
 
 
 def add_laplace(
@@ -287,8 +327,7 @@ def add_laplace(
     """
     given = _checked(values)
     grid = laplace_grid(sensitivity=sensitivity, epsilon=epsilon, dims=max(given.size, 1))
-    released = _release(operating_system_words(), given.ravel(), grid, laplace_draws)
-    return released.reshape(given.shape)
+    return _release(given, grid, laplace_draw, laplace_draws)
 
 
 def add_gaussian(
@@ -323,5 +362,4 @@ def add_gaussian(
     """
     given = _checked(values)
     grid = gaussian_grid(sensitivity=sensitivity, sigma=sigma, dims=max(given.size, 1))
-    released = _release(operating_system_words(), given.ravel(), grid, gaussian_draws)
-    return released.reshape(given.shape)
+    return _release(given, grid, gaussian_draw, gaussian_draws)

@@ -12,18 +12,25 @@ from numpy.typing import NDArray
 from hushed.errors import ParameterError
 from hushed.noise.entropy import Words, operating_system_words
 from hushed.noise.grid import GRID_BITS, floor_log2
-from hushed.noise.integers import blocks
 from hushed.noise.thresholds import Uniform
+from hushed.noise.vectors import blocks
 
 __all__ = ["select"]
 
+Floats = NDArray[np.float64]
+
 _LEAST_EPSILON = 2.0**-200
-_LEAST_PREFIX = 1 << 33  # a shorter prefix leaves log(u) too vague
-_MOST = 1 - 2.0**-16  # a larger u leaves log(1 - u) too vague: it is moved here, a lower bound
-_MARGIN = 2.0**-28  # bounds the error of a key, see docs/noise/selection.md
+_FAR = 2.0**60  # a larger penalty is moved here, a lower bound
+_LEAST_PREFIX = 1 << 33  # a smaller prefix leaves log(u) too vague: u is below 2**-30
+_MOST_REAL = 1 - 2.0**-16  # a larger u leaves log(1 - u) too vague
+_ALL_ONES = (1 << 63) - 1
+_LOG_SHORT = -20.0  # u < 2**-30 has log(-log(1 - u)) < -20.7
+_LOG_VAGUE = 4.0  # u <= 1 - 2**-63 has log(-log(1 - u)) < 3.8
+_MARGIN = 2.0**-28  # bounds the error of a key without its penalty, see docs/noise/selection.md
+_PENALTY_MARGIN = 2.0**-45  # bounds the relative error of a penalty
 
 
-def _gaps(scores: NDArray[np.float64], best: float, exponent: int) -> NDArray[np.float64]:
+def _gaps(scores: Floats, best: float, exponent: int) -> Floats:
     """Count the steps from each rounded score up to the best; relative error 2**-52."""
     with np.errstate(over="ignore", invalid="ignore"):
         rounded = np.rint(np.ldexp(scores, -exponent))
@@ -38,29 +45,29 @@ def _exact_gap(score: float, best: float, exponent: int) -> int:
     return round(Fraction(best) / step) - round(Fraction(score) / step)
 
 
-def _times(rate: Fraction, steps: NDArray[np.float64]) -> NDArray[np.float64]:
+def _times(rate: Fraction, steps: Floats) -> Floats:
     """Multiply by a rational number that may be too small or large for a double."""
     shift = floor_log2(rate)
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(np.ldexp(steps * float(rate / Fraction(2) ** shift), shift))
 
 
-def _keys(
-    words: Words, penalty: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """First digits of one uniform number a candidate, and bounds of log(-log(1 - u)) + penalty."""
+def _keys(words: Words, penalty: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """First digits of one uniform u a candidate, and bounds of log(-log(1 - u)) + penalty."""
     prefix = (words.take(penalty.size) >> np.uint64(1)).view(np.int64)
     real = prefix * 2.0**-63
-    vague = real > _MOST
-    real[vague] = _MOST
-    with np.errstate(divide="ignore"):
+    short, vague, far = prefix < _LEAST_PREFIX, real > _MOST_REAL, penalty > _FAR
+    np.minimum(real, _MOST_REAL, out=real)
+    np.minimum(penalty, _FAR, out=penalty)
+    spread = _MARGIN + _PENALTY_MARGIN * penalty
+    with np.errstate(divide="ignore"):  # a prefix of zeros is short
         key = np.log(-np.log1p(-real)) + penalty
-    upper = key + _MARGIN
-    upper[vague] = np.inf
-    key -= _MARGIN
-    short = prefix < _LEAST_PREFIX
-    key[short], upper[short] = -np.inf, np.inf
-    return prefix, key, upper
+    lower, upper = key - spread, key + spread
+    lower[short] = -np.inf
+    upper[short] = penalty[short] + spread[short] + _LOG_SHORT
+    upper[vague] = penalty[vague] + spread[vague] + _LOG_VAGUE
+    upper[far | (prefix == _ALL_ONES)] = np.inf
+    return prefix, lower, upper
 
 
 def _key_bounds(number: Uniform, penalty: Fraction) -> tuple[mpmath.mpf, mpmath.mpf]:
@@ -90,7 +97,7 @@ def _first(numbers: dict[int, Uniform], penalties: dict[int, Fraction]) -> int:
             number.refine()
 
 
-def _select(words: Words, scores: NDArray[np.float64], exponent: int, rate: Fraction) -> int:
+def _select(words: Words, scores: Floats, exponent: int, rate: Fraction) -> int:
     best = float(scores.max())
     least = math.inf
     found: list[tuple[int, int, float]] = []
@@ -109,7 +116,7 @@ def _select(words: Words, scores: NDArray[np.float64], exponent: int, rate: Frac
     )
 
 
-def select(scores: NDArray[np.float64], *, width: float, epsilon: float) -> int:
+def select(scores: Floats, *, width: float, epsilon: float) -> int:
     """Draw an index with probability proportional to ``exp(epsilon * score / width)``.
 
     Parameters

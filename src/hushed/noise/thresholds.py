@@ -42,8 +42,7 @@ class Uniform:
 
     def refine(self) -> None:
         """Draw one more word of digits."""
-        word = int(self._words.take(1)[0])
-        self.prefix = self.prefix << _WORD_BITS | word
+        self.prefix = self.prefix << _WORD_BITS | self._words.word()
         self.length += _WORD_BITS
 
 
