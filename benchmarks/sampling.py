@@ -58,7 +58,9 @@ def best(measure, repeats=3):
 
 def main():
     sampled(mean, 100, 30_000, workers=2)  # starts the workers
-    print(f"{'function':28}{'workers':>8}{'pairs/s':>12}{'of bare':>9}{'of diffpriv':>12}{'aim':>6}")
+    print(
+        f"{'function':28}{'workers':>8}{'pairs/s':>12}{'of bare':>9}{'of diffpriv':>12}{'aim':>6}"
+    )
     for n, pairs in ((100, 300_000), (1000, 200_000), (10_000, 60_000)):
         limit = best(lambda n=n: bare(mean, n, 20_000))
         recorded, aim = DIFFPRIV[n]
@@ -70,8 +72,12 @@ def main():
                 f"{speed / recorded:>12.1f}{aim:>6}"
             )
     for workers in (1, 2):
-        speed = best(lambda w=workers: sampled(mean_batch, 100, 4_000_000, workers=w, batch=True), 2)
-        print(f"{'mean in batch, n = 100':28}{workers:>8}{speed:>12,.0f}{'':>9}{'':>12}{'1e6/s':>6}")
+        speed = best(
+            lambda w=workers: sampled(mean_batch, 100, 4_000_000, workers=w, batch=True), 2
+        )
+        print(
+            f"{'mean in batch, n = 100':28}{workers:>8}{speed:>12,.0f}{'':>9}{'':>12}{'1e6/s':>6}"
+        )
     limit = bare(slow_mean, 100, 500)
     for workers in (1, 2):
         speed = best(lambda w=workers: sampled(slow_mean, 100, 3000, workers=w), 2)

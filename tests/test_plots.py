@@ -1,0 +1,67 @@
+"""Figures and pages made from certificates."""
+
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed.certificate import certify
+from hushed.plots import certificate_page, movement_figure, save_figure
+
+BOX = hs.populations.Uniform(low=0, high=1)
+
+
+def mean(rows):
+    return rows.mean()
+
+
+@pytest.fixture(scope="module")
+def certificate():
+    s = hs.sample_sensitivity(mean, BOX, rows=50, gamma=0.05)
+    return certify(hs.Laplace(s, epsilon=1.0), values=1)
+
+
+def test_figure_shows_the_kept_movement(certificate):
+    """The rule stands at the sensitivity, the curve ends at a share of one, axes are labelled."""
+    figure = movement_figure(certificate).to_dict()
+    curve, rule, _ = figure["layer"]
+    assert rule["data"]["values"][0]["movement"] == certificate.sensitivity
+    assert curve["data"]["values"][-1]["share"] == 1
+    assert "l1" in curve["encoding"]["x"]["title"]
+    assert curve["encoding"]["y"]["title"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<")]
+)
+def test_figures_are_written(certificate, tmp_path, suffix, start):
+    """Each format starts as it must; HTML needs no network."""
+    path = tmp_path / f"figure.{suffix}"
+    save_figure(movement_figure(certificate), path)
+    content = path.read_bytes()
+    assert content.lstrip().startswith(start)
+    assert b'src="http' not in content
+
+
+def test_other_suffix_is_refused(certificate, tmp_path):
+    """A format that cannot be written is an error that names those that can."""
+    with pytest.raises(hs.errors.ParameterError, match="svg"):
+        save_figure(movement_figure(certificate), tmp_path / "figure.pdf")
+
+
+def test_page_escapes_and_warns():
+    """A hostile population name stays text, and a nominal certificate opens with the warning."""
+    table = hs.populations.PublicTable(np.linspace(0, 1, 40), name="<script>alert(1)</script>")
+    s = hs.sample_sensitivity(mean, table, rows=40, gamma=0.05, data_dependent=True)
+    page = certificate_page(certify(hs.Laplace(s, epsilon=1.0), values=1))
+    assert "<script>" not in page
+    assert "NOT A PRIVACY GUARANTEE" in page
+    assert "<svg" not in page
+
+
+def test_proven_sensitivity_has_no_figure():
+    """There are no movements to draw for a proven sensitivity; the page has its argument."""
+    s = hs.proven_sensitivity(0.02, "l1", argument="mean of fifty values in [0, 1]")
+    certificate = certify(hs.Laplace(s, epsilon=1.0), values=1)
+    with pytest.raises(hs.errors.ParameterError, match="proven"):
+        movement_figure(certificate)
+    assert "mean of fifty values" in certificate_page(certificate)
