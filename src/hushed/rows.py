@@ -68,6 +68,8 @@ def container(rows: object) -> Container:
     BadRows
         If it is none of these.
     """
+    if type(rows) is np.ndarray and rows.ndim:  # the common case, and the hot one
+        return "array"
     if isinstance(rows, np.ma.MaskedArray):
         raise BadRows("rows must not be a masked array: fill the missing cells or drop their rows")
     if isinstance(rows, np.ndarray):

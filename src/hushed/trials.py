@@ -23,6 +23,7 @@ Evaluate = Callable[[Iterator[np.random.Generator]], Floats]
 
 # Fraction of the period between two trials: the golden ratio, so that streams stay far apart.
 _STRIDE = 0x9E3779B97F4A7C15F39CC0605CEDC835
+_PERIOD = 2**128
 _CHUNK_SECONDS = 0.2
 _WORTH_WORKERS_SECONDS = 1.0
 _ATTEMPTS = 3
@@ -71,12 +72,31 @@ def streams(seed: int, start: int, stop: int) -> Iterator[np.random.Generator]:
         One object, moved to the stream of each trial in turn; use it before asking for the next.
     """
     bits = np.random.PCG64DXSM(np.random.SeedSequence(seed))
-    home = bits.state
+    bits.advance(start * _STRIDE % _PERIOD)
+    state: Any = bits.state
+    multiplier, increment = _stride(bits)
     generator = np.random.Generator(bits)
-    for trial in range(start, stop):
-        bits.state = home
-        bits.advance(trial * _STRIDE % 2**128)
+    for _ in range(start, stop):
+        bits.state = state
         yield generator
+        inner = state["state"]
+        inner["state"] = (multiplier * inner["state"] + increment) % _PERIOD
+
+
+def _stride(bits: np.random.PCG64DXSM) -> tuple[int, int]:
+    """Multiplier and increment of one stride, which is an affine map of the 128-bit state.
+
+    Computing the next state this way costs a tenth of asking the generator to advance. The map is
+    measured on the generator itself at two states, so no constant of its algorithm is repeated.
+    """
+    kept: Any = bits.state
+    images = []
+    for start in (0, 1):
+        bits.state = {**kept, "state": {**kept["state"], "state": start}}
+        bits.advance(_STRIDE)
+        images.append(int(bits.state["state"]["state"]))
+    bits.state = kept
+    return (images[1] - images[0]) % _PERIOD, images[0]
 
 
 def run_trials(

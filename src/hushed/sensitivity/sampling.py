@@ -52,18 +52,19 @@ class _Movement:
         return np.array([self._largest(generator) for generator in generators])
 
     def _largest(self, generator: np.random.Generator) -> float:
-        n = self.rows
+        n, function, private = self.rows, self.function, self.private
         count = 2 * n if self.at_once else n + 1
-        table = _drawn(self.population, generator, count, self.like, private=self.private)
+        table = _drawn(self.population, generator, count, self.like, private=private)
         if self.at_once:
             swaps = [(i, n + i) for i in range(n)]
         else:
             swaps = [(n - 1 if self.symmetric else int(generator.random() * n), n)]
-        base, *others = [
-            answer(self.function, rows, private=self.private)
-            for rows in tables.variations(table, n, swaps, fresh=self.fresh)
-        ]
-        return max([self._distance(base, other) for other in others])
+        tried = tables.variations(table, n, swaps, fresh=self.fresh)
+        base = answer(function, next(tried), private=private)
+        largest = 0.0
+        for rows in tried:
+            largest = max(largest, self._distance(base, answer(function, rows, private=private)))
+        return largest
 
     def _distance(self, base: Floats, other: Floats) -> float:
         if base.shape != other.shape or base.shape != self.shape:
