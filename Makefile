@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
+LOCK   := --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate
 
 .PHONY: demo test slow lint types imports doctest check bench lock clean
 .DELETE_ON_ERROR:
@@ -49,10 +50,9 @@ bench: $(VENV)/.dev          ## writes benchmarks/results
 lock:                        ## rewrite the locked versions
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header \
-	  --no-annotate --extra demo pyproject.toml -o requirements/demo.txt
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header \
-	  --no-annotate --extra demo --group dev pyproject.toml -o requirements/dev.txt
+	$(BIN)/uv pip compile $(LOCK) --extra demo --group dev pyproject.toml -o requirements/dev.txt
+	$(BIN)/uv pip compile $(LOCK) --extra demo -c requirements/dev.txt pyproject.toml \
+	  -o requirements/demo.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-output
