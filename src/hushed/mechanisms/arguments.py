@@ -199,9 +199,12 @@ def smallest_epsilon(guess: float, accuracy: Callable[[float], float], error: fl
         If a larger epsilon does not help, because the error is below the grid of the noise.
     """
     step = 2.0**-52
-    while step < 1:
-        epsilon = guess * (1 + step)
-        if accuracy(epsilon) <= error:
-            return epsilon
+    while accuracy(guess * (1 + step)) > error:
         step *= 2
-    raise ParameterError(f"no epsilon reaches an error of {error}; ask for a larger error")
+        if step >= 1:
+            raise ParameterError(f"no epsilon reaches an error of {error}; ask for a larger error")
+    low, high = step / 2, step
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (low, middle) if accuracy(guess * (1 + middle)) <= error else (middle, high)
+    return guess * (1 + high)

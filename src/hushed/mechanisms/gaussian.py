@@ -149,9 +149,10 @@ class Gaussian:
             The normal quantile for independent coordinates, always below the tail bound
             ``sigma sqrt(2 log(dims/beta))``, plus one grid step.
         """
+        tail = _tail(beta, dims)
         _check_dims(dims)
         grid = noise.gaussian_grid(sensitivity=self.sensitivity.value, sigma=self.scale, dims=dims)
-        return self.scale * grid.enlargement * _tail(beta, dims) + math.ldexp(1, grid.exponent)
+        return self.scale * grid.enlargement * tail + math.ldexp(1, grid.exponent)
 
     def draw(self, value: ArrayLike) -> float | NDArray[np.float64]:
         """Release an answer.
@@ -182,9 +183,10 @@ def _analytic_multiplier(epsilon: float, delta: float) -> float:
     """Smallest sigma / sensitivity for (epsilon, delta), rounded up."""
     reserve = noise.gaussian_slack(epsilon=epsilon, dims=_MOST_DIMS)
     if reserve > delta / 2:
+        advice = f"use delta of at least {2 * reserve:.3g}, or " if 2 * reserve < 1 else "use "
         raise ParameterError(
             f"delta={delta} is too small for epsilon={epsilon}: discrete noise alone may cost "
-            f"{reserve:.3g}; use delta of at least {2 * reserve:.3g}, or a smaller epsilon"
+            f"{reserve:.3g}; {advice}a smaller epsilon"
         )
     target = mpmath.mpf(delta) - mpmath.mpf(reserve)
     return _bisect(lambda sigma: gaussian_delta(1 / sigma, epsilon) <= target)

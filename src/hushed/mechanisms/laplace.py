@@ -110,10 +110,11 @@ class Laplace:
             ``-b log(1 - (1 - beta)^(1/dims))`` for independent coordinates (``b log(1/beta)``
             for one, and always below the union bound ``b log(dims/beta)``), plus one grid step.
         """
+        tail = _tail(beta, dims)
         grid = noise.laplace_grid(
             sensitivity=self.sensitivity.value, epsilon=self.epsilon, dims=dims
         )
-        return self.scale * grid.enlargement * _tail(beta, dims) + math.ldexp(1, grid.exponent)
+        return self.scale * grid.enlargement * tail + math.ldexp(1, grid.exponent)
 
     def draw(self, value: ArrayLike) -> float | NDArray[np.float64]:
         """Release an answer.
