@@ -92,7 +92,8 @@ def _stride(bits: np.random.PCG64DXSM) -> tuple[int, int]:
     kept: Any = bits.state
     images = []
     for start in (0, 1):
-        bits.state = {**kept, "state": {**kept["state"], "state": start}}
+        moved: Any = {**kept, "state": {**kept["state"], "state": start}}
+        bits.state = moved
         bits.advance(_STRIDE)
         images.append(int(bits.state["state"]["state"]))
     bits.state = kept
