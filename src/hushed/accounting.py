@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
@@ -666,13 +667,25 @@ def epsilon_for_advantage(
     def joint(level: float) -> float:
         return makers[family](level).compose(releases).advantage()
 
-    # One release of level e has advantage of at least tanh(e/4) >= e/5 for small e.
-    low, high = 0.0, 1.0
-    while joint(high) <= advantage:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if joint(middle) <= advantage else (low, middle)
-        if low > 0 and high - low < 1e-5 * low:
+    # Many small losses look Gaussian, with a ratio of about the level times sqrt(releases).
+    guess = 2 * NormalDist().inv_cdf((1 + advantage) / 2) / math.sqrt(releases)
+    low, high = guess, guess
+    while joint(low) > advantage:
+        low, high = 0.7 * low, low
+    at_high = joint(high)
+    while at_high <= advantage:
+        low, high = high, 1.5 * high
+        at_high = joint(high)
+    at_low = joint(low)
+    # False position, kept honest by a bisection step whenever it moves one end too little.
+    for turn in range(200):
+        if high - low < 1e-5 * low:
             break
+        share = (advantage - at_low) / (at_high - at_low)
+        middle = low + (high - low) * (min(max(share, 0.02), 0.98) if turn % 3 < 2 else 0.5)
+        value = joint(middle)
+        if value <= advantage:
+            low, at_low = middle, value
+        else:
+            high, at_high = middle, value
     return low

@@ -20,6 +20,7 @@ from hushed.errors import ParameterError
 __all__ = [
     "Assessment",
     "assess",
+    "belief",
     "combined_confidence",
     "crossing",
     "data_confidence",
@@ -294,7 +295,7 @@ def data_confidence(share: float, *, rho: float, samples: int) -> float:
 
 
 def samples_for_accuracy(accuracy: float, *, rho: float) -> int:
-    """Sampled pairs needed for an accuracy of the empirical distribution.
+    """Count the sampled pairs needed for an accuracy of the empirical distribution.
 
     Parameters
     ----------
@@ -328,7 +329,7 @@ def combined_confidence(
     eta: float = 1.0,
     dims: int = 1,
 ) -> float:
-    """Published confidence from both sources of randomness.
+    """Confidence from both sources of randomness, as published.
 
     Parameters
     ----------
@@ -369,6 +370,37 @@ def combined_confidence(
     return noise * data_confidence(share, rho=rho, samples=samples)
 
 
+def belief(epsilon: float, prior: float = 0.5) -> float:
+    """Largest probability that anyone can come to give to a fact about one record.
+
+    Parameters
+    ----------
+    epsilon : float
+        Level of the release, in nats; 0 or more.
+    prior : float, default 0.5
+        Probability given to the fact before the release; in (0, 1).
+
+    Returns
+    -------
+    float
+        ``prior e^epsilon / (1 - prior + prior e^epsilon)``, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+
+    Notes
+    -----
+    Bayes' rule with the likelihood ratio bounded by ``e^epsilon``: Wasserman and Zhou, *A
+    Statistical Framework for Differential Privacy*, JASA 105, 2010.
+    """
+    if not epsilon >= 0:
+        raise ParameterError(f"epsilon must be 0 or more, got {epsilon}")
+    _rate("prior", prior)
+    return min(1.0, prior / (prior + (1.0 - prior) * math.exp(-epsilon)) * (1 + 1e-15))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
     """Every number there is about one stronger level.
@@ -405,7 +437,7 @@ class Assessment:
 
 
 def assess(epsilon: float, epsilon0: float, *, dims: int = 1) -> Assessment:
-    """Published and exact numbers for one stronger level, side by side.
+    """Assess one stronger level: published and exact numbers, side by side.
 
     Parameters
     ----------
