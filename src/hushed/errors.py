@@ -10,6 +10,7 @@ __all__ = [
     "BadFunction",
     "BadRows",
     "HushedError",
+    "NotFeasible",
     "NotFound",
     "ParameterError",
     "PrivateRowsAsPopulation",
@@ -85,6 +86,10 @@ class BadRows(HushedError, ValueError):
 
 class PrivateRowsAsPopulation(HushedError):
     """The private rows were handed in as the public population."""
+
+
+class NotFeasible(HushedError):
+    """No choice of epsilon meets the wanted error and the wanted budget at once."""
 
 
 class NotFound(HushedError):

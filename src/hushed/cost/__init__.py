@@ -1,0 +1,17 @@
+"""Money on top of risk: what a level costs, and which level fits an error and a budget."""
+
+from hushed.cost.model import Basis, CostModel, Optimum, Range, epsilon_for_error, error_of
+from hushed.cost.plan import Choice, Need, Plan, plan
+
+__all__ = [
+    "Basis",
+    "Choice",
+    "CostModel",
+    "Need",
+    "Optimum",
+    "Plan",
+    "Range",
+    "epsilon_for_error",
+    "error_of",
+    "plan",
+]

@@ -1,0 +1,439 @@
+"""What a privacy level may cost, and which level fits a tolerated error and a budget.
+
+The model (Dandekar, Basu and Bressan, *Differential Privacy at Risk*, PoPETs 2021, section 5): in
+the worst case every person in the rows must be compensated, with ``E exp(-c/epsilon) + a`` each.
+Nothing in the model is a legal estimate of damages; it turns a level into a number that can be
+compared with a budget.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from hushed import risk
+from hushed.errors import NotFeasible, ParameterError
+
+__all__ = ["Basis", "CostModel", "Optimum", "Range", "epsilon_for_error", "error_of"]
+
+Basis = Literal["exact", "loss", "published"]
+
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+_WHY_NOT = {
+    "published": (
+        "basis 'published': the confidence compares two draws of noise and is not a statement "
+        "about the privacy loss"
+    ),
+    "exact": (
+        "basis 'exact': 1 - delta is used as a confidence, but delta is not the probability of "
+        "exceeding epsilon; the sum is nominal"
+    ),
+    "loss": "",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """Levels that a budget allows.
+
+    Parameters
+    ----------
+    low : float
+        Smallest level, in nats.
+    high : float
+        Largest level, in nats.
+    """
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimum:
+    """Cheapest stronger level of a mechanism calibrated to ``epsilon0``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Cheapest stronger level, in nats.
+    epsilon0 : float
+        Level of the mechanism, in nats.
+    confidence : float
+        Confidence in the stronger level, on the chosen basis.
+    budget : float
+        Cost at it, all people together.
+    baseline : float
+        Cost at ``epsilon0`` without any stronger claim: the number that is safe to use.
+    basis : str
+        Which confidence was used.
+    warnings : tuple of str
+        Why the saving may be over-promised, with the numbers.
+    """
+
+    epsilon: float
+    epsilon0: float
+    confidence: float
+    budget: float
+    baseline: float
+    basis: Basis
+    warnings: tuple[str, ...]
+
+    @property
+    def saving(self) -> float:
+        """Baseline less budget."""
+        return self.baseline - self.budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostModel:
+    """Compensation in the worst case, as a function of the privacy level.
+
+    Parameters
+    ----------
+    per_person : float
+        Compensation per person without any privacy, E; above 0, in any currency.
+    people : int, default 1
+        People in the rows; 1 or more.
+    rate : float, default 1
+        How fast the cost rises with the level, c; above 0, in nats.
+    floor : float, default 0
+        Cost per person that no privacy avoids, a; 0 or more.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+    """
+
+    per_person: float
+    people: int = 1
+    rate: float = 1.0
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value, least in (
+            ("per_person", self.per_person, 0.0),
+            ("rate", self.rate, 0.0),
+        ):
+            if not value > least or math.isinf(value):
+                raise ParameterError(f"{name} must be above 0 and finite, got {value}")
+        if not self.floor >= 0 or math.isinf(self.floor):
+            raise ParameterError(f"floor must be 0 or more and finite, got {self.floor}")
+        if self.people != int(self.people) or self.people < 1:
+            raise ParameterError(f"people must be a whole number above 0, got {self.people}")
+
+    def cost(self, epsilon: float, delta: float = 0.0) -> float:
+        """Cost of an (epsilon, delta) promise, all people together.
+
+        Parameters
+        ----------
+        epsilon : float
+            Level, in nats; 0 or more, may be infinite.
+        delta : float, default 0
+            Slack; in [0, 1]. With this probability the full compensation is counted.
+
+        Returns
+        -------
+        float
+            ``people ((1 - delta) E exp(-c/epsilon) + delta E + a)``.
+
+        Raises
+        ------
+        ParameterError
+            If a number is out of range or NaN.
+        """
+        if not epsilon >= 0:
+            raise ParameterError(f"epsilon must be 0 or more, got {epsilon}")
+        if not 0 <= delta <= 1:
+            raise ParameterError(f"delta must lie in [0, 1], got {delta}")
+        share = math.exp(-self.rate / epsilon) if epsilon > 0 else 0.0
+        share = (1.0 - delta) * share + delta
+        return self.people * (self.per_person * share + self.floor)
+
+    def cost_at_risk(
+        self, epsilon: float, epsilon0: float, *, basis: Basis = "exact", dims: int = 1
+    ) -> float:
+        """Cost of a mechanism at ``epsilon0`` with a stronger level claimed.
+
+        Parameters
+        ----------
+        epsilon : float
+            Stronger level, in nats; in [0, epsilon0].
+        epsilon0 : float
+            Level of the mechanism, in nats; above 0, finite.
+        basis : {"exact", "loss", "published"}, default "exact"
+            Confidence in the stronger level: one minus the exact delta, the exact probability
+            that the loss keeps it, or the published formula.
+        dims : int, default 1
+            Coordinates of the answer, for the published basis.
+
+        Returns
+        -------
+        float
+            ``confidence cost(epsilon) + (1 - confidence) cost(epsilon0)``.
+
+        Raises
+        ------
+        ParameterError
+            If a number is out of range or the basis unknown.
+        """
+        sure = _confidence(epsilon, epsilon0, basis, dims)
+        return sure * self.cost(epsilon) + (1.0 - sure) * self.cost(epsilon0)
+
+    def optimum(self, epsilon0: float, *, basis: Basis = "exact", dims: int = 1) -> Optimum:
+        """Find the cheapest stronger level.
+
+        Parameters
+        ----------
+        epsilon0 : float
+            Level of the mechanism, in nats; above 0, finite.
+        basis : {"exact", "loss", "published"}, default "exact"
+            Confidence in the stronger level; see `cost_at_risk`.
+        dims : int, default 1
+            Coordinates of the answer, for the published basis.
+
+        Returns
+        -------
+        Optimum
+            Level to 8 digits, cost, and why it may be over-promised.
+
+        Raises
+        ------
+        ParameterError
+            If a number is out of range or the basis unknown.
+
+        Notes
+        -----
+        The cost is not convex for ``epsilon0 >= 1.5``, so the minimum is bracketed on a grid of
+        400 levels and then narrowed by golden sections; no convexity is assumed.
+        """
+        _confidence(epsilon0, epsilon0, basis, dims)
+
+        def value(level: float) -> float:
+            return self.cost_at_risk(level, epsilon0, basis=basis, dims=dims)
+
+        best = _minimum(value, epsilon0)
+        return Optimum(
+            epsilon=best,
+            epsilon0=epsilon0,
+            confidence=_confidence(best, epsilon0, basis, dims),
+            budget=value(best),
+            baseline=self.cost(epsilon0),
+            basis=basis,
+            warnings=_warnings(self, best, epsilon0, basis, dims),
+        )
+
+    def levels_within(
+        self, budget: float, epsilon0: float, *, basis: Basis = "exact", dims: int = 1
+    ) -> Range:
+        """Stronger levels that keep the cost at risk within a budget.
+
+        Parameters
+        ----------
+        budget : float
+            Largest cost, all people together; 0 or more.
+        epsilon0 : float
+            Level of the mechanism, in nats; above 0, finite.
+        basis : {"exact", "loss", "published"}, default "exact"
+            Confidence in the stronger level; see `cost_at_risk`.
+        dims : int, default 1
+            Coordinates of the answer, for the published basis.
+
+        Returns
+        -------
+        Range
+            Interval around the optimum: the cost tends to the baseline on both sides. Both ends
+            are rounded inwards.
+
+        Raises
+        ------
+        NotFeasible
+            If even the cheapest level costs more.
+        ParameterError
+            If a number is out of range or the basis unknown.
+        """
+        if not budget >= 0:
+            raise ParameterError(f"budget must be 0 or more, got {budget}")
+        best = self.optimum(epsilon0, basis=basis, dims=dims)
+        if best.budget > budget:
+            raise NotFeasible(
+                f"a budget of {budget:,.2f} is below the smallest cost, {best.budget:,.2f} at "
+                f"epsilon={best.epsilon:.6g}; raise the budget to it, lower epsilon0={epsilon0:g} "
+                "(more error), or keep fewer people in the rows"
+            )
+
+        def fits(level: float) -> bool:
+            return self.cost_at_risk(level, epsilon0, basis=basis, dims=dims) <= budget
+
+        return Range(low=_edge(fits, best.epsilon, 0.0), high=_edge(fits, best.epsilon, epsilon0))
+
+    def epsilon_within(self, budget: float, delta: float = 0.0) -> float:
+        """Find the largest level whose cost fits a budget.
+
+        Parameters
+        ----------
+        budget : float
+            Largest cost, all people together; 0 or more.
+        delta : float, default 0
+            Slack of the promise; in [0, 1].
+
+        Returns
+        -------
+        float
+            ``c / log(E/(B - a))`` with B the budget per person when delta is 0, in nats, rounded
+            down; infinite when the budget covers everything.
+
+        Raises
+        ------
+        NotFeasible
+            If the budget does not even cover the floor and delta.
+        ParameterError
+            If a number is out of range or NaN.
+        """
+        if not budget >= 0:
+            raise ParameterError(f"budget must be 0 or more, got {budget}")
+        if budget >= self.cost(math.inf, delta):
+            return math.inf
+        left = budget / self.people - self.floor - delta * self.per_person
+        if left <= 0:
+            raise NotFeasible(
+                f"a budget of {budget:,.2f} does not cover the unavoidable cost, "
+                f"{self.cost(0.0, delta):,.2f}; no epsilon is small enough"
+            )
+        gap = math.log((1.0 - delta) * self.per_person / left)
+        return self.rate / gap * (1.0 - 1e-14) if gap > 0 else math.inf
+
+
+def _confidence(epsilon: float, epsilon0: float, basis: Basis, dims: int) -> float:
+    if basis not in get_args(Basis):
+        raise ParameterError(f"basis must be one of {get_args(Basis)}, got {basis!r}")
+    if basis == "published":
+        return risk.published_confidence(epsilon, epsilon0, dims)
+    if basis == "exact":
+        return 1.0 - risk.delta(epsilon, epsilon0)
+    return 1.0 - risk.loss_exceeds(epsilon, epsilon0)
+
+
+def _warnings(
+    model: CostModel, best: float, epsilon0: float, basis: Basis, dims: int
+) -> tuple[str, ...]:
+    if basis == "loss":
+        return ()
+    found = risk.assess(best, epsilon0, dims=dims)
+    honest = model.cost_at_risk(best, epsilon0, basis="loss")
+    numbers = (
+        f"at epsilon={best:.6g} the published risk is {found.published_risk:.4f}, the exact delta "
+        f"{found.delta:.4f}, and the loss exceeds the level with probability "
+        f"{found.loss_exceeds:.4f}; weighted by that probability the cost is {honest:,.2f} of "
+        f"{model.cost(epsilon0):,.2f}"
+    )
+    return (_WHY_NOT[basis], numbers)
+
+
+def _minimum(value: Callable[[float], float], end: float) -> float:
+    """Lowest point on ``(0, end]``: best of a grid, narrowed by golden sections."""
+    grid = [end * math.pow(10.0, i / 50.0 - 4.0) for i in range(200)]
+    grid = sorted({*grid, *(end * i / 200.0 for i in range(1, 201))})
+    costs = [value(level) for level in grid]
+    i = min(range(len(grid)), key=costs.__getitem__)
+    low, high = grid[max(0, i - 1)], grid[min(len(grid) - 1, i + 1)]
+    for _ in range(60):
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        if value(left) <= value(right):
+            high = right
+        else:
+            low = left
+    middle = 0.5 * (low + high)
+    return middle if value(middle) <= costs[i] else grid[i]
+
+
+def _edge(fits: Callable[[float], bool], inside: float, outside: float) -> float:
+    """Last level that fits on the way from ``inside`` to ``outside``."""
+    if fits(outside):
+        return outside
+    for _ in range(200):
+        middle = 0.5 * (inside + outside)
+        if middle in (inside, outside):
+            break
+        if fits(middle):
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+def epsilon_for_error(
+    error: float, *, sensitivity: float = 1.0, beta: float | None = None, dims: int = 1
+) -> float:
+    """Smallest level at which Laplace noise keeps an error.
+
+    Parameters
+    ----------
+    error : float
+        Tolerated absolute error; above 0, in the unit of the answer.
+    sensitivity : float, default 1
+        L1 sensitivity of the answer; above 0.
+    beta : float, optional
+        Probability with which the error may be larger; in (0, 1). Left out, ``error`` is the mean
+        absolute error of each coordinate.
+    dims : int, default 1
+        Coordinates of the answer that must all keep the error.
+
+    Returns
+    -------
+    float
+        ``sensitivity log(dims/beta) / error``, or ``sensitivity / error`` for the mean, in nats.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+
+    Notes
+    -----
+    Dwork and Roth, *The Algorithmic Foundations of Differential Privacy*, 2014, Theorem 3.8.
+    """
+    if not error > 0:
+        raise ParameterError(f"error must be above 0, got {error}")
+    if not sensitivity > 0:
+        raise ParameterError(f"sensitivity must be above 0, got {sensitivity}")
+    if dims < 1:
+        raise ParameterError(f"dims must be 1 or more, got {dims}")
+    if beta is None:
+        return sensitivity / error
+    if not 0 < beta < 1:
+        raise ParameterError(f"beta must lie in (0, 1), got {beta}")
+    return sensitivity * math.log(dims / beta) / error
+
+
+def error_of(
+    epsilon: float, *, sensitivity: float = 1.0, beta: float | None = None, dims: int = 1
+) -> float:
+    """Error of Laplace noise at a level; the inverse of `epsilon_for_error`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Level, in nats; above 0.
+    sensitivity : float, default 1
+        L1 sensitivity of the answer; above 0.
+    beta : float, optional
+        Probability with which the error may be larger; the mean absolute error if left out.
+    dims : int, default 1
+        Coordinates of the answer.
+
+    Returns
+    -------
+    float
+        Error, in the unit of the answer.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+    """
+    if not epsilon > 0:
+        raise ParameterError(f"epsilon must be above 0, got {epsilon}")
+    return epsilon_for_error(1.0, sensitivity=sensitivity, beta=beta, dims=dims) / epsilon

@@ -1,0 +1,32 @@
+"""Loss curves: how much privacy a mechanism loses, one formula per mechanism."""
+
+from hushed.privacy_loss.constructors import (
+    approximate,
+    bounded_range,
+    compose,
+    discrete_gaussian,
+    discrete_laplace,
+    gaussian,
+    laplace,
+    one_sided,
+    pair,
+    randomised_response,
+)
+from hushed.privacy_loss.curve import Bracket, LossCurve
+from hushed.privacy_loss.families import gaussian_delta
+
+__all__ = [
+    "Bracket",
+    "LossCurve",
+    "approximate",
+    "bounded_range",
+    "compose",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "gaussian",
+    "gaussian_delta",
+    "laplace",
+    "one_sided",
+    "pair",
+    "randomised_response",
+]

@@ -1,0 +1,224 @@
+"""The law of a sum of independent losses: which window answers which question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.privacy_loss.composition import LADDER, Parts, Window, log_mgf, spread, window
+
+__all__ = ["ComposedLoss"]
+
+Floats = NDArray[np.float64]
+_SMALLEST = 2**13  # grid points
+_LARGEST = 2**20
+_WORK = 2**24  # grid points times different laws in the largest attempt
+
+
+@lru_cache(maxsize=64)
+def _ladder(parts: Parts) -> tuple[Floats, Floats]:
+    """Tilts to choose from, and the logarithm of the best bound each gives on delta(0).
+
+    ``delta(e) <= E[exp(t (S - e))] t**t / (1 + t)**(1 + t)``: Canonne, Kamath and Steinke, *The
+    Discrete Gaussian for Differential Privacy*, NeurIPS 2020, Proposition 12.
+    """
+    tilts = LADDER / spread(parts)
+    best = tilts * np.log1p(1.0 / tilts) + np.log1p(tilts)
+    return tilts, log_mgf(parts, tilts) - best
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedLoss:
+    """Sum of independent losses.
+
+    Parameters
+    ----------
+    parts : tuple of (Family, int)
+        Laws, each once, and how often each occurs; not all of them always 0.
+    """
+
+    parts: Parts
+
+    @property
+    def supremum(self) -> float:
+        """Sum of the largest losses, rounded up."""
+        end = math.fsum(count * family.supremum for family, count in self.parts)
+        return end * (1 + 1e-15)
+
+    @property
+    def infinite(self) -> float:
+        """Probability that any loss is infinite, rounded up."""
+        logs = [count * math.log1p(-f.infinite) for f, count in self.parts if f.infinite < 1]
+        if len(logs) < len(self.parts):
+            return 1.0
+        return min(1.0, -math.expm1(math.fsum(logs)) * (1 + 1e-14))
+
+    @property
+    def scale(self) -> float:
+        """Root of the summed squares of the scales."""
+        return spread(self.parts)
+
+    def log_mgf(self, order: Floats) -> Floats:
+        """Sum over the laws."""
+        return log_mgf(self.parts, order)
+
+    def moment(self, order: int) -> float:
+        """From the cumulants, which add."""
+        if order > 0 and self.infinite > 0:
+            return math.inf
+        cumulants = [0.0] * (order + 1)
+        for family, count in self.parts:
+            raw = [family.moment(n) for n in range(order + 1)]
+            for n, value in enumerate(_cumulants(raw)):
+                cumulants[n] += count * value
+        moments = [1.0]
+        for n in range(1, order + 1):
+            terms = (math.comb(n - 1, j) * cumulants[j + 1] * moments[n - 1 - j] for j in range(n))
+            moments.append(math.fsum(terms))
+        return moments[order]
+
+    def delta(self, epsilon: float) -> float:
+        """Upper end of the bracket."""
+        return self.delta_bracket(epsilon)[1]
+
+    def delta_bracket(self, epsilon: float, relative: float = 1e-3) -> tuple[float, float]:
+        """Lower and upper bound of the exact delta.
+
+        Parameters
+        ----------
+        epsilon : float
+            Level, in nats; any real number.
+        relative : float, default 1e-3
+            Width aimed at, as a share of the upper bound.
+
+        Returns
+        -------
+        tuple of float
+            Lower and upper bound, each in [0, 1].
+        """
+        lost = self.infinite
+        if lost >= 1.0 or epsilon == -math.inf:
+            return 1.0, 1.0
+        if epsilon >= math.fsum(count * _end(f.supremum, f.infinite) for f, count in self.parts):
+            return lost, lost
+        tilts, logs = _ladder(self.parts)
+        chernoff = logs - tilts * epsilon
+        best = int(np.argmin(chernoff))
+        order = [float(t) for t in tilts[best::-6]] if chernoff[best] < 0 else []
+
+        def ask(found: Window) -> tuple[float, float]:
+            return found.delta(epsilon)
+
+        cap = math.exp(min(0.0, float(chernoff[best])))
+        low, high = _refine(self.parts, [*order, 0.0], ask, relative, (0.0, cap))
+        # With infinite losses the finite masses sum to less than 1; the two parts add.
+        if high == 0.0:
+            return lost, lost
+        return min(1.0, lost * (1 - 1e-13) + low), min(1.0, (lost + high) * (1 + 1e-15))
+
+    def epsilon_bracket(self, delta: float, relative: float = 2e-4) -> tuple[float, float]:
+        """Lower and upper bound of the smallest epsilon at ``delta``.
+
+        Parameters
+        ----------
+        delta : float
+            Slack; in [0, 1].
+        relative : float, default 2e-4
+            Width aimed at, as a share of the upper bound.
+
+        Returns
+        -------
+        tuple of float
+            Lower and upper bound, 0 or more; infinite where no epsilon suffices.
+        """
+        lost, end = self.infinite, self.supremum
+        if delta >= 1.0:
+            return 0.0, 0.0
+        left = (delta - lost) * (1 - 1e-15)
+        if left <= 0.0:
+            return (end, end) if lost == 0.0 else (math.inf, math.inf)
+        tilts, logs = _ladder(self.parts)
+        chernoff = (logs - math.log(left)) / tilts
+        best = int(np.argmin(chernoff))
+
+        def ask(found: Window) -> tuple[float, float]:
+            low, high = found.epsilon(math.log(left))
+            return max(0.0, low), max(0.0, high)
+
+        cap = min(end, max(0.0, float(chernoff[best])))
+        order = [*(float(t) for t in tilts[best::-6]), 0.0]
+        low, high = _refine(self.parts, order, ask, relative, (0.0, cap))
+        return min(low, high), high * (1 + 1e-15)
+
+    def tail(self, loss: float) -> float:
+        """Probability of a loss above ``loss``, rounded up by the rounding to the grid."""
+        if self.infinite >= 1.0:
+            return 1.0
+        points, above = self._above()
+        i = int(np.searchsorted(points, loss, side="right")) - 1
+        if i < 0:
+            return 1.0
+        return min(1.0, self.infinite + float(above[i]))
+
+    def _above(self) -> tuple[Floats, Floats]:
+        found = window(self.parts, 0.0, 2**15)
+        number = sum(count for _, count in self.parts)
+        drift = found.step * math.sqrt(number * 40 / 2)  # passed with probability exp(-40)
+        points = (found.first + np.arange(found.above.size, dtype=np.float64)) * found.step + drift
+        return points, found.above + found.unsure + math.exp(-40)
+
+    def profile(self) -> tuple[Floats, Floats]:
+        """Levels on a grid and an upper bound of delta at each, untilted.
+
+        Returns
+        -------
+        tuple of ndarray
+            Levels, ascending, in nats; delta at each, accurate to about 1e-12 absolutely.
+        """
+        found = window(self.parts, 0.0, 2**15)
+        steps = found.first + np.arange(found.curve.size, dtype=np.float64)
+        points = steps * found.step + found.slide
+        return points, np.minimum(1.0, found.curve + found.budget + self.infinite)
+
+
+def _end(supremum: float, infinite: float) -> float:
+    return math.inf if infinite > 0 else supremum
+
+
+def _refine(
+    parts: Parts,
+    tilts: list[float],
+    ask: Callable[[Window], tuple[float, float]],
+    relative: float,
+    known: tuple[float, float],
+) -> tuple[float, float]:
+    """Bracket from the first tilt whose window answers, on finer and finer grids."""
+    low, high = known
+    number = sum(count for _, count in parts)
+    # The rounding of `number` losses must stay well below the width of the window.
+    least = max(_SMALLEST, 2 ** math.ceil(math.log2(64 * math.sqrt(number))))
+    most = max(least, min(_LARGEST, 2 ** int(math.log2(_WORK / len(parts)))))
+    size = least
+    while True:
+        tried = (ask(window(parts, tilt, size)) for tilt in tilts)
+        found = next((one for one in tried if math.isfinite(one[1])), (0.0, math.inf))
+        low, high = max(low, found[0]), min(high, found[1])
+        width = high - low
+        if width <= relative * high or size >= most:
+            return float(low), float(high)
+        wanted = math.sqrt(min(width / (relative * high), 256.0))
+        size = min(most, size * 2 ** max(1, math.ceil(math.log2(wanted))))
+
+
+def _cumulants(raw: list[float]) -> list[float]:
+    """Cumulants 0, 1, 2, ... from raw moments 0, 1, 2, ..."""
+    found = [0.0]
+    for n in range(1, len(raw)):
+        lower = (math.comb(n - 1, j - 1) * found[j] * raw[n - j] for j in range(1, n))
+        found.append(raw[n] - math.fsum(lower))
+    return found

@@ -1,0 +1,299 @@
+"""One constructor of a loss curve per mechanism."""
+
+from __future__ import annotations
+
+import math
+
+from numpy.typing import ArrayLike
+
+from hushed.errors import ParameterError
+from hushed.privacy_loss import finite
+from hushed.privacy_loss.curve import EVERYTHING, NOTHING, LossCurve, combine
+from hushed.privacy_loss.families import BoundedRangeLoss, GaussianLoss, LaplaceLoss
+
+__all__ = [
+    "approximate",
+    "bounded_range",
+    "compose",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "gaussian",
+    "laplace",
+    "one_sided",
+    "pair",
+    "randomised_response",
+]
+
+
+def compose(curves: list[LossCurve]) -> LossCurve:
+    """Curve of several releases on the same rows.
+
+    Parameters
+    ----------
+    curves : list of LossCurve
+        One per release; repeats allowed, order without meaning.
+
+    Returns
+    -------
+    LossCurve
+        Their composition. Gaussian releases are merged exactly into one.
+    """
+    return combine([(curve, 1) for curve in curves])
+
+
+def _positive(name: str, value: float) -> None:
+    if not value >= 0:
+        raise ParameterError(f"{name} must be 0 or more, got {value}")
+
+
+def laplace(epsilon0: float) -> LossCurve:
+    """Curve of Laplace noise of scale sensitivity over ``epsilon0``.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        L1 sensitivity divided by the scale of the noise; 0 or more, may be infinite.
+
+    Returns
+    -------
+    LossCurve
+        Exact for one coordinate that moves by the full sensitivity.
+
+    Raises
+    ------
+    ParameterError
+        If ``epsilon0`` is negative or NaN.
+    """
+    _positive("epsilon0", epsilon0)
+    return _edge(epsilon0) or LossCurve(LaplaceLoss(float(epsilon0)))
+
+
+def gaussian(
+    ratio: float | None = None, *, sigma: float | None = None, sensitivity: float | None = None
+) -> LossCurve:
+    """Curve of Gaussian noise.
+
+    Parameters
+    ----------
+    ratio : float, optional
+        L2 sensitivity divided by the standard deviation of the noise; 0 or more.
+    sigma : float, optional
+        Standard deviation, instead of ``ratio``; above 0.
+    sensitivity : float, optional
+        L2 sensitivity that goes with ``sigma``; 1 if left out.
+
+    Returns
+    -------
+    LossCurve
+        Exact.
+
+    Raises
+    ------
+    ParameterError
+        If not exactly one of ``ratio`` and ``sigma`` is given, or one is out of range.
+    """
+    if (ratio is None) == (sigma is None):
+        raise ParameterError("give either ratio, or sigma with its sensitivity")
+    if ratio is None:
+        moved = 1.0 if sensitivity is None else sensitivity
+        if sigma is None or not sigma > 0 or not moved >= 0:
+            raise ParameterError(
+                f"sigma must be above 0 and sensitivity 0 or more, got {sigma} and {moved}"
+            )
+        ratio = moved / sigma
+    _positive("ratio", ratio)
+    return _edge(ratio) or LossCurve(GaussianLoss(float(ratio)))
+
+
+def bounded_range(epsilon: float) -> LossCurve:
+    """Curve that covers every mechanism of bounded range, the exponential mechanism among them.
+
+    Parameters
+    ----------
+    epsilon : float
+        Range of the loss over the outcomes, in nats: the epsilon of the exponential mechanism;
+        0 or more, may be infinite.
+
+    Returns
+    -------
+    LossCurve
+        Smallest curve above all of them.
+
+    Raises
+    ------
+    ParameterError
+        If ``epsilon`` is negative or NaN.
+    """
+    _positive("epsilon", epsilon)
+    return _edge(epsilon) or LossCurve(BoundedRangeLoss(float(epsilon)))
+
+
+def randomised_response(epsilon: float, categories: int = 2) -> LossCurve:
+    """Curve of answering truthfully with odds ``exp(epsilon)`` against each other category.
+
+    Parameters
+    ----------
+    epsilon : float
+        Log odds; 0 or more, may be infinite.
+    categories : int, default 2
+        Number of answers; 2 or more.
+
+    Returns
+    -------
+    LossCurve
+        Exact.
+
+    Raises
+    ------
+    ParameterError
+        If ``epsilon`` is negative or NaN, or there are fewer than 2 categories.
+    """
+    _positive("epsilon", epsilon)
+    if categories < 2:
+        raise ParameterError(f"categories must be 2 or more, got {categories}")
+    edge = _edge(epsilon)
+    if edge is not None:
+        return edge
+    return LossCurve(finite.randomised_response_atoms(float(epsilon), int(categories)))
+
+
+def discrete_laplace(scale: float, sensitivity: int = 1) -> LossCurve:
+    """Curve of two-sided geometric noise on whole numbers.
+
+    Parameters
+    ----------
+    scale : float
+        The noise y has mass proportional to ``exp(-|y|/scale)``; above 0.
+    sensitivity : int, default 1
+        How far the answer moves; 0 to 1 million.
+
+    Returns
+    -------
+    LossCurve
+        Exact.
+
+    Raises
+    ------
+    ParameterError
+        If ``scale`` is not above 0, or ``sensitivity`` is not a whole number in range.
+    """
+    _check_steps("scale", scale, sensitivity)
+    if sensitivity == 0 or math.isinf(scale):
+        return LossCurve(NOTHING)
+    return LossCurve(finite.discrete_laplace_atoms(float(scale), int(sensitivity)))
+
+
+def discrete_gaussian(sigma: float, sensitivity: int = 1) -> LossCurve:
+    """Curve of discrete Gaussian noise on whole numbers.
+
+    Parameters
+    ----------
+    sigma : float
+        The noise y has mass proportional to ``exp(-y**2 / (2 sigma**2))``; above 0, at most 1e5.
+    sensitivity : int, default 1
+        How far the answer moves; 0 to 1 million.
+
+    Returns
+    -------
+    LossCurve
+        Exact, but for noise beyond 37 sigma, which counts as an infinite loss.
+
+    Raises
+    ------
+    ParameterError
+        If ``sigma`` or ``sensitivity`` is out of range.
+    """
+    _check_steps("sigma", sigma, sensitivity)
+    if sensitivity == 0:
+        return LossCurve(NOTHING)
+    return LossCurve(finite.discrete_gaussian_atoms(float(sigma), int(sensitivity)))
+
+
+def _check_steps(name: str, value: float, sensitivity: int) -> None:
+    if not value > 0:
+        raise ParameterError(f"{name} must be above 0, got {value}")
+    if sensitivity != int(sensitivity) or not 0 <= sensitivity <= 1_000_000:
+        raise ParameterError(
+            f"sensitivity must be a whole number from 0 to 1000000, got {sensitivity}"
+        )
+
+
+def pair(p: ArrayLike, q: ArrayLike) -> LossCurve:
+    """Curve of a mechanism with finitely many outcomes, in the worse of both directions.
+
+    Parameters
+    ----------
+    p : array_like of float, shape (n,)
+        Probabilities of the outcomes for one table.
+    q : array_like of float, shape (n,)
+        Probabilities of the same outcomes for its neighbour.
+
+    Returns
+    -------
+    LossCurve
+        Larger of the curves of p against q and of q against p; safe under composition.
+
+    Raises
+    ------
+    ParameterError
+        If the arrays are not two distributions of equal length.
+    """
+    return LossCurve(finite.worst_of_both(p, q))
+
+
+def one_sided(p: ArrayLike, q: ArrayLike) -> LossCurve:
+    """Curve of p against q alone: half of a guarantee.
+
+    Parameters
+    ----------
+    p : array_like of float, shape (n,)
+        Probabilities of the outcomes under P.
+    q : array_like of float, shape (n,)
+        Probabilities of the same outcomes under Q.
+
+    Returns
+    -------
+    LossCurve
+        Exact for this direction; use `pair` for a promise.
+
+    Raises
+    ------
+    ParameterError
+        If the arrays are not two distributions of equal length.
+    """
+    return LossCurve(finite.pair_atoms(p, q))
+
+
+def approximate(epsilon: float, delta: float = 0.0) -> LossCurve:
+    """Worst curve of a mechanism of which only (epsilon, delta) is known.
+
+    Parameters
+    ----------
+    epsilon : float
+        Promised level, in nats; 0 or more, may be infinite.
+    delta : float, default 0
+        Promised slack; in [0, 1].
+
+    Returns
+    -------
+    LossCurve
+        Kairouz, Oh and Viswanath's least favourable pair.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+    """
+    _positive("epsilon", epsilon)
+    if not 0 <= delta <= 1:
+        raise ParameterError(f"delta must lie in [0, 1], got {delta}")
+    if math.isinf(epsilon) or delta == 1.0:
+        return LossCurve(EVERYTHING)
+    return LossCurve(finite.approximate_atoms(float(epsilon), float(delta)))
+
+
+def _edge(size: float) -> LossCurve | None:
+    """Curve of a loss that is always 0 or always infinite."""
+    if size == 0.0:
+        return LossCurve(NOTHING)
+    return LossCurve(EVERYTHING) if math.isinf(size) else None

@@ -1,0 +1,342 @@
+"""Losses with finitely many values: randomised response, discrete noise, any finite pair."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushed.errors import ParameterError
+from hushed.privacy_loss.rounding import round_up
+
+__all__ = [
+    "FiniteLoss",
+    "approximate_atoms",
+    "discrete_gaussian_atoms",
+    "discrete_laplace_atoms",
+    "pair_atoms",
+    "randomised_response_atoms",
+    "worst_of_both",
+]
+
+Floats = NDArray[np.float64]
+_SPREAD_LIMIT = 1e5
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteLoss:
+    """Point masses of the loss under P; what is missing to 1 is an infinite loss.
+
+    Parameters
+    ----------
+    losses : ndarray of float, shape (n,)
+        Finite values of the loss, ascending, in nats; at least one.
+    masses : ndarray of float, shape (n,)
+        Their probabilities under P; above 0.
+    infinite : float
+        Probability, under P, of an infinite loss.
+    concentrated : float, default infinity
+        A proven rho of zero-concentrated privacy, for laws whose far tail was cut off here.
+    """
+
+    losses: Floats
+    masses: Floats
+    infinite: float = 0.0
+    concentrated: float = math.inf
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FiniteLoss) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    @cached_property
+    def _content(self) -> tuple[bytes, bytes, float]:
+        return self.losses.tobytes(), self.masses.tobytes(), self.infinite
+
+    @cached_property
+    def supremum(self) -> float:
+        """Largest loss."""
+        return math.inf if self.infinite > 0 else float(self.losses[-1])
+
+    @cached_property
+    def scale(self) -> float:
+        """Root mean square of the finite losses."""
+        size = float(np.abs(self.losses).max())
+        if size == 0.0:
+            return 0.0
+        return size * math.sqrt(float(np.dot(self.masses, (self.losses / size) ** 2)))
+
+    def delta(self, epsilon: float) -> float:
+        """Sum of ``mass (1 - exp(epsilon - loss))`` over the losses above ``epsilon``."""
+        if epsilon == math.inf:
+            return self.infinite
+        above = self.losses > epsilon
+        terms = self.masses[above] * -np.expm1(epsilon - self.losses[above])
+        total = self.infinite + (math.fsum(terms) if terms.size else 0.0)
+        return round_up(total, 8, ceiling=1.0)
+
+    def tail(self, loss: float) -> float:
+        """Sum of the masses above ``loss``."""
+        return min(1.0, self.infinite + math.fsum(self.masses[self.losses > loss]))
+
+    def log_mgf(self, order: Floats) -> Floats:
+        """Log-sum-exp; near 0 by the expansion that keeps small cumulants."""
+        t = np.atleast_1d(np.asarray(order, dtype=float))
+        found = np.empty(t.size)
+        rest = -self.infinite if self.infinite else 0.0
+        for i, power in enumerate(t.ravel()):
+            exponent = power * self.losses
+            top = float(exponent.max())
+            if top < 1.0 and float(exponent.min()) > -1.0:
+                found[i] = math.log1p(rest + float(np.dot(self.masses, np.expm1(exponent))))
+            else:
+                found[i] = top + math.log(float(np.dot(self.masses, np.exp(exponent - top))))
+        return found.reshape(np.shape(order))
+
+    def moment(self, order: int) -> float:
+        """Weighted sum of powers; infinite when an infinite loss has a probability."""
+        if self.infinite > 0 and order > 0:
+            return math.inf
+        return math.fsum(self.masses * self.losses**order)
+
+    def bins(self, first: int, count: int, step: float) -> tuple[Floats, Floats]:
+        """Point masses gathered by interval."""
+        place = (np.ceil(self.losses / step) - 1 - first).astype(np.int64)
+        kept = (place >= 0) & (place < count)
+        place, mass = place[kept], self.masses[kept]
+        above = np.clip(self.losses[kept] - (first + place) * step, 0.0, step)
+        return (
+            np.bincount(place, mass, minlength=count).astype(np.float64),
+            np.bincount(place, -mass * np.expm1(-above), minlength=count).astype(np.float64),
+        )
+
+
+def randomised_response_atoms(epsilon: float, categories: int) -> FiniteLoss:
+    """Loss of answering the truth with odds ``exp(epsilon)`` against each other category.
+
+    Parameters
+    ----------
+    epsilon : float
+        Log odds; above 0 and finite.
+    categories : int
+        Number of answers; 2 or more.
+
+    Returns
+    -------
+    FiniteLoss
+        Losses ``epsilon``, 0 (with three categories or more) and ``-epsilon``.
+    """
+    small = math.exp(-epsilon)
+    total = 1.0 + (categories - 1) * small
+    if categories == 2:
+        return FiniteLoss(np.array([-epsilon, epsilon]), np.array([small, 1.0]) / total)
+    masses = np.array([small, (categories - 2) * small, 1.0]) / total
+    return FiniteLoss(np.array([-epsilon, 0.0, epsilon]), masses)
+
+
+def approximate_atoms(epsilon: float, delta: float) -> FiniteLoss:
+    """Loss of the worst mechanism with nothing but an (epsilon, delta) promise.
+
+    Parameters
+    ----------
+    epsilon : float
+        Promised level; 0 or more and finite.
+    delta : float
+        Promised slack; in [0, 1).
+
+    Returns
+    -------
+    FiniteLoss
+        An infinite loss with probability ``delta``, else randomised response.
+
+    Notes
+    -----
+    Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, ICML 2015,
+    section 4: this pair dominates every (epsilon, delta) mechanism, also under composition.
+    """
+    if epsilon == 0.0:
+        return FiniteLoss(np.zeros(1), np.array([1.0 - delta]), delta)
+    pure = randomised_response_atoms(epsilon, 2)
+    return FiniteLoss(pure.losses, pure.masses * (1.0 - delta), delta)
+
+
+def discrete_laplace_atoms(scale: float, sensitivity: int) -> FiniteLoss:
+    """Loss of two-sided geometric noise, of mass proportional to ``exp(-|y|/scale)``.
+
+    Parameters
+    ----------
+    scale : float
+        Scale of the noise; above 0.
+    sensitivity : int
+        How far an integer answer moves; 1 or more.
+
+    Returns
+    -------
+    FiniteLoss
+        ``sensitivity + 1`` losses from ``-sensitivity/scale`` to ``sensitivity/scale``.
+
+    Notes
+    -----
+    Ghosh, Roughgarden and Sundararajan, *Universally Utility-Maximizing Privacy Mechanisms*,
+    STOC 2009.
+    """
+    y = np.arange(sensitivity + 1, dtype=float)
+    losses = (sensitivity - 2.0 * y) / scale
+    ratio = math.exp(-1.0 / scale)
+    masses = -math.expm1(-1.0 / scale) / (1.0 + ratio) * np.exp(-y / scale)
+    masses[0] = 1.0 / (1.0 + ratio)
+    masses[-1] = math.exp(-sensitivity / scale) / (1.0 + ratio)
+    kept = masses > 0
+    return FiniteLoss(losses[kept][::-1].copy(), masses[kept][::-1].copy())
+
+
+def discrete_gaussian_atoms(sigma: float, sensitivity: int) -> FiniteLoss:
+    """Loss of discrete Gaussian noise, of mass proportional to ``exp(-y**2 / (2 sigma**2))``.
+
+    Parameters
+    ----------
+    sigma : float
+        Parameter of the noise; above 0, at most 1e5.
+    sensitivity : int
+        How far an integer answer moves; 1 or more.
+
+    Returns
+    -------
+    FiniteLoss
+        Losses ``(sensitivity**2 - 2 sensitivity y) / (2 sigma**2)``; noise beyond 37 sigma is
+        counted as an infinite loss of probability 1e-290.
+
+    Raises
+    ------
+    ParameterError
+        If ``sigma`` is above 1e5: millions of losses.
+
+    Notes
+    -----
+    Canonne, Kamath and Steinke, *The Discrete Gaussian for Differential Privacy*, NeurIPS 2020;
+    its Theorem 4 gives rho.
+    """
+    if sigma > _SPREAD_LIMIT:
+        raise ParameterError(
+            f"sigma must be at most {_SPREAD_LIMIT:g} for the discrete Gaussian, got {sigma}; "
+            "measure in a coarser unit"
+        )
+    reach = max(1, math.floor(37.0 * sigma))
+    y = np.arange(-reach, reach + 1, dtype=float)
+    weights = np.exp(-0.5 * (y / sigma) ** 2)
+    losses = sensitivity / sigma * ((0.5 * sensitivity - y) / sigma)
+    masses = weights / math.fsum(weights)
+    kept = masses > 0
+    rho = 0.5 * (sensitivity / sigma) ** 2
+    return FiniteLoss(losses[kept][::-1].copy(), masses[kept][::-1].copy(), 1e-290, rho)
+
+
+def pair_atoms(p: ArrayLike, q: ArrayLike) -> FiniteLoss:
+    """Loss of one finite distribution against another.
+
+    Parameters
+    ----------
+    p : array_like of float, shape (n,)
+        Probabilities of the outcomes under P.
+    q : array_like of float, shape (n,)
+        Probabilities of the same outcomes under Q.
+
+    Returns
+    -------
+    FiniteLoss
+        Loss of P against Q, outcomes of equal loss kept apart.
+
+    Raises
+    ------
+    ParameterError
+        If the arrays differ in shape, are empty, hold a negative number or NaN, or do not sum
+        to 1 within 1e-9.
+    """
+    first, second = np.asarray(p, dtype=float).ravel(), np.asarray(q, dtype=float).ravel()
+    if first.shape != second.shape or first.size == 0:
+        raise ParameterError(
+            f"p and q must have the same length, 1 or more, got {first.size} and {second.size}"
+        )
+    for name, values in (("p", first), ("q", second)):
+        total = math.fsum(values)
+        if not np.all(values >= 0) or not abs(total - 1.0) <= 1e-9:
+            raise ParameterError(
+                f"{name} must hold probabilities that sum to 1, got the sum {total}; "
+                "divide counts by their total"
+            )
+    lost = (first > 0) & (second == 0)
+    both = (first > 0) & (second > 0)
+    infinite = math.fsum(first[lost])
+    losses, masses = np.log(first[both]) - np.log(second[both]), first[both]
+    if losses.size == 0:
+        return FiniteLoss(np.zeros(1), np.array([5e-324]), 1.0)
+    order = np.argsort(losses, kind="stable")
+    return FiniteLoss(losses[order], masses[order], infinite)
+
+
+def worst_of_both(p: ArrayLike, q: ArrayLike) -> FiniteLoss:
+    """Smallest curve above the loss of P against Q and that of Q against P.
+
+    Parameters
+    ----------
+    p : array_like of float, shape (n,)
+        Probabilities of the outcomes for one table.
+    q : array_like of float, shape (n,)
+        Probabilities of the same outcomes for its neighbour.
+
+    Returns
+    -------
+    FiniteLoss
+        A pair whose curve is the larger of the two at every epsilon. It dominates both
+        directions, also when each release of a composition faces its own direction.
+
+    Notes
+    -----
+    Zhu, Dong and Wang, AISTATS 2022, Proposition 8: every function of ``exp(epsilon)`` that is
+    convex, non-increasing, 1 at 0 and at least ``1 - exp(epsilon)`` is the curve of a pair; the
+    larger of two such functions is one.
+    """
+    there, back = pair_atoms(p, q), pair_atoms(q, p)
+    same = (
+        there.infinite == back.infinite
+        and there.losses.shape == back.losses.shape
+        and np.array_equal(there.losses, back.losses)
+        and np.array_equal(there.masses, back.masses)
+    )
+    return there if same else _envelope(there, back)
+
+
+def _envelope(one: FiniteLoss, other: FiniteLoss) -> FiniteLoss:
+    """Larger of two curves as a pair, through its values at the kinks of both."""
+    nodes = np.unique(np.concatenate([one.losses, other.losses]))
+    gap = np.array([one.delta(x) - other.delta(x) for x in nodes])
+    ratios = np.exp(nodes)
+    crossings = []
+    for i in np.flatnonzero(gap[:-1] * gap[1:] < 0):
+        share = gap[i] / (gap[i] - gap[i + 1])
+        crossings.append(math.log(ratios[i] + share * (ratios[i + 1] - ratios[i])))
+    nodes = np.unique(np.concatenate([nodes, np.array(crossings)]))
+    height = np.array([max(one.delta(x), other.delta(x)) for x in nodes])
+    infinite = max(one.infinite, other.infinite)
+    return _from_curve(nodes, height, infinite)
+
+
+def _from_curve(nodes: Floats, height: Floats, infinite: float) -> FiniteLoss:
+    """Pair whose curve passes through ``height`` at the losses ``nodes``, linear between."""
+    # The chord before the first node starts from 1 at ratio 0; after the last node the curve is
+    # flat at `infinite`. The first mass is rounded up, so that no mass gets lost.
+    rise = -np.diff(height) / np.expm1(np.diff(nodes))  # ratio times the fall, per unit ratio
+    right = np.append(np.maximum(rise, 0.0), 0.0)
+    if height[-1] > infinite:
+        infinite = float(height[-1])
+    left = np.append(1.0 - height[0] + 2.0**-48, rise * np.exp(np.diff(nodes)))
+    masses = np.maximum(left - right, 0.0)
+    kept = masses > 0
+    losses, masses = nodes[kept], masses[kept]
+    if losses.size == 0:
+        return FiniteLoss(np.zeros(1), np.array([5e-324]), 1.0)
+    return FiniteLoss(losses, masses, infinite)

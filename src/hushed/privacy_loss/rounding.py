@@ -1,0 +1,49 @@
+"""Rounding towards the side that protects people."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["round_down", "round_up"]
+
+_ULP = 2.0**-52
+
+
+def round_up(value: float, ulps: float = 4.0, *, ceiling: float = math.inf) -> float:
+    """Move a number away from zero by some units in the last place.
+
+    Parameters
+    ----------
+    value : float
+        Number to move; 0 or more.
+    ulps : float, default 4
+        Relative move, in units of 2**-52.
+    ceiling : float, default infinity
+        Largest number returned.
+
+    Returns
+    -------
+    float
+        Not below ``value`` unless ``ceiling`` is.
+    """
+    if value == 0.0 or math.isinf(value):
+        return min(value, ceiling)
+    return min(math.nextafter(value * (1.0 + ulps * _ULP), math.inf), ceiling)
+
+
+def round_down(value: float, ulps: float = 4.0) -> float:
+    """Move a number towards zero by some units in the last place.
+
+    Parameters
+    ----------
+    value : float
+        Number to move; 0 or more.
+    ulps : float, default 4
+        Relative move, in units of 2**-52.
+
+    Returns
+    -------
+    float
+        Not above ``value``, 0 or more.
+    """
+    return max(0.0, math.nextafter(value * (1.0 - ulps * _ULP), -math.inf))
