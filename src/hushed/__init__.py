@@ -1,6 +1,7 @@
 """Make any Python function private, and prove it."""
 
-from hushed import errors, populations
+from hushed import cost, errors, populations, privacy_loss, risk
+from hushed.accounting import Composition, compose, parallel
 from hushed.certificate import Certificate, verify
 from hushed.functions import fixed_seed
 from hushed.guarantee import Guarantee, union_gamma
@@ -11,19 +12,25 @@ from hushed.sensitivity import Sensitivity, proven_sensitivity, sample_sensitivi
 __all__ = [
     "Bernstein",
     "Certificate",
+    "Composition",
     "Exponential",
     "Gaussian",
     "Guarantee",
     "Laplace",
     "Release",
     "Sensitivity",
+    "compose",
+    "cost",
     "errors",
     "fixed_seed",
     "lattice_points",
     "on_lattice",
+    "parallel",
     "populations",
+    "privacy_loss",
     "proven_sensitivity",
     "release",
+    "risk",
     "sample_sensitivity",
     "union_gamma",
     "verify",

@@ -21,6 +21,7 @@ from hushed.mechanisms.arguments import (
     require_movement,
     require_positive,
 )
+from hushed.privacy_loss import LossCurve, laplace
 from hushed.spaces import Movement
 
 __all__ = ["Bernstein", "BernsteinPolynomial", "OnLattice", "lattice_points", "on_lattice"]
@@ -125,6 +126,11 @@ class Bernstein:
     def _total(self) -> float:
         """l1 sensitivity of all lattice values together, rounded up."""
         return math.nextafter(self.sensitivity.value * self.points, math.inf)
+
+    @property
+    def loss(self) -> LossCurve:
+        """Privacy loss at every level: that of Laplace noise on all lattice values together."""
+        return laplace(self.epsilon)
 
     @property
     def guarantee(self) -> Guarantee:

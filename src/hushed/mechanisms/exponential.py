@@ -17,6 +17,7 @@ from hushed.mechanisms.arguments import (
     require_movement,
     require_positive,
 )
+from hushed.privacy_loss import LossCurve, bounded_range
 from hushed.spaces import Movement
 
 __all__ = ["Exponential"]
@@ -105,6 +106,11 @@ class Exponential:
         """Bound on the largest minus the smallest movement of a score."""
         doubled = self.sensitivity.norm == "sup" and not self.monotone
         return self.sensitivity.value * (2 if doubled else 1)
+
+    @property
+    def loss(self) -> LossCurve:
+        """Privacy loss at every level: the losses of all candidates lie in a range of epsilon."""
+        return bounded_range(self.epsilon)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -23,7 +23,7 @@ from hushed.mechanisms.arguments import (
     require_positive,
     smallest_epsilon,
 )
-from hushed.privacy_loss import gaussian_delta
+from hushed.privacy_loss import LossCurve, gaussian, gaussian_delta
 from hushed.spaces import Movement
 
 __all__ = ["Gaussian"]
@@ -127,6 +127,11 @@ class Gaussian:
             guess, lambda e: cls(sensitivity, epsilon=e, delta=delta).accuracy(beta, dims), error
         )
         return cls(sensitivity, epsilon=epsilon, delta=delta)
+
+    @property
+    def loss(self) -> LossCurve:
+        """Privacy loss at every level; discreteness changes delta by at most `gaussian_slack`."""
+        return gaussian(math.nextafter(self.sensitivity.value / self.scale, math.inf))
 
     @property
     def guarantee(self) -> Guarantee:
