@@ -69,8 +69,7 @@ def _geometric(words: Words, raw: Raw, scale: Scale, tilt: Floats) -> Integers:
     """Round ``-(high / tilt) log(u)`` down; u is uniform, its first digits end each raw word."""
     prefix = (raw & np.uint64(SIGN_FREE)).view(np.int64)
     high = scale.high / tilt
-    with np.errstate(divide="ignore"):  # a prefix of zeros: settled below
-        real = np.log(prefix * 2.0**-PREFIX_BITS) * -high
+    real = np.log(np.maximum(prefix, LEAST_PREFIX) * 2.0**-PREFIX_BITS) * -high
     floor = np.floor(real)
     doubt = np.abs(real - floor - 0.5) > 0.5 - high * LOG_MARGIN
     doubt |= prefix < LEAST_PREFIX
