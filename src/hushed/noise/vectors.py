@@ -175,11 +175,12 @@ def _draw(propose: Proposal, words: Words, scale: Scale, count: int) -> Draws:
         del draws.wide[index]
     while pending.size:
         retried, accepted = propose(words, scale.at(pending), pending.size)
-        draws.values[pending[accepted]] = retried.values[accepted]
+        done = np.flatnonzero(accepted)
+        draws.values[pending.take(done)] = retried.values.take(done)
         for index, value in retried.wide.items():
             if accepted[index]:
                 draws.wide[int(pending[index])] = value
-        pending = pending[~accepted]
+        pending = pending.compress(~accepted)
     return draws
 
 
