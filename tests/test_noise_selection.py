@@ -14,8 +14,7 @@ from scipy import stats
 
 from hushed.errors import ParameterError
 from hushed.noise import select
-from hushed.noise.grid import GRID_BITS, floor_log2
-from hushed.noise.selection import _exact_gap, _first, _gaps, _select
+from hushed.noise.selection import _exact_gap, _first, _gaps, _law, _select
 from hushed.noise.thresholds import Uniform
 
 WORD = 1 << 64
@@ -88,6 +87,30 @@ def test_doubles_agree_with_high_precision_on_recorded_words() -> None:
         assert found == race([word >> 1 for word in words], penalties, bits=63)
 
 
+@pytest.mark.parametrize(
+    ("prefixes", "penalties"),
+    [
+        # So few digits that their continuation outweighs a penalty.
+        ([1, 2], [Fraction(3, 5), Fraction(0)]),
+        ([0, 3], [Fraction(1, 2), Fraction(0)]),
+        # So near to 1 that the double of 1 - U is worthless.
+        ([(1 << 63) - 2, 5829875402379186000], [Fraction(0), Fraction(3)]),
+        ([(1 << 63) - 1, 5829875402379186000], [Fraction(0), Fraction(37, 10)]),
+        # A penalty beyond all others.
+        ([(1 << 62), 1], [Fraction(0), Fraction(2**70)]),
+    ],
+)
+def test_extreme_words_are_left_to_exact_arithmetic(
+    prefixes: list[int], penalties: list[Fraction]
+) -> None:
+    """Words for which the plain doubles would name the wrong winner."""
+    scores = -np.array([float(penalty * 2**10) for penalty in penalties])
+    rate = Fraction(1, 2**55)  # a step is 2**-45
+    exact = [rate * _exact_gap(float(score), 0.0, -45) for score in scores]
+    words = Recorded([prefix << 1 for prefix in prefixes] + [1 << 63] * 20)
+    assert _select(words, scores, -45, rate) == race(prefixes, exact, bits=63)
+
+
 def test_a_near_tie_is_settled_by_further_words() -> None:
     """Two equal prefixes are decided by the words that follow."""
     prefix = (1 << 62) + 12345
@@ -127,13 +150,31 @@ def test_epsilon_holds_exactly_after_rounding(
     changes = [Fraction(b) - Fraction(a) for a, b in zip(scores, other, strict=True)]
     if max(changes) - min(changes) > Fraction(width) * (1 + Fraction(1, 1 << 49)):
         return
-    exponent = floor_log2(Fraction(width)) - GRID_BITS
-    steps = Fraction(width) * (1 + Fraction(1, 1 << 49)) / Fraction(2) ** exponent + 2
+    exponent, rate = _law(width, 0.75)
     left = [_exact_gap(s, max(scores), exponent) for s in scores]
     right = [_exact_gap(s, max(other), exponent) for s in other]
     # With gap changes d_i, log-probabilities move by at most (max d - min d) * rate.
     moved = [b - a for a, b in zip(left, right, strict=True)]
-    assert max(moved) - min(moved) <= steps
+    assert (max(moved) - min(moved)) * rate <= Fraction(3, 4)
+
+
+def test_rounding_can_widen_the_change_by_nearly_two_steps() -> None:
+    """A pair within the width that would break epsilon without the enlargement."""
+    unit = 2.0**-52  # a 128th of a step
+    width = 1 + 13 * unit
+    left = [62 * unit, -62 * unit]
+    right = [left[0] + 121 * unit + width, left[1] + 121 * unit]
+    exponent, rate = _law(width, 1.0)
+    change = [Fraction(b) - Fraction(a) for a, b in zip(left, right, strict=True)]
+    assert change[0] - change[1] == Fraction(width)
+    steps = [
+        round(Fraction(b) * 2**45) - round(Fraction(a) * 2**45)
+        for a, b in zip(left, right, strict=True)
+    ]
+    assert exponent == -45
+    assert steps[0] - steps[1] == 2**45 + 2
+    assert Fraction(steps[0] - steps[1], 1) > Fraction(width) * 2**45
+    assert (steps[0] - steps[1]) * rate <= 1
 
 
 @given(
