@@ -111,6 +111,14 @@ def test_extreme_words_are_left_to_exact_arithmetic(
     assert _select(words, scores, -45, rate) == race(prefixes, exact, bits=63)
 
 
+def test_a_number_that_begins_with_ones_has_no_upper_bound_yet() -> None:
+    """After 127 ones the candidate's key passes 4.4, and another one at 4.3 wins."""
+    scores = -np.array([0.0, 4.3])
+    prefixes = [(1 << 63) - 1, 5829875402379186000]  # -log(1 - u) of the second is 1
+    words = Recorded([prefix << 1 for prefix in prefixes] + [WORD - 1] * 20)
+    assert _select(words, scores, -45, Fraction(1, 2**45)) == 1
+
+
 def test_a_near_tie_is_settled_by_further_words() -> None:
     """Two equal prefixes are decided by the words that follow."""
     prefix = (1 << 62) + 12345
