@@ -1,6 +1,7 @@
 """Speed of release noise against OpenDP (exact), numpy (not private) and the entropy source.
 
-Run with ``python -m benchmarks.noise``. All numbers come from one run on one thread. Predicted,
+Run with ``python -m benchmarks.noise``. All numbers come from one run on one thread, in
+processor time, so that other work on the machine counts less. Predicted,
 before the first run on 2 cores: 10 million integer Laplace draws a second and 5 million integer
 Gaussian ones (two words a proposal at 24 ns each, as much again for arithmetic), 8 and 4 million
 doubles, 0.1 s for a selection, 10 microseconds for a single draw.
@@ -22,12 +23,12 @@ PEER_DRAWS = 20_000
 
 
 def seconds(work: Callable[[], object], repeats: int = 5) -> float:
-    """Best wall time of a few runs."""
+    """Best processor time (own and the kernel's) of a few runs on one thread."""
     best = float("inf")
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         work()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     return best
 
 

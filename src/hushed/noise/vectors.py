@@ -25,6 +25,7 @@ from hushed.noise.scales import (
     Scale,
     gaussian_exponent,
     laplace_exponent,
+    power_of_two,
     tilt_of,
 )
 from hushed.noise.thresholds import Uniform, below_exp, floor_exponential
@@ -86,7 +87,7 @@ def _accepted(
     words: Words, prefix: Raw, bits: Integers, exponent: Floats, exact: Callable[[int], Fraction]
 ) -> Flags:
     """Decide for each draw whether a uniform number with these first digits is below exp(-x)."""
-    width = np.ldexp(1.0, -bits)
+    width = power_of_two(-bits)
     excess = np.exp(-exponent) - prefix.view(np.int64) * width
     accepted = excess > 0
     doubt = np.abs(excess - 0.5 * width) < 0.5 * width + EXP_MARGIN
@@ -108,7 +109,7 @@ def _split(words: Words, scale: Scale, count: int) -> tuple[Integers, Raw, Integ
 
 def _share(low: Integers, scale: Scale) -> Floats:
     """Write the low digits as a fraction of 1, exactly."""
-    return np.asarray(low * np.ldexp(1.0, -scale.low_bits), dtype=np.float64)
+    return low * power_of_two(-scale.low_bits)
 
 
 def _assemble(raw: Raw, high: Integers, low: Integers, scale: Scale, accepted: Flags) -> Draws:
