@@ -30,6 +30,7 @@ __all__ = [
     "Single",
     "gaussian_exponent",
     "laplace_exponent",
+    "power_of_two",
     "scale_of",
     "single_scale",
     "tilt_of",
@@ -63,6 +64,11 @@ def gaussian_exponent(high: Number, low: Number, high_scale: Number, tilt: Numbe
     """
     size = (high + low) / high_scale
     return (size * size + tilt * tilt) / 2 - high / high_scale * tilt
+
+
+def power_of_two(exponents: NDArray[np.int64]) -> Floats:
+    """Raise 2 to small integer powers, exactly (the C int is what `ldexp` takes everywhere)."""
+    return np.asarray(np.ldexp(1.0, exponents.astype(np.intc)))
 
 
 def tilt_of(high_scale: Floats) -> Floats:
@@ -153,7 +159,7 @@ def scale_of(scale: float | Fraction | Floats) -> Scale:
         raise ParameterError(_range_of_scales())
     exponents = np.frexp(scales)[1].astype(np.int64)
     low_bits = np.maximum(exponents - (HIGH_BITS + 1), 0)
-    return Scale(high=np.ldexp(scales, -low_bits), low_bits=low_bits, whole=whole)
+    return Scale(high=scales * power_of_two(-low_bits), low_bits=low_bits, whole=whole)
 
 
 def _range_of_scales() -> str:

@@ -60,10 +60,9 @@ def _keys(words: Words, penalty: Floats) -> tuple[NDArray[np.int64], Floats, Flo
     np.minimum(real, _MOST_REAL, out=real)
     np.minimum(penalty, _FAR, out=penalty)
     spread = _MARGIN + _PENALTY_MARGIN * penalty
-    with np.errstate(divide="ignore"):  # a prefix of zeros is short
+    with np.errstate(divide="ignore"):  # a prefix of zeros has no lower bound
         key = np.log(-np.log1p(-real)) + penalty
     lower, upper = key - spread, key + spread
-    lower[short] = -np.inf
     upper[short] = penalty[short] + spread[short] + _LOG_SHORT
     upper[vague] = penalty[vague] + spread[vague] + _LOG_VAGUE
     upper[far | (prefix == _ALL_ONES)] = np.inf
@@ -116,6 +115,13 @@ def _select(words: Words, scores: Floats, exponent: int, rate: Fraction) -> int:
     )
 
 
+def _law(width: float, epsilon: float) -> tuple[int, Fraction]:
+    """Grid exponent, and the rate at which a rounded score counts; the width is enlarged."""
+    exponent = floor_log2(Fraction(width)) - GRID_BITS
+    steps = Fraction(width) * (1 + Fraction(1, 1 << 49)) / Fraction(2) ** exponent + 2
+    return exponent, Fraction(epsilon) / steps
+
+
 def select(scores: Floats, *, width: float, epsilon: float) -> int:
     """Draw an index with probability proportional to ``exp(epsilon * score / width)``.
 
@@ -158,6 +164,5 @@ def select(scores: Floats, *, width: float, epsilon: float) -> int:
         raise ParameterError(f"width must be above 0 and finite, got {width}")
     if not _LEAST_EPSILON <= epsilon < math.inf:
         raise ParameterError(f"epsilon must be 2**-200 or more and finite, got {epsilon}")
-    exponent = floor_log2(Fraction(width)) - GRID_BITS
-    steps = Fraction(width) * (1 + Fraction(1, 1 << 49)) / Fraction(2) ** exponent + 2
-    return _select(operating_system_words(), given, exponent, Fraction(epsilon) / steps)
+    exponent, rate = _law(width, epsilon)
+    return _select(operating_system_words(), given, exponent, rate)

@@ -25,6 +25,7 @@ from hushed.noise.scales import (
     Scale,
     gaussian_exponent,
     laplace_exponent,
+    power_of_two,
     tilt_of,
 )
 from hushed.noise.thresholds import Uniform, below_exp, floor_exponential
@@ -69,8 +70,7 @@ def _geometric(words: Words, raw: Raw, scale: Scale, tilt: Floats) -> Integers:
     """Round ``-(high / tilt) log(u)`` down; u is uniform, its first digits end each raw word."""
     prefix = (raw & np.uint64(SIGN_FREE)).view(np.int64)
     high = scale.high / tilt
-    with np.errstate(divide="ignore"):  # a prefix of zeros: settled below
-        real = np.log(prefix * 2.0**-PREFIX_BITS) * -high
+    real = np.log(np.maximum(prefix, LEAST_PREFIX) * 2.0**-PREFIX_BITS) * -high
     floor = np.floor(real)
     doubt = np.abs(real - floor - 0.5) > 0.5 - high * LOG_MARGIN
     doubt |= prefix < LEAST_PREFIX
@@ -87,7 +87,7 @@ def _accepted(
     words: Words, prefix: Raw, bits: Integers, exponent: Floats, exact: Callable[[int], Fraction]
 ) -> Flags:
     """Decide for each draw whether a uniform number with these first digits is below exp(-x)."""
-    width = np.ldexp(1.0, -bits)
+    width = power_of_two(-bits)
     excess = np.exp(-exponent) - prefix.view(np.int64) * width
     accepted = excess > 0
     doubt = np.abs(excess - 0.5 * width) < 0.5 * width + EXP_MARGIN
@@ -109,7 +109,7 @@ def _split(words: Words, scale: Scale, count: int) -> tuple[Integers, Raw, Integ
 
 def _share(low: Integers, scale: Scale) -> Floats:
     """Write the low digits as a fraction of 1, exactly."""
-    return np.asarray(low * np.ldexp(1.0, -scale.low_bits), dtype=np.float64)
+    return low * power_of_two(-scale.low_bits)
 
 
 def _assemble(raw: Raw, high: Integers, low: Integers, scale: Scale, accepted: Flags) -> Draws:
@@ -176,11 +176,12 @@ def _draw(propose: Proposal, words: Words, scale: Scale, count: int) -> Draws:
         del draws.wide[index]
     while pending.size:
         retried, accepted = propose(words, scale.at(pending), pending.size)
-        draws.values[pending[accepted]] = retried.values[accepted]
+        done = np.flatnonzero(accepted)
+        draws.values[pending.take(done)] = retried.values.take(done)
         for index, value in retried.wide.items():
             if accepted[index]:
                 draws.wide[int(pending[index])] = value
-        pending = pending[~accepted]
+        pending = pending.compress(~accepted)
     return draws
 
 
