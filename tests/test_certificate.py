@@ -318,7 +318,7 @@ def test_a_strange_population_in_a_certificate_is_refused():
 
 
 def test_a_proven_sensitivity_has_nothing_to_run():
-    """verify says to check the argument instead."""
+    """Verify says to check the argument instead."""
     m = hs.Laplace(hs.proven_sensitivity(0.1, argument="clipped"), epsilon=2)
     with pytest.raises(ParameterError, match="argument instead: clipped"):
         hs.verify(certify(m, values=1), mean)

@@ -151,7 +151,7 @@ def test_conditional_pairs_alone_reach_the_best_gamma():
 
 
 def test_marginal_pairs_alone_round_up():
-    """m pairs support 1/(m+1), never a hair less."""
+    """M pairs support 1/(m+1), never a hair less."""
     for m in (1, 2, 6, 48, 10**6 + 2):
         gamma = choose_rank("marginal", pairs=m).gamma
         assert 0 <= Fraction(gamma) - Fraction(1, m + 1) < Fraction(1, 2**52)
