@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
@@ -209,6 +210,7 @@ class Certificate:
         return explained(self)
 
 
+@lru_cache(maxsize=1)
 def _adapter() -> TypeAdapter[Certificate]:
     return TypeAdapter(Certificate)
 
