@@ -243,9 +243,10 @@ def test_any_changed_word_is_found_out(path, value):
         place = place[name]
     place[last] = value
     try:
-        assert not hs.verify(json.dumps(loaded), mean, workers=1).reproduced
-    except ParameterError as refused:
-        assert str(refused)
+        found_out = not hs.verify(json.dumps(loaded), mean, workers=1).reproduced
+    except ParameterError:
+        found_out = True
+    assert found_out
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,8 @@ def test_the_package_lists_its_names_sorted():
 def test_fixed_names_are_there():
     """The names that other code relies on."""
     wanted = {
-        "sample_sensitivity", "proven_sensitivity", "Laplace", "Gaussian", "Exponential", "Bernstein",
+        "sample_sensitivity", "proven_sensitivity", "Laplace", "Gaussian", "Exponential",
+        "Bernstein",
         "release", "verify", "Certificate", "Guarantee", "populations", "errors", "union_gamma",
     }  # fmt: skip
     assert wanted <= set(hushed.__all__)

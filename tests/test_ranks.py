@@ -136,7 +136,7 @@ def test_conditional_rank_is_the_smallest(m, gamma):
 
 
 def test_conditional_pairs_alone_reach_the_best_gamma():
-    """With k = m the smallest gamma is 1 - max q (1 - q^m), by 40-digit ternary search, rounded up."""
+    """With k = m the smallest gamma is 1 - max q (1 - q^m), by a 40-digit search, rounded up."""
     for m in (1, 2, 5, 112, 1500):
         found = choose_rank("training-conditional", pairs=m)
         with mpmath.workdps(40):
@@ -200,7 +200,7 @@ def test_bad_wishes(calibration, wanted):
 
 def test_unknown_calibration():
     """The message lists the calibrations that there are."""
-    with pytest.raises(ParameterError, match="training-conditional.*marginal.*dkw"):
+    with pytest.raises(ParameterError, match=r"training-conditional.*marginal.*dkw"):
         choose_rank("bootstrap", pairs=3)
 
 

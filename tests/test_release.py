@@ -1,4 +1,4 @@
-"""Release: everything checkable is checked first, then the charge, then the rows, then the noise."""
+"""Release: what can be checked is checked first, then charge, rows, noise, in this order."""
 
 import copy
 import subprocess
@@ -19,6 +19,7 @@ from hushed.errors import (
 )
 
 UNIT = hs.populations.Uniform(low=0, high=1)
+DATA = np.random.default_rng(6).random(20)
 
 
 def mean(rows):
@@ -131,7 +132,7 @@ def test_private_rows_are_not_changed(kind):
     numbers = np.random.default_rng(5).random(20)
     numbers[3] = 50.0
     make = {
-        "array": lambda x: np.array(x),
+        "array": np.array,
         "list": lambda x: [[float(v)] for v in x],
         "pandas": lambda x: pd.DataFrame({"x": x}),
         "polars": lambda x: pl.DataFrame({"x": x}),
@@ -214,7 +215,7 @@ def test_columns_must_be_those_that_were_sampled(ledger):
 
 
 def test_element_types_are_those_that_were_sampled():
-    """Whole numbers reach the function as the doubles that were sampled; longer texts as they are."""
+    """Whole numbers reach the function as the doubles that were sampled; longer texts are kept."""
     seen = []
 
     def noting(rows):
@@ -273,12 +274,12 @@ def test_what_the_mechanism_cannot_release_costs_nothing(ledger):
     table = lambda r: np.array([[r.mean(), 0], [1, 2]])  # noqa: E731
     s = hs.sample_sensitivity(table, UNIT, rows=20, norm="sup", workers=1)
     with pytest.raises(ParameterError, match="one list of scores"):
-        hs.release(table, np.random.rand(20), hs.Exponential(s, epsilon=1), ledger, budget="x")
+        hs.release(table, DATA, hs.Exponential(s, epsilon=1), ledger, budget="x")
     with pytest.raises(ParameterError, match="11 lattice values"):
-        hs.release(table, np.random.rand(20), hs.Bernstein(s, epsilon=1), ledger, budget="x")
+        hs.release(table, DATA, hs.Bernstein(s, epsilon=1), ledger, budget="x")
     coarse = laplace(epsilon=1e-17)
     with pytest.raises(ParameterError, match="noise"):
-        hs.release(mean, np.random.rand(20), coarse, ledger, budget="x")
+        hs.release(mean, DATA, coarse, ledger, budget="x")
     assert ledger.log == []
 
 
@@ -330,7 +331,7 @@ def test_private_frames_as_population_are_refused(container):
     ],
 )
 def test_a_declared_private_population_is_marked_everywhere(make, private, assert_silent):
-    """data_dependent=True releases, marks guarantee, JSON and words, and records no number of it."""
+    """A release with data_dependent=True is marked everywhere and leaves its numbers out."""
     m = laplace(population=make(private), data_dependent=True)
     r = hs.release(mean, private, m)
     c = r.certificate

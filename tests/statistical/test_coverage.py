@@ -1,4 +1,4 @@
-"""Coverage over 10,000 simulated samplers: each calibration covers what it states, and k - 1 does not."""
+"""Coverage over 10,000 simulated samplers: what is stated is covered, and k - 1 is detected."""
 
 from fractions import Fraction
 
