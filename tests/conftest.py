@@ -27,6 +27,7 @@ class NotingLedger:
     log: list[Any] = field(default_factory=list)
 
     def charge(self, budget: str, guarantee: Any, note: str = "") -> None:
+        """Write the charge down, or refuse it."""
         if self.refuse:
             raise PermissionError("over budget")
         self.log.append(("charge", budget, guarantee, note))

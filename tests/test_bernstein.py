@@ -98,7 +98,7 @@ def test_amplification_bounds_the_growth_of_noise(k, dims, order):
 
 
 def test_scale_counts_every_lattice_point():
-    """b = Delta (k+1)^l / epsilon, rounded up."""
+    """B = Delta (k+1)^l / epsilon, rounded up."""
     m = hs.Bernstein(ONE, epsilon=0.5, lattice=9, dims=2)
     assert m.points == 100
     assert 200 <= m.scale <= 200 * (1 + 1e-15)

@@ -28,10 +28,10 @@ def proven(norm="sup", neighbours="replace-one", value=1.0):
     ],
 )
 def test_frequencies_follow_the_softmax(mechanism, rate):
-    """8,000 choices pass chi-square against exp(rate s) / sum at a false-alarm rate of 1e-6."""
+    """3,000 choices pass chi-square against exp(rate s) / sum at a false-alarm rate of 1e-6."""
     law = np.exp(rate * SCORES) / np.exp(rate * SCORES).sum()
-    counts = np.bincount([mechanism.draw(SCORES) for _ in range(8000)], minlength=5)
-    assert stats.chisquare(counts, 8000 * law).pvalue > FALSE_ALARM
+    counts = np.bincount([mechanism.draw(SCORES) for _ in range(3000)], minlength=5)
+    assert stats.chisquare(counts, 3000 * law).pvalue > FALSE_ALARM
     assert mechanism.scale == pytest.approx(1 / rate)
 
 
@@ -101,7 +101,7 @@ def test_accuracy_inverts(candidates, beta):
 
 @pytest.mark.parametrize("candidates", [2, 10, 500])
 def test_regret_bound_holds_exactly(candidates):
-    """The exact probability of a regret at the bound is at most beta, in the worst of many cases."""
+    """The exact probability of a regret at the bound is at most beta in the worst case."""
     m = hs.Exponential(proven(), epsilon=0.7)
     for beta in (0.5, 0.05, 1e-4):
         bound = m.accuracy(beta, candidates)

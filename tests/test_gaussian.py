@@ -54,7 +54,7 @@ def test_a_delta_below_the_slack_is_refused(variant):
 
 
 def test_classic_is_the_textbook_constant():
-    """sigma = Delta sqrt(2 log(1.25/delta)) / epsilon, and it holds by integration."""
+    """Sigma = Delta sqrt(2 log(1.25/delta)) / epsilon, and it holds by integration."""
     m = hs.Gaussian(ONE, epsilon=0.8, delta=1e-6, variant="classic")
     assert m.scale == pytest.approx(0.7 * math.sqrt(2 * math.log(1.25e6)) / 0.8, rel=1e-12)
     assert hockey_stick(0.7, m.scale, 0.8) < 1e-6

@@ -15,7 +15,7 @@ ONE = hs.proven_sensitivity(0.7, "l1", argument="by assumption")
 
 
 def test_scale_and_guarantee():
-    """b = Delta / epsilon, and the promise is epsilon under the sensitivity's neighbours."""
+    """B = Delta / epsilon, and the promise is epsilon under the sensitivity's neighbours."""
     m = hs.Laplace(ONE, epsilon=0.35)
     assert m.scale == pytest.approx(2.0)
     assert m.guarantee == hs.Guarantee(epsilon=0.35)

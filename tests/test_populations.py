@@ -153,9 +153,11 @@ class Custom:
         self.told = told
 
     def draw(self, rng, count):
+        """Draw as asked."""
         return rng.random(count)
 
     def describe(self):
+        """Tell what it was told."""
         return self.told
 
 

@@ -136,7 +136,7 @@ def test_conditional_rank_is_the_smallest(m, gamma):
 
 
 def test_conditional_pairs_alone_reach_the_best_gamma():
-    """With k = m the smallest gamma is 1 - max q (1 - q^m), by 40-digit ternary search, rounded up."""
+    """With k = m the smallest gamma is 1 - max q (1 - q^m), by a 40-digit search, rounded up."""
     for m in (1, 2, 5, 112, 1500):
         found = choose_rank("training-conditional", pairs=m)
         with mpmath.workdps(40):
@@ -151,7 +151,7 @@ def test_conditional_pairs_alone_reach_the_best_gamma():
 
 
 def test_marginal_pairs_alone_round_up():
-    """m pairs support 1/(m+1), never a hair less."""
+    """M pairs support 1/(m+1), never a hair less."""
     for m in (1, 2, 6, 48, 10**6 + 2):
         gamma = choose_rank("marginal", pairs=m).gamma
         assert 0 <= Fraction(gamma) - Fraction(1, m + 1) < Fraction(1, 2**52)
@@ -200,7 +200,7 @@ def test_bad_wishes(calibration, wanted):
 
 def test_unknown_calibration():
     """The message lists the calibrations that there are."""
-    with pytest.raises(ParameterError, match="training-conditional.*marginal.*dkw"):
+    with pytest.raises(ParameterError, match=r"training-conditional.*marginal.*dkw"):
         choose_rank("bootstrap", pairs=3)
 
 

@@ -251,7 +251,7 @@ def changing_shape(rows):
         (lambda r: {"m": 1}, BadFunction, "dict"),
         (lambda r: np.ma.masked_greater(r, 0.5), BadFunction, "masked"),
         (lambda r: lambda x: x, BadFunction, "on_lattice"),
-        (lambda r: np.random.rand(), RandomFunction, "fixed_seed"),
+        (lambda r: np.random.default_rng().random(), RandomFunction, "fixed_seed"),
         ("mean", BadFunction, "str"),
     ],
 )

@@ -185,7 +185,7 @@ def test_workers_that_always_die_are_given_up():
             os._exit(1)
         return slow_draws(generators)
 
-    with pytest.raises(WorkerLost, match="3 times at trials .*workers=1"):
+    with pytest.raises(WorkerLost, match=r"3 times at trials .*workers=1"):
         run_trials(deadly, 24, seed=5, workers=2)
     assert run_trials(slow_draws, 12, seed=5, workers=2).shape == (12, 2)
 
@@ -238,7 +238,8 @@ def test_lambdas_closures_and_notebook_functions_go_to_workers():
     factor = 2.0
     notebook = {"__name__": "__main__"}
     exec(  # what a notebook cell does
-        "import numpy as np, time\nFACTOR = 2.0\ndef f(rows):\n    time.sleep(0.01)\n    return FACTOR * np.mean(rows)\n",
+        "import numpy as np, time\nFACTOR = 2.0\n"
+        "def f(rows):\n    time.sleep(0.01)\n    return FACTOR * np.mean(rows)\n",
         notebook,
     )
 
@@ -248,7 +249,7 @@ def test_lambdas_closures_and_notebook_functions_go_to_workers():
 
     settings = {"rows": 10, "pairs": 30, "calibration": "marginal"}
     expected = hs.sample_sensitivity(lambda rows: 2.0 * np.mean(rows), UNIT, workers=1, **settings)
-    for function in (closure, notebook["f"], lambda rows: closure(rows)):
+    for function in (closure, notebook["f"], lambda rows: closure(rows) + 0.0):
         found = hs.sample_sensitivity(function, UNIT, workers=2, **settings)
         assert np.array_equal(found.draws, expected.draws)
 

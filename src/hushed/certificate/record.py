@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -212,6 +213,7 @@ class Certificate:
         return explained(self)
 
 
+@lru_cache(maxsize=1)
 def _adapter() -> TypeAdapter[Certificate]:
     from pydantic import TypeAdapter  # noqa: PLC0415  (a tenth of a second)
 

@@ -1,0 +1,85 @@
+"""What is public is listed, sorted, importable and documented; and nothing else is."""
+
+import importlib
+import inspect
+import pkgutil
+import types
+
+import pytest
+
+import hushed
+
+MODULES = sorted(
+    info.name
+    for info in pkgutil.walk_packages(hushed.__path__, "hushed.")
+    if "__main__" not in info.name
+)
+
+
+def defined_here(module):
+    """Public names that a module defines itself, rather than imports."""
+    found = set()
+    for name, value in vars(module).items():
+        if name.startswith("_") or isinstance(value, types.ModuleType):
+            continue
+        if getattr(value, "__module__", None) == module.__name__:
+            found.add(name)
+    return found
+
+
+# The parts of the noise are internal to their package, whose __init__ lists what is public.
+LISTED = [name for name in MODULES if not name.startswith("hushed.noise.")]
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_all_lists_what_the_module_defines(name):
+    """__all__ exists, holds every public class and function, and only names that exist."""
+    module = importlib.import_module(name)
+    listed = set(module.__all__)
+    assert len(listed) == len(module.__all__)
+    assert defined_here(module) <= listed
+    for each in listed:
+        assert hasattr(module, each), each
+
+
+def test_the_package_lists_its_names_sorted():
+    """hushed.__all__ is sorted as ruff sorts it, without doubles, and every name imports."""
+    names = hushed.__all__
+    assert names == sorted(names, key=lambda n: (not n.isupper(), n[0].islower(), n))
+    assert len(set(names)) == len(names)
+    for name in names:
+        assert getattr(hushed, name) is not None
+
+
+def test_fixed_names_are_there():
+    """The names that other code relies on."""
+    wanted = {
+        "sample_sensitivity", "proven_sensitivity", "Laplace", "Gaussian", "Exponential",
+        "Bernstein",
+        "release", "verify", "Certificate", "Guarantee", "populations", "errors", "union_gamma",
+    }  # fmt: skip
+    assert wanted <= set(hushed.__all__)
+    for name in ("Uniform", "Normal", "Exponential", "PublicTable", "Simulator"):
+        assert name in hushed.populations.__all__
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_things_are_documented(name):
+    """Every public class, function and method has a docstring, and no **kwargs."""
+    module = importlib.import_module(name)
+    for each in defined_here(module) & set(module.__all__):
+        value = getattr(module, each)
+        if not (inspect.isclass(value) or inspect.isfunction(value)):
+            continue
+        assert value.__doc__, each
+        if inspect.isfunction(value):
+            kinds = {p.kind for p in inspect.signature(value).parameters.values()}
+            assert inspect.Parameter.VAR_KEYWORD not in kinds
+
+
+def test_errors_inherit_one_class_and_pickle():
+    """All that is raised on purpose is a HushedError."""
+    from hushed import errors
+
+    for name in errors.__all__:
+        assert issubclass(getattr(errors, name), errors.HushedError)

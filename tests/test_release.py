@@ -1,0 +1,420 @@
+"""Release: what can be checked is checked first, then charge, rows, noise, in this order."""
+
+import copy
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import hushed as hs
+from hushed.errors import (
+    BadFunction,
+    BadRows,
+    HushedError,
+    ParameterError,
+    PrivateRowsAsPopulation,
+)
+
+UNIT = hs.populations.Uniform(low=0, high=1)
+DATA = np.random.default_rng(6).random(20)
+
+
+def mean(rows):
+    return rows.mean()
+
+
+def laplace(f=mean, population=UNIT, *, rows=20, epsilon=1.0, **settings):
+    s = hs.sample_sensitivity(f, population, rows=rows, workers=1, **settings)
+    return hs.Laplace(s, epsilon=epsilon)
+
+
+def test_the_answer_is_the_exact_one_plus_noise():
+    """With much epsilon the released mean is the mean."""
+    data = np.random.default_rng(0).random(20)
+    r = hs.release(mean, data, laplace(epsilon=1e9))
+    assert r.value == pytest.approx(data.mean(), abs=1e-8)
+    assert type(r.value) is float
+
+
+def test_charge_before_rows_before_noise(ledger, private):
+    """The function sees a ledger that has been charged, and its rows are the private ones."""
+
+    def watching(rows):
+        ledger.log.append(("seen", float(np.max(rows))))
+        return rows.mean()
+
+    m = laplace(epsilon=0.5)
+    hs.release(watching, private, m, ledger, budget="study", note="hello")
+    assert ledger.log == [("charge", "study", m.guarantee, "hello"), ("seen", 987654.321)]
+
+
+def test_a_refusing_ledger_stops_everything(refusing_ledger, private):
+    """When the charge is refused the function is never called."""
+    calls = []
+    with pytest.raises(PermissionError):
+        hs.release(
+            lambda r: calls.append(1) or 1.0, private, laplace(), refusing_ledger, budget="x"
+        )
+    assert calls == []
+
+
+def test_a_failure_after_the_charge_stays_paid(ledger, private, assert_silent):
+    """That the function failed on the private rows is an answer, too, and says no more."""
+
+    def failing(rows):
+        if (rows > 9e5).any():
+            raise ValueError(f"value {rows.max()}")
+        return rows.mean()
+
+    with pytest.raises(BadFunction, match="ValueError on the private rows") as caught:
+        hs.release(failing, private, laplace(failing), ledger, budget="study")
+    assert len(ledger.log) == 1
+    assert_silent(caught.value)
+
+
+def row_error(rows):
+    return rows["nowhere"]
+
+
+PRIVATE_FAILURES = {
+    "raises": lambda r: 1 / 0 if r.max() > 9e5 else 0.0,
+    "raises a value": lambda r: {}[r.max()] if r.max() > 9e5 else r.mean(),
+    "exits": lambda r: sys.exit(str(r.max())) if r.max() > 9e5 else r.mean(),
+    "returns NaN": lambda r: float("nan") if r.max() > 9e5 else r.mean(),
+    "returns a text": lambda r: f"{r.max()}" if r.max() > 9e5 else r.mean(),
+    "returns texts": lambda r: np.array(["Wilhelmina" * 9]) if r.max() > 9e5 else r.mean(),
+    "returns another shape": lambda r: r[:7] if r.max() > 9e5 else r.mean(),
+    "returns a dict": lambda r: {r.max(): 1} if r.max() > 9e5 else r.mean(),
+    "returns a set": lambda r: {r.max()} if r.max() > 9e5 else r.mean(),
+    "returns a list of lists": lambda r: [[r.max()], [1, 2]] if r.max() > 9e5 else r.mean(),
+    "chains": lambda r: chained(r) if r.max() > 9e5 else r.mean(),
+}
+
+
+def chained(rows):
+    try:
+        {}[rows.max()]
+    except KeyError as cause:
+        raise RuntimeError(f"{rows.max()} of Wilhelmina") from cause
+
+
+@pytest.mark.parametrize("name", PRIVATE_FAILURES)
+def test_no_failure_on_private_rows_shows_a_value(name, private, assert_silent):
+    """Message, repr, traceback, cause and context of the error hold no canary."""
+    f = PRIVATE_FAILURES[name]
+    m = laplace(lambda r: r.mean())
+    with pytest.raises(BadFunction) as caught:
+        hs.release(f, private, m)
+    assert_silent(caught.value)
+
+
+def test_the_shape_found_on_private_rows_is_withheld(private):
+    """How many values the answer had is a fact about the private rows."""
+    with pytest.raises(BadFunction) as caught:
+        hs.release(lambda r: r[r > 0.03][:13], private, laplace())
+    assert "13" not in str(caught.value)
+
+
+def test_certificates_hold_no_private_value(private, assert_silent):
+    """JSON, words and repr of a release from public sampling hold no canary but the answer's."""
+    r = hs.release(lambda rows: np.clip(rows, 0, 1).mean(), private, laplace())
+    assert_silent(r.certificate.to_json())
+    assert_silent(r.certificate.explain())
+    assert_silent(repr(r.certificate))
+
+
+@pytest.mark.parametrize("kind", ["array", "list", "pandas", "polars"])
+def test_private_rows_are_not_changed(kind):
+    """A function that changes its rows on private data only changes a copy."""
+    numbers = np.random.default_rng(5).random(20)
+    numbers[3] = 50.0
+    make = {
+        "array": np.array,
+        "list": lambda x: [[float(v)] for v in x],
+        "pandas": lambda x: pd.DataFrame({"x": x}),
+        "polars": lambda x: pl.DataFrame({"x": x}),
+    }[kind]
+
+    def vandal(rows):
+        values = np.array(rows, dtype=float)
+        if values.max() > 2:
+            if kind == "array":
+                rows[:] = 0
+            elif kind == "list":
+                rows[0][0] = -1.0
+                rows.clear()
+            elif kind == "pandas":
+                rows.loc[0, "x"] = -1.0
+            else:
+                rows.insert_column(0, pl.Series("y", [1.0] * 20))
+        return values.mean()
+
+    data = make(numbers)
+    before = copy.deepcopy(data)
+    population = hs.populations.Simulator(lambda rng, n: make(rng.random(n)), name="made")
+    r = hs.release(vandal, data, laplace(vandal, population, epsilon=1e9))
+    assert r.value == pytest.approx(numbers.mean(), abs=1e-7)
+    assert str(data) == str(before)
+    assert len(data) == 20
+
+
+def bad_data():
+    return {
+        "empty": (np.array([]), "empty"),
+        "one fewer": (np.zeros(19), "20 rows, the table has 19; sample it again with rows=19"),
+        "one more": (np.zeros(21), "has 21"),
+        "more columns": (np.zeros((20, 2)), "columns"),
+        "another container": ([0.0] * 20, "list"),
+        "a frame": (pd.DataFrame({"x": np.zeros(20)}), "pandas"),
+        "texts": (np.array(["987654.321"] * 20), "scalars"),
+        "objects": (np.array([987654.321] * 20, dtype=object), "scalars"),
+        "long doubles": (np.zeros(20, dtype=np.longdouble), "longdouble"),
+        "masked": (np.ma.array(np.zeros(20), mask=True), "masked"),
+        "none": (None, "NoneType"),
+        "a number": (987654.321, "float"),
+        "a scalar array": (np.array(987654.321), "dimensions"),
+    }
+
+
+@pytest.mark.parametrize("name", bad_data())
+def test_bad_rows_cost_nothing(name, ledger, assert_silent):
+    """A table of another size, container or kind is refused before the charge and the function."""
+    data, words = bad_data()[name]
+    calls = []
+    m = laplace()
+    with pytest.raises(BadRows, match=words) as caught:
+        hs.release(lambda r: calls.append(1) or 1.0, data, m, ledger, budget="x")
+    assert ledger.log == []
+    assert calls == []
+    assert_silent(caught.value)
+
+
+def test_columns_must_be_those_that_were_sampled(ledger):
+    """Another name, order, number or kind of columns is refused before the charge."""
+    public = pd.DataFrame({"x": np.arange(9.0), "who": list("abcdefghi")})
+    f = lambda r: r["x"].mean()  # noqa: E731
+    m = laplace(f, hs.populations.PublicTable(public), rows=5)
+    good = pd.DataFrame({"x": np.arange(5.0) + 0.5, "who": list("vwxyz")})
+    for bad in (
+        good.rename(columns={"x": "y"}),
+        good[["who", "x"]],
+        good[["x"]],
+        good.assign(x=list("12345")),
+        good.assign(more=1.0),
+        pl.DataFrame({"x": good["x"].to_numpy(), "who": list("vwxyz")}),
+    ):
+        with pytest.raises(BadRows, match="sampled on"):
+            hs.release(f, bad, m, ledger, budget="x")
+    assert ledger.log == []
+    hs.release(f, good, m, ledger, budget="x")
+    hs.release(f, good.set_index(np.arange(5) + 100), m, ledger, budget="x")
+    assert len(ledger.log) == 2
+
+
+def test_element_types_are_those_that_were_sampled():
+    """Whole numbers reach the function as the doubles that were sampled; longer texts are kept."""
+    seen = []
+
+    def noting(rows):
+        seen.append(rows.dtype)
+        return rows.mean()
+
+    hs.release(noting, np.arange(20), laplace())
+    assert seen == [np.float64]
+    names = hs.populations.PublicTable(np.array(["Al", "Bob", "Cleo"]))
+    f = lambda r: np.char.str_len(r).mean()  # noqa: E731
+    r = hs.release(f, np.array(["Maximilian"] * 20), laplace(f, names, epsilon=1e9))
+    assert r.value == pytest.approx(10, abs=1e-6)
+
+
+def test_structured_arrays_are_released():
+    """Named fields survive sampling and release."""
+
+    def draw(rng, n):
+        table = np.zeros(n, dtype=[("x", "f8"), ("k", "i4")])
+        table["x"] = rng.random(n)
+        return table
+
+    f = lambda r: r["x"].mean()  # noqa: E731
+    m = laplace(f, hs.populations.Simulator(draw), epsilon=1e9)
+    data = draw(np.random.default_rng(5), 20)
+    assert hs.release(f, data, m).value == pytest.approx(data["x"].mean(), abs=1e-8)
+    with pytest.raises(BadRows, match="sampled on"):
+        hs.release(f, np.zeros(20, dtype=[("y", "f8"), ("k", "i4")]), m)
+
+
+def test_batch_functions_are_given_a_stack_of_one():
+    """A function of stacked tables is released on the private table, not on its rows as tables."""
+    f = lambda t: t.mean(axis=1)  # noqa: E731
+    square = hs.populations.Uniform(low=[0] * 5, high=[1] * 5)
+    m = laplace(f, square, rows=5, batch=True, epsilon=1e9)
+    data = np.zeros((5, 5))
+    data[0] = 1  # rows and columns are as many: means of rows would fit the shape
+    assert hs.release(f, data, m).value == pytest.approx([0.2] * 5, abs=1e-6)
+
+
+@pytest.mark.parametrize("mechanism", ["population", "sensitivity", None, 1.0])
+def test_what_is_no_mechanism_is_refused(mechanism, ledger):
+    """Mixed-up arguments are named before anything happens."""
+    found = {"population": UNIT, "sensitivity": laplace().sensitivity}.get(mechanism, mechanism)
+    with pytest.raises(ParameterError, match="mechanism"):
+        hs.release(mean, np.zeros(20), found, ledger, budget="x")
+    with pytest.raises(ParameterError, match="function"):
+        hs.release(np.zeros(20), mean, laplace(), ledger, budget="x")
+    with pytest.raises(ParameterError, match="budget"):
+        hs.release(mean, np.zeros(20), laplace(), ledger)
+    assert ledger.log == []
+
+
+def test_what_the_mechanism_cannot_release_costs_nothing(ledger):
+    """Scores that are no list, a wrong lattice, or too much noise are refused before the charge."""
+    table = lambda r: np.array([[r.mean(), 0], [1, 2]])  # noqa: E731
+    s = hs.sample_sensitivity(table, UNIT, rows=20, norm="sup", workers=1)
+    with pytest.raises(ParameterError, match="one list of scores"):
+        hs.release(table, DATA, hs.Exponential(s, epsilon=1), ledger, budget="x")
+    with pytest.raises(ParameterError, match="11 lattice values"):
+        hs.release(table, DATA, hs.Bernstein(s, epsilon=1), ledger, budget="x")
+    coarse = laplace(epsilon=1e-17)
+    with pytest.raises(ParameterError, match="noise"):
+        hs.release(mean, DATA, coarse, ledger, budget="x")
+    assert ledger.log == []
+
+
+def others(rows):
+    rng = np.random.default_rng(0)
+    return {
+        "the same object": rows,
+        "a view": rows[:],
+        "a copy": rows.copy(),
+        "a permuted copy": rng.permutation(rows),
+        "a part": rows[::3].copy(),
+    }
+
+
+@pytest.mark.parametrize("name", others(np.zeros(1)))
+def test_private_rows_as_population_are_refused(name, ledger):
+    """However they are handed in, before the charge; and the message says what to do."""
+    rows = np.random.default_rng(7).random((30, 2))
+    public = hs.populations.PublicTable(others(rows)[name])
+    with pytest.raises(PrivateRowsAsPopulation, match="data_dependent=True"):
+        hs.release(mean, rows, laplace(population=public, rows=30), ledger, budget="x")
+    assert ledger.log == []
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars", "list"])
+def test_private_frames_as_population_are_refused(container):
+    """Frames and lists are recognised by their rows, in any order."""
+    numbers = np.random.default_rng(7).random(30)
+    mixed = np.random.default_rng(1).permutation(numbers)
+    make = {
+        "pandas": lambda x: pd.DataFrame({"x": x}),
+        "polars": lambda x: pl.DataFrame({"x": x}),
+        "list": lambda x: x.tolist(),
+    }[container]
+    f = lambda r: float(np.mean(np.asarray(r)))  # noqa: E731
+    m = laplace(f, hs.populations.PublicTable(make(mixed)), rows=30)
+    with pytest.raises(PrivateRowsAsPopulation):
+        hs.release(f, make(numbers), m)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rows: hs.populations.PublicTable(rows, name="visits"),
+        lambda rows: hs.populations.Uniform(low=float(rows.min()), high=float(rows.max())),
+        lambda rows: hs.populations.Normal(mean=float(rows.max()), std=1.0),
+        lambda rows: hs.populations.Exponential(rate=float(rows.max())),
+        lambda rows: hs.populations.Simulator(lambda rng, n: rng.choice(rows, n), name="boot"),
+    ],
+)
+def test_a_declared_private_population_is_marked_everywhere(make, private, assert_silent):
+    """A release with data_dependent=True is marked everywhere and leaves its numbers out."""
+    m = laplace(population=make(private), data_dependent=True)
+    r = hs.release(mean, private, m)
+    c = r.certificate
+    assert m.guarantee.data_dependent
+    assert c.guarantee.data_dependent
+    assert c.sampling.population_is_public is False
+    assert '"data_dependent": true' in c.to_json()
+    assert '"population_is_public": false' in c.to_json()
+    assert c.explain().startswith("WARNING: NOT A PRIVACY GUARANTEE")
+    assert "made from the private rows" in c.explain()
+    assert set(c.sampling.population) <= {"kind", "name"}
+    assert c.sampling.movements == ()
+    assert hs.Certificate.from_json(c.to_json()) == c
+
+
+def test_canaries_in_a_declared_private_range_do_not_reach_the_certificate(private, assert_silent):
+    """The ends of the range were private values; description and words leave them out."""
+    source = hs.populations.Uniform(low=987654.321, high=987654.421)
+    c = hs.release(mean, private, laplace(population=source, data_dependent=True)).certificate
+    assert_silent(c.to_json())
+    assert_silent(c.explain())
+
+
+def test_other_errors_of_hushed_are_silent(private, assert_silent):
+    """Every refusal of a release with canary rows, of any class, shows no value."""
+    public = hs.populations.PublicTable(private.copy())
+    attempts = [
+        lambda: hs.release(mean, private, laplace(population=public)),
+        lambda: hs.release(mean, private[:19], laplace()),
+        lambda: hs.release(mean, private.astype(object), laplace()),
+        lambda: hs.release(mean, private.tolist(), laplace()),
+        lambda: hs.release(mean, private, private),
+        lambda: hs.release(private, private, laplace()),
+        lambda: hs.sample_sensitivity(private, UNIT, rows=20),
+        lambda: hs.sample_sensitivity(mean, private, rows=20),
+        lambda: hs.Laplace(private, epsilon=1.0),
+    ]
+    for attempt in attempts:
+        with pytest.raises(HushedError) as caught:
+            attempt()
+        assert_silent(caught.value)
+
+
+def test_release_noise_cannot_be_seeded():
+    """Two processes with every known seed set release different values."""
+    script = (
+        "import random, numpy as np, hushed as hs\n"
+        "random.seed(0); np.random.seed(0)\n"
+        "s = hs.proven_sensitivity(1.0, argument='x')\n"
+        "print(hs.Laplace(s, epsilon=1.0).draw(0.0))"
+    )
+    import os
+    from pathlib import Path
+
+    env = os.environ | {"PYTHONPATH": str(Path(hs.__file__).parents[1]), "PYTHONHASHSEED": "0"}
+    out = {
+        subprocess.run(
+            [sys.executable, "-c", script], env=env, capture_output=True, check=True
+        ).stdout
+        for _ in range(2)
+    }
+    assert len(out) == 2
+
+
+def test_all_mechanisms_release():
+    """Gaussian, exponential and Bernstein releases have values of their kinds."""
+    data = np.random.default_rng(1).random(20)
+    vector = lambda r: np.array([r.mean(), r.var()])  # noqa: E731
+    s2 = hs.sample_sensitivity(vector, UNIT, rows=20, norm="l2", workers=1)
+    r = hs.release(vector, data, hs.Gaussian(s2, epsilon=1.0, delta=1e-6))
+    assert r.value.shape == (2,)
+    assert r.certificate.mechanism.values == 2
+    sup = hs.sample_sensitivity(vector, UNIT, rows=20, norm="sup", workers=1)
+    assert hs.release(vector, data, hs.Exponential(sup, epsilon=1.0)).value in (0, 1)
+    curve = hs.on_lattice(lambda rows: lambda x: x * rows.mean(), lattice=3)
+    s = hs.sample_sensitivity(curve, UNIT, rows=20, norm="sup", workers=1)
+    polynomial = hs.release(curve, data, hs.Bernstein(s, epsilon=1.0, lattice=3)).value
+    assert polynomial([0.0, 1.0]).shape == (2,)
+
+
+def test_proven_sensitivities_release_any_number_of_rows():
+    """Without sampling there is no table to compare with; an empty one is still refused."""
+    m = hs.Laplace(hs.proven_sensitivity(1e-9, argument="clipped"), epsilon=1.0)
+    assert hs.release(lambda r: np.clip(r, 0, 1).mean(), np.ones(7), m).value == pytest.approx(1)
+    with pytest.raises(BadRows, match="empty"):
+        hs.release(mean, [], m)
