@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Literal, Protocol, get_args, runtime_checkable
 
@@ -234,7 +235,12 @@ def _item(release: object) -> _Item:
 
 
 def _worst(promise: Guarantee) -> LossCurve:
-    return privacy_loss.approximate(promise.epsilon, promise.delta)
+    return _worst_curve(promise.epsilon, promise.delta)
+
+
+@lru_cache(maxsize=1024)
+def _worst_curve(epsilon: float, delta: float) -> LossCurve:
+    return privacy_loss.approximate(epsilon, delta)
 
 
 def _joint(items: Sequence[_Item], epsilon: float, delta: float) -> Guarantee:

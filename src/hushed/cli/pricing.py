@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushed.errors import HushedError, NotFeasible, ParameterError
+from hushed.errors import HushedError, ParameterError
 
 if TYPE_CHECKING:
     from hushed.accounting import Composition
@@ -80,6 +80,7 @@ def _wrote(path: Path) -> None:
 
 
 def risk(
+    *,
     epsilon0: Annotated[float, typer.Option(help="Level the noise was calibrated to, in nats.")],
     epsilon: Annotated[float | None, typer.Option(help="Stronger level to assess.")] = None,
     confidence: Annotated[
@@ -142,6 +143,7 @@ def risk(
 
 
 def cost(
+    *,
     error: Annotated[float | None, typer.Option(help="Tolerated absolute error.")] = None,
     beta: Annotated[
         float | None,
@@ -184,7 +186,7 @@ def cost(
         if epsilon0 is not None:
             if model is None:
                 raise ParameterError("pricing a level needs --per-person and --people")
-            _price(model, epsilon0, basis, budget, plot, as_json)
+            _price(model, epsilon0, basis=basis, budget=budget, plot=plot, as_json=as_json)
         elif needs:
             found = costs.plan(needs, budget=budget, model=model, delta=delta)
             _show_plan(found, model, plot, as_json)
@@ -215,6 +217,7 @@ def _need(text: str) -> Need:
 def _price(
     model: CostModel,
     epsilon0: float,
+    *,
     basis: str,
     budget: float | None,
     plot: Path | None,
@@ -312,7 +315,7 @@ def _curve(text: str) -> tuple[LossCurve | Any, int]:
         raise ParameterError(
             f"a release looks like laplace:0.1 or gaussian:0.05x200, got {text!r}"
         ) from problem
-    one = {
+    one: dict[str, Callable[[float], LossCurve]] = {
         "laplace": privacy_loss.laplace,
         "gaussian": privacy_loss.gaussian,
         "range": privacy_loss.bounded_range,

@@ -278,8 +278,9 @@ def _sentence(
         parts += f"; and {len(choices) - 8} more"
     promise = f"epsilon = {epsilon:.4g}" + (f", delta = {delta:g}" if delta else "")
     limit = risk.belief(epsilon)
+    verb = "Together these satisfy" if len(choices) > 1 else "This satisfies"
     text = (
-        f"We released {parts}. {'Together these satisfy' if len(choices) > 1 else 'This satisfies'} "
+        f"We released {parts}. {verb} "
         f"differential privacy with {promise}: one person's record multiplies the odds of any "
         f"conclusion by at most {_factor(epsilon)}, so that someone who thought a fact about a "
         f"person as likely as not can come to believe it to at most {100 * limit:.4g} %"

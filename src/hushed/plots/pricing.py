@@ -54,7 +54,7 @@ def _lines(rows: Rows, *, x: str, y: str, by: str, title: str, caption: str) -> 
 
 
 def risk_against_level(epsilon0: Sequence[float], *, dims: Sequence[int] = (1,)) -> Any:
-    """Published risk against the level, with the exact delta beside it.
+    """Draw the published risk against the level, with the exact delta beside it.
 
     Parameters
     ----------

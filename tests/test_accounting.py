@@ -1,0 +1,274 @@
+"""Composition methods against published tables, exact sums and each other."""
+
+import math
+from dataclasses import dataclass
+
+import mpmath
+import pytest
+
+from hushed import privacy_loss
+from hushed.accounting import (
+    at_risk_epsilon,
+    compose,
+    epsilon_for_advantage,
+    optimal_epsilon,
+    parallel,
+)
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee
+from hushed.privacy_loss import LossCurve
+
+METHODS = ["basic", "advanced", "optimal", "zcdp", "renyi", "loss-distribution", "at-risk"]
+
+# epsilon0, releases: basic, advanced, Theorem 3.1 at the cost optimum, exact
+TABLE = {
+    (0.1, 10): (1.00, 1.623, 1.591, 0.990),
+    (0.1, 300): (30.0, 11.466, 10.504, 8.160),
+    (0.5, 100): (50.0, 56.429, 41.932, 28.502),
+    (1.0, 300): (300.0, 598.6, 354.3, 167.27),
+}
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """What a mechanism shows to the accountant."""
+
+    guarantee: Guarantee
+    loss: LossCurve
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a certificate shows to the accountant."""
+
+    guarantee: Guarantee
+
+
+def published_optimum(epsilon0):
+    """Root of the published scalar cost condition, in mpmath."""
+    return float(
+        mpmath.findroot(
+            lambda e: 1 / e - 1 / epsilon0 - mpmath.log(1 + mpmath.expm1(e) / e**2),
+            (0.3 * epsilon0, 0.8 * epsilon0),
+            solver="anderson",
+        )
+    )
+
+
+class TestTable:
+    @pytest.mark.parametrize("case", TABLE)
+    def test_reference_values(self, case):
+        """Basic, advanced, Theorem 3.1 and exact composition equal the reference table."""
+        epsilon0, count = case
+        basic, advanced, at_risk, exact = TABLE[case]
+        items = [privacy_loss.laplace(epsilon0)] * count
+        digits = {"abs": 5.1e-4} if advanced < 100 else {"abs": 5.1e-2}
+
+        def epsilon(method, **options):
+            return compose(items, delta=1e-5, method=method, **options).epsilon
+
+        assert epsilon("basic") == pytest.approx(basic, rel=1e-12)
+        assert epsilon("advanced") == pytest.approx(advanced, **digits)
+        level = published_optimum(epsilon0)
+        assert epsilon("at-risk", confidence_levels=[level] * count) == pytest.approx(
+            at_risk, **digits
+        )
+        found = compose(items, delta=1e-5)
+        assert found.epsilon == pytest.approx(exact, rel=3e-4)
+        assert found.exact.low <= exact * (1 + 1e-3)
+        assert found.exact.looseness <= 2e-4
+
+    @pytest.mark.parametrize("case", TABLE)
+    @pytest.mark.parametrize("method", METHODS)
+    def test_no_method_is_below_the_exact_value(self, case, method):
+        """Every method is at least the proven lower end of the exact value."""
+        found = compose([privacy_loss.laplace(case[0])] * case[1], delta=1e-5, method=method)
+        assert found.epsilon >= found.exact.low
+        assert not any("not a guarantee" in text for text in found.warnings)
+
+    def test_too_low_a_level_is_flagged(self):
+        """A level that makes the published mean loss too small is flagged, with the numbers."""
+        items = [privacy_loss.laplace(3.0)] * 200
+        found = compose(items, delta=0.4, method="at-risk", confidence_levels=[2.999] * 200)
+        assert found.epsilon > found.exact.low  # Theorem 3.1 is loose here
+        loose = at_risk_epsilon(3.0, 0.01, 1000, 0.5, confidence=1.0)
+        assert loose < privacy_loss.laplace(3.0).compose(1000).epsilon_bracket(0.5).low
+
+    def test_theorem_without_confidence_is_advanced_composition(self):
+        """With confidence 0, Theorem 3.1 is Dwork and Roth's Theorem 3.20."""
+        wanted = compose([Guarantee(epsilon=0.2)] * 50, delta=1e-6, method="advanced").epsilon
+        assert at_risk_epsilon(0.2, 0.1, 50, 1e-6, confidence=0.0) == pytest.approx(wanted)
+
+
+class TestOptimal:
+    @pytest.mark.parametrize(
+        ("epsilon", "delta", "count", "joint"),
+        [(0.1, 0.0, 20, 1e-6), (0.5, 1e-4, 7, 0.01), (0.01, 1e-9, 500, 1e-5), (2.0, 0.0, 3, 0.3)],
+    )
+    def test_kairouz_oh_viswanath(self, epsilon, delta, count, joint):
+        """The joint delta at the returned level is the wanted one, by an exact binomial sum."""
+        level = optimal_epsilon(epsilon, delta, count, joint)
+
+        def exact(e):
+            with mpmath.workdps(50):
+                p = 1 / (1 + mpmath.exp(-epsilon))
+                total = mpmath.fsum(
+                    mpmath.binomial(count, j)
+                    * p**j
+                    * (1 - p) ** (count - j)
+                    * max(1 - mpmath.exp(e - (2 * j - count) * mpmath.mpf(epsilon)), 0)
+                    for j in range(count + 1)
+                )
+                return 1 - (1 - mpmath.mpf(delta)) ** count * (1 - total)
+
+        assert exact(level) <= joint
+        assert exact(level * (1 - 1e-6)) > joint
+
+    def test_equals_the_loss_distribution_of_bare_promises(self):
+        """Bare equal promises: the loss distribution of the worst pair is the optimal theorem."""
+        items = [Guarantee(epsilon=0.1, delta=1e-9)] * 300
+        best = compose(items, delta=1e-5, method="optimal")
+        bracket = compose(items, delta=1e-5).exact
+        assert bracket.low <= best.epsilon * (1 + 1e-9)
+        assert best.epsilon <= bracket.high * (1 + 1e-9)
+
+    def test_unequal_promises(self):
+        """The bound for unequal promises lies between the exact value and the sum."""
+        items = [Guarantee(epsilon=0.05 * (1 + i % 3), delta=1e-8) for i in range(90)]
+        found = compose(items, delta=1e-5, method="optimal")
+        assert "3.5" in found.theorem
+        assert found.exact.low <= found.epsilon <= sum(g.epsilon for g in items)
+
+
+class TestInputs:
+    def test_mechanism_certificate_and_bare_promise(self):
+        """A mechanism's curve is used; of certificates and promises only (epsilon, delta)."""
+        promise = Guarantee(epsilon=0.1)
+        mechanism = Mechanism(promise, privacy_loss.laplace(0.1))
+        by_curve = compose([mechanism] * 100).epsilon
+        bare = compose([promise] * 100).epsilon
+        assert by_curve == compose([privacy_loss.laplace(0.1)] * 100).epsilon
+        assert compose([Certificate(promise)] * 100).epsilon == bare
+        assert by_curve < bare
+
+    def test_anything_else_is_refused(self):
+        """A number is not a release."""
+        with pytest.raises(ParameterError, match="got float"):
+            compose([1.0])
+        with pytest.raises(ParameterError, match="nothing to compose"):
+            compose([])
+
+    def test_gamma_is_carried_once_per_estimate(self):
+        """A reused sampled sensitivity counts once; another one adds."""
+        one = Guarantee(epsilon=0.1, gamma=0.05, estimates=(("a", 0.05),))
+        other = Guarantee(epsilon=0.1, gamma=0.02, estimates=(("b", 0.02),))
+        joint = compose([one] * 5 + [other]).guarantee
+        assert joint.gamma == pytest.approx(0.07, abs=1e-15)
+        assert dict(joint.estimates) == {"a": 0.05, "b": 0.02}
+        again = compose([joint, one], delta=1e-5).guarantee
+        assert again.gamma == pytest.approx(0.07, abs=1e-15)
+
+    def test_gamma_stated_by_hand_is_never_forgotten(self):
+        """Composing twice never loses a gamma that has no fingerprint."""
+        by_hand = Guarantee(epsilon=0.1, gamma=0.03)
+        sampled = Guarantee(epsilon=0.1, gamma=0.05, estimates=(("a", 0.05),))
+        joint = compose([by_hand, sampled]).guarantee
+        assert joint.gamma >= 0.08 - 1e-15
+        assert compose([joint, by_hand], delta=1e-5).guarantee.gamma >= 0.11 - 1e-15
+
+    def test_scope_and_origin_are_carried(self):
+        """The weakest scope and any data-dependence are carried along."""
+        strong = Guarantee(epsilon=0.1, gamma=0.01, protect="everyone", data_dependent=True)
+        weak = Guarantee(epsilon=0.1, gamma=0.01, protect="record")
+        sure = Guarantee(epsilon=0.1)
+        assert compose([strong, weak]).guarantee.protect == "record"
+        assert compose([strong, sure]).guarantee.protect == "everyone"
+        assert compose([strong, weak]).guarantee.data_dependent
+        assert not compose([weak, sure]).guarantee.data_dependent
+
+    @pytest.mark.parametrize(
+        ("items", "options", "message"),
+        [
+            (
+                [Guarantee(epsilon=1.0), Guarantee(epsilon=1.0, neighbours="add-remove")],
+                {},
+                "neigh",
+            ),
+            ([Guarantee(epsilon=1.0, gamma=0.6)] * 2, {}, "gammas add up"),
+            ([privacy_loss.gaussian(1.0)], {"delta": 0.0}, "above 0"),
+            ([Guarantee(epsilon=1.0, delta=1e-3)], {"delta": 1e-6}, "larger delta"),
+            ([Guarantee(epsilon=1.0)], {"delta": 2.0}, "delta must"),
+            ([Guarantee(epsilon=1.0)], {"delta": math.nan}, "delta must"),
+            ([Guarantee(epsilon=1.0)], {"method": "magic"}, "method must"),
+            ([privacy_loss.gaussian(1.0)], {"method": "at-risk"}, "Laplace"),
+            ([privacy_loss.gaussian(1.0)], {"method": "optimal"}, "loss-distribution"),
+            ([privacy_loss.laplace(1.0)], {"method": "at-risk", "confidence_levels": [2.0]}, "lie"),
+        ],
+    )
+    def test_refusals(self, items, options, message):
+        """What cannot be joined is refused with a message that says why."""
+        with pytest.raises(ParameterError, match=message):
+            compose(items, **options)
+
+    def test_pure_composition_is_the_sum(self):
+        """At delta = 0 the loss distribution gives the sum of the largest losses."""
+        found = compose([privacy_loss.laplace(0.3), privacy_loss.randomised_response(0.4)], delta=0)
+        assert found.epsilon == pytest.approx(0.7, rel=1e-12)
+        assert found.delta == 0.0
+
+    def test_explanation_names_theorem_and_bracket(self):
+        """The explanation names the source and the exact bracket."""
+        text = compose([privacy_loss.laplace(0.1)] * 3, method="renyi").explain()
+        assert "Mironov" in text
+        assert "smallest possible" in text
+
+
+class TestParallel:
+    def test_largest_promise_holds_under_add_remove(self):
+        """Disjoint parts cost the largest epsilon and delta, and all gammas."""
+        parts = [
+            Guarantee(epsilon=0.3, delta=1e-6, neighbours="add-remove"),
+            Guarantee(epsilon=0.5, neighbours="add-remove"),
+        ]
+        found = parallel(parts).guarantee
+        assert (found.epsilon, found.delta) == (0.5, 1e-6)
+        assert found.neighbours == "add-remove"
+
+    def test_replace_one_needs_public_membership(self):
+        """A replaced row may change its part: refused unless membership is public."""
+        parts = [Guarantee(epsilon=0.3), Guarantee(epsilon=0.5)]
+        with pytest.raises(ParameterError, match="leave one part"):
+            parallel(parts)
+        assert parallel(parts, membership="public").epsilon == 0.5
+        with pytest.raises(ParameterError):
+            parallel([privacy_loss.laplace(1.0)])
+
+
+class TestAdvantage:
+    @pytest.mark.parametrize("releases", [1, 50])
+    @pytest.mark.parametrize("advantage", [0.01, 0.1, 0.7])
+    def test_gaussian_closed_form(self, releases, advantage):
+        """For Gaussian noise the level solves 2 Phi(ratio sqrt(k)/2) - 1 = advantage."""
+        from scipy import stats
+
+        wanted = 2 * stats.norm.ppf((1 + advantage) / 2) / math.sqrt(releases)
+        found = epsilon_for_advantage(advantage, releases=releases, family="gaussian")
+        assert wanted * (1 - 2e-5) <= found <= wanted * (1 + 1e-12)
+
+    def test_laplace_closed_form(self):
+        """One Laplace release: the level is -2 log(1 - advantage)."""
+        wanted = -2 * math.log(0.9)
+        found = epsilon_for_advantage(0.1)
+        assert wanted * (1 - 2e-5) <= found <= wanted
+
+    def test_level_keeps_the_promise(self):
+        """The joint advantage at the level is at most the wanted one, and nearly reaches it."""
+        level = epsilon_for_advantage(0.2, releases=1000)
+        reached = privacy_loss.laplace(level).compose(1000).advantage()
+        assert 0.2 * (1 - 1e-3) < reached <= 0.2
+
+    @pytest.mark.parametrize("bad", [0.0, 1.0, math.nan])
+    def test_bad_input(self, bad):
+        """Advantages outside (0, 1) are refused."""
+        with pytest.raises(ParameterError):
+            epsilon_for_advantage(bad)

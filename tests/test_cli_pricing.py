@@ -1,0 +1,216 @@
+"""The commands risk, cost and compose: one JSON object, exit codes, files, messages."""
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from hushed.cli import pricing
+
+app = typer.Typer()
+pricing.register(app)
+
+
+def run(*args):
+    return CliRunner().invoke(app, [str(x) for x in args])
+
+
+def json_of(result):
+    """Standard output is exactly one JSON object."""
+    assert result.stdout.count("\n") == 1
+    return json.loads(result.stdout)
+
+
+class TestRisk:
+    def test_json(self):
+        """The numbers of one level, as JSON."""
+        result = run("risk", "--epsilon0", 2, "--epsilon", 1.9, "--json")
+        assert result.exit_code == 0
+        record = json_of(result)
+        assert record["levels"][0]["delta"] == pytest.approx(0.0487706, abs=1e-6)
+        assert record["over_promises_from"] == pytest.approx(0.5385, abs=1e-4)
+
+    def test_table_and_warning(self):
+        """A table on standard output, the warning with its numbers on standard error."""
+        result = run("risk", "--epsilon0", 2, "--epsilon", 1.9)
+        assert result.exit_code == 0
+        assert "published risk" in result.stdout
+        assert "0.04877" in result.stderr
+        assert "promise more" in result.stderr
+        assert "note" not in result.stdout
+
+    def test_confidence(self):
+        """The published level of a confidence, and the exact one beside it."""
+        record = json_of(run("risk", "--epsilon0", 1, "--confidence", 0.6224593312, "--json"))
+        assert record["published_epsilon"] == pytest.approx(0.5, abs=1e-8)
+        assert record["exact_epsilon"] > 0
+
+    def test_level_above_epsilon0_is_bad_use(self):
+        """A level above epsilon0 exits with 2 and says what is allowed."""
+        result = run("risk", "--epsilon0", 1, "--epsilon", 2, "--json")
+        assert result.exit_code == 2
+        assert result.stdout == ""
+        assert "exceeds epsilon0" in result.stderr
+
+    def test_both_questions_at_once_are_bad_use(self):
+        """A level and a confidence together exit with 2."""
+        assert run("risk", "--epsilon0", 1, "--epsilon", 0.5, "--confidence", 0.5).exit_code == 2
+
+
+class TestCost:
+    def test_plan_that_does_not_fit_is_refused(self):
+        """An infeasible wish exits with 1; JSON still carries the whole plan."""
+        args = ["cost", "--error", 2, "--beta", 0.05, "--budget", 40000]
+        args += ["--per-person", 5500, "--people", 100]
+        result = run(*args, "--json")
+        assert result.exit_code == 1
+        record = json_of(result)
+        assert record["feasible"] is False
+        assert record["epsilon"] == pytest.approx(1.497866, abs=1e-6)
+        plain = run(*args)
+        assert plain.exit_code == 1
+        assert "not feasible" in plain.stderr
+        assert "3.926 times" in plain.stderr
+
+    def test_only_error_and_budget(self):
+        """Error and budget alone give a level, a mechanism, a sentence and a condition."""
+        result = run("cost", "--error", 2, "--beta", 0.05, "--budget", 40000)
+        assert result.exit_code == 0
+        assert "Laplace" in result.stdout
+        assert "77,983.39" in result.stdout
+        assert "For the report" in result.stdout
+
+    def test_workload(self):
+        """Several needs are solved together."""
+        result = run(
+            "cost", "--need", "a:30:0.05", "--need", "b:40::2", "--budget", 1e6, "--per-person",
+            5500, "--people", 100, "--json",
+        )  # fmt: skip
+        record = json_of(result)
+        assert record["feasible"] is True
+        assert [c["need"]["name"] for c in record["choices"]] == ["a", "b"]
+        assert record["choices"][1]["epsilon"] == pytest.approx(0.05)
+
+    def test_price_a_level(self):
+        """The health centre to the cent, with the note on the published basis."""
+        args = ["cost", "--epsilon0", 0.5, "--per-person", 5500, "--people", 100]
+        args += ["--basis", "published", "--budget", 50000]
+        record = json_of(run(*args, "--json"))
+        assert round(record["optimum"]["budget"], 2) == 37805.86
+        assert round(record["optimum"]["saving"], 2) == 36628.55
+        assert record["levels_within_budget"]["low"] == pytest.approx(0.13913, abs=5e-6)
+        plain = run(*args)
+        assert "37,805.86" in plain.stdout
+        assert "not a statement about the privacy loss" in plain.stderr
+
+    @pytest.mark.parametrize(
+        "args",
+        [
+            [],
+            ["--error", "-1"],
+            ["--epsilon0", "0.5"],
+            ["--epsilon0", "0.5", "--error", "2"],
+            ["--need", "a"],
+            ["--need", "a:x"],
+            ["--error", "1", "--basis", "hope"],
+            ["--error", "1", "--budget", "-5"],
+            ["--epsilon0", "0.5", "--per-person", "-5"],
+        ],
+    )
+    def test_bad_use(self, args):
+        """Missing, contradictory or negative options exit with 2 and print nothing on stdout."""
+        result = run("cost", *args)
+        assert result.exit_code == 2
+        assert result.stdout == ""
+        assert result.stderr.startswith("error: ")
+
+    def test_impossible_budget_is_refused(self):
+        """A budget below the optimum exits with 1."""
+        args = ["--epsilon0", 0.5, "--per-person", 5500, "--people", 100, "--budget", 10]
+        assert run("cost", *args).exit_code == 1
+
+
+class TestCompose:
+    def test_json(self):
+        """The default method as JSON, with its bracket."""
+        result = run("compose", "laplace:0.1x500", "--delta", "1e-5", "--json")
+        record = json_of(result)
+        assert record["guarantee"]["epsilon"] == pytest.approx(11.191, abs=1e-3)
+        assert record["exact"]["low"] <= record["guarantee"]["epsilon"]
+
+    def test_all_methods(self):
+        """All methods in one table; those that do not apply are named on standard error."""
+        result = run("compose", "laplace:0.1x50", "gaussian:0.05x20", "--method", "all")
+        assert result.exit_code == 0
+        for name in ("loss-distribution", "renyi", "zcdp"):
+            assert name in result.stdout
+        assert "left out at-risk" in result.stderr
+
+    def test_every_kind_of_release(self):
+        """Every documented kind is understood."""
+        kinds = ["laplace:0.1", "gaussian:0.1x2", "range:0.1", "response:0.1,3", "response:0.1"]
+        kinds += ["discrete-laplace:10,2", "discrete-gaussian:20", "guarantee:0.1,1e-9"]
+        record = json_of(run("compose", *kinds, "--json"))
+        assert record["releases"] == 9
+
+    @pytest.mark.parametrize(
+        "args",
+        [
+            ["laplace"],
+            ["laplace:x"],
+            ["laplace:0.1,2"],
+            ["magic:1"],
+            ["laplace:0.1x0"],
+            ["laplace:-1"],
+            ["laplace:0.1", "--method", "magic"],
+            ["gaussian:1", "--delta", "0"],
+        ],
+    )
+    def test_bad_use(self, args):
+        """Unreadable releases, unknown methods and delta = 0 with a Gaussian exit with 2."""
+        result = run("compose", *args)
+        assert result.exit_code == 2
+        assert result.stdout == ""
+
+
+class TestPlots:
+    @pytest.mark.parametrize(
+        ("suffix", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<")]
+    )
+    def test_files(self, tmp_path, suffix, start):
+        """A figure is written in each format; standard output stays one JSON object."""
+        target = tmp_path / f"figure.{suffix}"
+        result = run("risk", "--epsilon0", 2, "--plot", target, "--json")
+        assert result.exit_code == 0
+        assert target.read_bytes().lstrip().startswith(start)
+        json_of(result)
+        assert str(target) in result.stderr.replace("\n", "")
+
+    def test_source_units_and_legend(self, tmp_path):
+        """The figure carries its source, its units and a legend."""
+        target = tmp_path / "cost.svg"
+        args = ["--epsilon0", 0.5, "--per-person", 5500, "--people", 100]
+        assert run("cost", *args, "--plot", target).exit_code == 0
+        text = target.read_text()
+        for part in ("Dandekar", "nats", "published", "37,805.86"):
+            assert part in text
+
+    def test_tradeoff(self, tmp_path):
+        """Compose draws the trade-off of all releases together."""
+        target = tmp_path / "tradeoff.svg"
+        assert run("compose", "laplace:0.1x20", "--plot", target).exit_code == 0
+        assert "all releases" in target.read_text()
+
+    def test_other_suffix_is_bad_use(self, tmp_path):
+        """An unknown suffix exits with 2."""
+        assert run("risk", "--epsilon0", 1, "--plot", tmp_path / "x.pdf").exit_code == 2
+
+    def test_missing_packages_are_named(self, monkeypatch):
+        """Without altair the message names the extra to install, and the exit code is 1."""
+        import sys
+
+        monkeypatch.setitem(sys.modules, "altair", None)
+        result = run("risk", "--epsilon0", 1, "--plot", "x.svg")
+        assert result.exit_code == 1
+        assert "pip install 'hushed[plot]'" in result.stderr

@@ -1,0 +1,53 @@
+"""Figures: the drawn numbers are the library's, and units and sources are there."""
+
+import pytest
+
+from hushed import privacy_loss
+from hushed.cost import CostModel
+from hushed.plots import pricing
+
+
+def values(chart):
+    return chart.to_dict()["data"]["values"]
+
+
+def test_risk_lines_hold_the_table():
+    """A drawn point is the published confidence of the reference table."""
+    rows = values(pricing.risk_against_level([1.0], dims=[1, 3]))
+    found = [r["y"] for r in rows if abs(r["x"] - 0.5) < 1e-12 and "k = 3" in r["series"]]
+    assert found == [pytest.approx(1 - 0.5192833390, abs=1e-9)]
+
+
+def test_cost_marks_the_optimum():
+    """The optimum of the health centre is marked with its level and cost."""
+    chart = pricing.cost_against_level(CostModel(per_person=5500, people=100), 0.5)
+    assert "37,805.86 at ε = 0.2741" in chart.to_json(ensure_ascii=False)
+
+
+def test_composition_curves_leave_out_infinite_values():
+    """Infinite levels are not drawn; finite ones are, with the number of releases."""
+    single = privacy_loss.laplace(0.1)
+    chart = pricing.composition_curves(
+        {"exact": lambda k: single.compose(k).epsilon(1e-5), "none": lambda k: float("inf")},
+        [1, 10],
+        delta=1e-5,
+    )
+    rows = values(chart)
+    assert {row["series"] for row in rows} == {"exact"}
+    assert rows[1]["y"] == pytest.approx(0.98996, abs=1e-4)
+
+
+def test_loss_distribution_ends_at_one():
+    """The distribution function rises to 1 at the largest loss."""
+    rows = values(pricing.loss_distribution({"Laplace": privacy_loss.laplace(0.5)}))
+    heights = [row["y"] for row in rows]
+    assert heights == sorted(heights)
+    assert heights[-1] == 1.0
+
+
+def test_tradeoff_starts_at_one():
+    """The trade-off starts at 1 without false positives and stays below a blind guess."""
+    rows = values(pricing.tradeoff_curve({"Gaussian": privacy_loss.gaussian(1.0)}))
+    drawn = [r for r in rows if r["series"] == "Gaussian"]
+    assert drawn[0]["y"] == 1.0
+    assert all(r["y"] <= 1 - r["x"] + 1e-12 for r in drawn)
