@@ -167,7 +167,7 @@ def test_a_function_that_changes_its_rows_is_refused(function, rows):
     "function",
     [
         lambda rows: random.random(),
-        lambda rows: np.random.rand(),  # noqa: NPY002
+        lambda rows: np.random.rand(),
         lambda rows: np.random.default_rng().random(),
         lambda rows: [random.random()] * random.randint(1, 5),
     ],
@@ -206,17 +206,17 @@ def test_fixed_seed_repeats_and_puts_the_state_back():
     """Calls agree, other code's random numbers are those it would have had, also on failure."""
 
     def both(rows):
-        return [random.random(), np.random.rand()]  # noqa: NPY002
+        return [random.random(), np.random.rand()]
 
     steady = hs.fixed_seed(both, seed=7)
     random.seed(1)
-    np.random.seed(1)  # noqa: NPY002
-    expected = random.random(), np.random.rand()  # noqa: NPY002
+    np.random.seed(1)
+    expected = random.random(), np.random.rand()
     random.seed(1)
-    np.random.seed(1)  # noqa: NPY002
+    np.random.seed(1)
     assert steady(ROWS) == steady(ROWS)
     with pytest.raises(ZeroDivisionError):
         hs.fixed_seed(lambda rows: 1 / 0)(ROWS)
-    assert (random.random(), np.random.rand()) == expected  # noqa: NPY002
+    assert (random.random(), np.random.rand()) == expected
     assert hs.fixed_seed(both, seed=8)(ROWS) != steady(ROWS)
     assert probe(steady, ROWS).shape == (2,)
