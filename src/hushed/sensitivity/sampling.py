@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hushed import rows as tables
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
-from hushed.functions import answer, probe
+from hushed.functions import answer, identity, probe
 from hushed.guarantee import Protect
 from hushed.populations import Population, Simulator, description
 from hushed.sensitivity.ranks import Calibration, Rank, choose_rank
@@ -315,6 +315,7 @@ def sample_sensitivity(
         layout=tables.layout(first),
         shape=shape,
         function=getattr(f, "__qualname__", type(f).__name__),
+        identity=identity(f),
         draws=draws,
     )
     return Sensitivity(
