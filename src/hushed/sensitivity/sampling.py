@@ -147,8 +147,10 @@ def _drawn(
         raise BadRows(f"the population was asked for {count} rows and gave {len(table)}")
     if like is not None and found != like:
         raise BadRows("the population gave tables with different columns at different draws")
-    if isinstance(table, np.ndarray) and not (table.flags.owndata and table.flags.writeable):
-        return table.copy()  # its memory may be shared with another draw
+    if isinstance(table, np.ndarray):
+        flags = table.flags
+        if not (flags.owndata and flags.writeable):
+            return table.copy()  # its memory may be shared with another draw
     return table
 
 
