@@ -7,6 +7,7 @@ import hashlib
 import math
 import random
 import secrets
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,9 @@ from hushed.errors import BadFunction, RandomFunction
 __all__ = ["FixedSeed", "Probe", "answer", "fixed_seed", "identity", "probe"]
 
 Floats = NDArray[np.float64]
+
+# One thread at a time may have the global generators seeded for its call.
+_SEEDED = threading.RLock()
 
 
 def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:
@@ -215,14 +219,15 @@ class FixedSeed:
 
     def __call__(self, rows: Any) -> Any:
         """Call the function with both generators seeded."""
-        kept = random.getstate(), np.random.get_state()  # noqa: NPY002
-        random.seed(self.seed)
-        np.random.seed(self.seed)  # noqa: NPY002
-        try:
-            return self.function(rows)
-        finally:
-            random.setstate(kept[0])
-            np.random.set_state(kept[1])  # noqa: NPY002
+        with _SEEDED:
+            kept = random.getstate(), np.random.get_state()  # noqa: NPY002
+            random.seed(self.seed)
+            np.random.seed(self.seed)  # noqa: NPY002
+            try:
+                return self.function(rows)
+            finally:
+                random.setstate(kept[0])
+                np.random.set_state(kept[1])  # noqa: NPY002
 
 
 def fixed_seed(function: Callable[[Any], Any], *, seed: int = 0) -> FixedSeed:
