@@ -9,7 +9,7 @@ import pytest
 
 import hushed as hs
 from hushed.errors import BadFunction, RandomFunction
-from hushed.functions import answer, probe
+from hushed.functions import answer, identity, probe
 
 ROWS = np.array([3.0, 1.0, 2.0])
 CANARY = 987654.321
@@ -220,3 +220,14 @@ def test_fixed_seed_repeats_and_puts_the_state_back():
     assert (random.random(), np.random.rand()) == expected
     assert hs.fixed_seed(both, seed=8)(ROWS) != steady(ROWS)
     assert probe(steady, ROWS).shape == (2,)
+
+
+def test_identity_errs_towards_telling_apart():
+    """Equal functions share a name, others do not, and what cannot be pickled is always new."""
+    import threading
+
+    assert identity(clear) == identity(clear) != identity(sort_list)
+    assert identity(hs.fixed_seed(clear)) != identity(hs.fixed_seed(clear, seed=1))
+    lock = threading.Lock()
+    held = lambda rows: bool(lock)  # noqa: E731
+    assert identity(held) != identity(held)

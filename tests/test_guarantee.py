@@ -54,6 +54,35 @@ def test_an_estimate_sampled_again_is_the_same_estimate():
     assert hs.union_gamma([first.guarantee(1), again.guarantee(1)]) == 0.05
 
 
+def spiked(rows):
+    """Agrees with the mean on every sampled pair, and is far off on a rare one."""
+    return rows.mean() + (1e9 if rows[0] > 1 - 1e-9 else 0.0)
+
+
+@pytest.mark.parametrize("spike", [1e6, 1e9])
+def test_two_functions_with_the_same_draws_are_two_events(spike):
+    """Functions that agree on all sampled pairs may fail on different ones: their gammas add."""
+
+    def closure(rows):
+        return rows.mean() + (spike if rows[0] > 1 - 1e-9 else 0.0)
+
+    estimates = [hs.sample_sensitivity(f, UNIT, rows=20) for f in (mean, spiked, closure)]
+    assert all((s.draws == estimates[0].draws).all() for s in estimates)
+    assert hs.union_gamma(s.guarantee(1) for s in estimates) == pytest.approx(0.15)
+
+
+def test_closures_over_other_values_are_other_functions():
+    """The same code with another constant in its closure is told apart; itself it is not."""
+
+    def made(spike):
+        return lambda rows: rows.mean() + (spike if rows[0] > 1 - 1e-9 else 0.0)
+
+    small, large = made(1.0), made(2.0)
+    estimates = [hs.sample_sensitivity(f, UNIT, rows=20) for f in (small, large, small)]
+    assert estimates[0].fingerprint != estimates[1].fingerprint
+    assert estimates[0].fingerprint == estimates[2].fingerprint
+
+
 def test_different_estimates_add_and_round_up():
     """Gammas of different seeds add, and the sum is never below the exact one."""
     estimates = [

@@ -114,6 +114,22 @@ def test_the_callers_backend_is_used():
     )
 
 
+def test_seeded_functions_do_not_disturb_each_other_in_threads():
+    """hs.fixed_seed gives the same in threads, although the generators are global."""
+
+    def random_weight(rows):
+        first = np.random.rand()  # noqa: NPY002
+        time.sleep(0.005)
+        return rows.mean() * (first + np.random.rand())  # noqa: NPY002
+
+    steady = hs.fixed_seed(random_weight)
+    settings = {"rows": 10, "pairs": 40, "calibration": "marginal"}
+    expected = hs.sample_sensitivity(steady, UNIT, workers=1, **settings)
+    with joblib.parallel_config("threading", n_jobs=2):
+        found = hs.sample_sensitivity(steady, UNIT, **settings)
+    assert np.array_equal(found.draws, expected.draws)
+
+
 def slow_mean(rows):
     time.sleep(0.01)
     return np.mean(rows)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
 import random
+import secrets
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +18,12 @@ from numpy.typing import NDArray
 from hushed import rows as tables
 from hushed.errors import BadFunction, RandomFunction
 
-__all__ = ["FixedSeed", "Probe", "answer", "fixed_seed", "probe"]
+__all__ = ["FixedSeed", "Probe", "answer", "fixed_seed", "identity", "probe"]
 
 Floats = NDArray[np.float64]
+
+# One thread at a time may have the global generators seeded for its call.
+_SEEDED = threading.RLock()
 
 
 def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:
@@ -169,6 +175,33 @@ def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -
     return Probe(shape=first.shape, fresh=fresh)
 
 
+def identity(function: Callable[[Any], Any]) -> str:
+    """Name a function by its content, so that two estimates are known to be of the same one.
+
+    Parameters
+    ----------
+    function : callable
+        Any function.
+
+    Returns
+    -------
+    str
+        Sixteen hexadecimal digits: equal only for equal code, closure and name. The same function
+        may get another name in another run or version of Python; one that cannot be pickled
+        gets a new one at every call. Both err towards telling functions apart.
+    """
+    import cloudpickle  # noqa: PLC0415
+
+    try:
+        content = cloudpickle.dumps(function)
+    except Exception:
+        return secrets.token_hex(8)
+    code = getattr(function, "__code__", None)  # an importable function is pickled by name only
+    if code is not None:
+        content += code.co_code + repr(code.co_names).encode()
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
 @dataclass(frozen=True, slots=True)
 class FixedSeed:
     """A function that sees the same global random numbers at every call.
@@ -186,14 +219,15 @@ class FixedSeed:
 
     def __call__(self, rows: Any) -> Any:
         """Call the function with both generators seeded."""
-        kept = random.getstate(), np.random.get_state()  # noqa: NPY002
-        random.seed(self.seed)
-        np.random.seed(self.seed)  # noqa: NPY002
-        try:
-            return self.function(rows)
-        finally:
-            random.setstate(kept[0])
-            np.random.set_state(kept[1])  # noqa: NPY002
+        with _SEEDED:
+            kept = random.getstate(), np.random.get_state()  # noqa: NPY002
+            random.seed(self.seed)
+            np.random.seed(self.seed)  # noqa: NPY002
+            try:
+                return self.function(rows)
+            finally:
+                random.setstate(kept[0])
+                np.random.set_state(kept[1])  # noqa: NPY002
 
 
 def fixed_seed(function: Callable[[Any], Any], *, seed: int = 0) -> FixedSeed:

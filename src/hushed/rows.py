@@ -146,9 +146,11 @@ def signature(rows: Any) -> tuple[Any, ...]:
     BadRows
         If the container is unknown.
     """
-    held = container(rows)
+    plain = type(rows) is np.ndarray and rows.ndim > 0  # asked once for each pair: keep it quick
+    held = "array" if plain else container(rows)
     if held == "array":
-        return (held, rows.dtype.kind, rows.dtype.names, rows.shape[1:])
+        dtype = rows.dtype
+        return (held, dtype.kind, dtype.names, rows.shape[1:])
     return (held,) if held == "list" else (held, *rows.columns)
 
 

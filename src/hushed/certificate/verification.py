@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hushed.calibrate import calibrated
 from hushed.certificate.record import Certificate, SamplingRecord, certify
 from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee
 from hushed.populations import Population, from_description
 from hushed.sensitivity import Sensitivity, sample_sensitivity
 
@@ -174,9 +175,15 @@ def _differences(known: Certificate, fresh: Certificate) -> list[str]:
     found += _unequal(known, fresh, ["norm", "neighbours", "argument"])
     if known.mechanism != fresh.mechanism:
         found.append("scale or accuracy of the mechanism")
-    if known.guarantee != fresh.guarantee:
+    if _of_draws(known.guarantee) != _of_draws(fresh.guarantee):
         found.append("guarantee")
     return found
+
+
+def _of_draws(guarantee: Guarantee) -> Guarantee:
+    """Name the estimates by their draws alone: how a function is named may differ between runs."""
+    named = ((name.partition(".")[0], gamma) for name, gamma in guarantee.estimates)
+    return replace(guarantee, estimates=tuple(named))
 
 
 def _unequal(old: object, new: object, names: list[str]) -> list[str]:

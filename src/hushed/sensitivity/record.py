@@ -57,6 +57,8 @@ class Sampling:
         Shape of the answer.
     function : str
         Name of the sampled function.
+    identity : str
+        Name of the function by its content; see `hushed.functions.identity`.
     draws : ndarray of float, shape (pairs,)
         Movements, sorted upwards.
     shift : float
@@ -82,6 +84,7 @@ class Sampling:
     layout: Layout
     shape: tuple[int, ...]
     function: str
+    identity: str
     draws: NDArray[np.float64] = field(repr=False, compare=False)
     shift: float = 0.0
 
@@ -140,7 +143,11 @@ class Sensitivity:
 
     @property
     def fingerprint(self) -> str:
-        """Name of the estimate: equal for equal draws, so that its gamma is spent once."""
+        """Name of the estimate: equal for equal draws of one function, whose gamma is spent once.
+
+        A name for the draws and one for the function, joined by a dot. Two functions may agree on
+        every sampled pair and still fail on different pairs, so that their gammas add.
+        """
         return _fingerprint(self) if self.sampling else ""
 
     def guarantee(self, epsilon: float, delta: float = 0.0) -> Guarantee:
@@ -234,7 +241,7 @@ def _fingerprint(sensitivity: Sensitivity) -> str:
     ]
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
     digest.update(sampling.draws.tobytes())
-    return digest.hexdigest()[:32]
+    return f"{digest.hexdigest()[:32]}.{sampling.identity}"
 
 
 def proven_sensitivity(

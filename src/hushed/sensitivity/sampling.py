@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hushed import rows as tables
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
-from hushed.functions import answer, probe
+from hushed.functions import answer, identity, probe
 from hushed.guarantee import Protect
 from hushed.populations import Population, Simulator, description
 from hushed.sensitivity.ranks import Calibration, Rank, choose_rank
@@ -148,8 +148,10 @@ def _drawn(
         raise BadRows(f"the population was asked for {count} rows and gave {len(table)}")
     if like is not None and found != like:
         raise BadRows("the population gave tables with different columns at different draws")
-    if isinstance(table, np.ndarray) and not (table.flags.owndata and table.flags.writeable):
-        return table.copy()  # its memory may be shared with another draw
+    if isinstance(table, np.ndarray):
+        flags = table.flags
+        if not (flags.owndata and flags.writeable):
+            return table.copy()  # its memory may be shared with another draw
     return table
 
 
@@ -316,6 +318,7 @@ def sample_sensitivity(
         layout=tables.layout(first),
         shape=shape,
         function=getattr(f, "__qualname__", type(f).__name__),
+        identity=identity(f),
         draws=draws,
     )
     return Sensitivity(
