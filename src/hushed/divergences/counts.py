@@ -6,18 +6,30 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushed.errors import ParameterError
 
-__all__ = ["Counts", "Model", "Tuples", "align", "count_outcomes", "read_sizes", "whole"]
+__all__ = [
+    "Column",
+    "Columns",
+    "Counts",
+    "Model",
+    "Tuples",
+    "align",
+    "count_outcomes",
+    "read_sizes",
+    "shares",
+    "whole",
+]
 
 Model = Literal["fixed", "poisson"]
-Counts = ArrayLike | Mapping[Hashable, int]
-Columns = tuple[NDArray[np.int64], ...]
+Counts = ArrayLike | Mapping[Any, float]
+Column = NDArray[np.int64] | NDArray[np.float64]
+Columns = tuple[Column, ...]
 _LARGEST = 2**53
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -28,8 +40,8 @@ class Tuples:
 
     Parameters
     ----------
-    columns : tuple of ndarray of int, shape (n,) each
-        Counts; one column per sample.
+    columns : tuple of ndarray, shape (n,) each
+        Counts, one column per sample, or known probabilities.
     multiplicity : ndarray of int, shape (n,)
         Symbols that share the tuple.
     """
@@ -43,8 +55,8 @@ class Tuples:
 
         Parameters
         ----------
-        columns : tuple of ndarray of int, shape (symbols,) each
-            Counts of every symbol.
+        columns : tuple of ndarray, shape (symbols,) each
+            Counts or known probabilities of every symbol.
 
         Returns
         -------
@@ -103,41 +115,34 @@ def count_outcomes(outcomes: Iterable[_Key]) -> dict[_Key, int]:
     return dict(counted)  # type: ignore[arg-type]
 
 
-def align(p: Counts, q: Counts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Two columns of counts over one alphabet.
+def align(p: Counts, q: Counts) -> tuple[ArrayLike, ArrayLike]:
+    """Two columns over one alphabet, not yet checked.
 
     Parameters
     ----------
-    p, q : array-like of int, shape (symbols,), or mapping from outcome to int
-        Counts; arrays are matched by position, mappings by key (a missing key counts 0).
+    p, q : array-like, shape (symbols,), or mapping from outcome to number
+        Arrays are matched by position, mappings by key (a missing key counts 0).
 
     Returns
     -------
-    tuple of ndarray of int, shape (symbols,)
-        The counts.
+    tuple of array-like, shape (symbols,)
+        The columns.
 
     Raises
     ------
     ParameterError
-        If the kinds or lengths differ, if there is no symbol, or if a count is not a whole
-        number of at least 0.
+        If one side is a mapping and the other is not.
     """
-    if isinstance(p, Mapping) != isinstance(q, Mapping):
-        raise ParameterError("give both sides as arrays or both as mappings, not one of each")
     if isinstance(p, Mapping) and isinstance(q, Mapping):
         keys = dict.fromkeys((*p, *q))
-        p, q = [p.get(key, 0) for key in keys], [q.get(key, 0) for key in keys]
-    first, second = whole(p, "counts_p"), whole(q, "counts_q")
-    if len(first) != len(second):
-        raise ParameterError(
-            f"counts_p has {len(first)} symbols and counts_q has {len(second)}: give both over "
-            "one alphabet, or as mappings from outcome to count"
-        )
-    return first, second
+        return [p.get(key, 0) for key in keys], [q.get(key, 0) for key in keys]
+    if isinstance(p, Mapping) or isinstance(q, Mapping):
+        raise ParameterError("give both sides as arrays or both as mappings, not one of each")
+    return p, q
 
 
 def whole(counts: ArrayLike, name: str) -> NDArray[np.int64]:
-    """Counts as integers.
+    """Read counts as integers.
 
     Parameters
     ----------
@@ -156,13 +161,7 @@ def whole(counts: ArrayLike, name: str) -> NDArray[np.int64]:
     ParameterError
         If the shape is wrong or a count is no whole number in range.
     """
-    array = np.asarray(counts)
-    if array.ndim != 1 or array.size == 0:
-        raise ParameterError(
-            f"{name} must be one-dimensional with at least one symbol, got shape {array.shape}"
-        )
-    if array.dtype.kind not in "iuf":
-        raise ParameterError(f"{name} must be numbers, got dtype {array.dtype}")
+    array = _numbers(counts, name)
     if not bool(np.all((array >= 0) & (array <= _LARGEST))):
         raise ParameterError(f"{name} must lie in [0, 2**53] and not be NaN")
     if array.dtype.kind == "f" and not bool(np.all(array == np.floor(array))):
@@ -170,8 +169,52 @@ def whole(counts: ArrayLike, name: str) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
+def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
+    """One-dimensional real numbers, at least one."""
+    try:
+        array = np.asarray(values)
+    except ValueError as failure:
+        raise ParameterError(f"{name} must be one-dimensional, not ragged") from failure
+    if array.ndim != 1 or array.size == 0:
+        raise ParameterError(
+            f"{name} must be one-dimensional with at least one symbol, got shape {array.shape}"
+        )
+    if array.dtype.kind not in "iuf":
+        raise ParameterError(f"{name} must be real numbers, got dtype {array.dtype}")
+    return array
+
+
+def shares(probabilities: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Read known probabilities as floats.
+
+    Parameters
+    ----------
+    probabilities : array-like of float, shape (symbols,)
+        Numbers in [0, 1] with a sum of at most 1, up to rounding.
+    name : str
+        What to call them in an error.
+
+    Returns
+    -------
+    ndarray of float, shape (symbols,)
+        The probabilities.
+
+    Raises
+    ------
+    ParameterError
+        If they are no such numbers.
+    """
+    array = _numbers(probabilities, name).astype(np.float64)
+    if not bool(np.all((array >= 0) & (array <= 1))) or array.sum() > 1 + 1e-9:
+        raise ParameterError(f"{name} must be probabilities: in [0, 1], with a sum of at most 1")
+    return array
+
+
 def read_sizes(
-    samples: float | tuple[float, float] | None, totals: tuple[int, int], model: Model
+    samples: float | tuple[float, float] | None,
+    totals: tuple[int, int],
+    known: tuple[bool, bool],
+    model: Model,
 ) -> tuple[float, float]:
     """Sample sizes of the two sides.
 
@@ -181,6 +224,8 @@ def read_sizes(
         Size of both, or of each side; None takes the totals of the counts.
     totals : (int, int)
         Sums of the counts.
+    known : (bool, bool)
+        Sides without a sample; their size is 1.
     model : {"fixed", "poisson"}
         Under ``"poisson"`` the sizes are the expected ones and have to be given.
 
@@ -196,23 +241,30 @@ def read_sizes(
     """
     if model not in get_args(Model):
         raise ParameterError(f"model must be one of {get_args(Model)}, got {model!r}")
-    if samples is None:
-        if model == "poisson":
-            raise ParameterError(
-                "Poisson counts do not tell the expected sample size: give samples="
-            )
-        samples = (float(totals[0]), float(totals[1]))
-    sizes = samples if isinstance(samples, tuple | list) else (samples, samples)
+    if samples is None and model == "poisson":
+        raise ParameterError("Poisson counts do not tell the expected sample size: give samples=")
+    given = totals if samples is None else samples
+    sizes = tuple(given) if isinstance(given, tuple | list) else (given, given)
     if len(sizes) != 2:
         raise ParameterError(f"samples must be one number or a pair, got {len(sizes)} numbers")
-    for size, total, side in zip(sizes, totals, "pq", strict=True):
-        if not 1 <= size <= _LARGEST:
-            raise ParameterError(f"samples of {side} must lie in [1, 2**53], got {size}")
-        if model == "fixed" and size != math.floor(size):
-            raise ParameterError(f"samples of {side} must be a whole number, got {size}")
-        if model == "fixed" and total > size:
-            raise ParameterError(
-                f"counts_{side} add up to more than the {size:.0f} samples of {side}: give the "
-                "true sample size, or model='poisson' if it was random"
-            )
-    return float(sizes[0]), float(sizes[1])
+    checked = [
+        1.0 if exact else _size(size, total, side, model)
+        for size, total, exact, side in zip(sizes, totals, known, "pq", strict=True)
+    ]
+    return checked[0], checked[1]
+
+
+def _size(size: float, total: int, side: str, model: Model) -> float:
+    if np.asarray(size).dtype.kind not in "iuf" or not 1 <= size <= _LARGEST:
+        raise ParameterError(
+            f"samples of {side} must be a number in [1, 2**53], got {size!r}: an empty sample "
+            "says nothing"
+        )
+    if model == "fixed" and size != math.floor(size):
+        raise ParameterError(f"samples of {side} must be a whole number, got {size}")
+    if model == "fixed" and total > size:
+        raise ParameterError(
+            f"counts_{side} add up to more than the {size:.0f} samples of {side}: give the true "
+            "sample size, or model='poisson' if it was random"
+        )
+    return float(size)

@@ -17,14 +17,13 @@ from hushed.divergences.approximation import (
     root_sum,
     tensor_product,
 )
-from hushed.divergences.counts import Model
+from hushed.divergences.counts import Column, Model
 from hushed.divergences.unbiased import chebyshev_table, difference_moments
 from hushed.errors import ParameterError
 
-__all__ = ["Product", "Score", "Scheme", "minimax_score", "plug_in_score", "regimes"]
+__all__ = ["Product", "Scheme", "Score", "minimax_score", "plug_in_score", "regimes"]
 
 Product = Literal["joint", "separate"]
-Column = NDArray[np.int64]
 Score = Callable[[Column, Column, Column, Column], NDArray[np.float64]]
 
 _LARGEST_DEGREE = 29
@@ -192,9 +191,7 @@ def small_scores(scheme: Scheme, p: Column, q: Column) -> NDArray[np.float64]:
     degree = scheme.degree * (2 if scheme.product == "joint" else 1)
     columns, rows = (
         chebyshev_table(int(count.max()), degree, size, factor / reach, scheme.model)
-        for count, size, factor in zip(
-            (p, q), scheme.samples, (scheme.weight, 1.0), strict=True
-        )
+        for count, size, factor in zip((p, q), scheme.samples, (scheme.weight, 1.0), strict=True)
     )
     if scheme.product == "joint":
         table = rows @ _product(scheme.degree) @ columns.T
@@ -238,6 +235,11 @@ def large_scores(
     here = scheme.weight * (p / scheme.samples[0]) - q / scheme.samples[1]
     taylor = best_absolute_value(scheme.degree).taylor(here / width)
     moments = difference_moments(
-        (p, q), scheme.samples, scheme.weight, width, scheme.degree, scheme.model
+        (p, q),
+        scheme.samples,
+        scheme.weight,
+        unit=width,
+        degree=scheme.degree,
+        model=scheme.model,
     )
     return np.asarray(0.5 * (width * np.einsum("ij,ij->j", taylor, moments) - here))

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.divergences.counts import Model
+from hushed.divergences.counts import Column, Model
 
 __all__ = ["central_moments", "chebyshev_table", "difference_moments"]
 
@@ -76,7 +76,7 @@ def _shifted_chebyshev(degree: int) -> Sequence[list[int]]:
 
 
 def central_moments(
-    counts: NDArray[np.int64], samples: float, degree: int, model: Model
+    counts: Column, samples: float, degree: int, model: Model
 ) -> NDArray[np.float64]:
     """Unbiased estimates of ``(p - c)**k``, taken at c = count / samples.
 
@@ -117,9 +117,10 @@ def central_moments(
 
 
 def difference_moments(
-    counts: tuple[NDArray[np.int64], NDArray[np.int64]],
+    counts: tuple[Column, Column],
     samples: tuple[float, float],
     weight: float,
+    *,
     unit: NDArray[np.float64],
     degree: int,
     model: Model,
