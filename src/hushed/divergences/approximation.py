@@ -39,10 +39,13 @@ class BestPolynomial:
         Chebyshev coefficients, lowest first; read-only.
     error : float
         Largest distance to the function on [-1, 1].
+    derivatives : ndarray of float, shape (degree + 1, degree + 1)
+        Column m holds the Chebyshev coefficients of the m-th derivative over m!; read-only.
     """
 
     coefficients: NDArray[np.float64]
     error: float
+    derivatives: NDArray[np.float64]
 
     def taylor(self, at: NDArray[np.float64]) -> NDArray[np.float64]:
         """Expand the polynomial around points: derivatives over factorials.
@@ -57,13 +60,8 @@ class BestPolynomial:
         ndarray of float, shape (degree + 1, n)
             Row m holds the m-th derivative divided by m!.
         """
-        size = len(self.coefficients)
-        table = np.zeros((size, size))
-        row = self.coefficients
-        for order in range(size):
-            table[: len(row), order] = row
-            row = chebyshev.chebder(row) / (order + 1)
-        return np.asarray(chebyshev.chebval(at, table))
+        powers = chebyshev.chebvander(at, len(self.coefficients) - 1)
+        return np.asarray((powers @ self.derivatives).T)
 
 
 @lru_cache(maxsize=4096)
@@ -116,8 +114,14 @@ def best_absolute_value(degree: int, kink: float = 0.0) -> BestPolynomial:
 
 
 def _frozen(coefficients: NDArray[np.float64], error: float) -> BestPolynomial:
-    coefficients.flags.writeable = False
-    return BestPolynomial(coefficients=coefficients, error=error)
+    size = len(coefficients)
+    table = np.zeros((size, size))
+    row = coefficients
+    for order in range(size):
+        table[: len(row), order] = row
+        row = chebyshev.chebder(row) / (order + 1)
+    coefficients.flags.writeable = table.flags.writeable = False
+    return BestPolynomial(coefficients=coefficients, error=error, derivatives=table)
 
 
 def _exchange(orders: NDArray[np.int64], kink: float) -> tuple[NDArray[np.float64], float]:

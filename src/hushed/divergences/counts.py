@@ -70,12 +70,20 @@ class Tuples:
         kept = tuple(column[seen] for column in columns)
         if not len(kept[0]):
             return cls(columns=kept, multiplicity=np.zeros(0, dtype=np.int64))
-        keys = np.zeros(len(kept[0]), dtype=np.int64)
-        for column in kept:  # ranks, not counts, so that the key cannot overflow
-            levels, rank = np.unique(column, return_inverse=True)
-            keys = np.unique(keys * len(levels) + rank, return_inverse=True)[1]
+        keys = kept[0]
+        for column in kept[1:]:
+            keys = _paired(keys, column)
         _, first, multiplicity = np.unique(keys, return_index=True, return_counts=True)
         return cls(columns=tuple(column[first] for column in kept), multiplicity=multiplicity)
+
+
+def _paired(first: Column, second: Column) -> NDArray[np.int64]:
+    """One whole number for each distinct pair; ranks where the numbers themselves do not fit."""
+    whole_numbers = first.dtype.kind == second.dtype.kind == "i"
+    if whole_numbers and (int(first.max()) + 1) * (int(second.max()) + 1) < 2**62:
+        return np.asarray(first * (int(second.max()) + 1) + second)
+    ranks = [np.unique(column, return_inverse=True)[1] for column in (first, second)]
+    return np.asarray(ranks[0] * (int(ranks[1].max()) + 1) + ranks[1])
 
 
 def count_outcomes(outcomes: Iterable[_Key]) -> dict[_Key, int]:

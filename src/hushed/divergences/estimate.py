@@ -177,14 +177,13 @@ def estimate_delta(
     _check_options(sample, method, roles, bootstrap)
     generator = np.random.default_rng(rng)
     rule = _Rule(method=method, roles=roles, product=product)
-    raw = _totals(sample, losses, rule, generator)
+    tuples = Tuples.group((sample.p, sample.q))
+    raw = _totals(sample, tuples, losses, rule, generator)
     if bootstrap:
-        redrawn = [
-            _totals(resampled(sample, generator), losses, rule, generator) for _ in range(bootstrap)
-        ]
-        errors = np.std(np.clip(redrawn, 0.0, 1.0), axis=0, ddof=1)
+        errors = _bootstrap(sample, losses, rule, generator, redraws=bootstrap)
     else:
-        errors = _jackknives(sample, losses, rule)
+        scores = [_score(sample, math.exp(loss), rule) for loss in losses]
+        errors = np.array([jackknife(sample, tuples, score) for score in scores])
     shape = np.shape(epsilon)
     n_p, n_q = (None if k else n for k, n in zip(sample.known, sample.sizes, strict=True))
     return DeltaEstimate(
@@ -260,15 +259,35 @@ def _score(sample: Sample, weight: float, rule: _Rule) -> Score:
     return known_score
 
 
+def _bootstrap(
+    sample: Sample,
+    losses: NDArray[np.float64],
+    rule: _Rule,
+    rng: np.random.Generator,
+    *,
+    redraws: int,
+) -> NDArray[np.float64]:
+    """Take the standard deviation of the clipped estimates over samples drawn again."""
+    totals = []
+    for _ in range(redraws):
+        drawn = resampled(sample, rng)
+        tuples = Tuples.group((drawn.p, drawn.q))
+        totals.append(_totals(drawn, tuples, losses, rule, rng))
+    return np.asarray(np.std(np.clip(totals, 0.0, 1.0), axis=0, ddof=1))
+
+
 def _totals(
-    sample: Sample, losses: NDArray[np.float64], rule: _Rule, rng: np.random.Generator
+    sample: Sample,
+    tuples: Tuples,
+    losses: NDArray[np.float64],
+    rule: _Rule,
+    rng: np.random.Generator,
 ) -> NDArray[np.float64]:
     """Unclipped estimates, one per epsilon."""
     weights = [math.exp(loss) for loss in losses]
     if rule.method == "blend":
-        return _blended(sample, weights)
+        return _blended(sample, tuples, weights)
     if rule.roles == "shared":
-        tuples = Tuples.group((sample.p, sample.q))
         p, q = tuples.columns
         return np.array(
             [tuples.multiplicity @ _score(sample, weight, rule)(p, q, p, q) for weight in weights]
@@ -277,15 +296,14 @@ def _totals(
     ways = [(one, other)] if rule.roles == "split" else [(one, other), (other, one)]
     totals = np.zeros(len(weights))
     for chooser, scored in ways:
-        tuples = Tuples.group((chooser.p, chooser.q, scored.p, scored.q))
+        quadruples = Tuples.group((chooser.p, chooser.q, scored.p, scored.q))
         for index, weight in enumerate(weights):
-            scores = _score(scored, weight, rule)(*tuples.columns)
-            totals[index] += float(tuples.multiplicity @ scores) / len(ways)
+            scores = _score(scored, weight, rule)(*quadruples.columns)
+            totals[index] += float(quadruples.multiplicity @ scores) / len(ways)
     return totals
 
 
-def _blended(sample: Sample, weights: list[float]) -> NDArray[np.float64]:
-    tuples = Tuples.group((sample.p, sample.q))
+def _blended(sample: Sample, tuples: Tuples, weights: list[float]) -> NDArray[np.float64]:
     n_p, n_q = sample.sizes
     lift_p, lift_q = (
         size * _CERTAIN if known else 1.0
@@ -306,9 +324,3 @@ def _blended(sample: Sample, weights: list[float]) -> NDArray[np.float64]:
             for weight in weights
         ]
     )
-
-
-def _jackknives(sample: Sample, losses: NDArray[np.float64], rule: _Rule) -> NDArray[np.float64]:
-    tuples = Tuples.group((sample.p, sample.q))
-    scores = [_score(sample, math.exp(loss), rule) for loss in losses]
-    return np.array([jackknife(sample, tuples, score) for score in scores])

@@ -151,11 +151,12 @@ def difference_moments(
         central_moments(count, size, degree, model)
         for count, size in zip(counts, samples, strict=True)
     )
-    order = 1.0  # both are divided by m!, so that the binomial sum becomes a plain convolution
-    for m in range(degree + 1):
-        order = order * m if m else 1.0
-        p[m] *= (weight / unit) ** m / order
-        q[m] *= (-1.0 / unit) ** m / order
+    scale_p, scale_q = weight / unit, -1.0 / unit
+    factor_p, factor_q = np.ones_like(scale_p), np.ones_like(scale_q)
+    for m in range(1, degree + 1):  # over m!: the binomial sum becomes a plain convolution
+        factor_p, factor_q = factor_p * (scale_p / m), factor_q * (scale_q / m)
+        p[m] *= factor_p
+        q[m] *= factor_q
     moments = np.zeros_like(p)
     order = 1.0
     for m in range(degree + 1):
