@@ -61,7 +61,7 @@ class BestPolynomial:
             Row m holds the m-th derivative divided by m!.
         """
         powers = chebyshev.chebvander(at, len(self.coefficients) - 1)
-        return np.asarray((powers @ self.derivatives).T)
+        return np.asarray(self.derivatives.T @ powers.T)
 
 
 @lru_cache(maxsize=4096)

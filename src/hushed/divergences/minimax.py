@@ -27,7 +27,7 @@ Product = Literal["joint", "separate"]
 Score = Callable[[Column, Column, Column, Column], NDArray[np.float64]]
 
 _LARGEST_DEGREE = 45
-_PART = 1024
+_PART = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,14 +105,14 @@ def central_moments(
     ``h[k+1] = -(k/(n-k)) ((1 - 2c) h[k] + c (1-c) h[k-1])``.
     """
     c = counts / samples
+    near, far = (1.0, c) if model == "poisson" else (1 - 2 * c, c * (1 - c))
     moments = np.zeros((degree + 1, len(counts)))
     moments[0] = 1.0
     for k in range(1, degree):
-        if model == "poisson":
-            moments[k + 1] = -(k / samples) * (moments[k] + c * moments[k - 1])
-        else:
-            spread = (1 - 2 * c) * moments[k] + c * (1 - c) * moments[k - 1]
-            moments[k + 1] = -(k / (samples - k)) * spread
+        step = moments[k + 1]
+        np.multiply(far, moments[k - 1], out=step)
+        step += near * moments[k]
+        step *= -(k / (samples if model == "poisson" else samples - k))
     return moments
 
 
