@@ -1,6 +1,6 @@
 """Errors and speed of the estimators of delta. Run: python -m benchmarks.divergences [PART ...]
 
-Numbers among the parts keep only instances with so many symbols.
+Numbers among the parts keep only instances with so many symbols; ``n=1000`` only that size.
 
 Parts: ``table`` (errors at equal budget against the plug-in, and what the published estimator
 got), ``listed`` (the default against the better of the two pure estimators on the listed grid),
@@ -106,11 +106,13 @@ def errors(case: Instance, repeats: int, rng: np.random.Generator) -> dict[str, 
     return {method: np.array(values) - case.truth for method, values in found.items()}
 
 
-def regret(listed: bool, repeats: int, only: list[int]) -> None:
+def regret(listed: bool, repeats: int, only: list[int], samples: list[int]) -> None:
     ratios, gains, worst = [], [], []
     print("| instance | n | delta | plug-in | minimax | blend | ratio |")
     print("|---" * 7 + "|")
     for case in grid(listed, only):
+        if samples and case.n not in samples:
+            continue
         rng = np.random.default_rng([11, len(case.p), case.n])
         rms = {m: float(np.sqrt(np.mean(e**2))) for m, e in errors(case, repeats, rng).items()}
         best = max(min(rms["plug-in"], rms["minimax"]), FLOOR)
@@ -206,7 +208,8 @@ def speed() -> None:
 
 def main(words: list[str]) -> None:
     only = [int(word) for word in words if word.isdigit()]
-    parts = [word for word in words if not word.isdigit()]
+    samples = [int(word[2:]) for word in words if word.startswith("n=")]
+    parts = [word for word in words if word.isalpha()]
     for part in parts or ["table", "listed", "speed"]:
         print(f"\n## {part}\n")
         if part == "table":
@@ -214,7 +217,7 @@ def main(words: list[str]) -> None:
         elif part == "speed":
             speed()
         else:
-            regret(part == "listed", 200, only)
+            regret(part == "listed", 200, only, samples)
 
 
 if __name__ == "__main__":

@@ -71,6 +71,8 @@ def blended_total(p: _Floats, q: _Floats, weight: _Floats, ratio: float, *, rate
     scores the posterior mean of ``m [s - ratio (1 - s)]+``: Robbins' empirical Bayes. One
     symbol alone is its own distribution, and scores as in the plug-in, but for a pull towards
     the kink worth a third of a symbol; many symbols show how much of their scatter is noise.
+    Groups so small that, on the kink, one side is expected less than once score as in the
+    plug-in.
     """
     total = p + q
     plain = np.maximum(q - ratio * p, 0.0)
@@ -84,6 +86,10 @@ def blended_total(p: _Floats, q: _Floats, weight: _Floats, ratio: float, *, rate
     for level in np.unique(stratum[near]):
         here = near & (stratum == level)
         rows = _Rows(p=p[here], q=q[here], weight=weight[here])
+        seen = float(rows.weight @ rows.total)
+        if min(seen, ratio * seen) < 1 + ratio:  # at the kink, one side would not be seen at all
+            result += float(rows.weight @ plain[here])
+            continue
         if len(rows.p) > _ROWS:
             rows = _cells(rows, place[here], octave[here])
         result += _fitted_total(rows, ratio, by_rate=level == -math.inf)

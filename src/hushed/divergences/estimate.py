@@ -151,7 +151,9 @@ def estimate_delta(
     -------
     DeltaEstimate
         The estimate, its standard error and the direction of its bias; ``float`` works when
-        epsilon is one number. The blend's jackknife is that of the plug-in.
+        epsilon is one number. The jackknife of plug-in and minimax leans towards too large;
+        the blend borrows the plug-in's, 0.65 to 1.7 times the truth in most instances tried,
+        and more where the blend is nearly exact: use the bootstrap where it counts.
 
     Raises
     ------
@@ -174,7 +176,7 @@ def estimate_delta(
     """
     sample = read_sample((counts_p, counts_q), (p, q), samples, model)
     losses = _losses(epsilon)
-    _check_options(sample, method, roles, bootstrap)
+    _check_options(sample, method, roles, product, bootstrap)
     generator = np.random.default_rng(rng)
     rule = _Rule(method=method, roles=roles, product=product)
     tuples = Tuples.group((sample.p, sample.q))
@@ -196,8 +198,14 @@ def estimate_delta(
         samples=(n_p, n_q),
         model=model,
         symbols=len(sample.p),
-        error_method=f"bootstrap of {bootstrap}" if bootstrap else "jackknife",
+        error_method=_error_method(method, bootstrap),
     )
+
+
+def _error_method(method: Method, bootstrap: int) -> str:
+    if bootstrap:
+        return f"bootstrap of {bootstrap}"
+    return "jackknife of the plug-in" if method == "blend" else "jackknife"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,8 +228,11 @@ def _losses(epsilon: ArrayLike) -> NDArray[np.float64]:
     return array.astype(np.float64).ravel()
 
 
-def _check_options(sample: Sample, method: Method, roles: Roles, bootstrap: int) -> None:
-    for name, value, allowed in (("method", method, Method), ("roles", roles, Roles)):
+def _check_options(
+    sample: Sample, method: Method, roles: Roles, product: Product, bootstrap: int
+) -> None:
+    choices = (("method", method, Method), ("roles", roles, Roles), ("product", product, Product))
+    for name, value, allowed in choices:
         if value not in get_args(allowed):
             raise ParameterError(f"{name} must be one of {get_args(allowed)}, got {value!r}")
     if roles != "shared" and (method != "minimax" or any(sample.known)):
