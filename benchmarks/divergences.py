@@ -85,7 +85,7 @@ def families(
 
 
 def grid(listed: bool, only: list[int]) -> Iterator[Instance]:
-    sizes = (2, 10, 100, 1000, 10_000, 100_000) if listed else (3, 30, 300, 3000)
+    sizes = (2, 10, 100, 1000, 10_000, 100_000) if listed else (3, 30, 300, 3000, 30_000)
     samples = (100, 1000, 10_000, 100_000, 1_000_000) if listed else (300, 3000, 30_000, 300_000)
     eps = (0.2, 0.3, 0.1) if listed else (0.4, 0.4, 0.0)
     for symbols in only or sizes:

@@ -19,7 +19,8 @@ _FEW = 8  # at most this many observations: the rate of the symbol is a candidat
 _OCTAVES = 3.0  # symbols whose totals lie within 2**3 of each other share a mixture
 _STEP = 0.35  # spacing of candidates, in standard deviations
 _SIDE = 40  # at most this many candidates on each side of the kink
-_PULL = 0.35  # weight of the kink itself, in symbols
+_START = 0.3  # weight of the kink before the fit: what stays where counts say nothing
+_PULL = 0.15  # weight of the kink itself, in symbols
 _ROUNDS = 100  # of expectation maximisation; stopping early also smooths
 _ROWS = 150  # more distinct rows than this are put into cells
 _CELL = 0.2  # width of a cell, in standard deviations
@@ -70,7 +71,7 @@ def blended_total(p: _Floats, q: _Floats, weight: _Floats, ratio: float, *, rate
     Mathematical Statistics* 27, 1956, by expectation maximisation, Laird 1978), and a symbol
     scores the posterior mean of ``m [s - ratio (1 - s)]+``: Robbins' empirical Bayes. One
     symbol alone is its own distribution, and scores as in the plug-in, but for a pull towards
-    the kink worth a third of a symbol; many symbols show how much of their scatter is noise.
+    the kink worth a sixth of a symbol; many symbols show how much of their scatter is noise.
     Groups so small that, on the kink, one side is expected less than once score as in the
     plug-in.
     """
@@ -157,9 +158,8 @@ def _seen_given_rate(total: _Floats) -> _Floats:
 
 
 def _mixture(likelihood: _Floats, weight: _Floats, at_kink: NDArray[np.bool_]) -> _Floats:
-    """Mixing weights by expectation maximisation from even ones, with ``_PULL`` at the kink."""
-    size = likelihood.shape[1]
-    mixture = np.full(size, 1.0 / size)
+    """Mixing weights by expectation maximisation, with ``_PULL`` more symbols at the kink."""
+    mixture = np.where(at_kink, _START / at_kink.sum(), (1 - _START) / (~at_kink).sum())
     everyone = float(weight.sum()) + _PULL
     kinks = np.flatnonzero(at_kink)
     for _ in range(_ROUNDS):
