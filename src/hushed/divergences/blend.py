@@ -19,7 +19,8 @@ _FEW = 8  # at most this many observations: the rate of the symbol is a candidat
 _OCTAVES = 3.0  # symbols whose totals lie within 2**3 of each other share a mixture
 _STEP = 0.35  # spacing of candidates, in standard deviations
 _SIDE = 40  # at most this many candidates on each side of the kink
-_START = 0.3  # weight of the kink before the fit: what stays where counts say nothing
+_START = 0.05  # weight of the kink before the fit: what stays where counts say nothing
+_START_FEW = 0.3  # the same for symbols seen up to _FEW times
 _PULL = 0.15  # weight of the kink itself, in symbols
 _ROUNDS = 100  # of expectation maximisation; stopping early also smooths
 _ROWS = 150  # more distinct rows than this are put into cells
@@ -133,7 +134,8 @@ def _fitted_total(rows: _Rows, ratio: float, *, by_rate: bool) -> float:
         seen = _seen_given_rate(total)
         likelihood = (seen[:, :, None] * likelihood[:, None, :]).reshape(len(total), -1)
         gain, at_kink = np.tile(gain, len(_RATES)), np.tile(at_kink, len(_RATES))
-    mixture = _mixture(likelihood, rows.weight, at_kink)
+    start = _START_FEW if by_rate else _START
+    mixture = _mixture(likelihood, rows.weight, at_kink, start)
     means = (likelihood @ (mixture * gain)) / (likelihood @ mixture)
     return float((rows.weight * total) @ means)
 
@@ -157,9 +159,11 @@ def _seen_given_rate(total: _Floats) -> _Floats:
     return np.asarray((chance / chance.sum(axis=0))[total.astype(np.int64) - 1])
 
 
-def _mixture(likelihood: _Floats, weight: _Floats, at_kink: NDArray[np.bool_]) -> _Floats:
+def _mixture(
+    likelihood: _Floats, weight: _Floats, at_kink: NDArray[np.bool_], start: float
+) -> _Floats:
     """Mixing weights by expectation maximisation, with ``_PULL`` more symbols at the kink."""
-    mixture = np.where(at_kink, _START / at_kink.sum(), (1 - _START) / (~at_kink).sum())
+    mixture = np.where(at_kink, start / at_kink.sum(), (1 - start) / (~at_kink).sum())
     everyone = float(weight.sum()) + _PULL
     kinks = np.flatnonzero(at_kink)
     for _ in range(_ROUNDS):
