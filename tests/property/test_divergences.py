@@ -71,3 +71,9 @@ def test_grouping_keeps_every_symbol(columns):
         for _ in range(times)
     )
     assert found == sorted(row for row in zip(*columns, strict=True) if any(row))
+
+
+def test_grouping_does_not_overflow():
+    """Pairs whose plain key would wrap to the same 64-bit number stay apart."""
+    columns = np.array([2**11, 0, 2**53]), np.array([5, 5, 2**53 - 1])
+    assert len(Tuples.group(columns).multiplicity) == 3
