@@ -3,6 +3,7 @@
 from hushed import cost, errors, populations, privacy_loss, risk
 from hushed.accounting import Composition, compose, parallel
 from hushed.certificate import Certificate, verify
+from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
 from hushed.functions import fixed_seed
 from hushed.guarantee import Guarantee, union_gamma
 from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace, lattice_points, on_lattice
@@ -13,6 +14,7 @@ __all__ = [
     "Bernstein",
     "Certificate",
     "Composition",
+    "DeltaEstimate",
     "Exponential",
     "Gaussian",
     "Guarantee",
@@ -21,7 +23,9 @@ __all__ = [
     "Sensitivity",
     "compose",
     "cost",
+    "count_outcomes",
     "errors",
+    "estimate_delta",
     "fixed_seed",
     "lattice_points",
     "on_lattice",
