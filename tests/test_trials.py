@@ -118,9 +118,9 @@ def test_seeded_functions_do_not_disturb_each_other_in_threads():
     """hs.fixed_seed gives the same in threads, although the generators are global."""
 
     def random_weight(rows):
-        first = np.random.rand()  # noqa: NPY002
+        first = np.random.rand()
         time.sleep(0.005)
-        return rows.mean() * (first + np.random.rand())  # noqa: NPY002
+        return rows.mean() * (first + np.random.rand())
 
     steady = hs.fixed_seed(random_weight)
     settings = {"rows": 10, "pairs": 40, "calibration": "marginal"}

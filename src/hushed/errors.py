@@ -47,13 +47,19 @@ class TooFewPairs(ParameterError):
         The wanted share of pairs outside the promise.
     calibration : str
         How the rank was to be chosen.
+    shared : int, default 1
+        Records among which the caller's gamma was divided.
     """
 
-    def __init__(self, *, given: int, needed: int, gamma: float, calibration: str) -> None:
+    def __init__(
+        self, *, given: int, needed: int, gamma: float, calibration: str, shared: int = 1
+    ) -> None:
+        part = f" divided among {shared} records" if shared > 1 else ""
         super().__init__(
-            f"gamma={gamma} needs at least {needed} sampled pairs under the {calibration!r} "
-            f"calibration, got {given}; draw more pairs or accept a larger gamma"
+            f"gamma={gamma}{part} needs at least {needed} sampled pairs under the "
+            f"{calibration!r} calibration, got {given}; draw more pairs or accept a larger gamma"
         )
+        self.shared = shared
         self.given = given
         self.needed = needed
         self.gamma = gamma
@@ -61,11 +67,18 @@ class TooFewPairs(ParameterError):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Rebuild from the keywords, so that the error survives a trip between processes."""
-        return (_too_few_pairs, (self.given, self.needed, self.gamma, self.calibration))
+        return (
+            _too_few_pairs,
+            (self.given, self.needed, self.gamma, self.calibration, self.shared),
+        )
 
 
-def _too_few_pairs(given: int, needed: int, gamma: float, calibration: str) -> TooFewPairs:
-    return TooFewPairs(given=given, needed=needed, gamma=gamma, calibration=calibration)
+def _too_few_pairs(
+    given: int, needed: int, gamma: float, calibration: str, shared: int
+) -> TooFewPairs:
+    return TooFewPairs(
+        given=given, needed=needed, gamma=gamma, calibration=calibration, shared=shared
+    )
 
 
 class ZeroSensitivity(ParameterError):

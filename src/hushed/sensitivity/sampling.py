@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed import rows as tables
-from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
+from hushed.errors import BadFunction, BadRows, HushedError, ParameterError, TooFewPairs
 from hushed.functions import answer, identity, probe
 from hushed.guarantee import Protect
 from hushed.populations import Population, Simulator, description
@@ -360,7 +360,18 @@ def _plan(
     shared = rows if protect == "everyone" else 1
     # The decimal that the caller wrote: 0.18 is 18/100, not the double just below it.
     level = None if gamma is None else Fraction(repr(float(gamma))) / shared
-    rank = choose_rank(calibration, gamma=level, pairs=None if pairs is None else int(pairs))
+    try:
+        rank = choose_rank(calibration, gamma=level, pairs=None if pairs is None else int(pairs))
+    except TooFewPairs as few:  # speak of the caller's gamma, not of its part
+        if gamma is None or shared == 1:
+            raise
+        raise TooFewPairs(
+            given=few.given,
+            needed=few.needed,
+            gamma=float(gamma),
+            calibration=calibration,
+            shared=shared,
+        ) from None
     if gamma is not None:
         return rank, float(gamma)
     total = rank.gamma if shared == 1 else math.nextafter(rank.gamma * shared, math.inf)
