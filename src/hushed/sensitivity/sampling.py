@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushed import rows as tables
-from hushed.errors import BadFunction, BadRows, HushedError, ParameterError, TooFewPairs
+from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
 from hushed.functions import answer, identity, probe
 from hushed.guarantee import Protect
 from hushed.populations import Population, Simulator, description
-from hushed.sensitivity.ranks import Calibration, Rank, choose_rank
+from hushed.sensitivity.plan import DEFAULT_GAMMA, plan
+from hushed.sensitivity.ranks import Calibration
 from hushed.sensitivity.record import Sampling, Sensitivity
 from hushed.spaces import NORMS, Norm, size
 from hushed.trials import run_trials, seed_from, streams
@@ -30,7 +29,6 @@ Function = Callable[[Any], Any]
 
 # Rows drawn at once in batch mode: about what fits the second-level cache.
 _BATCH_ROWS = 2**16
-_DEFAULT_GAMMA = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,7 +266,8 @@ def sample_sensitivity(
     >>> s.pairs, s.value < 100 / 500
     (112, True)
     """
-    rank, total = _plan(rows, norm, gamma, calibration, pairs, protect, batch=batch)
+    _check(rows, norm, pairs, protect, batch=batch)
+    rank, total = plan(calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect)
     rows, used = int(rows), seed_from(seed)
     described = description(population)
     first = _drawn(population, next(streams(used, 0, 1)), rows + 1, None, private=data_dependent)
@@ -329,17 +328,8 @@ def sample_sensitivity(
     )
 
 
-def _plan(
-    rows: int,
-    norm: Norm,
-    gamma: float | None,
-    calibration: Calibration,
-    pairs: int | None,
-    protect: Protect,
-    *,
-    batch: bool,
-) -> tuple[Rank, float]:
-    """Check the parameters; give the rank for one trial and the gamma of the whole promise."""
+def _check(rows: int, norm: Norm, pairs: int | None, protect: Protect, *, batch: bool) -> None:
+    """Refuse parameters that make no sense before anything is drawn."""
     if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 2:
         raise ParameterError(
             f"rows must be an integer of 2 or more, got {rows!r}: neighbours differ in one row "
@@ -353,34 +343,6 @@ def _plan(
         raise ParameterError("batch=True measures single pairs: not with protect='simultaneous'")
     if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, int | np.integer)):
         raise ParameterError(f"pairs must be an integer, got {pairs!r}")
-    if gamma is None and pairs is None:
-        gamma = _DEFAULT_GAMMA
-    if gamma is not None and not 0 < gamma < 1:
-        raise ParameterError(f"gamma must lie in (0, 1), got {gamma}")
-    shared = rows if protect == "everyone" else 1
-    # The decimal that the caller wrote: 0.18 is 18/100, not the double just below it.
-    level = None if gamma is None else Fraction(repr(float(gamma))) / shared
-    try:
-        rank = choose_rank(calibration, gamma=level, pairs=None if pairs is None else int(pairs))
-    except TooFewPairs as few:  # speak of the caller's gamma, not of its part
-        if gamma is None or shared == 1:
-            raise
-        raise TooFewPairs(
-            given=few.given,
-            needed=few.needed,
-            gamma=float(gamma),
-            calibration=calibration,
-            shared=shared,
-        ) from None
-    if gamma is not None:
-        return rank, float(gamma)
-    total = rank.gamma if shared == 1 else math.nextafter(rank.gamma * shared, math.inf)
-    if not total < 1:
-        raise ParameterError(
-            f"pairs={pairs} supports no gamma below 1 for all {rows} records; give gamma instead "
-            "of pairs and the number of pairs will follow"
-        )
-    return rank, total
 
 
 @contextmanager
