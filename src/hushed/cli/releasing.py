@@ -12,46 +12,26 @@ import typer
 
 import hushed as hs
 from hushed.calibrate import NORM_OF, MechanismName, calibrated
-from hushed.cli.inputs import Frame, read_function, read_population, read_table
+from hushed.cli.inputs import read_function, read_population, read_table
+from hushed.cli.options import (
+    CalibrationOption,
+    DependentOption,
+    FrameOption,
+    FunctionArgument,
+    GammaOption,
+    JsonOption,
+    PairsOption,
+    PopulationOption,
+    ProtectOption,
+    SeedOption,
+    SymmetricOption,
+    WorkersOption,
+)
 from hushed.cli.outcome import REFUSED, finish, note, say
 from hushed.errors import BadRows, NotFound
-from hushed.guarantee import Protect
-from hushed.sensitivity import Calibration
 from hushed.spaces import Norm
 
-__all__ = ["register"]
-
-FunctionArgument = Annotated[
-    str, typer.Argument(metavar="FILE.py:FUNCTION", help="The function of the rows.")
-]
-PopulationOption = Annotated[
-    str,
-    typer.Option(
-        help="Public source of rows: uniform:LOW,HIGH[:LOW,HIGH...], normal:MEAN,STD[:...], "
-        "exponential:RATE[:...], a CSV or Parquet file of public rows, or FILE.py:NAME."
-    ),
-]
-GammaOption = Annotated[
-    float | None, typer.Option(help="Probability that the promise fails; 0.05 by default.")
-]
-PairsOption = Annotated[
-    int | None, typer.Option(help="Pairs to draw; as few as gamma allows by default.")
-]
-CalibrationOption = Annotated[Calibration, typer.Option(help="How the movement to keep is chosen.")]
-ProtectOption = Annotated[Protect, typer.Option(help="Whom gamma speaks of.")]
-FrameOption = Annotated[Frame, typer.Option(help="What the function gets: array or frame.")]
-SymmetricOption = Annotated[
-    bool, typer.Option("--symmetric", help="The order of rows does not matter.")
-]
-DependentOption = Annotated[
-    bool,
-    typer.Option(
-        "--data-dependent", help="Admit that the population was made from the private rows."
-    ),
-]
-SeedOption = Annotated[int, typer.Option(help="Seed of the sampler (never of the noise).")]
-WorkersOption = Annotated[int | None, typer.Option(help="Worker processes.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+__all__ = ["register", "release", "sensitivity", "verify"]
 
 
 def sensitivity(

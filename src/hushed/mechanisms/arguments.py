@@ -61,9 +61,9 @@ def require_movement(movement: Movement, mechanism: str, *norms: Norm) -> None:
     if movement.value == 0:
         raise ZeroSensitivity(
             "the sensitivity is 0: the pairs it rests on did not move the function, so there is "
-            "nothing to calibrate noise to, and releasing the exact answer is refused; the function "
-            "may ignore its rows, round its answer, or react to rarer rows than the population "
-            "yields"
+            "nothing to calibrate noise to, and releasing the exact answer is refused; "
+            "the function may ignore its rows, round its answer, or react to rarer rows than the "
+            "population yields"
         )
 
 

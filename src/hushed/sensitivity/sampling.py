@@ -16,7 +16,7 @@ from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
 from hushed.functions import answer, identity, probe
 from hushed.guarantee import Protect
 from hushed.populations import Population, Simulator, description
-from hushed.sensitivity.plan import DEFAULT_GAMMA, plan
+from hushed.sensitivity.plan import plan
 from hushed.sensitivity.ranks import Calibration
 from hushed.sensitivity.record import Sampling, Sensitivity
 from hushed.spaces import NORMS, Norm, size

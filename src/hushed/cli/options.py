@@ -1,0 +1,58 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hushed.cli.inputs import Frame
+from hushed.guarantee import Protect
+from hushed.sensitivity import Calibration
+
+__all__ = [
+    "CalibrationOption",
+    "DependentOption",
+    "FrameOption",
+    "FunctionArgument",
+    "GammaOption",
+    "JsonOption",
+    "PairsOption",
+    "PopulationOption",
+    "ProtectOption",
+    "SeedOption",
+    "SymmetricOption",
+    "WorkersOption",
+]
+
+FunctionArgument = Annotated[
+    str, typer.Argument(metavar="FILE.py:FUNCTION", help="The function of the rows.")
+]
+PopulationOption = Annotated[
+    str,
+    typer.Option(
+        help="Public source of rows: uniform:LOW,HIGH[:LOW,HIGH...], normal:MEAN,STD[:...], "
+        "exponential:RATE[:...], a CSV or Parquet file of public rows, or FILE.py:NAME."
+    ),
+]
+GammaOption = Annotated[
+    float | None, typer.Option(help="Probability that the promise fails; 0.05 by default.")
+]
+PairsOption = Annotated[
+    int | None, typer.Option(help="Pairs to draw; as few as gamma allows by default.")
+]
+CalibrationOption = Annotated[Calibration, typer.Option(help="How the movement to keep is chosen.")]
+ProtectOption = Annotated[Protect, typer.Option(help="Whom gamma speaks of.")]
+FrameOption = Annotated[Frame, typer.Option(help="What the function gets: array or frame.")]
+SymmetricOption = Annotated[
+    bool, typer.Option("--symmetric", help="The order of rows does not matter.")
+]
+DependentOption = Annotated[
+    bool,
+    typer.Option(
+        "--data-dependent", help="Admit that the population was made from the private rows."
+    ),
+]
+SeedOption = Annotated[int, typer.Option(help="Seed of the sampler (never of the noise).")]
+WorkersOption = Annotated[int | None, typer.Option(help="Worker processes.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
