@@ -12,6 +12,7 @@ from scipy import integrate, stats
 from hushed import privacy_loss
 from hushed.errors import ParameterError
 from hushed.privacy_loss.composed import ComposedLoss
+from hushed.privacy_loss.composition import window
 from hushed.privacy_loss.families import BoundedRangeLoss, GaussianLoss, LaplaceLoss
 
 CURVES = {
@@ -393,6 +394,53 @@ class TestComposition:
         for level in (0.0, 0.5, 1.5):
             exact = stats.norm.sf(level, loc=0.5, scale=1.0)
             assert exact <= grid.tail(level) <= exact + 0.01
+
+
+class TestWindow:
+    @pytest.mark.parametrize("size", [256, 1024, 8192])
+    @pytest.mark.parametrize(("count", "epsilon0"), [(3, 1.0), (9, 0.7), (60, 0.11)])
+    @pytest.mark.parametrize("tilt", [0.0, 1.3])
+    def test_coarse_grids_stay_valid_around_atoms(self, size, count, epsilon0, tilt):
+        """However coarse the grid, the bounds hold the exact binomial sum, at and near atoms."""
+        law = privacy_loss.randomised_response(epsilon0).family
+        found = window(((law, count),), tilt, size)
+        p = 1 / (1 + math.exp(-epsilon0))
+        masses = [math.comb(count, j) * p**j * (1 - p) ** (count - j) for j in range(count + 1)]
+        for atom in range(count // 2, count + 1):
+            for shift in (-0.4, -0.01, 0.0, 0.003, 0.3):
+                level = (2 * atom - count + shift) * epsilon0
+                exact = math.fsum(
+                    m * max(-math.expm1(level - (2 * j - count) * epsilon0), 0)
+                    for j, m in enumerate(masses)
+                )
+                low, high = found.delta(level)
+                assert low <= exact * (1 + 1e-12)
+                assert exact <= high * (1 + 1e-12)
+
+    def test_a_split_of_width_h_is_dominated_by_a_gaussian_pair(self):
+        """Two outcomes whose losses differ by h: the Gaussian ratio needed is h sqrt(pi/8)."""
+        for h in (1e-4, 0.1, 1.0, 8.0):
+            odds = np.linspace(-30, 30, 20_001)
+            p, q = 1 / (1 + np.exp(-odds)), 1 / (1 + np.exp(h - odds))
+            needed = np.where(
+                odds < h / 2,
+                stats.norm.ppf(p) - stats.norm.ppf(q),
+                stats.norm.isf(1 / (1 + np.exp(odds - h))) * -1
+                + stats.norm.isf(1 / (1 + np.exp(odds))),
+            )
+            assert np.nanmax(needed) <= h * math.sqrt(math.pi / 8) * (1 + 1e-9)
+            assert np.nanmax(needed) > 0.9 * h * math.sqrt(math.pi / 8) or h > 1
+
+    def test_round_off_is_inside_the_bounds(self):
+        """Without a tilt, deltas far below round-off still lie in the stated bounds."""
+        found = window(((GaussianLoss(0.05), 400),), 0.0, 8192)
+        tiny = 0
+        for level in np.linspace(0.5, 12.0, 116):
+            exact = float(privacy_loss.gaussian_delta(1.0, level))
+            low, high = found.delta(level)
+            assert low <= exact <= high or math.isinf(high)
+            tiny += exact < 1e-18
+        assert tiny > 10
 
 
 class TestEdges:

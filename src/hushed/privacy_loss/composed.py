@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.privacy_loss.composition import LADDER, Parts, Window, log_mgf, spread, window
+from hushed.privacy_loss.families import Family
+from hushed.privacy_loss.finite import FiniteLoss
 
 __all__ = ["ComposedLoss"]
 
@@ -115,7 +117,9 @@ class ComposedLoss:
             return found.delta(epsilon)
 
         cap = math.exp(min(0.0, float(chernoff[best])))
-        low, high = _refine(self.parts, [*order, 0.0], ask, relative, (0.0, cap))
+        peak, end = self._peak()
+        floor = -peak * math.expm1(min(0.0, epsilon - end)) * (1 - 1e-12) if peak > 0 else 0.0
+        low, high = _refine(self.parts, [*order, 0.0], ask, relative, (floor, cap))
         # With infinite losses the finite masses sum to less than 1; the two parts add.
         if high == 0.0:
             return lost, lost
@@ -152,8 +156,20 @@ class ComposedLoss:
 
         cap = min(end, max(0.0, float(chernoff[best])))
         order = [*(float(t) for t in tilts[best::-6]), 0.0]
-        low, high = _refine(self.parts, order, ask, relative, (0.0, cap))
+        peak, top = self._peak()
+        # All releases at their largest loss at once already need this much.
+        floor = max(0.0, top * (1 - 1e-14) + math.log1p(-left / peak)) if left < peak else 0.0
+        low, high = _refine(self.parts, order, ask, relative, (floor, cap))
         return min(low, high), high * (1 + 1e-15)
+
+    def _peak(self) -> tuple[float, float]:
+        """Probability of the largest finite loss, rounded down, and that loss."""
+        if any(family.top <= 0.0 for family, _ in self.parts):
+            return 0.0, math.inf
+        log = math.fsum(count * math.log(family.top) for family, count in self.parts)
+        return math.exp(log) * (1 - 1e-12), math.fsum(
+            count * _largest(family) for family, count in self.parts
+        )
 
     def tail(self, loss: float) -> float:
         """Probability of a loss above ``loss``, rounded up by the rounding to the grid."""
@@ -184,6 +200,10 @@ class ComposedLoss:
         steps = found.first + np.arange(found.curve.size, dtype=np.float64)
         points = steps * found.step + found.slide
         return points, np.minimum(1.0, found.curve + found.budget + self.infinite)
+
+
+def _largest(family: Family) -> float:
+    return float(family.losses[-1]) if isinstance(family, FiniteLoss) else family.supremum
 
 
 def _end(supremum: float, infinite: float) -> float:

@@ -63,6 +63,10 @@ class Law(Protocol):
 class Family(Law, Protocol):
     """Law of one mechanism's loss, which can be put on a grid."""
 
+    @property
+    def top(self) -> float:
+        """Probability, under P, of exactly the largest finite loss; 0 if there is none."""
+
     def bins(self, first: int, count: int, step: float) -> tuple[Floats, Floats]:
         """Masses of ``count`` intervals ``(a, a + step]`` from ``a = first * step`` upwards.
 
@@ -175,6 +179,11 @@ class LaplaceLoss:
         return 0.0
 
     @property
+    def top(self) -> float:
+        """Half of the outputs lose the bound."""
+        return 0.5
+
+    @property
     def scale(self) -> float:
         """The bound."""
         return self.bound
@@ -262,6 +271,11 @@ class BoundedRangeLoss:
         return 0.0
 
     @property
+    def top(self) -> float:
+        """No loss has a probability of its own."""
+        return 0.0
+
+    @property
     def scale(self) -> float:
         """The bound."""
         return self.bound
@@ -318,6 +332,11 @@ class GaussianLoss:
     @property
     def infinite(self) -> float:
         """No loss is infinite."""
+        return 0.0
+
+    @property
+    def top(self) -> float:
+        """There is no largest loss."""
         return 0.0
 
     @property

@@ -63,6 +63,11 @@ class FiniteLoss:
         return math.inf if self.infinite > 0 else float(self.losses[-1])
 
     @cached_property
+    def top(self) -> float:
+        """Probability of the largest finite loss."""
+        return float(self.masses[-1])
+
+    @cached_property
     def scale(self) -> float:
         """Root mean square of the finite losses."""
         size = float(np.abs(self.losses).max())
