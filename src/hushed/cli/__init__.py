@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from hushed.cli import releasing
+from hushed.cli import pricing, releasing
 
 __all__ = ["app", "main"]
 
@@ -16,6 +16,7 @@ app = typer.Typer(
     add_completion=False,
 )
 releasing.register(app)
+pricing.register(app)
 
 
 def main() -> None:

@@ -21,7 +21,16 @@ from hushed.divergences.counts import Column, Model
 from hushed.divergences.unbiased import chebyshev_table, difference_moments
 from hushed.errors import ParameterError
 
-__all__ = ["Product", "Scheme", "Score", "minimax_score", "plug_in_score", "regimes"]
+__all__ = [
+    "Product",
+    "Scheme",
+    "Score",
+    "large_scores",
+    "minimax_score",
+    "plug_in_score",
+    "regimes",
+    "small_scores",
+]
 
 Product = Literal["joint", "separate"]
 Score = Callable[[Column, Column, Column, Column], NDArray[np.float64]]
