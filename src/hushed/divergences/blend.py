@@ -170,4 +170,4 @@ def _mixture(
         mixture *= (weight / (likelihood @ mixture)) @ likelihood
         mixture[kinks] *= 1 + _PULL / max(float(mixture[kinks].sum()), 1e-300)
         mixture /= everyone
-    return mixture
+    return np.asarray(mixture)
