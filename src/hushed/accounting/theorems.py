@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 
@@ -16,6 +17,13 @@ __all__ = [
     "optimal_bound_epsilon",
     "optimal_epsilon",
 ]
+
+
+def _levels(epsilons: Sequence[float]) -> NDArray[np.float64]:
+    levels = np.array(epsilons, dtype=float)
+    if not np.all(np.isfinite(levels) & (levels >= 0)):
+        raise ParameterError("levels must be finite numbers of 0 or more")
+    return levels
 
 
 def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:
@@ -37,7 +45,7 @@ def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:
     Raises
     ------
     ParameterError
-        If ``delta`` lies outside (0, 1).
+        If ``delta`` lies outside (0, 1), or a level is negative, infinite or NaN.
 
     Notes
     -----
@@ -46,7 +54,7 @@ def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:
     """
     if not 0 < delta < 1:
         raise ParameterError(f"delta must lie in (0, 1), got {delta}")
-    levels = np.fromiter(epsilons, dtype=float)
+    levels = _levels(list(epsilons))
     with np.errstate(over="ignore"):
         drift = math.fsum(levels * np.expm1(levels))
     swing = math.sqrt(2 * math.log(1 / delta) * math.fsum(levels**2))
@@ -72,12 +80,22 @@ def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float
     float
         Joint level, rounded up; infinite where ``1 - (1 - delta)^count`` exceeds the slack.
 
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+
     Notes
     -----
     Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, ICML 2015,
     Theorem 3.3, between its levels ``(count - 2 i) epsilon`` too, where the same pair of
     distributions is the worst case. Summed in logarithms, rounded up by 1e-9 relatively.
     """
+    _levels([epsilon])
+    if not 0 <= delta <= 1 or not 0 <= joint_delta <= 1:
+        raise ParameterError(f"deltas must lie in [0, 1], got {delta} and {joint_delta}")
+    if count < 1:
+        raise ParameterError(f"count must be 1 or more, got {count}")
     lost = -math.expm1(count * math.log1p(-delta)) if delta < 1 else 1.0
     if joint_delta >= 1:
         return 0.0
@@ -124,12 +142,17 @@ def optimal_bound_epsilon(
     float
         Joint level, rounded up; infinite where the slack does not cover the releases' own.
 
+    Raises
+    ------
+    ParameterError
+        If a level is negative, infinite or NaN.
+
     Notes
     -----
     Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, ICML 2015,
     Theorem 3.5.
     """
-    levels = np.array(epsilons, dtype=float)
+    levels = _levels(epsilons)
     if any(own >= 1 for own in deltas):
         return math.inf
     log_kept = math.fsum(math.log1p(-own) for own in deltas)
