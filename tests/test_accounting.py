@@ -8,6 +8,7 @@ import pytest
 
 from hushed import privacy_loss
 from hushed.accounting import (
+    advanced_epsilon,
     at_risk_epsilon,
     compose,
     epsilon_for_advantage,
@@ -138,6 +139,23 @@ class TestOptimal:
         found = compose(items, delta=1e-5, method="optimal")
         assert "3.5" in found.theorem
         assert found.exact.low <= found.epsilon <= sum(g.epsilon for g in items)
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda: optimal_epsilon(-1.0, 0.0, 3, 0.1),
+            lambda: optimal_epsilon(math.nan, 0.0, 3, 0.1),
+            lambda: optimal_epsilon(1.0, 1.5, 3, 0.1),
+            lambda: optimal_epsilon(1.0, 0.0, 0, 0.1),
+            lambda: advanced_epsilon([0.1, -0.1], 1e-6),
+            lambda: advanced_epsilon([0.1], 0.0),
+            lambda: at_risk_epsilon(1.0, 2.0, 3, 1e-6, confidence=0.5),
+        ],
+    )
+    def test_bad_input_of_theorems(self, call):
+        """Negative levels, NaN and slacks out of range are refused."""
+        with pytest.raises(ParameterError):
+            call()
 
 
 class TestInputs:

@@ -159,8 +159,27 @@ class ComposedLoss:
         peak, top = self._peak()
         # All releases at their largest loss at once already need this much.
         floor = max(0.0, top * (1 - 1e-14) + math.log1p(-left / peak)) if left < peak else 0.0
+        floor = max(floor, self._near_top(left))
         low, high = _refine(self.parts, order, ask, relative, (floor, cap))
         return min(low, high), high * (1 + 1e-15)
+
+    def _near_top(self, delta: float) -> float:
+        """Level just below the sum of the largest losses at which ``delta`` is still exceeded.
+
+        When every loss is within ``x/(2n)`` of its largest, the sum is within ``x/2`` of the end,
+        so delta at ``end - x`` is at least the product of the tails times ``1 - exp(-x/2)``.
+        """
+        if not math.isfinite(self.supremum):
+            return 0.0
+        number = sum(count for _, count in self.parts)
+        for share in (1e-9, 1e-7, 1e-5, 1e-4):
+            gap = share * self.supremum
+            tails = [(f.tail(f.supremum - gap / (2 * number)), count) for f, count in self.parts]
+            if all(tail > 0 for tail, _ in tails):
+                log = math.fsum(count * math.log(tail) for tail, count in tails)
+                if log + math.log(-math.expm1(-gap / 2)) > math.log(delta) + 1e-6:
+                    return self.supremum * (1 - 1e-14) - gap
+        return 0.0
 
     def _peak(self) -> tuple[float, float]:
         """Probability of the largest finite loss, rounded down, and that loss."""

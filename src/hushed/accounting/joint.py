@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist
 from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
 from hushed import privacy_loss
+from hushed.accounting.theorems import (
+    advanced_epsilon,
+    at_risk_mean,
+    optimal_bound_epsilon,
+    optimal_epsilon,
+)
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Protect, union_gamma
 from hushed.privacy_loss import Bracket, LossCurve
 
-__all__ = [
-    "Composition",
-    "Method",
-    "Promises",
-    "Releasable",
-    "advanced_epsilon",
-    "at_risk_epsilon",
-    "compose",
-    "epsilon_for_advantage",
-    "optimal_epsilon",
-    "parallel",
-]
+__all__ = ["Composition", "Method", "Promises", "Releasable", "compose", "parallel"]
 
 Method = Literal["basic", "advanced", "optimal", "zcdp", "renyi", "loss-distribution", "at-risk"]
 
@@ -343,98 +337,11 @@ def _split(items: Sequence[_Item], delta: float, method: str) -> tuple[list[_Ite
     return bare, delta - spent
 
 
-def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:
-    """Epsilon of advanced composition of pure promises.
-
-    Parameters
-    ----------
-    epsilons : iterable of float
-        Levels of the releases, in nats; 0 or more.
-    delta : float
-        Slack of the theorem; in (0, 1).
-
-    Returns
-    -------
-    float
-        ``sqrt(2 log(1/delta) sum(e^2)) + sum(e (exp(e) - 1))``, rounded up; infinite where the
-        exponential overflows.
-
-    Raises
-    ------
-    ParameterError
-        If ``delta`` lies outside (0, 1).
-
-    Notes
-    -----
-    Dwork and Roth, *The Algorithmic Foundations of Differential Privacy*, 2014, Theorem 3.20,
-    for equal levels; the same proof adds up different ones.
-    """
-    if not 0 < delta < 1:
-        raise ParameterError(f"delta must lie in (0, 1), got {delta}")
-    levels = np.fromiter(epsilons, dtype=float)
-    with np.errstate(over="ignore"):
-        drift = math.fsum(levels * np.expm1(levels))
-    swing = math.sqrt(2 * math.log(1 / delta) * math.fsum(levels**2))
-    return (swing + drift) * (1 + 1e-14)
-
-
 def _advanced(items: Sequence[_Item], delta: float) -> float:
     bare, left = _split(items, delta, "advanced")
     if left <= 0 or left >= 1:
         return math.fsum(item.epsilon for item in bare)
     return advanced_epsilon([item.epsilon for item in bare], left)
-
-
-def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float) -> float:
-    """Smallest joint epsilon of equal releases of which only (epsilon, delta) is known.
-
-    Parameters
-    ----------
-    epsilon : float
-        Level of each release, in nats; 0 or more.
-    delta : float
-        Slack of each release; in [0, 1].
-    count : int
-        Number of releases; 1 or more.
-    joint_delta : float
-        Joint slack; in [0, 1].
-
-    Returns
-    -------
-    float
-        Joint level, rounded up; infinite where ``1 - (1 - delta)^count`` exceeds the slack.
-
-    Notes
-    -----
-    Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, ICML 2015,
-    Theorem 3.3, between its levels ``(count - 2 i) epsilon`` too, where the same pair of
-    distributions is the worst case. Summed in logarithms, rounded up by 1e-9 relatively.
-    """
-    lost = -math.expm1(count * math.log1p(-delta)) if delta < 1 else 1.0
-    if joint_delta >= 1:
-        return 0.0
-    left = (joint_delta - lost) / (1 - lost) if lost < 1 else -1.0
-    if left < 0 or (left == 0 and lost > 0):
-        return math.inf
-    if left == 0 or epsilon == 0:
-        return count * epsilon
-    from scipy.special import gammaln  # noqa: PLC0415
-
-    hits = np.arange(count + 1)
-    log_choose = gammaln(count + 1) - gammaln(hits + 1) - gammaln(count - hits + 1)
-    log_mass = log_choose - count * np.logaddexp(0.0, -epsilon) - (count - hits) * epsilon
-    masses, losses = np.exp(log_mass) * (1 + 1e-9), (2 * hits - count) * epsilon
-    # delta(e) = sum of mass (1 - exp(e - loss)) is linear in exp(e) between two losses.
-    low, high = 0, count
-    while high - low > 1:
-        middle = (low + high) // 2
-        here = masses[middle:] @ -np.expm1(losses[middle] - losses[middle:])
-        low, high = (low, middle) if here <= left else (middle, high)
-    above = float(masses[high:].sum())
-    fading = float(masses[high:] @ np.exp(losses[high] - losses[high:]))
-    if above <= left:
-        return 0.0
-    return max(0.0, float(losses[high]) + math.log((above - left) / fading)) * (1 + 1e-14)
 
 
 def _optimal(items: Sequence[_Item], delta: float) -> tuple[float, str]:
@@ -447,27 +354,9 @@ def _optimal(items: Sequence[_Item], delta: float) -> tuple[float, str]:
     if all((item.epsilon, item.delta) == (first.epsilon, first.delta) for item in items):
         found = optimal_epsilon(first.epsilon, first.delta, len(items), delta)
         return found, _THEOREMS["optimal"]
-    return _optimal_bound(items, delta), _THEOREMS["optimal-bound"]
-
-
-def _optimal_bound(items: Sequence[_Item], delta: float) -> float:
-    """Kairouz, Oh and Viswanath's Theorem 3.5, for unequal promises."""
-    levels = np.array([item.epsilon for item in items])
-    log_kept = math.fsum(math.log1p(-item.delta) for item in items if item.delta < 1)
-    if any(item.delta >= 1 for item in items):
-        return math.inf
-    slack = 1 - (1 - delta) * math.exp(-log_kept)
-    total = math.fsum(levels)
-    if slack <= 0:
-        return total if slack == 0 and delta == 0 else math.inf
-    squares = math.fsum(levels**2)
-    drift = math.fsum(levels * np.tanh(levels / 2))
-    if squares == 0 or slack >= 1:
-        return 0.0
-    swing = 2 * squares
-    one = drift + math.sqrt(swing * math.log(math.e + math.sqrt(squares) / slack))
-    other = drift + math.sqrt(swing * math.log(1 / slack))
-    return min(total, one, other) * (1 + 1e-14)
+    levels = [x.epsilon for x in items]
+    found = optimal_bound_epsilon(levels, [x.delta for x in items], delta)
+    return found, _THEOREMS["optimal-bound"]
 
 
 def _concentrated(total: LossCurve, delta: float, method: str) -> float:
@@ -485,58 +374,6 @@ def _concentrated(total: LossCurve, delta: float, method: str) -> float:
         divergence = np.array([total.renyi(float(order)) for order in orders])
     bound = divergence + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / reach
     return min(max(0.0, float(bound.min())) * (1 + 1e-12), total.supremum)
-
-
-def at_risk_epsilon(
-    epsilon0: float, level: float, count: int, delta: float, *, confidence: float
-) -> float:
-    """Joint epsilon of equal Laplace releases at risk, as published.
-
-    Parameters
-    ----------
-    epsilon0 : float
-        Level that the noise was calibrated to, in nats; above 0.
-    level : float
-        Stronger level claimed with ``confidence``, in nats; in [0, epsilon0].
-    count : int
-        Number of releases.
-    delta : float
-        Joint slack; in (0, 1).
-    confidence : float
-        Confidence of the stronger level; in [0, 1].
-
-    Returns
-    -------
-    float
-        ``epsilon0 sqrt(2 k log(1/delta)) + k mu`` with ``mu = c e (exp(e) - 1) + (1 - c) e0
-        (exp(e0) - 1)``.
-
-    Raises
-    ------
-    ParameterError
-        If ``level`` exceeds ``epsilon0``, or a number is out of range.
-
-    Notes
-    -----
-    Dandekar, Basu and Bressan, *Differential Privacy at Risk*, PoPETs 2021, Theorem 3.1; with
-    confidence 0 it is Theorem 3.20 of Dwork and Roth. Hoeffding's inequality makes it a
-    guarantee for Laplace noise where mu is at least the mean loss ``e0 - 1 + exp(-e0)``.
-    """
-    if not 0 < delta < 1:
-        raise ParameterError(f"delta must lie in (0, 1), got {delta}")
-    if not 0 <= level <= epsilon0:
-        raise ParameterError(f"level must lie in [0, epsilon0={epsilon0}], got {level}")
-    if not 0 <= confidence <= 1:
-        raise ParameterError(f"confidence must lie in [0, 1], got {confidence}")
-    swing = epsilon0 * math.sqrt(2 * count * math.log(1 / delta))
-    return swing + count * _risk_mean(epsilon0, level, confidence)
-
-
-def _risk_mean(epsilon0: float, level: float, confidence: float) -> float:
-    if epsilon0 > 700:
-        return math.inf
-    strong, weak = level * math.expm1(level), epsilon0 * math.expm1(epsilon0)
-    return confidence * strong + (1 - confidence) * weak
 
 
 def _at_risk(
@@ -561,7 +398,7 @@ def _at_risk(
         if not 0 <= level <= bound:
             raise ParameterError(f"a level must lie in [0, epsilon0={bound}], got {level}")
         confidence = math.expm1(-level) / math.expm1(-bound)
-        drift.append(_risk_mean(bound, level, confidence))
+        drift.append(at_risk_mean(bound, level, confidence))
         mean.append(bound + math.expm1(-bound))
     swing = math.sqrt(2 * math.log(1 / delta) * math.fsum(b * b for b in bounds))
     notes = ["the stronger level holds with a published confidence, not with a proved one"]
@@ -627,71 +464,3 @@ def parallel(
         releases=len(items),
         exact=Bracket(low=max(item.loss.epsilon(delta) for item in items), high=epsilon),
     )
-
-
-def epsilon_for_advantage(
-    advantage: float,
-    *,
-    releases: int = 1,
-    family: Literal["laplace", "bounded-range", "gaussian"] = "laplace",
-) -> float:
-    """Largest level per release that keeps every attacker's joint advantage small.
-
-    Parameters
-    ----------
-    advantage : float
-        Wanted bound on true positive minus false positive rate of any attacker who guesses
-        between two neighbours from all releases; in (0, 1).
-    releases : int, default 1
-        Number of equal releases; 1 or more.
-    family : {"laplace", "bounded-range", "gaussian"}, default "laplace"
-        Mechanism. For Gaussian noise the result is the ratio sensitivity over sigma.
-
-    Returns
-    -------
-    float
-        Level in nats (or ratio), rounded down; within 0.01 % of the largest for one release or
-        Gaussian noise, 0.1 % otherwise.
-
-    Raises
-    ------
-    ParameterError
-        If ``advantage`` lies outside (0, 1) or ``releases`` is below 1.
-    """
-    if not 0 < advantage < 1:
-        raise ParameterError(f"advantage must lie in (0, 1), got {advantage}")
-    if releases < 1:
-        raise ParameterError(f"releases must be 1 or more, got {releases}")
-    makers = {
-        "laplace": privacy_loss.laplace,
-        "bounded-range": privacy_loss.bounded_range,
-        "gaussian": privacy_loss.gaussian,
-    }
-    if family not in makers:
-        raise ParameterError(f"family must be one of {tuple(makers)}, got {family!r}")
-
-    def joint(level: float) -> float:
-        return makers[family](level).compose(releases).advantage()
-
-    # Many small losses look Gaussian, with a ratio of about the level times sqrt(releases).
-    guess = 2 * NormalDist().inv_cdf((1 + advantage) / 2) / math.sqrt(releases)
-    low, high = guess, guess
-    while joint(low) > advantage:
-        low, high = 0.7 * low, low
-    at_high = joint(high)
-    while at_high <= advantage:
-        low, high = high, 1.5 * high
-        at_high = joint(high)
-    at_low = joint(low)
-    # False position, kept honest by a bisection step whenever it moves one end too little.
-    for turn in range(200):
-        if high - low < 1e-5 * low:
-            break
-        share = (advantage - at_low) / (at_high - at_low)
-        middle = low + (high - low) * (min(max(share, 0.02), 0.98) if turn % 3 < 2 else 0.5)
-        value = joint(middle)
-        if value <= advantage:
-            low, at_low = middle, value
-        else:
-            high, at_high = middle, value
-    return low

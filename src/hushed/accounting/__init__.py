@@ -1,0 +1,31 @@
+"""Many releases on the same rows: what they promise together, and by which theorem."""
+
+from hushed.accounting.advantage import epsilon_for_advantage
+from hushed.accounting.joint import (
+    Composition,
+    Method,
+    Promises,
+    Releasable,
+    compose,
+    parallel,
+)
+from hushed.accounting.theorems import (
+    advanced_epsilon,
+    at_risk_epsilon,
+    optimal_bound_epsilon,
+    optimal_epsilon,
+)
+
+__all__ = [
+    "Composition",
+    "Method",
+    "Promises",
+    "Releasable",
+    "advanced_epsilon",
+    "at_risk_epsilon",
+    "compose",
+    "epsilon_for_advantage",
+    "optimal_bound_epsilon",
+    "optimal_epsilon",
+    "parallel",
+]

@@ -1,0 +1,238 @@
+"""Theorems on the joint level of several releases, one function each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.errors import ParameterError
+
+__all__ = [
+    "advanced_epsilon",
+    "at_risk_epsilon",
+    "at_risk_mean",
+    "optimal_bound_epsilon",
+    "optimal_epsilon",
+]
+
+
+def _levels(epsilons: Sequence[float]) -> NDArray[np.float64]:
+    levels = np.array(epsilons, dtype=float)
+    if not np.all(np.isfinite(levels) & (levels >= 0)):
+        raise ParameterError("levels must be finite numbers of 0 or more")
+    return levels
+
+
+def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:
+    """Epsilon of advanced composition of pure promises.
+
+    Parameters
+    ----------
+    epsilons : iterable of float
+        Levels of the releases, in nats; 0 or more.
+    delta : float
+        Slack of the theorem; in (0, 1).
+
+    Returns
+    -------
+    float
+        ``sqrt(2 log(1/delta) sum(e^2)) + sum(e (exp(e) - 1))``, rounded up; infinite where the
+        exponential overflows.
+
+    Raises
+    ------
+    ParameterError
+        If ``delta`` lies outside (0, 1), or a level is negative, infinite or NaN.
+
+    Notes
+    -----
+    Dwork and Roth, *The Algorithmic Foundations of Differential Privacy*, 2014, Theorem 3.20,
+    for equal levels; the same proof adds up different ones.
+    """
+    if not 0 < delta < 1:
+        raise ParameterError(f"delta must lie in (0, 1), got {delta}")
+    levels = _levels(list(epsilons))
+    with np.errstate(over="ignore"):
+        drift = math.fsum(levels * np.expm1(levels))
+    swing = math.sqrt(2 * math.log(1 / delta) * math.fsum(levels**2))
+    return (swing + drift) * (1 + 1e-14)
+
+
+def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float) -> float:
+    """Smallest joint epsilon of equal releases of which only (epsilon, delta) is known.
+
+    Parameters
+    ----------
+    epsilon : float
+        Level of each release, in nats; 0 or more.
+    delta : float
+        Slack of each release; in [0, 1].
+    count : int
+        Number of releases; 1 or more.
+    joint_delta : float
+        Joint slack; in [0, 1].
+
+    Returns
+    -------
+    float
+        Joint level, rounded up; infinite where ``1 - (1 - delta)^count`` exceeds the slack.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+
+    Notes
+    -----
+    Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, ICML 2015,
+    Theorem 3.3, between its levels ``(count - 2 i) epsilon`` too, where the same pair of
+    distributions is the worst case. Summed in logarithms, rounded up by 1e-9 relatively.
+    """
+    _levels([epsilon])
+    if not 0 <= delta <= 1 or not 0 <= joint_delta <= 1:
+        raise ParameterError(f"deltas must lie in [0, 1], got {delta} and {joint_delta}")
+    if count < 1:
+        raise ParameterError(f"count must be 1 or more, got {count}")
+    lost = -math.expm1(count * math.log1p(-delta)) if delta < 1 else 1.0
+    if joint_delta >= 1:
+        return 0.0
+    left = (joint_delta - lost) / (1 - lost) if lost < 1 else -1.0
+    if left < 0 or (left == 0 and lost > 0):
+        return math.inf
+    if left == 0 or epsilon == 0:
+        return count * epsilon
+    from scipy.special import gammaln  # noqa: PLC0415
+
+    hits = np.arange(count + 1)
+    log_choose = gammaln(count + 1) - gammaln(hits + 1) - gammaln(count - hits + 1)
+    log_mass = log_choose - count * np.logaddexp(0.0, -epsilon) - (count - hits) * epsilon
+    masses, losses = np.exp(log_mass) * (1 + 1e-9), (2 * hits - count) * epsilon
+    # delta(e) = sum of mass (1 - exp(e - loss)) is linear in exp(e) between two losses.
+    low, high = 0, count
+    while high - low > 1:
+        middle = (low + high) // 2
+        here = masses[middle:] @ -np.expm1(losses[middle] - losses[middle:])
+        low, high = (low, middle) if here <= left else (middle, high)
+    above = float(masses[high:].sum())
+    fading = float(masses[high:] @ np.exp(losses[high] - losses[high:]))
+    if above <= left:
+        return 0.0
+    return max(0.0, float(losses[high]) + math.log((above - left) / fading)) * (1 + 1e-14)
+
+
+def optimal_bound_epsilon(
+    epsilons: Sequence[float], deltas: Sequence[float], delta: float
+) -> float:
+    """Bound the joint epsilon of unequal releases of which only (epsilon, delta) is known.
+
+    Parameters
+    ----------
+    epsilons : sequence of float
+        Levels of the releases, in nats; 0 or more, finite.
+    deltas : sequence of float
+        Their slacks; in [0, 1].
+    delta : float
+        Joint slack; in [0, 1].
+
+    Returns
+    -------
+    float
+        Joint level, rounded up; infinite where the slack does not cover the releases' own.
+
+    Raises
+    ------
+    ParameterError
+        If a level is negative, infinite or NaN.
+
+    Notes
+    -----
+    Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, ICML 2015,
+    Theorem 3.5.
+    """
+    levels = _levels(epsilons)
+    if any(own >= 1 for own in deltas):
+        return math.inf
+    log_kept = math.fsum(math.log1p(-own) for own in deltas)
+    slack = 1 - (1 - delta) * math.exp(-log_kept)
+    total = math.fsum(levels)
+    if slack <= 0:
+        return total if slack == 0 and delta == 0 else math.inf
+    squares = math.fsum(levels**2)
+    drift = math.fsum(levels * np.tanh(levels / 2))
+    if squares == 0 or slack >= 1:
+        return 0.0
+    swing = 2 * squares
+    one = drift + math.sqrt(swing * math.log(math.e + math.sqrt(squares) / slack))
+    other = drift + math.sqrt(swing * math.log(1 / slack))
+    return min(total, one, other) * (1 + 1e-14)
+
+
+def at_risk_epsilon(
+    epsilon0: float, level: float, count: int, delta: float, *, confidence: float
+) -> float:
+    """Joint epsilon of equal Laplace releases at risk, as published.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        Level that the noise was calibrated to, in nats; above 0.
+    level : float
+        Stronger level claimed with ``confidence``, in nats; in [0, epsilon0].
+    count : int
+        Number of releases.
+    delta : float
+        Joint slack; in (0, 1).
+    confidence : float
+        Confidence of the stronger level; in [0, 1].
+
+    Returns
+    -------
+    float
+        ``epsilon0 sqrt(2 k log(1/delta)) + k mu`` with ``mu = c e (exp(e) - 1) + (1 - c) e0
+        (exp(e0) - 1)``.
+
+    Raises
+    ------
+    ParameterError
+        If ``level`` exceeds ``epsilon0``, or a number is out of range.
+
+    Notes
+    -----
+    Dandekar, Basu and Bressan, *Differential Privacy at Risk*, PoPETs 2021, Theorem 3.1; with
+    confidence 0 it is Theorem 3.20 of Dwork and Roth. Hoeffding's inequality makes it a
+    guarantee for Laplace noise where mu is at least the mean loss ``e0 - 1 + exp(-e0)``.
+    """
+    if not 0 < delta < 1:
+        raise ParameterError(f"delta must lie in (0, 1), got {delta}")
+    if not 0 <= level <= epsilon0:
+        raise ParameterError(f"level must lie in [0, epsilon0={epsilon0}], got {level}")
+    if not 0 <= confidence <= 1:
+        raise ParameterError(f"confidence must lie in [0, 1], got {confidence}")
+    swing = epsilon0 * math.sqrt(2 * count * math.log(1 / delta))
+    return swing + count * at_risk_mean(epsilon0, level, confidence)
+
+
+def at_risk_mean(epsilon0: float, level: float, confidence: float) -> float:
+    """Bound the mean loss of one Laplace release at risk, as published.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        Level of the mechanism, in nats.
+    level : float
+        Stronger level, in nats.
+    confidence : float
+        Confidence in it; in [0, 1].
+
+    Returns
+    -------
+    float
+        ``c e (exp(e) - 1) + (1 - c) e0 (exp(e0) - 1)``; infinite where it overflows.
+    """
+    if epsilon0 > 700:
+        return math.inf
+    strong, weak = level * math.expm1(level), epsilon0 * math.expm1(epsilon0)
+    return confidence * strong + (1 - confidence) * weak
