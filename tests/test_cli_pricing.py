@@ -50,7 +50,7 @@ class TestRisk:
         """A level above epsilon0 exits with 2 and says what is allowed."""
         result = run("risk", "--epsilon0", 1, "--epsilon", 2, "--json")
         assert result.exit_code == 2
-        assert result.stdout == ""
+        assert json_of(result)["error"]["type"] == "ParameterError"
         assert "exceeds epsilon0" in result.stderr
 
     def test_both_questions_at_once_are_bad_use(self):
@@ -123,7 +123,7 @@ class TestCost:
         result = run("cost", *args)
         assert result.exit_code == 2
         assert result.stdout == ""
-        assert result.stderr.startswith("error: ")
+        assert result.stderr.startswith("ParameterError: ")
 
     def test_impossible_budget_is_refused(self):
         """A budget below the optimum exits with 1."""
@@ -207,10 +207,10 @@ class TestPlots:
         assert run("risk", "--epsilon0", 1, "--plot", tmp_path / "x.pdf").exit_code == 2
 
     def test_missing_packages_are_named(self, monkeypatch):
-        """Without altair the message names the extra to install, and the exit code is 1."""
+        """Without altair the message names the extra to install, and the exit code is 2."""
         import sys
 
         monkeypatch.setitem(sys.modules, "altair", None)
         result = run("risk", "--epsilon0", 1, "--plot", "x.svg")
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert "pip install 'hushed[plot]'" in result.stderr

@@ -1,7 +1,7 @@
 """Make any Python function private, and prove it."""
 
 from hushed import cost, errors, populations, privacy_loss, risk
-from hushed.accounting import Composition, compose, parallel
+from hushed.accounting import Composition, compose, epsilon_for_advantage, parallel
 from hushed.certificate import Certificate, verify
 from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
 from hushed.functions import fixed_seed
@@ -24,6 +24,7 @@ __all__ = [
     "compose",
     "cost",
     "count_outcomes",
+    "epsilon_for_advantage",
     "errors",
     "estimate_delta",
     "fixed_seed",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, get_args
 
 from hushed.errors import ParameterError
@@ -103,10 +104,11 @@ def union_gamma(guarantees: Iterable[Guarantee]) -> float:
     events: dict[str, float] = {}
     total: list[float] = []
     for promise in guarantees:
+        by_hand = Fraction(promise.gamma)  # less what the estimates account for
         for fingerprint, gamma in promise.estimates:
             events[fingerprint] = max(gamma, events.get(fingerprint, 0.0))
-        if not promise.estimates:
-            total.append(promise.gamma)
+            by_hand -= Fraction(gamma)
+        total.append(float(by_hand))
     terms = [gamma for gamma in (*total, *events.values()) if gamma > 0]
     exact = math.fsum(terms)
     return exact if len(terms) <= 1 else math.nextafter(exact, math.inf)

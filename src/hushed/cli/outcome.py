@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as encoder
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import typer
 from hushed.errors import (
     BadFunction,
     HushedError,
+    NotFeasible,
     PrivateRowsAsPopulation,
     WorkerLost,
     ZeroSensitivity,
@@ -21,7 +23,7 @@ from hushed.errors import (
 __all__ = ["BAD_USE", "REFUSED", "STOPPED", "finish", "note", "say"]
 
 REFUSED, BAD_USE, STOPPED = 1, 2, 130
-_REFUSALS = (BadFunction, PrivateRowsAsPopulation, WorkerLost, ZeroSensitivity)
+_REFUSALS = (BadFunction, NotFeasible, PrivateRowsAsPopulation, WorkerLost, ZeroSensitivity)
 
 
 def say(text: str) -> None:
@@ -85,5 +87,16 @@ def finish(*, json: bool) -> Iterator[dict[str, Any]]:
 
 
 def _write(result: dict[str, Any]) -> None:
-    encoder.dump(result, sys.stdout, sort_keys=True, allow_nan=False)
+    encoder.dump(_plain(result), sys.stdout, sort_keys=True, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def _plain(value: Any) -> Any:
+    """Infinity as text, for a JSON number cannot be infinite."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return value

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushed.errors import HushedError, ParameterError
+from hushed.cli.outcome import REFUSED, finish, note, say
+from hushed.errors import ParameterError
 
 if TYPE_CHECKING:
     from hushed.accounting import Composition
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["compose", "cost", "register", "risk"]
 
-REFUSED, BAD_USE = 1, 2
 _BASES = ("exact", "loss", "published")
 _METHODS = ("basic", "advanced", "optimal", "zcdp", "renyi", "loss-distribution", "at-risk")
 
@@ -29,33 +26,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 PlotFile = Annotated[
     Path | None, typer.Option("--plot", help="Write a figure: .svg, .png or .html.")
 ]
-
-
-@contextmanager
-def _exits() -> Iterator[None]:
-    """Turn refusals into exit code 1 and bad parameters into exit code 2."""
-    try:
-        yield
-    except ParameterError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(BAD_USE) from error
-    except HushedError as error:
-        typer.echo(f"refused: {error}", err=True)
-        raise typer.Exit(REFUSED) from error
-
-
-def _plain(value: Any) -> Any:  # a JSON number cannot be infinite
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return value
-
-
-def _print_json(record: dict[str, Any]) -> None:
-    typer.echo(json.dumps(_plain(record), allow_nan=False))
 
 
 def _print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -72,11 +42,11 @@ def _print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str
 
 def _notes(warnings: Sequence[str]) -> None:
     for text in warnings:
-        typer.echo(f"note: {text}", err=True)
+        note(text)
 
 
 def _wrote(path: Path) -> None:
-    typer.echo(f"wrote {path}", err=True)
+    note(f"written to {path}")
 
 
 def risk(
@@ -93,10 +63,11 @@ def risk(
     """Show how likely a stronger level is: as published, and exactly."""
     from hushed import risk as risks  # noqa: PLC0415
 
-    with _exits():
+    with finish(json=as_json) as result:
         if confidence is not None and epsilon is not None:
             raise ParameterError("give --epsilon or --confidence, not both")
-        record: dict[str, Any] = {"epsilon0": epsilon0, "dims": dims}
+        record = result
+        record.update(epsilon0=epsilon0, dims=dims)
         if confidence is not None:
             levels = [risks.published_epsilon(confidence, epsilon0, dims)]
             record["confidence"] = confidence
@@ -110,12 +81,11 @@ def risk(
         record["levels"] = [asdict(one) for one in found]
         record["over_promises_from"] = risks.crossing(epsilon0) if dims == 1 else None
         if plot is not None:
-            from hushed.plots import pricing  # noqa: PLC0415
+            from hushed.plots import pricing, save_figure  # noqa: PLC0415
 
-            pricing.save(pricing.risk_against_level([epsilon0], dims=[dims]), plot)
+            save_figure(pricing.risk_against_level([epsilon0], dims=[dims]), plot)
             _wrote(plot)
         if as_json:
-            _print_json(record)
             return
         _print_table(
             f"Laplace mechanism at epsilon0 = {epsilon0:g}, {dims} coordinate(s)",
@@ -127,7 +97,7 @@ def risk(
             ],
         )
         if confidence is not None:
-            typer.echo(
+            say(
                 f"Confidence {confidence:g}: published level {levels[0]:.6g}; the level that holds "
                 f"with delta {1 - confidence:.6g} is {record['exact_epsilon']:.6g}."
             )
@@ -172,7 +142,7 @@ def cost(
     """Find the level for a tolerated error and a budget, or price a level."""
     from hushed import cost as costs  # noqa: PLC0415
 
-    with _exits():
+    with finish(json=as_json) as result:
         if basis not in _BASES:
             raise ParameterError(f"--basis must be one of {_BASES}, got {basis!r}")
         model = None
@@ -186,10 +156,10 @@ def cost(
         if epsilon0 is not None:
             if model is None:
                 raise ParameterError("pricing a level needs --per-person and --people")
-            _price(model, epsilon0, basis=basis, budget=budget, plot=plot, as_json=as_json)
+            _price(model, epsilon0, result, basis=basis, budget=budget, plot=plot, quiet=as_json)
         elif needs:
             found = costs.plan(needs, budget=budget, model=model, delta=delta)
-            _show_plan(found, model, plot, as_json)
+            _show_plan(found, model, plot, result, quiet=as_json)
         else:
             raise ParameterError("give --error (or --need), or --epsilon0 to price a level")
 
@@ -217,32 +187,32 @@ def _need(text: str) -> Need:
 def _price(
     model: CostModel,
     epsilon0: float,
+    record: dict[str, Any],
     *,
     basis: str,
     budget: float | None,
     plot: Path | None,
-    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Optimum of every basis, and what a budget allows on the chosen one."""
     found = {name: model.optimum(epsilon0, basis=name) for name in _BASES}  # type: ignore[arg-type]
-    record: dict[str, Any] = {
-        "epsilon0": epsilon0,
-        "basis": basis,
-        "baseline": model.cost(epsilon0),
-        "optimum": {**asdict(found[basis]), "saving": found[basis].saving},
-        "bases": {name: {"epsilon": x.epsilon, "cost": x.budget} for name, x in found.items()},
-    }
+    record.update(
+        epsilon0=epsilon0,
+        basis=basis,
+        baseline=model.cost(epsilon0),
+        optimum={**asdict(found[basis]), "saving": found[basis].saving},
+        bases={name: {"epsilon": x.epsilon, "cost": x.budget} for name, x in found.items()},
+    )
     if budget is not None:
         allowed = model.levels_within(budget, epsilon0, basis=basis)  # type: ignore[arg-type]
         record["levels_within_budget"] = asdict(allowed)
         record["epsilon_within_budget"] = model.epsilon_within(budget)
     if plot is not None:
-        from hushed.plots import pricing  # noqa: PLC0415
+        from hushed.plots import pricing, save_figure  # noqa: PLC0415
 
-        pricing.save(pricing.cost_against_level(model, epsilon0), plot)
+        save_figure(pricing.cost_against_level(model, epsilon0), plot)
         _wrote(plot)
-    if as_json:
-        _print_json(record)
+    if quiet:
         return
     _print_table(
         f"Worst-case cost at epsilon0 = {epsilon0:g}: {model.cost(epsilon0):,.2f}",
@@ -260,7 +230,7 @@ def _price(
     )
     if budget is not None:
         allowed = record["levels_within_budget"]
-        typer.echo(
+        say(
             f"A budget of {budget:,.2f} allows levels from {allowed['low']:.5f} to "
             f"{allowed['high']:.5f} ({basis} basis); without any risk, epsilon0 up to "
             f"{record['epsilon_within_budget']:.6g}."
@@ -268,19 +238,24 @@ def _price(
     _notes(found[basis].warnings)
 
 
-def _show_plan(found: Plan, model: CostModel | None, plot: Path | None, as_json: bool) -> None:
+def _show_plan(
+    found: Plan,
+    model: CostModel | None,
+    plot: Path | None,
+    record: dict[str, Any],
+    *,
+    quiet: bool,
+) -> None:
     """Print the plan; an infeasible one is printed as such and exits with 1."""
     if plot is not None:
         if model is None:
             raise ParameterError("a figure of the cost needs --per-person and --people")
-        from hushed.plots import pricing  # noqa: PLC0415
+        from hushed.plots import pricing, save_figure  # noqa: PLC0415
 
-        pricing.save(pricing.cost_against_level(model, found.epsilon), plot)
+        save_figure(pricing.cost_against_level(model, found.epsilon), plot)
         _wrote(plot)
-    if as_json:
-        _print_json(asdict(found))
-        if found.feasible is False:
-            raise typer.Exit(REFUSED)
+    record.update(asdict(found), exit_code=REFUSED if found.feasible is False else 0)
+    if quiet:
         return
     _print_table(
         f"epsilon = {found.epsilon:.6g}, delta = {found.delta:g}",
@@ -294,11 +269,11 @@ def _show_plan(found: Plan, model: CostModel | None, plot: Path | None, as_json:
         found.require()
     if found.cost is not None:
         within = "" if found.budget is None else f", within the budget of {found.budget:,.2f}"
-        typer.echo(f"Worst case: {found.cost:,.2f}{within}.")
+        say(f"Worst case: {found.cost:,.2f}{within}.")
     elif found.budget is not None:
-        typer.echo(f"The budget of {found.budget:,.2f} is enough if you {found.remedies[0]}.")
-    typer.echo("For the report:")
-    typer.echo(f"  {found.sentence}")
+        say(f"The budget of {found.budget:,.2f} is enough if you {found.remedies[0]}.")
+    say("For the report:")
+    say(f"  {found.sentence}")
 
 
 def _curve(text: str) -> tuple[LossCurve | Any, int]:
@@ -356,7 +331,7 @@ def compose(
     """Say what several releases on the same rows promise together."""
     from hushed import accounting  # noqa: PLC0415
 
-    with _exits():
+    with finish(json=as_json) as result:
         if method not in (*_METHODS, "all"):
             raise ParameterError(f"--method must be one of {(*_METHODS, 'all')}, got {method!r}")
         items = [one for text in releases for one in _repeat(_curve(text))]
@@ -371,7 +346,7 @@ def compose(
                 skipped.append(f"{name}: {problem}")
         if plot is not None:
             from hushed import privacy_loss  # noqa: PLC0415
-            from hushed.plots import pricing  # noqa: PLC0415
+            from hushed.plots import pricing, save_figure  # noqa: PLC0415
 
             curves = [
                 x
@@ -379,13 +354,13 @@ def compose(
                 else privacy_loss.approximate(x.epsilon, x.delta)
                 for x in items
             ]
-            pricing.save(
+            save_figure(
                 pricing.tradeoff_curve({"all releases": privacy_loss.compose(curves)}), plot
             )
             _wrote(plot)
+        records = [{**asdict(one), "looseness": one.looseness} for one in found]
+        result.update({"results": records, "skipped": skipped} if method == "all" else records[0])
         if as_json:
-            records = [{**asdict(one), "looseness": one.looseness} for one in found]
-            _print_json({"results": records, "skipped": skipped} if method == "all" else records[0])
             return
         _print_table(
             f"{len(items)} releases at delta = {delta:g}",
@@ -396,9 +371,9 @@ def compose(
             ],
         )
         exact = found[-1].exact
-        typer.echo(f"Smallest possible epsilon: between {exact.low:.8g} and {exact.high:.8g}.")
+        say(f"Smallest possible epsilon: between {exact.low:.8g} and {exact.high:.8g}.")
         for one in found:
-            typer.echo(f"{one.method}: {one.theorem}.")
+            say(f"{one.method}: {one.theorem}.")
             _notes([f"{one.method}: {text}" for text in one.warnings])
         _notes([f"left out {text}" for text in skipped])
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from hushed.certificate import Certificate
-from hushed.errors import NotFound, ParameterError
+from hushed.errors import ParameterError
+from hushed.plots.figures import altair_or_refuse
 
-__all__ = ["certificate_page", "movement_figure", "save_figure"]
+__all__ = ["certificate_page", "movement_figure"]
 
 # Okabe and Ito's palette: told apart by colour-blind readers and in grey print.
 _BLUE, _ORANGE = "#0072B2", "#D55E00"
@@ -35,7 +35,7 @@ def movement_figure(certificate: Certificate) -> Any:
     NotFound
         If the extra ``hushed[plot]`` is not installed.
     """
-    alt = _altair()
+    alt = altair_or_refuse()
     sampling = certificate.sampling
     if sampling is None or not sampling.movements:
         raise ParameterError(
@@ -77,29 +77,6 @@ def movement_figure(certificate: Certificate) -> Any:
     )
 
 
-def save_figure(figure: Any, path: Path) -> None:
-    """Write a figure in the format of the file's suffix.
-
-    Parameters
-    ----------
-    figure : altair chart
-        What to write.
-    path : Path
-        Ends in ``.svg``, ``.png`` or ``.html``; an HTML file needs no network.
-
-    Raises
-    ------
-    ParameterError
-        If the suffix is another one.
-    """
-    if path.suffix not in (".svg", ".png", ".html"):
-        raise ParameterError(f"a figure is written as .svg, .png or .html, got {path.name!r}")
-    if path.suffix == ".html":
-        figure.save(str(path), inline=True)
-    else:
-        figure.save(str(path), scale_factor=2)
-
-
 def certificate_page(certificate: Certificate) -> str:
     """Write a certificate as one self-contained HTML page.
 
@@ -118,7 +95,7 @@ def certificate_page(certificate: Certificate) -> str:
     NotFound
         If the extra ``hushed[plot]`` is not installed.
     """
-    _altair()
+    altair_or_refuse()
     import jinja2  # noqa: PLC0415
     import vl_convert  # noqa: PLC0415
 
@@ -144,13 +121,3 @@ def certificate_page(certificate: Certificate) -> str:
         paragraphs=certificate.explain().split("\n\n"),
         json=certificate.to_json(),
     )
-
-
-def _altair() -> Any:
-    try:
-        import altair  # noqa: PLC0415
-        import jinja2  # noqa: F401, PLC0415
-        import vl_convert  # noqa: F401, PLC0415
-    except ImportError:
-        raise NotFound("figures need three more packages: pip install 'hushed[plot]'") from None
-    return altair

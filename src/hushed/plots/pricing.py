@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from hushed import risk
 from hushed.cost import CostModel
-from hushed.errors import HushedError, ParameterError
+from hushed.plots.figures import altair_or_refuse
 from hushed.privacy_loss import LossCurve
 
 __all__ = [
@@ -18,28 +16,16 @@ __all__ = [
     "cost_against_level",
     "loss_distribution",
     "risk_against_level",
-    "save",
     "tradeoff_curve",
 ]
 
 Rows = list[dict[str, Any]]
 _SOURCE = "Dandekar, Basu, Bressan, Differential Privacy at Risk, PoPETs 2021"
-_SUFFIXES = (".svg", ".png", ".html")
-
-
-def _altair() -> ModuleType:
-    try:
-        import altair  # noqa: PLC0415
-        import vl_convert  # noqa: F401, PLC0415
-    except ImportError as error:
-        raise HushedError("figures need two more packages: pip install 'hushed[plot]'") from error
-    found: ModuleType = altair
-    return found
 
 
 def _lines(rows: Rows, *, x: str, y: str, by: str, title: str, caption: str) -> Any:
     """Line chart of plain rows."""
-    alt = _altair()
+    alt = altair_or_refuse()
     return (
         alt.Chart(alt.Data(values=rows))
         .mark_line()
@@ -123,7 +109,7 @@ def cost_against_level(
     HushedError
         If the plotting packages are missing.
     """
-    alt = _altair()
+    alt = altair_or_refuse()
     rows: Rows = []
     points: Rows = []
     for basis in bases:
@@ -260,38 +246,3 @@ def tradeoff_curve(curves: dict[str, LossCurve], *, points: int = 100) -> Any:
         title="What the best attacker cannot avoid",
         caption="Dong, Roth, Su, Gaussian Differential Privacy, JRSS-B 2022",
     )
-
-
-def save(chart: Any, path: str | Path) -> Path:
-    """Write a figure to a file; works without a network.
-
-    Parameters
-    ----------
-    chart : altair.Chart
-        Figure.
-    path : str or Path
-        File to write; ends in .svg, .png or .html.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    ParameterError
-        If the file name ends in anything else.
-    HushedError
-        If the plotting packages are missing.
-    """
-    _altair()
-    target = Path(path)
-    if target.suffix not in _SUFFIXES:
-        raise ParameterError(
-            f"a figure is written as {', '.join(_SUFFIXES)}, got {target.suffix or 'no suffix'!r}"
-        )
-    if target.suffix == ".html":
-        chart.save(str(target), inline=True)
-    else:
-        chart.save(str(target), scale_factor=2 if target.suffix == ".png" else 1)
-    return target
