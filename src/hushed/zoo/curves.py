@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "constant",
     "discrete_delta",
     "discrete_epsilon",
     "laplace_delta",
@@ -24,6 +25,24 @@ __all__ = [
 ]
 
 _NODES = 24
+
+
+def constant(epsilon: float, *, value: float) -> float:  # noqa: ARG001
+    """Divergence that is the same at every epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        Not used.
+    value : float
+        The divergence.
+
+    Returns
+    -------
+    float
+        ``value``.
+    """
+    return value
 
 
 def discrete_delta(p: NDArray[np.float64], q: NDArray[np.float64], epsilon: float) -> float:
@@ -123,7 +142,7 @@ def laplace_product_delta(loss: float, count: int, epsilon: float) -> float:
     cut = min((total - epsilon) / 2, total)
 
     def kept(u: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.exp(-u) * -np.expm1(np.minimum(epsilon - total + 2 * u, 0.0))
+        return np.asarray(np.exp(-u) * -np.expm1(np.minimum(epsilon - total + 2 * u, 0.0)))
 
     steps = np.arange(count + 1)
     chances = np.array([math.comb(count, int(a)) for a in steps], dtype=np.float64)
@@ -131,7 +150,7 @@ def laplace_product_delta(loss: float, count: int, epsilon: float) -> float:
     knots = sorted({*(steps * loss)[steps * loss < cut].tolist(), cut})
     x, w = np.polynomial.legendre.leggauss(_NODES)
     for low, high in pairwise(knots):
-        u = (high - low) / 2 * x + (high + low) / 2
+        u = np.asarray((high - low) / 2 * x + (high + low) / 2, dtype=np.float64)
         answer += float((w * kept(u) * _spline_mass(u, loss, count)).sum()) * (high - low) / 2
     return math.ldexp(answer, -count)
 

@@ -57,8 +57,7 @@ def classic_gaussian(epsilon: float = 8.0, delta: float = 0.05) -> Specimen:
     curve = partial(gaussian_curve, ratio=1 / deviation)
     true = curve(epsilon)
     return Specimen(
-        name="Gaussian, classic constant",
-        aliases=("classic Gaussian",),
+        name="Gaussian, classic constant" + (" above 1" if epsilon >= 1 else ""),
         mechanism=partial(_add_gaussian, deviation=deviation),
         claim=Guarantee(epsilon=epsilon, delta=delta),
         relation="every-answer",
@@ -100,8 +99,7 @@ def subsampled_laplace(
     _require_rate(rate)
     true = math.log1p(rate * math.expm1(epsilon))
     return Specimen(
-        name="Laplace on a Poisson sample",
-        aliases=("subsampled Laplace",),
+        name="Laplace on a Poisson sample" + ("" if claim is None else ", own claim"),
         mechanism=partial(_sampled_laplace, rate=rate, scale=1 / epsilon),
         claim=Guarantee(epsilon=true if claim is None else claim, neighbours="add-remove"),
         relation="one-row",

@@ -1,4 +1,4 @@
-"""Laplace noise: on one value, on the bins of a histogram, with the wrong scale, many times over."""
+"""Laplace noise: on one value, on bins, with the wrong scale, many times over."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def laplace_parallel(epsilon: float = 0.1, draws: int = 20) -> Specimen:
 
 
 def prefix_sums(epsilon: float = 0.1, k: int = 10) -> Specimen:
-    """Running sums of noisy answers that claim the loss of one, which is not private.
+    """Noisy answers as running sums that claim the loss of one, which is not private.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.zoo.curves import discrete_delta, discrete_epsilon
+from hushed.zoo.curves import constant, discrete_delta, discrete_epsilon
 from hushed.zoo.events import equal, released
 from hushed.zoo.record import Rows, Specimen
 
@@ -24,9 +24,7 @@ __all__ = [
 ]
 
 
-def two_sided_geometric(
-    epsilon: float, rng: np.random.Generator, size: int
-) -> NDArray[np.float64]:
+def two_sided_geometric(epsilon: float, rng: np.random.Generator, size: int) -> NDArray[np.float64]:
     """Draw integers with probability proportional to ``exp(-epsilon |z|)``.
 
     Parameters
@@ -91,7 +89,7 @@ def truncated_geometric(epsilon: float = 0.1, top: int = 5) -> Specimen:
 
 
 def leaky_geometric(epsilon: float = 0.1, top: int = 5, leak: float = 0.01) -> Specimen:
-    """Truncated geometric that shows the raw count with some probability: not private.
+    """Clipped geometric that shows the raw count with some probability: not private.
 
     Parameters
     ----------
@@ -172,18 +170,13 @@ def count_above_threshold(
         private=mass <= delta,
         epsilon=math.inf,
         supremum=math.inf,
-        delta=partial(_constant, value=mass),
+        delta=partial(constant, value=mass),
         event=released,
         event_words="a count is released",
         output="count, or NaN where it was withheld, shape (size,)",
         source="Korolova, Kenthapadi, Mishra, Ntoulas, WWW 2009; Wilson et al., PoPETs 2020",
         argument="without the row nothing is ever released, so the divergence is the tail's mass",
     )
-
-
-def _constant(epsilon: float, *, value: float) -> float:
-    """Divergence that does not depend on epsilon."""
-    return value
 
 
 def _clipped(
@@ -222,10 +215,10 @@ def _clipped_law(true: int, epsilon: float, top: int, leak: float) -> NDArray[np
 def _clip(
     rows: Rows, rng: np.random.Generator, size: int, /, *, epsilon: float, top: int, leak: float
 ) -> NDArray[np.float64]:
-    noisy = np.clip(rows[0] + two_sided_geometric(epsilon, rng, size), 0, top)
+    noisy = np.clip(rows[0] + two_sided_geometric(epsilon, rng, size), 0.0, float(top))
     if leak == 0:
         return np.asarray(noisy)
-    return np.where(rng.random(size) < leak, rows[0], noisy)
+    return np.asarray(np.where(rng.random(size) < leak, rows[0], noisy))
 
 
 def _above(
@@ -234,4 +227,4 @@ def _above(
     if rows.size == 0:
         return np.full(size, np.nan)
     noisy = rows.size + two_sided_geometric(epsilon, rng, size)
-    return np.where(noisy >= least, noisy, np.nan)
+    return np.asarray(np.where(noisy >= least, noisy, np.nan))

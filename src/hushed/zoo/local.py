@@ -208,8 +208,11 @@ def _rappor(
         epsilon=loss,
         supremum=loss,
         delta=_bits_curve(joint_p, joint_q, hashes) if days is None or days <= 7 else None,
-        event=partial(_matches, own=bloom_bits(int(pair[0][0]), hashes, bits),
-                      other=bloom_bits(int(pair[1][0]), hashes, bits)),
+        event=partial(
+            _matches,
+            own=bloom_bits(int(pair[0][0]), hashes, bits),
+            other=bloom_bits(int(pair[1][0]), hashes, bits),
+        ),
         event_words="more of the ones fall on the bits of the rows than on those of the neighbour",
         output="bits, or days on which each bit was 1, shape (size, bits)",
         source=_SOURCE,
@@ -223,8 +226,9 @@ def _bits_curve(
     """Curve of ``copies`` pairs of bits; outcomes of equal loss are merged first."""
     loss = np.round(np.log(p) - np.log(q), 12)
     levels, where = np.unique(loss, return_inverse=True)
-    merged_p = np.bincount(where, weights=p, minlength=levels.size)
-    merged_q = np.bincount(where, weights=q, minlength=levels.size)
+    merged_p, merged_q = np.zeros(levels.size), np.zeros(levels.size)
+    np.add.at(merged_p, where, p)
+    np.add.at(merged_q, where, q)
     if copies % 2:
         return None
     return partial(_copies_delta, p=merged_p, q=merged_q, copies=copies)
@@ -264,7 +268,7 @@ def _respond(
     rows: Rows, rng: np.random.Generator, size: int, /, *, truth: float
 ) -> NDArray[np.float64]:
     honest = rng.random(size) < truth
-    return np.where(honest, rows[0], 1 - rows[0])
+    return np.asarray(np.where(honest, rows[0], 1 - rows[0]))
 
 
 def _report(

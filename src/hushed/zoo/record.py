@@ -1,4 +1,4 @@
-"""The record of a specimen: a mechanism, what it claims, what is true, and the pair that shows it."""
+"""The record of a specimen: mechanism, claim, truth, and the pair that shows it."""
 
 from __future__ import annotations
 

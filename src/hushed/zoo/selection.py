@@ -23,9 +23,7 @@ Noise = Literal["laplace", "exponential"]
 _SOURCE = "Dwork and Roth 2014, Claim 3.9; audited by Ding et al., CCS 2018, section 5"
 
 
-def noisy_max_index(
-    epsilon: float = 0.1, k: int = 5, noise: Noise = "laplace"
-) -> Specimen:
+def noisy_max_index(epsilon: float = 0.1, k: int = 5, noise: Noise = "laplace") -> Specimen:
     """Index of the largest noisy answer, which is private.
 
     Parameters
@@ -41,8 +39,8 @@ def noisy_max_index(
     -------
     Specimen
         Outputs are indices, shape ``(size,)``. Its pair is the worst of those that move the first
-        answer against all others; the true loss is 0.0946 for Laplace noise, k = 5 and epsilon = 0.1, and exactly
-        epsilon for exponential noise.
+        answer against all others. The true loss is 0.0946 for Laplace noise, k = 5 and
+        epsilon = 0.1, and exactly epsilon for exponential noise.
 
     Raises
     ------
@@ -79,9 +77,7 @@ def noisy_max_index(
     )
 
 
-def noisy_max_value(
-    epsilon: float = 0.1, k: int = 5, noise: Noise = "laplace"
-) -> Specimen:
+def noisy_max_value(epsilon: float = 0.1, k: int = 5, noise: Noise = "laplace") -> Specimen:
     """Value of the largest noisy answer, which is not private.
 
     Parameters
