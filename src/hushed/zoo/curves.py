@@ -144,10 +144,10 @@ def laplace_product_delta(loss: float, count: int, epsilon: float) -> float:
     def kept(u: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(np.exp(-u) * -np.expm1(np.minimum(epsilon - total + 2 * u, 0.0)))
 
-    steps = np.arange(count + 1)
-    chances = np.array([math.comb(count, int(a)) for a in steps], dtype=np.float64)
-    answer = float((chances * kept(steps * loss)).sum())
-    knots = sorted({*(steps * loss)[steps * loss < cut].tolist(), cut})
+    corners: NDArray[np.float64] = np.linspace(0.0, total, count + 1)
+    chances = np.array([float(math.comb(count, a)) for a in range(count + 1)])
+    answer = float((chances * kept(corners)).sum())
+    knots = sorted({*corners[corners < cut].tolist(), cut})
     x, w = np.polynomial.legendre.leggauss(_NODES)
     for low, high in pairwise(knots):
         u = np.asarray((high - low) / 2 * x + (high + low) / 2, dtype=np.float64)

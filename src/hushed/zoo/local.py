@@ -244,10 +244,12 @@ def _bit_laws(
     f: float, p: float, q: float, days: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Law of the number of days on which a bit is reported as 1, for a true 0 and a true 1."""
-    ways = np.array([math.comb(days, j) for j in range(days + 1)], dtype=np.float64)
-    ones = np.arange(days + 1)
-    low = ways * p**ones * (1 - p) ** (days - ones)
-    high = ways * q**ones * (1 - q) ** (days - ones)
+    from scipy.special import gammaln, xlogy  # noqa: PLC0415
+
+    ones = np.arange(days + 1.0)
+    ways = gammaln(days + 1) - gammaln(ones + 1) - gammaln(days - ones + 1)
+    low = np.exp(ways + xlogy(ones, p) + xlogy(days - ones, 1 - p))
+    high = np.exp(ways + xlogy(ones, q) + xlogy(days - ones, 1 - q))
     return low * (1 - f / 2) + high * f / 2, low * f / 2 + high * (1 - f / 2)
 
 

@@ -188,8 +188,10 @@ def _value_cut(epsilon: float, scale: float, k: int, noise: Noise) -> float:
         ratio += (k - 1) * (np.log(below(ones, scale)) - np.log(below(twos, scale)))
         return float(ratio[0]) - epsilon
 
-    start = 1.0 if noise == "laplace" else 2 + 1e-9 * scale
-    return start if loss(start) <= 0 else float(brentq(loss, start, 2 + 40 * scale, xtol=1e-13))
+    # Exponential noise on twos starts at 2, where the loss is infinite: for an epsilon that is
+    # not reached a hair above 2, the half line that twos cannot reach is the whole event.
+    start, none = (1.0, 1.0) if noise == "laplace" else (2 + 1e-9 * scale, 2.0)
+    return none if loss(start) <= 0 else float(brentq(loss, start, 2 + 40 * scale, xtol=1e-13))
 
 
 def _value_delta(epsilon: float, *, scale: float, k: int, noise: Noise) -> float:
