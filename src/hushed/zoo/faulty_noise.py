@@ -110,18 +110,18 @@ def _scale_upside_down(epsilon: float) -> Twins:
 
 
 def _variance_for_deviation(epsilon: float) -> Twins:
-    delta, movement = 0.01, 0.25
-    deviation = movement * _analytic_deviation(epsilon, delta)
+    delta, deviation = 0.01, 0.5
+    movement = deviation / _analytic_deviation(epsilon, delta)
     cut = movement / 2 + epsilon * deviation**4 / movement
     return twins(
         "Gaussian: variance passed as standard deviation",
-        faulty=partial(_quarter_gaussian, deviation=deviation**2),
-        corrected=partial(_quarter_gaussian, deviation=deviation),
+        faulty=partial(_moved_gaussian, movement=movement, deviation=deviation**2),
+        corrected=partial(_moved_gaussian, movement=movement, deviation=deviation),
         claim=Guarantee(epsilon=epsilon, delta=delta),
         pair=(np.array([1.0]), np.array([0.0])),
         event=partial(above, bound=cut),
         event_words="the value is above the point where the likelihood ratio is exp(epsilon)",
-        output="a quarter of the row plus noise, shape (size,)",
+        output="a fraction of the row plus noise, shape (size,)",
         source="opendp/smartnoise-core issue 316 (a squared noise scale); defect class",
         argument="a standard deviation below 1 shrinks when it is squared",
         faulty_truth=(math.inf, partial(gaussian_curve, ratio=movement / deviation**2)),
@@ -248,10 +248,10 @@ def _grid_laplace(
     return np.asarray((np.round(rows[0] / _GRID) + steps) * _GRID)
 
 
-def _quarter_gaussian(
-    rows: Rows, rng: np.random.Generator, size: int, /, *, deviation: float
+def _moved_gaussian(
+    rows: Rows, rng: np.random.Generator, size: int, /, *, movement: float, deviation: float
 ) -> NDArray[np.float64]:
-    return np.asarray(rows[0] / 4 + rng.normal(scale=deviation, size=size))
+    return np.asarray(movement * rows[0] + rng.normal(scale=deviation, size=size))
 
 
 def _bins(

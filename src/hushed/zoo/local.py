@@ -166,7 +166,7 @@ def daily_rappor(
     Raises
     ------
     ParameterError
-        If days is below 2.
+        If days is below 2, or so many that a probability leaves the doubles.
     """
     if days < 2:
         raise ParameterError(f"days must be 2 or more, got {days}")
@@ -191,6 +191,8 @@ def _rappor(
         raise ParameterError(f"f must lie in (0, 1) and 0 <= p < q <= 1, got {f}, {p}, {q}")
     pair = _apart(hashes, bits)
     zero, one = _bit_laws(f, p, q, 1 if days is None else days)
+    if 0 < p and q < 1 and min(zero.min(), one.min()) == 0:
+        raise ParameterError(f"probabilities of {days} days leave the doubles; use fewer days")
     up, down = discrete_epsilon(one, zero), discrete_epsilon(zero, one)
     # h bits are 1 on the rows and 0 on the neighbour, h more the other way round.
     joint_p, joint_q = np.outer(one, zero).ravel(), np.outer(zero, one).ravel()
