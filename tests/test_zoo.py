@@ -12,7 +12,7 @@ from scipy import integrate, stats
 from hushed import zoo
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.zoo import curves, events, flags, integers, local, quadrature, selection
+from hushed.zoo import curves, events, flags, gaussian, integers, local, quadrature, selection
 
 ALL = zoo.specimens(0.1)
 NAMES = [s.name for s in ALL]
@@ -215,12 +215,12 @@ def test_shown_value_of_one_query():
     law = flags.FlagLaw(
         threshold=1.0, threshold_scale=2.0, query_scale=1.5, cutoff=1, value_scale=0.0
     )
-    weights, density, none = flags.value_densities(np.array([1.0]), law, kinks=(1.0,))
+    grid, density, none = flags.value_densities(np.array([1.0]), law, kinks=(1.0,))
     noise, bar = stats.laplace(scale=1.5), stats.laplace(scale=2.0)
     mean, _ = integrate.quad(
         lambda v: noise.pdf(v - 1) * bar.cdf(v - 1), -120, 120, points=[1.0], limit=400
     )
-    assert float((weights * density[0]).sum()) == pytest.approx(mean, abs=1e-9)
+    assert float((grid.weights * density[0]).sum()) == pytest.approx(mean, abs=1e-9)
     assert none == pytest.approx(1 - mean, abs=1e-9)
 
 
@@ -233,8 +233,8 @@ def test_shown_value_curve_does_not_depend_on_the_panels():
             flags.value_densities(rows, law, kinks=(1.0, 2.0), per_scale=128)
             for rows in specimen.pairs[0]
         ]
-        (weights, p, p_none), (_, q, q_none) = fine
-        over = (weights * np.maximum(p - math.exp(epsilon) * q, 0)).sum()
+        (grid, p, p_none), (_, q, q_none) = fine
+        over = (grid.weights * np.maximum(p - math.exp(epsilon) * q, 0)).sum()
         over += max(0, p_none - math.exp(epsilon) * q_none)
         assert specimen.delta(epsilon) == pytest.approx(over, abs=2e-6)
 
@@ -346,6 +346,27 @@ def test_subsampled_laplace_is_the_integral_of_densities(epsilon):
     assert specimen.delta(epsilon) == pytest.approx(value, abs=1e-7)
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("rate", [0.2, 0.9])
+def test_subsampled_gaussian_claims_the_larger_direction(epsilon, rate):
+    """The claimed delta is the larger of both directions' integrals of densities."""
+    if epsilon == 0:
+        epsilon = 1e-9
+    specimen = zoo.subsampled_gaussian(1.0, rate, epsilon)
+    grid = np.linspace(-12, 13, 500_001)
+    part = stats.norm.pdf(grid)
+    whole = (1 - rate) * part + rate * stats.norm.pdf(grid - 1)
+    both = [
+        float(np.trapezoid(np.maximum(a - math.exp(epsilon) * b, 0), grid))
+        for a, b in ((whole, part), (part, whole))
+    ]
+    assert specimen.delta(epsilon) == pytest.approx(both[0], abs=1e-8)
+    assert gaussian._unsampled_gaussian_delta(epsilon, ratio=1.0, rate=rate) == pytest.approx(
+        both[1], abs=1e-8
+    )
+    assert specimen.claim.delta == pytest.approx(max(both), abs=1e-8)
+
+
 @pytest.mark.parametrize("specimen", ALL, ids=NAMES)
 def test_record_and_curve_agree(specimen):
     """Verdict, loss and curve of a specimen tell one story."""
@@ -390,7 +411,7 @@ def test_flag_codes():
 
 def test_running_integral_is_exact_for_polynomials():
     """Running integrals of a cubic match its antiderivative at every point."""
-    rule = quadrature.Rule(np.array([-1.0, 0.5, 2.0]), 6)
+    rule = quadrature.composite(np.array([-1.0, 0.5, 2.0]), 6)
     np.testing.assert_allclose(rule.running(rule.at**3), (rule.at**4 - 1) / 4, atol=1e-13)
 
 

@@ -7,6 +7,7 @@ normal tail at 5.5 standard errors: 2e-8 each).
 
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -172,3 +173,15 @@ def test_clipped_noise_by_summing():
     for epsilon in (0.0, 0.5):
         over = np.maximum(p - math.exp(epsilon) * q, 0).sum()
         assert faulty.delta(epsilon) == pytest.approx(over, abs=1e-12)
+
+
+def test_the_page_lists_every_specimen_and_twin():
+    """The documentation's tables hold every name with its loss and source."""
+    page = (Path(__file__).resolve().parent.parent / "docs" / "zoo.md").read_text()
+    lines = page.splitlines()
+    named = [(s.name, s) for s in zoo.specimens(0.1)]
+    named += [(name, faulty) for name, (faulty, _) in zip(IDS, TWINS, strict=True)]
+    for name, specimen in named:
+        rows = [line for line in lines if line.startswith(f"| {name} |")]
+        loss = "infinite" if math.isinf(specimen.epsilon) else f"{specimen.epsilon:.4g}"
+        assert any(f"| {loss} |" in row and specimen.source in row for row in rows), name

@@ -73,7 +73,7 @@ def naive_laplace(epsilon: float = 0.1) -> Twins:
         event=_finer_than_grid,
         event_words="the output is not a multiple of 2^-53",
         output="double, shape (size,)",
-        source="Mironov, CCS 2012; Haney et al., arXiv 2207.13793, for libraries that were open",
+        source="Mironov, CCS 2012; Haney et al., arXiv 2207.13793 (diffprivlib, SmartNoise Core, OpenDP)",
         argument=(
             "1 + noise is rounded to a multiple of 2^-53 at least, also where it cancels; noise "
             "below 1/2 in size mostly has finer bits. The mass, near (1 - exp(-epsilon/2))/2 or "
@@ -104,7 +104,7 @@ def _scale_upside_down(epsilon: float) -> Twins:
         corrected=(first, 1 / epsilon),
         claim=Guarantee(epsilon=epsilon),
         pair=(np.array([1.0]), np.array([0.0])),
-        source="Ding, Wang, Wang, Zhang, Kifer, CCS 2018, section 5 (histogram)",
+        source="Ding, Wang, Wang, Zhang, Kifer, CCS 2018 (histogram)",
         argument="the loss is 1/epsilon",
     )
 

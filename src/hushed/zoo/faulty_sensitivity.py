@@ -127,7 +127,7 @@ def _overflow(epsilon: float) -> Twins:
         corrected=(_wide_count, 1 / epsilon),
         claim=Guarantee(epsilon=epsilon, neighbours="add-remove"),
         pair=(np.ones(127), np.ones(128)),
-        source="Casacuberta, Shoemate, Vadhan, Wagaman, CCS 2022, section 5 (overflow)",
+        source="Casacuberta, Shoemate, Vadhan, Wagaman, CCS 2022 (overflow)",
         argument="in 8 bits 127 + 1 is -128, so one row moves the count by 255",
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
-from hushed.zoo.quadrature import laplace_above, laplace_below, laplace_density, rule
+from hushed.zoo.quadrature import Rule, laplace_above, laplace_below, laplace_density, rule
 from hushed.zoo.record import Rows
 
 __all__ = ["FlagLaw", "draw_flags", "flag_outcomes", "flag_probabilities", "value_densities"]
@@ -190,7 +190,7 @@ def flag_probabilities(rows: Rows, law: FlagLaw) -> NDArray[np.float64]:
 
 def value_densities(
     rows: Rows, law: FlagLaw, *, kinks: tuple[float, ...], per_scale: int = 16
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+) -> tuple[Rule, NDArray[np.float64], float]:
     """Law of a sparse vector that stops at its first yes and shows the value it compared.
 
     Parameters
@@ -206,8 +206,8 @@ def value_densities(
 
     Returns
     -------
-    weights : ndarray of float, shape (points,)
-        Quadrature weights over the released value.
+    grid : Rule
+        Quadrature rule over the released value minus the public threshold.
     densities : ndarray of float, shape (k, points)
         Density of stopping at query j with that value.
     none : float
@@ -226,4 +226,4 @@ def value_densities(
         passed = laplace_density(bar - x, law.query_scale)
         densities.append(passed * grid.running(before))
         before = before * laplace_below(bar - x, law.query_scale)
-    return grid.weights, np.stack(densities), math.fsum(grid.weights * before)
+    return grid, np.stack(densities), math.fsum(grid.weights * before)

@@ -196,7 +196,7 @@ def _histogram(
         event=_first_at_least_two,
         event_words="the first bin is at least 2",
         output="bins, shape (size, k)",
-        source="Dwork et al., TCC 2006; audited by Ding et al., CCS 2018, section 5",
+        source="Dwork et al., TCC 2006; audited by Ding et al., CCS 2018",
         argument="only the bin that moved is informative; its optimal events are half lines",
     )
 

@@ -191,7 +191,7 @@ def _rappor(
         raise ParameterError(f"f must lie in (0, 1) and 0 <= p < q <= 1, got {f}, {p}, {q}")
     pair = _apart(hashes, bits)
     zero, one = _bit_laws(f, p, q, 1 if days is None else days)
-    if 0 < p and q < 1 and min(zero.min(), one.min()) == 0:
+    if p > 0 and q < 1 and min(zero.min(), one.min()) == 0:
         raise ParameterError(f"probabilities of {days} days leave the doubles; use fewer days")
     up, down = discrete_epsilon(one, zero), discrete_epsilon(zero, one)
     # h bits are 1 on the rows and 0 on the neighbour, h more the other way round.

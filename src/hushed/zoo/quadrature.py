@@ -3,45 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Rule", "laplace_above", "laplace_below", "laplace_density", "rule"]
+__all__ = ["Rule", "composite", "laplace_above", "laplace_below", "laplace_density", "rule"]
 
 _REACH = 45.0  # scales beyond the outermost kink: exp(-45) is below 3e-20
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rule:
     """Points and weights of a composite rule, panel by panel.
 
     Parameters
     ----------
-    edges : ndarray of float, shape (panels + 1,)
-        Ends of the panels, ascending.
-    points : int
-        Gauss-Legendre points in each panel.
+    at : ndarray of float, shape (panels * points,)
+        Points, ascending.
+    weights : ndarray of float, shape (panels * points,)
+        Weights.
+    halves : ndarray of float, shape (panels, 1)
+        Half the width of each panel.
+    unit : ndarray of float, shape (points, points)
+        Integrals from -1 to each point of the polynomials that are 1 at one point and 0 at the
+        others.
     """
 
-    __slots__ = ("_halves", "_unit", "at", "weights")
-
-    def __init__(self, edges: NDArray[np.float64], points: int) -> None:
-        x, w = np.polynomial.legendre.leggauss(points)
-        self._halves = np.diff(edges)[:, None] / 2
-        middles = (edges[1:] + edges[:-1])[:, None] / 2
-        self.at: NDArray[np.float64] = (middles + self._halves * x).ravel()
-        self.weights: NDArray[np.float64] = (self._halves * w).ravel()
-        basis = np.polynomial.legendre.legvander(x, points - 1)
-        sums = np.stack(
-            [
-                np.polynomial.legendre.legval(x, np.polynomial.legendre.legint(row, lbnd=-1))
-                for row in np.eye(points)
-            ],
-            axis=1,
-        )
-        self._unit = sums @ np.linalg.inv(basis)
+    at: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    halves: NDArray[np.float64]
+    unit: NDArray[np.float64]
 
     def running(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Integral from the left end to every point, for values at the points.
@@ -56,10 +50,43 @@ class Rule:
         ndarray of float, shape (panels * points,)
             Integrals up to each point, exact for polynomials inside a panel.
         """
-        panels = values.reshape(len(self._halves), -1)
+        panels = values.reshape(len(self.halves), -1)
         whole = (panels * self.weights.reshape(panels.shape)).sum(axis=1)
         before = np.concatenate([[0.0], np.cumsum(whole)[:-1]])
-        return np.asarray((before[:, None] + self._halves * (panels @ self._unit.T)).ravel())
+        return np.asarray((before[:, None] + self.halves * (panels @ self.unit.T)).ravel())
+
+
+def composite(edges: NDArray[np.float64], points: int) -> Rule:
+    """Gauss-Legendre rule on each of several panels.
+
+    Parameters
+    ----------
+    edges : ndarray of float, shape (panels + 1,)
+        Ends of the panels, ascending.
+    points : int
+        Points in each panel.
+
+    Returns
+    -------
+    Rule
+        Exact for polynomials of degree ``2 points - 1`` in each panel.
+    """
+    x, w = np.polynomial.legendre.leggauss(points)
+    halves = np.diff(edges)[:, None] / 2
+    middles = (edges[1:] + edges[:-1])[:, None] / 2
+    sums = np.stack(
+        [
+            np.polynomial.legendre.legval(x, np.polynomial.legendre.legint(row, lbnd=-1))
+            for row in np.eye(points)
+        ],
+        axis=1,
+    )
+    return Rule(
+        at=(middles + halves * x).ravel(),
+        weights=(halves * w).ravel(),
+        halves=halves,
+        unit=sums @ np.linalg.inv(np.polynomial.legendre.legvander(x, points - 1)),
+    )
 
 
 def rule(
@@ -95,7 +122,7 @@ def _rule(
     for low, high in pairwise([kinks[0] - reach, *kinks, kinks[-1] + reach]):
         panels = max(1, int(np.ceil((high - low) / shortest * per_scale)))
         edges.append(np.linspace(low, high, panels + 1)[:-1])
-    return Rule(np.append(np.concatenate(edges), kinks[-1] + reach), points)
+    return composite(np.append(np.concatenate(edges), kinks[-1] + reach), points)
 
 
 def laplace_density(x: NDArray[np.float64], scale: float) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from hushed.zoo.record import Rows, Specimen
 __all__ = ["index_probabilities", "noisy_max_index", "noisy_max_value"]
 
 Noise = Literal["laplace", "exponential"]
-_SOURCE = "Dwork and Roth 2014, Claim 3.9; audited by Ding et al., CCS 2018, section 5"
+_SOURCE = "Dwork and Roth 2014, Claim 3.9; audited by Ding et al., CCS 2018"
 
 
 def noisy_max_index(epsilon: float = 0.1, k: int = 5, noise: Noise = "laplace") -> Specimen:

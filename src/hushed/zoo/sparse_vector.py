@@ -6,6 +6,7 @@ import math
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
@@ -18,7 +19,7 @@ from hushed.zoo.flags import (
     flag_probabilities,
     value_densities,
 )
-from hushed.zoo.record import Pair, Specimen
+from hushed.zoo.record import Event, Pair, Specimen
 
 __all__ = [
     "numeric_sparse_vector",
@@ -279,6 +280,8 @@ def sparse_vector_shows_value(
         private=False,
         epsilon=k * epsilon / (2 * cutoff),
         delta=partial(_shown_value_delta, k=k, law=law) if cutoff == 1 else None,
+        event=_shown_value_event(epsilon, k=k, law=law) if cutoff == 1 else None,
+        event_words="the value shown lies below a bar that rises with the number of the query",
         output="a block of flags, then a block of values (0 where none), shape (size, 2k)",
         source=_LYU.format(3),
         argument=(
@@ -374,18 +377,34 @@ def _flags(
 
 
 def _shown_value_delta(epsilon: float, *, k: int, law: FlagLaw) -> float:
-    weights, p, p_none = value_densities(np.ones(k), law, kinks=(1.0, 2.0))
+    grid, p, p_none = value_densities(np.ones(k), law, kinks=(1.0, 2.0))
     _, q, q_none = value_densities(np.full(k, 2.0), law, kinks=(1.0, 2.0))
     over = np.maximum(p - math.exp(epsilon) * q, 0.0)
-    return float((weights * over).sum()) + max(0.0, p_none - math.exp(epsilon) * q_none)
+    return float((grid.weights * over).sum()) + max(0.0, p_none - math.exp(epsilon) * q_none)
+
+
+def _shown_value_event(epsilon: float, *, k: int, law: FlagLaw) -> Event:
+    """Find, for each query, the value below which the likelihood ratio exceeds exp(epsilon)."""
+    grid, p, _ = value_densities(np.ones(k), law, kinks=(1.0, 2.0))
+    _, q, _ = value_densities(np.full(k, 2.0), law, kinks=(1.0, 2.0))
+    telling = p > math.exp(epsilon) * q
+    bars = np.where(telling, law.threshold + grid.at, -np.inf).max(axis=1)
+    return partial(_shown_below, bars=bars)
+
+
+def _shown_below(
+    outputs: NDArray[np.float64], /, *, bars: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    k = bars.size
+    return np.asarray(((outputs[:, :k] == 1) & (outputs[:, k:] <= bars)).any(axis=1))
 
 
 def _numeric_delta(
     epsilon: float,
     *,
-    p: np.ndarray[tuple[int], np.dtype[np.float64]],
-    q: np.ndarray[tuple[int], np.dtype[np.float64]],
-    values: np.ndarray[tuple[int], np.dtype[np.int64]],
+    p: NDArray[np.float64],
+    q: NDArray[np.float64],
+    values: NDArray[np.int64],
     each: float,
 ) -> float:
     parts = []
