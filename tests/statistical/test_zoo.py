@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from hushed import zoo
-from hushed.zoo import flags
+from hushed.zoo import flags, local
 
 pytestmark = pytest.mark.slow
 
@@ -135,6 +135,45 @@ def test_flags_follow_their_enumerated_law(specimen):
         used = expected > 1e-6
         statistic = ((observed - expected)[used] ** 2 / expected[used]).sum()
         assert stats.chi2.sf(statistic, used.sum() - 1) > 1e-7
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [
+        ("Laplace", 10.0),
+        ("histogram", 10.0),
+        ("NoisyHist2", 0.1),
+        ("LaplaceParallel", 200.0),
+        ("PrefixSum", 10.0),
+        ("Laplace on doubles (faulty)", 10.0),
+        ("Laplace on doubles (corrected)", 10.0),
+    ],
+)
+def test_noise_has_its_stated_scale(name, scale):
+    """Outputs less the rows pass a Kolmogorov-Smirnov test at 1e-7 against the stated Laplace."""
+    specimen = zoo.find(name)
+    for seed, rows in enumerate(specimen.pairs[0]):
+        drawn = specimen.mechanism(rows, np.random.default_rng(60 + seed), 100_000)
+        drawn = drawn.reshape(100_000, -1)
+        if name == "PrefixSum":
+            drawn = np.diff(drawn, axis=1, prepend=0.0)
+        noise = (drawn - rows).ravel()
+        assert stats.kstest(noise, stats.laplace(scale=scale).cdf).pvalue > 1e-7
+
+
+def test_reports_of_many_days_follow_their_law():
+    """Days on which a bit was 1 pass a chi-squared test at 1e-7 against the law of a mixture."""
+    specimen = zoo.find("daily RAPPOR")
+    value = specimen.pairs[0][0]
+    drawn = specimen.mechanism(value, np.random.default_rng(70), 200_000)
+    true = local.bloom_bits(int(value[0]), 4, 20)
+    for bit in (int(np.argmax(true)), int(np.argmin(true))):
+        counts = np.bincount(drawn[:, bit].astype(int), minlength=8)
+        keep = 0.625 if true[bit] else 0.375
+        law = keep * stats.binom.pmf(range(8), 7, 0.55)
+        law += (1 - keep) * stats.binom.pmf(range(8), 7, 0.45)
+        assert stats.chisquare(counts, law * counts.sum()).pvalue > 1e-7
+    assert abs(np.corrcoef(drawn[:, 0], drawn[:, 1])[0, 1]) < 5.4 / math.sqrt(200_000)
 
 
 @pytest.mark.parametrize(

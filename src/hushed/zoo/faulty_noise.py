@@ -73,7 +73,10 @@ def naive_laplace(epsilon: float = 0.1) -> Twins:
         event=_finer_than_grid,
         event_words="the output is not a multiple of 2^-53",
         output="double, shape (size,)",
-        source="Mironov, CCS 2012; Haney et al., arXiv 2207.13793 (diffprivlib, SmartNoise Core, OpenDP)",
+        source=(
+            "Mironov, CCS 2012; Haney et al., arXiv 2207.13793 "
+            "(diffprivlib, SmartNoise Core, OpenDP)"
+        ),
         argument=(
             "1 + noise is rounded to a multiple of 2^-53 at least, also where it cancels; noise "
             "below 1/2 in size mostly has finer bits. The mass, near (1 - exp(-epsilon/2))/2 or "

@@ -292,10 +292,13 @@ def _report(
     permanent = rng.random((size, bits)) < np.where(true, 1 - f / 2, f / 2)
     if (p, q) == (0.0, 1.0):
         return permanent.astype(np.float64)
-    chance = np.where(permanent, q, p)
     if days == 1:
-        return (rng.random((size, bits)) < chance).astype(np.float64)
-    return rng.binomial(days, chance).astype(np.float64)
+        return (rng.random((size, bits)) < np.where(permanent, q, p)).astype(np.float64)
+    counts = np.empty((size, bits))
+    ones = int(permanent.sum())
+    counts[permanent] = rng.binomial(days, q, size=ones)
+    counts[~permanent] = rng.binomial(days, p, size=size * bits - ones)
+    return counts
 
 
 def _matches(
