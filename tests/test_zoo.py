@@ -189,6 +189,22 @@ def test_flag_probabilities_against_plain_quadrature():
     assert chances.sum() == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.parametrize("name", ["SVT1", "SVT4", "SVT6"])
+def test_no_pattern_loses_more_than_the_stated_pair(name):
+    """Of the eight patterns, both ways, none loses more than the pair of the record."""
+    specimen = zoo.find(name)
+    law, one = specimen.mechanism.keywords["law"], np.ones(10)
+    first = np.r_[1.0, np.zeros(9)]
+    top = np.r_[np.ones(5), np.zeros(5)]
+    moves = [first, -first, 2 * first - 1, 1 - 2 * first, 2 * top - 1, one, -one]
+    pairs = [(one, one + m) for m in moves] + [(top, 1 - top)]
+    losses = []
+    for pair in pairs:
+        p, q = (flags.flag_probabilities(x, law) for x in pair)
+        losses += [float(np.log(p / q).max()), float(np.log(q / p).max())]
+    assert max(losses) == pytest.approx(specimen.epsilon, rel=1e-12)
+
+
 def test_fresh_thresholds_multiply():
     """With a fresh threshold, a yes at once makes the rest a run of its own."""
     law = flags.FlagLaw(threshold=1.0, threshold_scale=40.0, query_scale=80.0, cutoff=2, fresh=True)

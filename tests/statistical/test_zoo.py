@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from hushed import zoo
-from hushed.zoo import flags, local
+from hushed.zoo import flags, local, selection
 
 pytestmark = pytest.mark.slow
 
@@ -135,6 +135,17 @@ def test_flags_follow_their_enumerated_law(specimen):
         used = expected > 1e-6
         statistic = ((observed - expected)[used] ** 2 / expected[used]).sum()
         assert stats.chi2.sf(statistic, used.sum() - 1) > 1e-7
+
+
+@pytest.mark.parametrize("noise", ["laplace", "exponential"])
+def test_indices_follow_their_law(noise):
+    """Drawn indices pass a chi-squared test at 1e-7 against the law by quadrature."""
+    specimen = zoo.noisy_max_index(0.5, 5, noise)
+    for seed, rows in enumerate(specimen.pairs[0]):
+        drawn = specimen.mechanism(rows, np.random.default_rng(80 + seed), 1_000_000)
+        chances = selection.index_probabilities(rows, 4.0, noise)
+        expected = chances / chances.sum() * 1_000_000
+        assert stats.chisquare(np.bincount(drawn, minlength=5), expected).pvalue > 1e-7
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,8 @@ class Specimen:
         ``delta(epsilon)``, the hockey-stick divergence ``sup P(E) - exp(epsilon) Q(E)`` of the
         first pair in the same direction, for epsilon of 0 or more. None where it is not known.
     supremum : float, optional
-        Largest privacy loss over all neighbours, in nats. None where it is not known.
+        Largest privacy loss over all neighbours of the same shape, or of any length where
+        ``argument`` says so, in nats. None where it is not known.
     event : callable, optional
         Outputs to flags: an event on which the first pair shows its loss, or most of it.
     event_words : str, default ""

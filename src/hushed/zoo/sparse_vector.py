@@ -372,7 +372,8 @@ def _flags(
         event_words=f"the flags are one of {int(telling.sum())} sequences",
         output=_FLAGS,
         source=source,
-        argument=_QUADRATURE,
+        argument=_QUADRATURE
+        + ("; the supremum is over any number of queries" if supremum is not None else ""),
     )
 
 
