@@ -229,6 +229,7 @@ def _noise_drawn_again(epsilon: float) -> Twins:
         faulty=partial(_asked_again, scale=1 / epsilon, remember=False),
         corrected=partial(_asked_again, scale=1 / epsilon, remember=True),
         claim=Guarantee(epsilon=epsilon),
+        relation="every-answer",
         pair=(np.array([1.0]), np.array([0.0])),
         event=_all_at_least_one,
         event_words="all answers are at least 1",
@@ -280,7 +281,7 @@ def _group_count(
 def _clamped_mean(
     rows: Rows, rng: np.random.Generator, size: int, /, *, scale: float, from_data: bool
 ) -> NDArray[np.float64]:
-    noisy = rows.mean() + rng.laplace(scale=scale, size=size)
+    noisy = np.clip(rows, 0, 1).mean() + rng.laplace(scale=scale, size=size)
     low, high = (float(rows.min()), float(rows.max())) if from_data else (-10.0, 10.0)
     return np.asarray(np.clip(noisy, low, high))
 

@@ -168,9 +168,9 @@ def _composition_forgotten(epsilon: float) -> Twins:
         return 2 * each, partial(laplace_product_delta, each, 2)
 
     return twins(
-        "centring: two means from one budget",
-        faulty=partial(_two_sums, scale=1 / epsilon),
-        corrected=partial(_two_sums, scale=2 / epsilon),
+        "centring: two releases from one budget",
+        faulty=partial(_two_counts, scale=1 / epsilon),
+        corrected=partial(_two_counts, scale=2 / epsilon),
         claim=Guarantee(epsilon=epsilon, neighbours="add-remove"),
         pair=(np.ones(1), np.ones(0)),
         event=_both_at_least_one,
@@ -286,15 +286,15 @@ def _deviations_from_offset(rows: Rows, /) -> float:
 
 
 def _narrow_count(rows: Rows, /) -> float:
-    return float(rows.astype(np.int8).sum(dtype=np.int8))
+    return float((rows != 0).sum(dtype=np.int8))
 
 
 def _wide_count(rows: Rows, /) -> float:
-    return float(rows.astype(np.int64).sum())
+    return float((rows != 0).sum(dtype=np.int64))
 
 
 def _percentage(rows: Rows, /) -> float:
-    return 100 * float(rows.mean())
+    return 100 * float(np.clip(rows, 0, 1).mean())
 
 
 def _rounded_up_percentage(rows: Rows, /) -> float:
@@ -307,29 +307,31 @@ def _noisy_bins(
     return np.asarray(rows + rng.laplace(scale=scale, size=(size, rows.size)))
 
 
-def _two_sums(
+def _two_counts(
     rows: Rows, rng: np.random.Generator, size: int, /, *, scale: float
 ) -> NDArray[np.float64]:
-    return np.asarray(float(rows.sum()) + rng.laplace(scale=scale, size=(size, 2)))
+    return np.asarray(rows.size + rng.laplace(scale=scale, size=(size, 2)))
 
 
 def _path(
     rows: Rows, rng: np.random.Generator, size: int, /, *, levels: int, scale: float
 ) -> NDArray[np.float64]:
-    return np.asarray(float(rows.sum()) + rng.laplace(scale=scale, size=(size, levels)))
+    return np.asarray(rows.size + rng.laplace(scale=scale, size=(size, levels)))
 
 
 def _mean_of_public_size(
     rows: Rows, rng: np.random.Generator, size: int, /, *, epsilon: float
 ) -> NDArray[np.float64]:
-    return np.asarray(rows.mean() + rng.laplace(scale=1 / (rows.size * epsilon), size=size))
+    mean = np.clip(rows, 0, 1).mean()
+    return np.asarray(mean + rng.laplace(scale=1 / (rows.size * epsilon), size=size))
 
 
 def _mean_of_noisy_size(
     rows: Rows, rng: np.random.Generator, size: int, /, *, epsilon: float
 ) -> NDArray[np.float64]:
     noise = rng.laplace(scale=2 / epsilon, size=(2, size))
-    return np.asarray((float(rows.sum()) + noise[0]) / np.maximum(1.0, rows.size + noise[1]))
+    total = float(np.clip(rows, 0, 1).sum())
+    return np.asarray((total + noise[0]) / np.maximum(1.0, rows.size + noise[1]))
 
 
 def _gap_of_two(outputs: NDArray[np.float64], /) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushed.guarantee import Guarantee
 from hushed.zoo.curves import discrete_delta, discrete_epsilon, laplace_delta
 from hushed.zoo.events import at_least, at_most, equal
-from hushed.zoo.record import BatchMechanism, Curve, Event, Pair, Rows, Specimen
+from hushed.zoo.record import BatchMechanism, Curve, Event, Pair, Relation, Rows, Specimen
 
 __all__ = ["Statistic", "Twins", "add_laplace", "choice", "shifted", "twins"]
 
@@ -60,6 +60,7 @@ def twins(
     argument: str,
     faulty_truth: tuple[float | None, Curve | None],
     corrected_truth: tuple[float | None, Curve | None] = (None, None),
+    relation: Relation = "one-row",
 ) -> Twins:
     """Pair a defect with its correction, under the same claim, pair and event.
 
@@ -85,6 +86,8 @@ def twins(
         Why the faulty one fails.
     faulty_truth, corrected_truth : tuple of (float or None, callable or None)
         Loss and curve on the pair, as far as known.
+    relation : {"every-answer", "one-answer", "one-row"}, default "one-row"
+        What neighbours are, as in `Specimen`.
 
     Returns
     -------
@@ -101,7 +104,7 @@ def twins(
                 name=f"{name} ({'corrected' if private else 'faulty'})",
                 mechanism=mechanism,
                 claim=claim,
-                relation="one-row",
+                relation=relation,
                 pairs=(pair,),
                 private=private,
                 output=output,
@@ -125,6 +128,7 @@ def shifted(
     pair: Pair,
     source: str,
     argument: str,
+    relation: Relation = "one-row",
 ) -> Twins:
     """Twins that add Laplace noise to one statistic; the defect is in the statistic or the scale.
 
@@ -140,6 +144,8 @@ def shifted(
         Pair that moves the faulty statistic too far.
     source, argument : str
         Public report, and why the faulty one fails.
+    relation : {"every-answer", "one-answer", "one-row"}, default "one-row"
+        What neighbours are, as in `Specimen`.
 
     Returns
     -------
@@ -165,6 +171,7 @@ def shifted(
         argument=argument,
         faulty_truth=truths[0],
         corrected_truth=truths[1],
+        relation=relation,
     )
 
 
@@ -214,6 +221,7 @@ def choice(
         argument=argument,
         faulty_truth=truths[0],
         corrected_truth=truths[1],
+        relation="every-answer",
     )
 
 
