@@ -1,6 +1,15 @@
 """The command line: what it prints, what it refuses, and with which exit code."""
 
+import errno
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -25,6 +34,9 @@ def fails_on_outliers(rows):
     if rows.max() > 900_000:
         raise ValueError(f"cannot handle {rows.max()}")
     return rows.mean()
+
+def distribution(rows):
+    return lambda x: np.array([(rows[:, 0] <= 20 + 60 * at).mean() for at in x])
 
 def simulate(rng, count):
     return rng.uniform(20, 80, size=(count, 2))
@@ -225,3 +237,300 @@ def test_released_numbers_are_not_the_exact_ones(folder):
     """Two releases of the same answer differ: there is noise, and it is fresh."""
     values = [json.loads(run(*RELEASE, "--json").stdout)["value"] for _ in range(2)]
     assert values[0] != values[1]
+
+
+class TestHeaders:
+    def test_text_without_header_is_not_taken_for_names(self, folder):
+        """A first record of text is neither dropped nor printed: the user is asked."""
+        (folder / "private.csv").write_text("Alice,north\nBob,south\n")
+        message = refused(*RELEASE, "--frame", "pandas", code=2)
+        assert "--no-header" in message
+        assert "Alice" not in message
+        assert "north" not in message
+
+    def test_first_record_counts_without_a_header(self, folder):
+        """A file of numbers alone has no header, which is said; all its rows are records."""
+        for name in ("private.csv", "public.csv"):
+            lines = (folder / name).read_text().splitlines()
+            (folder / name).write_text("\n".join(lines[1:]) + "\n")
+        done = run(*RELEASE, "--json")
+        assert "no header found in private.csv: its first row counts as a record" in done.stderr
+        assert json.loads(done.stdout)["certificate"]["sampling"]["rows"] == 120
+        told = run(*RELEASE, "--json", "--no-header")
+        assert "no header found" not in told.stderr
+
+    def test_header_can_be_stated(self, folder):
+        """--header takes the first row for names even if it holds a number."""
+        for name in ("private.csv", "public.csv"):
+            text = (folder / name).read_text().replace("age,income", "age,2019")
+            (folder / name).write_text(text)
+        assert "text in row 1" in refused(*RELEASE, code=2)
+        done = run(*RELEASE, "--header", "--json")
+        assert json.loads(done.stdout)["certificate"]["sampling"]["rows"] == 120
+
+    def test_both_files_or_none(self, folder):
+        """A public file with a header and a private one without are refused."""
+        text = (folder / "private.csv").read_text()
+        (folder / "private.csv").write_text(text.partition("\n")[2])
+        assert "the private one has none" in refused(*RELEASE, code=2)
+
+    def test_private_names_stay_private(self, folder):
+        """Names that only the private file has are not printed, in no kind of error."""
+        text = (folder / "private.csv").read_text()
+        (folder / "private.csv").write_text(text.replace("income", "hiv"))
+        message = refused(*RELEASE, code=2)
+        assert "age, income" in message
+        assert "column 2" in message
+        assert "hiv" not in message
+        (folder / "private.csv").write_text("age,hiv\n30,1\n31,\n")
+        message = refused(*RELEASE, code=2)
+        assert "column 2 has a missing cell in row 2" in message
+        assert "hiv" not in message
+        wide = [a if a != "public.csv" else "uniform:0,100:0,2000" for a in RELEASE]
+        assert "hiv" not in refused(*wide, code=2)
+
+    def test_a_longer_header_differs_after_the_public_one(self, folder):
+        """A further private column is told by its position."""
+        text = (folder / "private.csv").read_text()
+        longer = text.replace("\n", ",7\n").replace("income,7", "income,hiv")
+        (folder / "private.csv").write_text(longer)
+        message = refused(*RELEASE, code=2)
+        assert "column 3" in message
+        assert "hiv" not in message
+
+    def test_parquet_always_has_one(self, folder):
+        """--no-header does not go with a Parquet file."""
+        polars = pytest.importorskip("polars")
+        polars.read_csv("private.csv").write_parquet("private.parquet")
+        assert "always names" in refused(
+            *("release", "private.parquet", "f.py:line", "--population", "uniform:0,1:0,1"),
+            *("--epsilon", 1, "--no-header"),
+            code=2,
+        )
+
+    def test_broken_parquet_shows_nothing(self, folder):
+        """A damaged Parquet file is bad rows, none of its bytes shown."""
+        pytest.importorskip("polars")
+        (folder / "private.parquet").write_text("PAR1 Alice PAR1")
+        message = refused("release", "private.parquet", *RELEASE[2:], code=2)
+        assert message.startswith("BadRows")
+        assert "Alice" not in message
+
+
+class TestWrittenFiles:
+    @pytest.mark.parametrize("option", ["--out", "--html"])
+    @pytest.mark.parametrize("target", ["private.csv", "public.csv", "f.py", "./private.csv"])
+    def test_inputs_are_never_overwritten(self, folder, option, target):
+        """A target that is read by the same command is refused, --force or not."""
+        before = (folder / target).read_text()
+        assert "an input" in refused(*RELEASE, option, target, "--force", code=2)
+        assert (folder / target).read_text() == before
+
+    def test_a_link_to_an_input_is_an_input(self, folder):
+        """Hard links and symbolic links are seen through."""
+        (folder / "soft.json").symlink_to(folder / "private.csv")
+        (folder / "hard.json").hardlink_to(folder / "private.csv")
+        for name in ("soft.json", "hard.json"):
+            assert "an input" in refused(*RELEASE, "--out", name, "--force", code=2)
+
+    def test_two_targets_are_two_files(self, folder):
+        """--out and --html must differ."""
+        assert "--out" in refused(*RELEASE, "--out", "c", "--html", "./c", code=2)
+
+    def test_places_that_cannot_be_written(self, folder, monkeypatch):
+        """A missing folder, a folder as target and a locked folder are found before sampling."""
+        assert "no folder" in refused(*RELEASE, "--out", "nowhere/c.json", code=2)
+        assert "is a folder" in refused(*RELEASE, "--out", ".", code=2)
+        locked = SimpleNamespace(access=lambda path, mode: False, W_OK=os.W_OK)
+        monkeypatch.setattr("hushed.cli.written.os", locked)
+        assert "not writable" in refused(*RELEASE, "--out", "c.json", code=2)
+
+    def test_other_files_need_force(self, folder):
+        """A file that is no certificate is replaced with --force alone; a former one always."""
+        (folder / "c.json").write_text("my notes")
+        (folder / "c.html").write_text("<title>my page</title>")
+        files = ("--out", "c.json", "--html", "c.html")
+        assert "--force" in refused(*RELEASE, "--out", "c.json", code=2)
+        assert "--force" in refused(*RELEASE, "--html", "c.html", code=2)
+        assert (folder / "c.json").read_text() == "my notes"
+        assert run(*RELEASE, *files, "--force").exit_code == 0
+        assert run(*RELEASE, *files).exit_code == 0
+
+    def test_html_without_the_extra(self, folder, monkeypatch):
+        """A page that cannot be drawn is refused before the release."""
+        monkeypatch.setitem(sys.modules, "altair", None)
+        assert "hushed[plot]" in refused(*RELEASE, "--html", "c.html", code=2)
+
+    def test_the_value_is_printed_before_a_failing_write(self, folder, monkeypatch):
+        """If writing fails after the draw, the paid answer is on standard output all the same."""
+
+        def full(*_, **__):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("hushed.cli.releasing.Path.write_text", full)
+        done = run(*RELEASE, "--out", "c.json", "--json")
+        assert done.exit_code == 2
+        assert len(json.loads(done.stdout)["value"]) == 2
+        assert "OSError: No space left on device" in done.stderr
+
+
+class TestEnds:
+    def test_system_errors_are_bad_use(self, folder, monkeypatch):
+        """An error of the operating system is told by type and reason, as JSON too."""
+
+        def locked(*_, **__):
+            raise PermissionError(errno.EACCES, "Permission denied", CANARY)
+
+        monkeypatch.setattr("hushed.cli.tables.Path.open", locked)
+        done = run(*RELEASE, "--json")
+        assert done.exit_code == 2
+        found = json.loads(done.stdout)["error"]
+        assert found == {"type": "PermissionError", "message": "Permission denied"}
+        assert CANARY not in done.output
+
+    def test_unforeseen_errors_are_withheld_in_json(self, folder, monkeypatch):
+        """Under --json, an unforeseen exception gives its type alone and exit code 1."""
+
+        def broken(*_, **__):
+            raise RuntimeError(CANARY)
+
+        monkeypatch.setattr("hushed.release", broken)
+        done = run(*RELEASE, "--json")
+        assert done.exit_code == 1
+        assert json.loads(done.stdout) == {"error": {"type": "RuntimeError"}}
+        assert CANARY not in done.output
+
+    def test_a_function_file_that_exits(self, folder):
+        """sys.exit at load is a failure of the file, not the end of the command."""
+        (folder / "f.py").write_text("import sys\nsys.exit(0)\n")
+        assert "SystemExit" in refused(*RELEASE, code=2)
+
+    def test_a_certificate_that_is_no_text(self, folder):
+        """Bytes that are not UTF-8 are no certificate."""
+        (folder / "c.json").write_bytes(b"\xff\xfe\x00")
+        message = refused("verify", "c.json", "f.py:line", code=2)
+        assert message.startswith("ParameterError")
+
+    def test_admission_is_named_as_on_the_command_line(self, folder):
+        """Where the library says data_dependent=True, the command line says its option."""
+        arguments = [a if a != "public.csv" else "private.csv" for a in RELEASE]
+        assert "--data-dependent" in refused(*arguments, code=1)
+
+    def test_version(self):
+        """--version prints the version of the package."""
+        assert run("--version").stdout == f"hushed {version('hushed')}\n"
+
+    @pytest.mark.parametrize("workers", [1, 2])
+    def test_sigterm_cleans_up(self, tmp_path, workers):
+        """SIGTERM ends with 130, no worker lives on and no temporary folder is left."""
+        (tmp_path / "slow.py").write_text(
+            "import os, pathlib, time\n"
+            "def slow(rows):\n"
+            "    pathlib.Path('pid', str(os.getpid())).touch()\n"
+            "    time.sleep(0.05)\n"
+            "    return rows.mean()\n"
+        )
+        (tmp_path / "pid").mkdir()
+        (tmp_path / "scratch").mkdir()
+        command = [
+            *(sys.executable, "-c", "from hushed.cli import main; main()", "sensitivity"),
+            *("slow.py:slow", "--population", "uniform:0,1", "--rows", "9", "--pairs", "100000"),
+            *("--workers", str(workers)),
+        ]
+        environment = {**os.environ, "JOBLIB_TEMP_FOLDER": str(tmp_path / "scratch")}
+        with subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            wanted = 1 if workers == 1 else workers + 1
+            until = time.monotonic() + 60
+            while len(list((tmp_path / "pid").iterdir())) < wanted and time.monotonic() < until:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=60)
+        assert process.returncode == 130, err
+        assert b"nothing was released" in err
+        assert out == b""
+        pids = [int(path.name) for path in (tmp_path / "pid").iterdir()]
+        assert len(pids) >= wanted
+        while any(map(alive, pids)) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not any(map(alive, pids))
+        assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def alive(pid):
+    """Whether a process runs; one that has ended and waits for its parent does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+class TestTargets:
+    def test_error_instead_of_epsilon(self, folder):
+        """--error finds the epsilon whose 95 % (or other) accuracy is just that error."""
+        arguments = [a for a in RELEASE if a not in ("--epsilon", 1)]
+        done = run(*arguments, "--error", 50, "--json")
+        found = json.loads(done.stdout)["certificate"]
+        assert 0.999 * 50 < found["mechanism"]["accuracy"] <= 50
+        wider = run(*arguments, "--error", 50, "--beta", 0.5, "--json")
+        easier = json.loads(wider.stdout)["certificate"]
+        assert easier["guarantee"]["epsilon"] < found["guarantee"]["epsilon"]
+
+    def test_error_for_the_gaussian_needs_delta(self, folder):
+        """The Gaussian takes an error together with its slack."""
+        arguments = [a for a in RELEASE if a not in ("--epsilon", 1)]
+        arguments += ["--error", 50, "--mechanism", "gaussian"]
+        assert "delta" in refused(*arguments, code=2)
+        done = run(*arguments, "--delta", 1e-6, "--json")
+        assert 0.99 * 50 < json.loads(done.stdout)["certificate"]["mechanism"]["accuracy"] <= 50
+
+    def test_one_of_epsilon_and_error(self, folder):
+        """Both, or none, is bad use; so is --beta alone, and an error of 0."""
+        arguments = [a for a in RELEASE if a not in ("--epsilon", 1)]
+        assert "one of the two" in refused(*arguments, code=2)
+        assert "one of the two" in refused(*RELEASE, "--error", 3, code=2)
+        assert "--beta" in refused(*RELEASE, "--beta", 0.1, code=2)
+        assert "error" in refused(*arguments, "--error", 0, code=2)
+
+    def test_norm_of_the_exponential(self, folder):
+        """The range can be sampled for a choice, and for nothing else."""
+        arguments = (
+            *("release", "private.csv", "f.py:counts", "--population", "f.py:simulate"),
+            *("--epsilon", 5, "--mechanism", "exponential", "--json", "--out", "c.json"),
+        )
+        found = {}
+        for norm in ("sup", "range"):
+            done = run(*arguments, "--norm", norm)
+            found[norm] = json.loads(done.stdout)["certificate"]
+            assert found[norm]["norm"] == norm
+        # One person leaves a bin (-1) and enters another (+1): sup 1, range 2; the scale is alike.
+        assert (found["sup"]["sensitivity"], found["range"]["sensitivity"]) == (1.0, 2.0)
+        assert found["sup"]["mechanism"]["scale"] == found["range"]["mechanism"]["scale"]
+        assert "exponential" in refused(*RELEASE, "--norm", "range", code=2)
+        message = refused(*RELEASE, "--mechanism", "exponential", "--norm", "l2", code=2)
+        assert "'range'" in message
+        verified = run("verify", "c.json", "f.py:counts", "--population", "f.py:simulate")
+        assert verified.exit_code == 0
+
+    def test_a_function_that_returns_a_function(self, folder):
+        """Bernstein wraps a learner of functions; its options reach the mechanism; it verifies."""
+        arguments = [a if a != "f.py:line" else "f.py:distribution" for a in RELEASE]
+        done = run(
+            *arguments,
+            *("--mechanism", "bernstein", "--lattice", 4, "--order", 2, "--dims", 1),
+            *("--out", "c.json", "--json"),
+        )
+        assert done.exit_code == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert len(found["value"]) == 5
+        options = found["certificate"]["mechanism"]["parameters"]
+        assert (options["lattice"], options["order"], options["dims"]) == (4, 2, 1)
+        assert found["certificate"]["sampling"]["function"] == "distribution"
+        verified = run("verify", "c.json", "f.py:distribution", "--population", "public.csv")
+        assert verified.exit_code == 0, verified.stderr
+
+    def test_lattice_is_for_bernstein(self, folder):
+        """Parameters of another mechanism are refused."""
+        assert "lattice" in refused(*RELEASE, "--lattice", 4, code=2)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hushed.cli.inputs import Frame
+from hushed.cli.tables import Frame
 from hushed.guarantee import Protect
 from hushed.sensitivity import Calibration
 
@@ -16,6 +16,7 @@ __all__ = [
     "FrameOption",
     "FunctionArgument",
     "GammaOption",
+    "HeaderOption",
     "JsonOption",
     "PairsOption",
     "PopulationOption",
@@ -45,12 +46,26 @@ CalibrationOption = Annotated[Calibration, typer.Option(help="How the movement t
 ProtectOption = Annotated[Protect, typer.Option(help="Whom gamma speaks of.")]
 FrameOption = Annotated[Frame, typer.Option(help="What the function gets: array or frame.")]
 SymmetricOption = Annotated[
-    bool, typer.Option("--symmetric", help="The order of rows does not matter.")
+    bool,
+    typer.Option(
+        "--symmetric",
+        help="State that the order of rows does not matter: then the last row is replaced in "
+        "every pair, instead of one at a random place. Not checked; the sensitivity may differ.",
+    ),
+]
+HeaderOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first row of CSV files names the columns. By default it does if it "
+        "holds no number and a column below it is all numbers.",
+    ),
 ]
 DependentOption = Annotated[
     bool,
     typer.Option(
-        "--data-dependent", help="Admit that the population was made from the private rows."
+        "--data-dependent",
+        help="Admit that the population was made from the private rows: the result is marked.",
     ),
 ]
 SeedOption = Annotated[int, typer.Option(help="Seed of the sampler (never of the noise).")]

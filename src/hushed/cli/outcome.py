@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -49,13 +49,17 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def finish(*, json: bool) -> Iterator[dict[str, Any]]:
+def finish(
+    *, json: bool, stopped: str = "stopped; nothing was released"
+) -> Iterator[dict[str, Any]]:
     """Turn the end of a command into output and an exit code.
 
     Parameters
     ----------
     json : bool
         True to print the collected result, or the error, as one JSON object.
+    stopped : str, optional
+        What to say if the user stops the command.
 
     Yields
     ------
@@ -65,25 +69,49 @@ def finish(*, json: bool) -> Iterator[dict[str, Any]]:
     Raises
     ------
     typer.Exit
-        1 if the job was refused, 2 for bad use, 130 if stopped by the user.
+        1 if the job was refused, 2 for bad use, 130 if stopped by the user. With ``json``, 1 for
+        any exception that was not foreseen, too: its type is told, its message is withheld.
     """
     result: dict[str, Any] = {}
     try:
         yield result
     except HushedError as error:
-        note(f"{type(error).__name__}: {error}")
-        if json:
-            _write({"error": {"type": type(error).__name__, "message": str(error)}})
-        refused = isinstance(error, _REFUSALS)
-        raise typer.Exit(REFUSED if refused else BAD_USE) from None
+        code = REFUSED if isinstance(error, _REFUSALS) else BAD_USE
+        _refuse(type(error).__name__, _told(error), code, json=json)
+    except (BrokenPipeError, typer.Exit, typer.Abort):
+        raise
+    except (OSError, UnicodeError) as error:  # its own text may quote what was read
+        reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
+        _refuse(type(error).__name__, reason or "the system refused", BAD_USE, json=json)
     except KeyboardInterrupt:
-        note("stopped; nothing was released")
+        note(stopped)
         raise typer.Exit(STOPPED) from None
+    except Exception as error:
+        if not json:
+            raise
+        note(f"{type(error).__name__}: not foreseen; its message is withheld")
+        _write({"error": {"type": type(error).__name__}})
+        raise typer.Exit(REFUSED) from None
     code = result.pop("exit_code", 0)
     if json:
         _write(result)
     if code:
         raise typer.Exit(code)
+
+
+def _refuse(name: str, message: str, code: int, *, json: bool) -> NoReturn:
+    note(f"{name}: {message}")
+    if json:
+        _write({"error": {"type": name, "message": message}})
+    raise typer.Exit(code) from None
+
+
+def _told(error: HushedError) -> str:
+    """Message of an error, with the option's name on the command line where they differ."""
+    told = str(error)
+    if "data_dependent=True" in told:
+        told += " (--data-dependent on the command line)"
+    return told
 
 
 def _write(result: dict[str, Any]) -> None:
