@@ -22,6 +22,7 @@ from hushed.zoo.flags import (
 from hushed.zoo.record import Event, Pair, Specimen
 
 __all__ = [
+    "half_and_half",
     "numeric_sparse_vector",
     "sparse_vector",
     "sparse_vector_fresh_threshold",
