@@ -104,7 +104,7 @@ def test_every_way_of_sampling_is_reproduced(calibration, protect, given):
         (mean, {"population": hs.populations.Normal(mean=1 / 3, std=0.1)}),
         (mean, {"population": hs.populations.Exponential(rate=[1.0, 2.0])}),
     ],
-    ids=str,
+    ids=lambda v: "-".join(v) if isinstance(v, dict) else v.__name__,
 )
 def test_other_settings_are_reproduced(f, settings):
     """Batches, declared symmetry, shifts, long seeds and other populations verify from JSON."""

@@ -9,7 +9,8 @@ import pytest
 
 import hushed as hs
 from hushed.errors import BadFunction, RandomFunction
-from hushed.functions import answer, identity, probe
+from hushed.fingerprints import identity
+from hushed.functions import answer, probe
 
 ROWS = np.array([3.0, 1.0, 2.0])
 CANARY = 987654.321

@@ -3,6 +3,7 @@
 import copy
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -46,7 +47,8 @@ def test_charge_before_rows_before_noise(ledger, private):
         ledger.log.append(("seen", float(np.max(rows))))
         return rows.mean()
 
-    m = laplace(epsilon=0.5)
+    m = laplace(watching, epsilon=0.5)
+    ledger.log.clear()
     hs.release(watching, private, m, ledger, budget="study", note="hello")
     assert ledger.log == [("charge", "study", m.guarantee, "hello"), ("seen", 987654.321)]
 
@@ -54,11 +56,12 @@ def test_charge_before_rows_before_noise(ledger, private):
 def test_a_refusing_ledger_stops_everything(refusing_ledger, private):
     """When the charge is refused the function is never called."""
     calls = []
+    f = lambda r: calls.append(1) or r.mean()  # noqa: E731
+    mechanism = laplace(f)
+    sampled = len(calls)
     with pytest.raises(PermissionError):
-        hs.release(
-            lambda r: calls.append(1) or 1.0, private, laplace(), refusing_ledger, budget="x"
-        )
-    assert calls == []
+        hs.release(f, private, mechanism, refusing_ledger, budget="x")
+    assert len(calls) == sampled > 0
 
 
 def test_a_failure_after_the_charge_stays_paid(ledger, private, assert_silent):
@@ -120,7 +123,8 @@ def test_the_shape_found_on_private_rows_is_withheld(private):
 
 def test_certificates_hold_no_private_value(private, assert_silent):
     """JSON, words and repr of a release from public sampling hold no canary but the answer's."""
-    r = hs.release(lambda rows: np.clip(rows, 0, 1).mean(), private, laplace())
+    f = lambda rows: np.clip(rows, 0, 1).mean()  # noqa: E731
+    r = hs.release(f, private, laplace(f))
     assert_silent(r.certificate.to_json())
     assert_silent(r.certificate.explain())
     assert_silent(repr(r.certificate))
@@ -222,7 +226,9 @@ def test_element_types_are_those_that_were_sampled():
         seen.append(rows.dtype)
         return rows.mean()
 
-    hs.release(noting, np.arange(20), laplace())
+    mechanism = laplace(noting)
+    seen.clear()
+    hs.release(noting, np.arange(20), mechanism)
     assert seen == [np.float64]
     names = hs.populations.PublicTable(np.array(["Al", "Bob", "Cleo"]))
     f = lambda r: np.char.str_len(r).mean()  # noqa: E731
@@ -418,3 +424,62 @@ def test_proven_sensitivities_release_any_number_of_rows():
     assert hs.release(lambda r: np.clip(r, 0, 1).mean(), np.ones(7), m).value == pytest.approx(1)
     with pytest.raises(BadRows, match="empty"):
         hs.release(mean, [], m)
+
+
+class TestSilence:
+    """Nothing that a function says while it sees private rows leaves the release."""
+
+    def test_prints_and_warnings_are_withheld(self, private, capsys, recwarn):
+        """Output and warnings of the call on private rows are dropped."""
+
+        def chatty(rows):
+            if rows.max() > 9e5:
+                print("row", rows.max())
+                warnings.warn(f"row {rows.max()}", stacklevel=2)
+            return rows.mean()
+
+        hs.release(chatty, private, laplace(chatty))
+        out = capsys.readouterr()
+        assert "987654" not in out.out + out.err
+        assert not recwarn.list
+
+    @pytest.mark.parametrize(
+        "kind", [KeyboardInterrupt, GeneratorExit, type("S1", (BaseException,), {})]
+    )
+    def test_exceptions_of_every_kind_are_stripped(self, private, kind, assert_silent):
+        """Not even exceptions that are no Exception carry their text out."""
+
+        def failing(rows):
+            if rows.max() > 9e5:
+                raise kind(f"row {rows.max()}")
+            return rows.mean()
+
+        with pytest.raises((BadFunction, KeyboardInterrupt)) as caught:
+            hs.release(failing, private, laplace(failing))
+        assert_silent(caught.value)
+        assert "S1" not in str(caught.value)
+
+    def test_labels_of_rows_do_not_reach_the_function(self):
+        """A pandas index is renumbered as in the sampled frames."""
+        f = lambda d: d["a"].mean() + d.index.max()  # noqa: E731
+        public = pd.DataFrame({"a": np.linspace(0, 1, 50)})
+        s = hs.sample_sensitivity(f, hs.populations.PublicTable(public), rows=20)
+        secret = pd.DataFrame({"a": np.linspace(0.001, 0.9, 20)}, index=range(5_550_000, 5_550_020))
+        value = hs.release(f, secret, hs.Laplace(s, epsilon=1e6)).value
+        assert value == pytest.approx(secret["a"].mean() + 19, abs=1e-3)
+
+    def test_private_column_names_stay_unnamed(self):
+        """A mismatch of columns names the sampled column and the place, not the private name."""
+        f = lambda d: float(d.to_numpy().mean())  # noqa: E731
+        public = pd.DataFrame({"age": np.linspace(0, 1, 50)})
+        s = hs.sample_sensitivity(f, hs.populations.PublicTable(public), rows=20)
+        secret = pd.DataFrame({"Alice": np.linspace(0, 1, 20)})
+        with pytest.raises(hs.errors.BadRows, match=r"column 1 .* 'age'") as caught:
+            hs.release(f, secret, hs.Laplace(s, epsilon=1.0))
+        assert "Alice" not in str(caught.value)
+
+
+def test_budget_without_ledger_is_refused(private):
+    """Naming a budget that nobody charges is an error, not a free release."""
+    with pytest.raises(hs.errors.ParameterError, match="no ledger"):
+        hs.release(np.mean, private, laplace(), budget="census")

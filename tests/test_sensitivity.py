@@ -49,8 +49,8 @@ def by_hand(f, population, n, pairs, seed, *, symmetric=False):
 )
 def test_movements_are_those_of_separate_copies(norm, measure, symmetric):
     """Draws equal a plain recomputation from copied tables, for every norm."""
-    s = sample(lambda r: r.mean(axis=0) + r[0] ** 2, BOX, norm=norm, seed=4, symmetric=symmetric)
-    f = lambda r: r.mean(axis=0) + r[0] ** 2  # noqa: E731
+    f = lambda r: r.mean(axis=0) + r[0] ** 2 + r[-1] ** 2  # noqa: E731
+    s = sample(f, BOX, norm=norm, seed=4, symmetric=symmetric)
     expected = [measure(d) for d in by_hand(f, BOX, 20, s.pairs, 4, symmetric=symmetric)]
     assert s.draws == pytest.approx(np.sort(expected), rel=1e-12)
     assert s.value == s.draws[s.rank - 1]
@@ -66,12 +66,20 @@ def test_functions_that_return_views_are_measured_right(view):
 
 
 def test_the_replaced_position_is_random_unless_symmetric():
-    """The first row moves in about 1 of n pairs; declared symmetric, never (but the last does)."""
+    """The first row moves in about 1 of n pairs; declared symmetric, only the last ever moves."""
     first = sample(lambda r: r[0], rows=5, pairs=1000, seed=0)
     moved = np.count_nonzero(first.draws)
     assert abs(moved - 200) < 5 * math.sqrt(1000 * 0.2 * 0.8)
-    assert np.count_nonzero(sample(lambda r: r[0], rows=5, pairs=50, symmetric=True).draws) == 0
-    assert np.count_nonzero(sample(lambda r: r[-1], rows=5, pairs=50, symmetric=True).draws) == 50
+    middle = sample(lambda r: r[2], rows=5, pairs=50, symmetric=True)  # reversing leaves it there
+    ends = sample(lambda r: r[0] + r[-1], rows=5, pairs=50, symmetric=True)
+    assert (np.count_nonzero(middle.draws), np.count_nonzero(ends.draws)) == (0, 50)
+
+
+def test_a_function_that_minds_the_order_is_not_symmetric():
+    """Reversing the rows of one table shows a wrong declaration, also in batch mode."""
+    for f, batch in ((lambda r: r[0] * 100 + r[-1], False), (lambda t: t[:, 0], True)):
+        with pytest.raises(BadFunction, match="reversing"):
+            sample(f, rows=9, symmetric=True, batch=batch)
 
 
 def test_every_container_gives_the_same_movements():
@@ -110,7 +118,7 @@ def test_batch_with_positions():
     """In batch mode too the position is random, or the last if declared symmetric."""
     moved = np.count_nonzero(sample(lambda t: t[:, 0], rows=5, pairs=1000, batch=True).draws)
     assert abs(moved - 200) < 5 * math.sqrt(1000 * 0.2 * 0.8)
-    still = sample(lambda t: t[:, 0], rows=5, pairs=100, batch=True, symmetric=True)
+    still = sample(lambda t: t[:, 2], rows=5, pairs=100, batch=True, symmetric=True)
     assert np.count_nonzero(still.draws) == 0
 
 

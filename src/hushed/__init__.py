@@ -1,6 +1,6 @@
 """Make any Python function private, and prove it."""
 
-from hushed import cost, errors, populations, privacy_loss, risk
+from hushed import cost, errors, populations, privacy_loss, risk, zoo
 from hushed.accounting import Composition, compose, epsilon_for_advantage, parallel
 from hushed.certificate import Certificate, verify
 from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
@@ -39,4 +39,5 @@ __all__ = [
     "sample_sensitivity",
     "union_gamma",
     "verify",
+    "zoo",
 ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-import hashlib
+import io
 import math
 import random
-import secrets
+import sys
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 from hushed import rows as tables
 from hushed.errors import BadFunction, RandomFunction
 
-__all__ = ["FixedSeed", "Probe", "answer", "fixed_seed", "identity", "probe"]
+__all__ = ["FixedSeed", "Probe", "answer", "check_symmetric", "fixed_seed", "probe"]
 
 Floats = NDArray[np.float64]
 
@@ -49,19 +51,47 @@ def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Float
     BadFunction
         If the function raises, or returns anything but finite real numbers.
     """
-    raised = ""
+    if private:
+        return _numbers(_called_in_silence(function, rows))
     try:
         raw = function(rows)
     except (Exception, SystemExit) as cause:
-        raised = type(cause).__name__
-        if not private:
-            raise _failed_on_public(cause) from cause
-    if raised:  # out of the handler, so that the error does not carry the first one as its context
-        raise BadFunction(
-            f"the function raised {raised} on the private rows; its message is withheld, "
-            "because it may contain a private value"
-        )
+        raise _failed_on_public(cause) from cause
     return _numbers(raw)
+
+
+def _called_in_silence(function: Callable[[Any], Any], rows: Any) -> Any:
+    """Call a function on private rows; what it prints, warns or raises may hold a value of theirs.
+
+    Errors are raised outside of the handlers, so that they do not carry the first as context.
+    """
+    raised = ""
+    try:
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            warnings.simplefilter("ignore")
+            return function(rows)
+    except KeyboardInterrupt:
+        pass
+    except BaseException as cause:
+        raised = _public_name(type(cause), "an exception")
+    if not raised:
+        raise KeyboardInterrupt
+    raise BadFunction(
+        f"the function raised {raised} on the private rows; its message is withheld, "
+        "because it may contain a private value"
+    )
+
+
+def _public_name(kind: type, otherwise: str) -> str:
+    """Name of a type that is surely not made up from the rows."""
+    library = kind.__module__.partition(".")[0]
+    known = library in ("builtins", "numpy") and kind.__module__ in sys.modules
+    found = getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
+    return kind.__name__ if known and found else otherwise
 
 
 def _failed_on_public(cause: BaseException) -> BadFunction:
@@ -153,16 +183,14 @@ def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -
     """
     if not callable(function):
         raise BadFunction(f"expected a function of the rows, got {type(function).__name__}")
-    given = copy.deepcopy(rows)
-    first = answer(function, given, private=private)
-    if not tables.same(given, rows):
-        raise BadFunction("the function changes the rows it is given; let it work on a copy")
+    first = _first_answer(function, rows, private=private)
     second = answer(function, copy.deepcopy(rows), private=private)
     if first.shape != second.shape or not np.array_equal(first, second):
         raise RandomFunction(
-            "the function gave two answers on the same rows: it draws random numbers of its own; "
-            "fix its seed (random_state=0, say), or wrap it as hs.fixed_seed(f, seed=0) if it "
-            "uses the global generators of random or numpy.random"
+            "the function gave two answers on the same rows: it draws random numbers of its own, "
+            "or handles them in no fixed order (Polars: maintain_order=True); fix its seed "
+            "(random_state=0, say), or wrap it as hs.fixed_seed(f, seed=0) if it uses the global "
+            "generators of random or numpy.random"
         )
     fresh = False
     if isinstance(rows, np.ndarray):
@@ -175,31 +203,51 @@ def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -
     return Probe(shape=first.shape, fresh=fresh)
 
 
-def identity(function: Callable[[Any], Any]) -> str:
-    """Name a function by its content, so that two estimates are known to be of the same one.
+def _first_answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:
+    """Answer on a copy of the rows, which must come back unchanged, whatever the answer is."""
+    given = copy.deepcopy(rows)
+    changed = "the function changes the rows it is given; let it work on a copy"
+    try:
+        first = answer(function, given, private=private)
+    except BadFunction as bad:
+        if not tables.same(given, rows):
+            raise BadFunction(changed) from bad
+        raise
+    if not tables.same(given, rows):
+        raise BadFunction(changed)
+    return first
+
+
+def check_symmetric(
+    function: Callable[[Any], Any], rows: Any, *, batch: bool = False, private: bool = False
+) -> None:
+    """Refuse a function declared symmetric whose answer depends on the order of the rows.
 
     Parameters
     ----------
     function : callable
-        Any function.
+        Takes the rows.
+    rows : array, list or frame
+        Drawn rows; with ``batch`` one table in an array (1, rows, columns).
+    batch : bool, default False
+        Whether the function takes tables stacked along a first axis.
+    private : bool, default False
+        As for `probe`.
 
-    Returns
-    -------
-    str
-        Sixteen hexadecimal digits: equal only for equal code, closure and name. The same function
-        may get another name in another run or version of Python; one that cannot be pickled
-        gets a new one at every call. Both err towards telling functions apart.
+    Raises
+    ------
+    BadFunction
+        If reversing the rows moves an answer by more than a millionth of its size.
     """
-    import cloudpickle  # noqa: PLC0415
-
-    try:
-        content = cloudpickle.dumps(function)
-    except Exception:
-        return secrets.token_hex(8)
-    code = getattr(function, "__code__", None)  # an importable function is pickled by name only
-    if code is not None:
-        content += code.co_code + repr(code.co_names).encode()
-    return hashlib.sha256(content).hexdigest()[:16]
+    turned = rows[:, ::-1].copy() if batch else tables.take(rows, np.arange(len(rows))[::-1])
+    first = answer(function, copy.deepcopy(rows), private=private)
+    second = answer(function, turned, private=private)
+    largest = max(float(np.abs(first).max()), float(np.abs(second).max()))
+    if first.shape != second.shape or float(np.abs(first - second).max()) > 1e-6 * largest:
+        raise BadFunction(
+            "the function was declared symmetric, but reversing the rows changes its answer; "
+            "leave symmetric out"
+        )
 
 
 @dataclass(frozen=True, slots=True)

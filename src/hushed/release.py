@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed import rows as tables
-from hushed.calibrate import Mechanism, check_shape
+from hushed.calibrate import Mechanism, check_shape, parameters
 from hushed.certificate import Certificate, certify
 from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation
+from hushed.fingerprints import same_function
 from hushed.functions import answer
 from hushed.guarantee import Guarantee
 from hushed.populations import overlaps
@@ -88,10 +89,11 @@ def release(
     PrivateRowsAsPopulation
         If the private rows served as the public population without being declared so.
     BadFunction
-        If the function fails on the private rows, or its answer has another shape than sampled.
-        No private value is shown, and the charge stays.
+        If the function is not the sampled one (refused before the charge); or if it fails on the
+        private rows, or its answer has another shape than sampled: no private value is shown, and
+        the charge stays.
     ParameterError
-        If the mechanism is none, or the budget is not named.
+        If the mechanism is none, or of ledger and budget only one is given.
     """
     if not callable(f):
         raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
@@ -101,11 +103,21 @@ def release(
             "the third argument must be a mechanism such as hs.Laplace(s, epsilon=1.0), "
             f"got {type(mechanism).__name__}"
         )
-    if ledger is not None and not budget:
-        raise ParameterError("name the budget to charge: budget='...'")
+    parameters(mechanism)  # refuses what only looks like a mechanism
+    if ledger is not None and (not budget or not hasattr(ledger, "charge")):
+        raise ParameterError(
+            "a ledger has a method charge(budget, guarantee, note); name the budget: budget='...'"
+        )
+    if ledger is None and budget:
+        raise ParameterError(f"budget={budget!r} was named, but there is no ledger to charge")
     sampling = carried.sampling
     rows = _checked(data, sampling)
     if sampling is not None:
+        if not same_function(f, sampling.called):
+            raise BadFunction(
+                f"the sensitivity was sampled on another function, {sampling.function!r}; "
+                "sample it on the one to be released"
+            )
         check_shape(mechanism, sampling.shape)
         certify(mechanism, values=math.prod(sampling.shape))  # whatever it refuses is unpaid
     if ledger is not None and budget:
@@ -137,6 +149,9 @@ def _checked(data: Any, sampling: Sampling | None) -> Any:
     if sampling is not None:
         _check_against(data, found, sampling)
     own = copy.deepcopy(data)
+    if found.container == "pandas":  # the sampled frames had no labels of rows either
+        own = own.reset_index(drop=True)
+        own.attrs.clear()
     if sampling is not None and _converts(found, sampling.layout):
         own = own.astype(sampling.layout.dtype)
     return own
@@ -152,7 +167,9 @@ def _converts(found: tables.Layout, wanted: tables.Layout) -> bool:
 
 def _check_against(data: Any, found: tables.Layout, sampling: Sampling) -> None:
     if found != sampling.layout:
-        raise BadRows(f"the sensitivity was sampled on {sampling.layout}, the data is {found}")
+        raise BadRows(
+            f"the sensitivity was sampled on {sampling.layout}; {sampling.layout.difference(found)}"
+        )
     wanted = sampling.layout
     if _converts(found, wanted) and not np.can_cast(found.dtype, wanted.dtype, "safe"):
         ours, theirs = (np.dtype(each.dtype).type.__name__ for each in (wanted, found))
@@ -168,6 +185,6 @@ def _check_against(data: Any, found: tables.Layout, sampling: Sampling) -> None:
     if not sampling.data_dependent and overlaps(sampling.source, data):
         raise PrivateRowsAsPopulation(
             "the public population holds the private rows: the sensitivity then leaks about them; "
-            "sample from a public table, a range or a simulator, or say data_dependent=True, "
-            "which marks guarantee and certificate"
+            "sample from a public table, a range or a simulator, or say data_dependent=True "
+            "(--data-dependent on the command line), which marks guarantee and certificate"
         )

@@ -4,7 +4,10 @@ A Laplace mechanism calibrated to ``epsilon0`` is said to keep a stronger level 
 some confidence (Dandekar, Basu and Bressan, *Differential Privacy at Risk*, PoPETs 2021). The
 published confidence compares two draws of noise; it is not a statement about the privacy loss, and
 for ``epsilon0 > log 3`` its risk falls below the delta that is needed. Everything here that
-decides uses the exact quantities of one coordinate that moves by its full sensitivity.
+decides uses the exact quantities of one coordinate that moves by its full sensitivity. For delta
+that is the worst case: an l1 movement spread over several coordinates needs no more (see
+`hushed.mechanisms.Laplace`). For the probability that the loss exceeds a level no such order is
+claimed.
 """
 
 from __future__ import annotations
@@ -413,7 +416,7 @@ class Assessment:
         Level that the noise was calibrated to, in nats.
     dims : int
         Coordinates of the answer; the exact numbers are those of a record that moves one
-        coordinate by the full sensitivity.
+        coordinate by the full sensitivity, for delta the worst case.
     published_confidence : float
         Theorem 4.1 of Dandekar, Basu and Bressan.
     published_risk : float

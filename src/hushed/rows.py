@@ -42,12 +42,52 @@ class Layout:
 
     def __str__(self) -> str:
         """Words for messages."""
+        what = _WHAT[self.container]
         if self.container == "list":
-            return "a list of rows"
-        what = {"array": "a NumPy array", "pandas": "a pandas frame", "polars": "a Polars frame"}
+            return what
         if not self.columns:
-            return f"{what[self.container]} of scalars"
-        return f"{what[self.container]} with columns {', '.join(self.columns)}"
+            return f"{what} of scalars"
+        if self.container == "array":
+            return f"{what} with {len(self.columns)} columns"
+        few = ", ".join(self.columns[:8]) + (", ..." if len(self.columns) > 8 else "")
+        return f"{what} with columns {few}"
+
+    def difference(self, other: Layout) -> str:
+        """Say where another layout departs from this one, without naming its columns.
+
+        Parameters
+        ----------
+        other : Layout
+            Layout of rows whose column names may be private.
+
+        Returns
+        -------
+        str
+            A clause for a message.
+        """
+        if other.container != self.container:
+            return f"the data is {_WHAT[other.container]}"
+        if len(other.columns) != len(self.columns):
+            ours, theirs = (
+                "scalars" if not n else f"{n} columns"
+                for n in map(len, (self.columns, other.columns))
+            )
+            return f"the data has {theirs} where {ours} were sampled"
+        for place, (name, theirs) in enumerate(zip(self.columns, other.columns, strict=True)):
+            if name != theirs:
+                return f"column {place + 1} of the data has another name than {name!r}"
+        for name, kind, theirs in zip(self.columns, self.kinds, other.kinds, strict=False):
+            if kind != theirs:
+                return f"column {name!r} holds {kind}s in the sample and {theirs} in the data"
+        return "the data holds another kind of values"
+
+
+_WHAT = {
+    "array": "a NumPy array",
+    "list": "a list of rows",
+    "pandas": "a pandas frame",
+    "polars": "a Polars frame",
+}
 
 
 def container(rows: object) -> Container:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -19,6 +20,10 @@ __all__ = ["Verification", "verify"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
     """What running the sampling again has shown.
+
+    It shows that the certificate's numbers follow from the function, the population, the seed and
+    the parameters. It does not show who wrote the certificate, that a published value was released
+    under it, or that a population known by name only is the same one.
 
     Parameters
     ----------
@@ -101,7 +106,7 @@ def verify(
         again = again.shifted(sampling.shift)
     options = known.mechanism.parameters
     mechanism = calibrated(known.mechanism.name, again, options)
-    fresh = certify(mechanism, values=known.mechanism.values)
+    fresh = certify(mechanism, values=math.prod(again.sampling.shape if again.sampling else ()))
     now = fresh.versions
     differences = tuple(_differences(known, fresh))
     return Verification(

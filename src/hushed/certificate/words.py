@@ -122,6 +122,7 @@ def _gamma_words(sampling: SamplingRecord, n: int, gamma: float) -> str:
 def _assumptions(certificate: Certificate) -> str:
     sampling = certificate.sampling
     lines = [
+        "the number of released values does not depend on the rows",
         "the released answer is the function's only output: not its running time, its messages or "
         "whether it fails",
         "the function and all settings were chosen without looking at the private rows",
@@ -132,7 +133,11 @@ def _assumptions(certificate: Certificate) -> str:
             if not sampling.shift
             else f"the private rows are independent draws from a distribution Q with "
             f"KL(P || Q) of at most {sampling.shift:g} per row from the sampled P",
-            "the population is public, and the sampler's seed does not depend on the private rows",
+            "the population is public"
+            if sampling.population_is_public
+            else "the population was made from the private rows, so none of this protects them",
+            "the sampler's seed was fixed in advance: trying several and keeping the smallest "
+            "sensitivity voids gamma",
             "the function is deterministic",
             *lines,
         ]

@@ -168,9 +168,12 @@ def finite_values(value: ArrayLike) -> NDArray[np.float64]:
     ParameterError
         If it is not made of finite real numbers.
     """
-    numbers = np.asarray(value)
+    try:
+        numbers = np.asarray(value)
+    except ValueError:
+        numbers = np.empty(0)
     if numbers.dtype.kind not in "biuf" or numbers.size == 0:
-        raise ParameterError(f"the answer must be numbers, got type {numbers.dtype}")
+        raise ParameterError("the answer must be one number or an array of numbers")
     numbers = numbers.astype(np.float64)
     if not np.isfinite(numbers).all():
         raise ParameterError("the answer holds NaN or infinity; it must be finite")

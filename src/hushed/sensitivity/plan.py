@@ -53,8 +53,8 @@ def plan(
     """
     if gamma is None and pairs is None:
         gamma = DEFAULT_GAMMA
-    if gamma is not None and not 0 < gamma < 1:
-        raise ParameterError(f"gamma must lie in (0, 1), got {gamma}")
+    if gamma is not None and (not isinstance(gamma, float | int) or not 0 < gamma < 1):
+        raise ParameterError(f"gamma must be a number in (0, 1), got {gamma!r}")
     shared = rows if protect == "everyone" else 1
     # The decimal that the caller wrote: 0.18 is 18/100, not the double just below it.
     level = None if gamma is None else Fraction(repr(float(gamma))) / shared

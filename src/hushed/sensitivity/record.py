@@ -49,6 +49,8 @@ class Sampling:
         Description of the public source.
     source : object
         The population itself; not compared, not printed.
+    called : callable
+        The function itself; not compared, not printed.
     data_dependent : bool
         True if the caller said that the population was made from the private rows.
     layout : Layout
@@ -58,7 +60,7 @@ class Sampling:
     function : str
         Name of the sampled function.
     identity : str
-        Name of the function by its content; see `hushed.functions.identity`.
+        Name of the function by its content; see `hushed.fingerprints.identity`.
     draws : ndarray of float, shape (pairs,)
         Movements, sorted upwards.
     shift : float
@@ -80,6 +82,7 @@ class Sampling:
     batch: bool
     population: dict[str, Any]
     source: Any = field(repr=False, compare=False)
+    called: Any = field(repr=False, compare=False)
     data_dependent: bool
     layout: Layout
     shape: tuple[int, ...]

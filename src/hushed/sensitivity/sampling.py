@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from hushed import rows as tables
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
-from hushed.functions import answer, identity, probe
+from hushed.fingerprints import identity
+from hushed.functions import answer, check_symmetric, probe
 from hushed.guarantee import Protect
 from hushed.populations import Population, Simulator, description
 from hushed.sensitivity.plan import plan
@@ -278,6 +279,8 @@ def sample_sensitivity(
         )
     shown = first[:rows] if not batch else first[None, :rows]
     known = probe(f, shown, private=data_dependent)
+    if symmetric:
+        check_symmetric(f, shown, batch=batch, private=data_dependent)
     shape = known.shape[1:] if batch else known.shape
     block = min(max(1, _BATCH_ROWS // (rows + 1)), rank.pairs) if batch else 1
     evaluate = (_BatchMovement if batch else _Movement)(
@@ -313,6 +316,7 @@ def sample_sensitivity(
         batch=batch,
         population=described,
         source=population,
+        called=f,
         data_dependent=data_dependent,
         layout=tables.layout(first),
         shape=shape,

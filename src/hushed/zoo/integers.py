@@ -1,0 +1,230 @@
+"""Geometric noise on counts: clipped, leaky, and behind a threshold."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee
+from hushed.zoo.curves import constant, discrete_delta, discrete_epsilon
+from hushed.zoo.events import equal, released
+from hushed.zoo.record import Rows, Specimen
+
+__all__ = [
+    "count_above_threshold",
+    "geometric_tail",
+    "leaky_geometric",
+    "release_threshold",
+    "truncated_geometric",
+    "two_sided_geometric",
+]
+
+
+def two_sided_geometric(epsilon: float, rng: np.random.Generator, size: int) -> NDArray[np.float64]:
+    """Draw integers with probability proportional to ``exp(-epsilon |z|)``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Decay, in nats per unit; above 0.
+    rng : numpy.random.Generator
+        Source of audit randomness; consumed.
+    size : int
+        Number of draws.
+
+    Returns
+    -------
+    ndarray of float, shape (size,)
+        Whole numbers: the difference of two geometric variables, each the floor of an
+        exponential one.
+    """
+    pair = np.floor(rng.standard_exponential(size=(2, size)) / epsilon)
+    return np.asarray(pair[0] - pair[1])
+
+
+def geometric_tail(epsilon: float, least: int) -> float:
+    """Probability that two-sided geometric noise is at least a whole number.
+
+    Parameters
+    ----------
+    epsilon : float
+        Decay, in nats per unit; above 0.
+    least : int
+        Smallest value in the tail.
+
+    Returns
+    -------
+    float
+        ``r^least / (1 + r)`` with ``r = exp(-epsilon)`` for ``least >= 1``, by symmetry below.
+
+    Notes
+    -----
+    Ghosh, Roughgarden, Sundararajan, STOC 2009.
+    """
+    if least <= 0:
+        return 1 - geometric_tail(epsilon, 1 - least)
+    return math.exp(-epsilon * least) / (1 + math.exp(-epsilon))
+
+
+def truncated_geometric(epsilon: float = 0.1, top: int = 5) -> Specimen:
+    """Count with two-sided geometric noise, clipped to ``0..top``, which is private.
+
+    Parameters
+    ----------
+    epsilon : float, default 0.1
+        Claimed epsilon; above 0.
+    top : int, default 5
+        Largest count; 1 or more.
+
+    Returns
+    -------
+    Specimen
+        Outputs are whole numbers, shape ``(size,)``; the loss equals the claim.
+    """
+    return _clipped("truncated geometric", ("TruncatedGeometric",), epsilon, top, 0.0)
+
+
+def leaky_geometric(epsilon: float = 0.1, top: int = 5, leak: float = 0.01) -> Specimen:
+    """Clipped geometric that shows the raw count with some probability: not private.
+
+    Parameters
+    ----------
+    epsilon : float, default 0.1
+        Claimed epsilon; above 0.
+    top : int, default 5
+        Largest count; 1 or more.
+    leak : float, default 0.01
+        Probability of the raw count; in (0, 1).
+
+    Returns
+    -------
+    Specimen
+        Outputs are whole numbers, shape ``(size,)``. It is (epsilon, leak)-private, not epsilon.
+
+    Raises
+    ------
+    ParameterError
+        If leak leaves its range.
+    """
+    if not 0 < leak < 1:
+        raise ParameterError(f"leak must lie in (0, 1), got {leak}")
+    return _clipped("leaky truncated geometric", ("LeakyGeometric",), epsilon, top, leak)
+
+
+def release_threshold(epsilon: float, delta: float) -> int:
+    """Smallest whole threshold that a new key, counted once, passes with probability delta.
+
+    Parameters
+    ----------
+    epsilon : float
+        Decay of the noise; above 0.
+    delta : float
+        Largest probability of ``1 + noise >= threshold``; in (0, 1/2).
+
+    Returns
+    -------
+    int
+        Threshold, rounded up: the side of less leakage.
+    """
+    threshold = 1
+    while geometric_tail(epsilon, threshold - 1) > delta:
+        threshold += 1
+    return threshold
+
+
+def count_above_threshold(
+    epsilon: float = 1.0, delta: float = 0.01, *, strict: bool = False, threshold: int | None = None
+) -> Specimen:
+    """Count of a key that may be new, released when its noisy value passes a threshold.
+
+    Parameters
+    ----------
+    epsilon : float, default 1
+        Claimed epsilon; above 0.
+    delta : float, default 0.01
+        Claimed delta; in (0, 1/2).
+    strict : bool, default False
+        Whether the noisy count must exceed the threshold, or may equal it.
+    threshold : int, optional
+        Threshold; default the smallest one that is private with a non-strict comparison.
+
+    Returns
+    -------
+    Specimen
+        Outputs are counts or NaN (withheld), shape ``(size,)``. The pair is one row against none;
+        a table without the key always withholds.
+    """
+    bar = release_threshold(epsilon, delta) if threshold is None else threshold
+    least = bar + 1 if strict else bar
+    mass = geometric_tail(epsilon, least - 1)
+    return Specimen(
+        name=f"count above a threshold, {'strict' if strict else 'non-strict'}",
+        mechanism=partial(_above, epsilon=epsilon, least=least),
+        claim=Guarantee(epsilon=epsilon, delta=delta, neighbours="add-remove"),
+        relation="one-row",
+        pairs=((np.ones(1), np.ones(0)),),
+        private=mass <= delta,
+        epsilon=math.inf,
+        supremum=math.inf,
+        delta=partial(constant, value=mass),
+        event=released,
+        event_words="a count is released",
+        output="count, or NaN where it was withheld, shape (size,)",
+        source="Korolova, Kenthapadi, Mishra, Ntoulas, WWW 2009; Wilson et al., PoPETs 2020",
+        argument="without the row nothing is ever released, so the divergence is the tail's mass",
+    )
+
+
+def _clipped(
+    name: str, aliases: tuple[str, ...], epsilon: float, top: int, leak: float
+) -> Specimen:
+    if top < 1:
+        raise ParameterError(f"top must be 1 or more, got {top}")
+    p, q = (_clipped_law(x, epsilon, top, leak) for x in (0, 1))
+    return Specimen(
+        name=name,
+        aliases=aliases,
+        mechanism=partial(_clip, epsilon=epsilon, top=top, leak=leak),
+        claim=Guarantee(epsilon=epsilon),
+        relation="every-answer",
+        pairs=((np.array([0.0]), np.array([1.0])),),
+        private=leak == 0,
+        epsilon=epsilon if leak == 0 else discrete_epsilon(p, q),
+        delta=partial(discrete_delta, p, q),
+        event=partial(equal, to=0.0),
+        event_words="the output is 0",
+        output=f"whole number from 0 to {top}, shape (size,)",
+        source="Ghosh, Roughgarden, Sundararajan, STOC 2009; leak as in Liu and Oh, NeurIPS 2019",
+        argument="the law is a finite sum",
+    )
+
+
+def _clipped_law(true: int, epsilon: float, top: int, leak: float) -> NDArray[np.float64]:
+    ratio = math.exp(-epsilon)
+    law = [ratio ** abs(v - true) * (1 - ratio) / (1 + ratio) for v in range(1, top)]
+    ends = geometric_tail(epsilon, true), geometric_tail(epsilon, top - true)
+    p = np.array([ends[0], *law, ends[1]]) * (1 - leak)
+    p[true] += leak
+    return p
+
+
+def _clip(
+    rows: Rows, rng: np.random.Generator, size: int, /, *, epsilon: float, top: int, leak: float
+) -> NDArray[np.float64]:
+    noisy = np.clip(rows[0] + two_sided_geometric(epsilon, rng, size), 0.0, float(top))
+    if leak == 0:
+        return np.asarray(noisy)
+    return np.asarray(np.where(rng.random(size) < leak, rows[0], noisy))
+
+
+def _above(
+    rows: Rows, rng: np.random.Generator, size: int, /, *, epsilon: float, least: int
+) -> NDArray[np.float64]:
+    if rows.size == 0:
+        return np.full(size, np.nan)
+    noisy = rows.size + two_sided_geometric(epsilon, rng, size)
+    return np.asarray(np.where(noisy >= least, noisy, np.nan))

@@ -1,0 +1,307 @@
+"""Local mechanisms: randomised response, and RAPPOR once, on one day and on many days."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee
+from hushed.zoo.curves import discrete_delta, discrete_epsilon, sum_of_losses_delta
+from hushed.zoo.events import equal
+from hushed.zoo.record import Pair, Rows, Specimen
+
+__all__ = [
+    "bloom_bits",
+    "daily_rappor",
+    "one_time_rappor",
+    "randomised_response",
+    "rappor",
+]
+
+_SOURCE = "Erlingsson, Pihur, Korolova, *RAPPOR*, CCS 2014, sections 2 and 3"
+_WORD = 0xFFFFFFFFFFFFFFFF
+
+
+def randomised_response(epsilon: float = 1.0) -> Specimen:
+    """One bit that is told truthfully with probability ``e^eps / (1 + e^eps)``: private.
+
+    Parameters
+    ----------
+    epsilon : float, default 1
+        Claimed epsilon; above 0.
+
+    Returns
+    -------
+    Specimen
+        Outputs are bits, shape ``(size,)``; the loss equals the claim.
+    """
+    truth = 1 / (1 + math.exp(-epsilon))
+    p, q = np.array([1 - truth, truth]), np.array([truth, 1 - truth])
+    return Specimen(
+        name="randomised response",
+        aliases=("randomized response",),
+        mechanism=partial(_respond, truth=truth),
+        claim=Guarantee(epsilon=epsilon),
+        relation="one-row",
+        pairs=((np.array([1.0]), np.array([0.0])),),
+        private=True,
+        epsilon=epsilon,
+        supremum=epsilon,
+        delta=partial(discrete_delta, p, q),
+        event=partial(equal, to=1.0),
+        event_words="the bit is 1",
+        output="bit, shape (size,)",
+        source="Warner, JASA 60(309), 1965",
+        argument="two outcomes",
+    )
+
+
+def bloom_bits(value: int, hashes: int, bits: int) -> NDArray[np.bool_]:
+    """Bloom filter of one value.
+
+    Parameters
+    ----------
+    value : int
+        Value; 0 or more.
+    hashes : int
+        Number of hash functions.
+    bits : int
+        Length of the filter.
+
+    Returns
+    -------
+    ndarray of bool, shape (bits,)
+        True where a hash function points; collisions leave fewer than ``hashes``.
+
+    Notes
+    -----
+    The hash is the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): any fixed hash
+    serves, since the truth depends on the filters of the pair only.
+    """
+    filled = np.zeros(bits, dtype=np.bool_)
+    for i in range(hashes):
+        z = (value * 0x9E3779B97F4A7C15 + (i + 1) * 0xD1B54A32D192ED03) & _WORD
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD
+        filled[(z ^ (z >> 31)) % bits] = True
+    return filled
+
+
+def one_time_rappor(hashes: int = 4, bits: int = 20, f: float = 0.95) -> Specimen:
+    """Bloom filter whose bits are replaced at random once, which is private.
+
+    Parameters
+    ----------
+    hashes : int, default 4
+        Number of hash functions h.
+    bits : int, default 20
+        Length of the filter.
+    f : float, default 0.95
+        Probability with which a bit is replaced by a fair coin; in (0, 1).
+
+    Returns
+    -------
+    Specimen
+        Outputs are bits, shape ``(size, bits)``. The loss ``2h log((1 - f/2)/(f/2))``, 0.8007 at
+        the defaults, is reached by two values whose filters do not overlap.
+    """
+    return _rappor("one-time RAPPOR", ("OneTimeRappor",), hashes, bits, f, 0.0, 1.0, None, None)
+
+
+def rappor(
+    hashes: int = 4, bits: int = 20, f: float = 0.75, p: float = 0.45, q: float = 0.55
+) -> Specimen:
+    """Bloom filter whose bits are replaced at random twice, reported once: private.
+
+    Parameters
+    ----------
+    hashes : int, default 4
+        Number of hash functions h.
+    bits : int, default 20
+        Length of the filter.
+    f : float, default 0.75
+        Probability of a fair coin in the permanent step; in (0, 1).
+    p, q : float, default 0.45 and 0.55
+        Probabilities of reporting 1 when the permanent bit is 0 and 1; ``0 <= p < q <= 1``.
+
+    Returns
+    -------
+    Specimen
+        Outputs are bits, shape ``(size, bits)``; the loss is 0.4001 at the defaults.
+    """
+    return _rappor("RAPPOR", ("Rappor",), hashes, bits, f, p, q, None, None)
+
+
+def daily_rappor(
+    days: int = 7,
+    hashes: int = 4,
+    bits: int = 20,
+    f: float = 0.75,
+    p: float = 0.45,
+    q: float = 0.55,
+    *,
+    claim_permanent: bool = False,
+) -> Specimen:
+    """RAPPOR reports of the same value on many days, from one permanent filter.
+
+    Parameters
+    ----------
+    days : int, default 7
+        Number of reports; 2 or more.
+    hashes, bits, f, p, q
+        As for `rappor`.
+    claim_permanent : bool, default False
+        Whether it claims the loss of the permanent filter, which holds for any number of days, or
+        that of a single report, which does not.
+
+    Returns
+    -------
+    Specimen
+        Outputs are the numbers of days on which each bit was 1, shape ``(size, bits)``.
+
+    Raises
+    ------
+    ParameterError
+        If days is below 2, or so many that a probability leaves the doubles.
+    """
+    if days < 2:
+        raise ParameterError(f"days must be 2 or more, got {days}")
+    one = rappor(hashes, bits, f, p, q).claim.epsilon
+    claim = 2 * hashes * math.log((1 - f / 2) / (f / 2)) if claim_permanent else one
+    name = "daily RAPPOR, claim of the filter" if claim_permanent else "daily RAPPOR"
+    return _rappor(name, (), hashes, bits, f, p, q, days, claim)
+
+
+def _rappor(
+    name: str,
+    aliases: tuple[str, ...],
+    hashes: int,
+    bits: int,
+    f: float,
+    p: float,
+    q: float,
+    days: int | None,
+    claim: float | None,
+) -> Specimen:
+    if not (0 < f < 1 and 0 <= p < q <= 1):
+        raise ParameterError(f"f must lie in (0, 1) and 0 <= p < q <= 1, got {f}, {p}, {q}")
+    pair = _apart(hashes, bits)
+    zero, one = _bit_laws(f, p, q, 1 if days is None else days)
+    if p > 0 and q < 1 and min(zero.min(), one.min()) == 0:
+        raise ParameterError(f"probabilities of {days} days leave the doubles; use fewer days")
+    up, down = discrete_epsilon(one, zero), discrete_epsilon(zero, one)
+    # h bits are 1 on the rows and 0 on the neighbour, h more the other way round.
+    joint_p, joint_q = np.outer(one, zero).ravel(), np.outer(zero, one).ravel()
+    loss = hashes * (up + down)
+    return Specimen(
+        name=name,
+        aliases=aliases,
+        mechanism=partial(
+            _report, f=f, p=p, q=q, days=1 if days is None else days, hashes=hashes, bits=bits
+        ),
+        claim=Guarantee(epsilon=loss if claim is None else claim),
+        relation="one-row",
+        pairs=(pair,),
+        private=claim is None or loss <= claim,
+        epsilon=loss,
+        supremum=loss,
+        delta=_bits_curve(joint_p, joint_q, hashes) if days is None or days <= 7 else None,
+        event=partial(
+            _matches,
+            own=bloom_bits(int(pair[0][0]), hashes, bits),
+            other=bloom_bits(int(pair[1][0]), hashes, bits),
+        ),
+        event_words="more of the ones fall on the bits of the rows than on those of the neighbour",
+        output="bits, or days on which each bit was 1, shape (size, bits)",
+        source=_SOURCE,
+        argument="bits are independent; the two filters of the pair differ in 2h bits",
+    )
+
+
+def _bits_curve(
+    p: NDArray[np.float64], q: NDArray[np.float64], copies: int
+) -> partial[float] | None:
+    """Curve of ``copies`` pairs of bits; outcomes of equal loss are merged first."""
+    loss = np.round(np.log(p) - np.log(q), 12)
+    levels, where = np.unique(loss, return_inverse=True)
+    merged_p, merged_q = np.zeros(levels.size), np.zeros(levels.size)
+    np.add.at(merged_p, where, p)
+    np.add.at(merged_q, where, q)
+    if copies % 2:
+        return None
+    return partial(_copies_delta, p=merged_p, q=merged_q, copies=copies)
+
+
+def _copies_delta(
+    epsilon: float, *, p: NDArray[np.float64], q: NDArray[np.float64], copies: int
+) -> float:
+    return sum_of_losses_delta(p, q, copies, epsilon)
+
+
+def _bit_laws(
+    f: float, p: float, q: float, days: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Law of the number of days on which a bit is reported as 1, for a true 0 and a true 1."""
+    from scipy.special import gammaln, xlogy  # noqa: PLC0415
+
+    ones = np.arange(days + 1.0)
+    ways = gammaln(days + 1) - gammaln(ones + 1) - gammaln(days - ones + 1)
+    low = np.exp(ways + xlogy(ones, p) + xlogy(days - ones, 1 - p))
+    high = np.exp(ways + xlogy(ones, q) + xlogy(days - ones, 1 - q))
+    return low * (1 - f / 2) + high * f / 2, low * f / 2 + high * (1 - f / 2)
+
+
+def _apart(hashes: int, bits: int) -> Pair:
+    """Two values whose filters have all bits distinct; the smallest such pair."""
+    full = [v for v in range(400) if bloom_bits(v, hashes, bits).sum() == hashes]
+    for i, first in enumerate(full):
+        own = bloom_bits(first, hashes, bits)
+        for second in full[i + 1 :]:
+            if not (own & bloom_bits(second, hashes, bits)).any():
+                return np.array([float(first)]), np.array([float(second)])
+    raise ParameterError(
+        f"no two values have disjoint filters of {hashes} of {bits} bits; use more bits"
+    )
+
+
+def _respond(
+    rows: Rows, rng: np.random.Generator, size: int, /, *, truth: float
+) -> NDArray[np.float64]:
+    honest = rng.random(size) < truth
+    return np.asarray(np.where(honest, rows[0], 1 - rows[0]))
+
+
+def _report(
+    rows: Rows,
+    rng: np.random.Generator,
+    size: int,
+    /,
+    *,
+    f: float,
+    p: float,
+    q: float,
+    days: int,
+    hashes: int,
+    bits: int,
+) -> NDArray[np.float64]:
+    true = bloom_bits(int(rows[0]), hashes, bits)
+    permanent = rng.random((size, bits)) < np.where(true, 1 - f / 2, f / 2)
+    if (p, q) == (0.0, 1.0):
+        return permanent.astype(np.float64)
+    if days == 1:
+        return (rng.random((size, bits)) < np.where(permanent, q, p)).astype(np.float64)
+    counts = np.empty((size, bits))
+    ones = int(permanent.sum())
+    counts[permanent] = rng.binomial(days, q, size=ones)
+    counts[~permanent] = rng.binomial(days, p, size=size * bits - ones)
+    return counts
+
+
+def _matches(
+    outputs: NDArray[np.float64], /, *, own: NDArray[np.bool_], other: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    return np.asarray(outputs[:, own].sum(axis=1) > outputs[:, other].sum(axis=1))
