@@ -486,6 +486,19 @@ class TestTargets:
         done = run(*arguments, "--delta", 1e-6, "--json")
         assert 0.99 * 50 < json.loads(done.stdout)["certificate"]["mechanism"]["accuracy"] <= 50
 
+    @pytest.mark.parametrize(
+        ("mechanism", "function"), [("exponential", "counts"), ("bernstein", "distribution")]
+    )
+    def test_error_for_every_mechanism(self, folder, mechanism, function):
+        """The accuracy in the certificate is the error that was asked for, from below."""
+        done = run(
+            *("release", "private.csv", f"f.py:{function}", "--population", "f.py:simulate"),
+            *("--error", 7.5, "--mechanism", mechanism, "--json"),
+        )
+        assert done.exit_code == 0, done.stderr
+        certificate = json.loads(done.stdout)["certificate"]
+        assert 0.999 * 7.5 < certificate["mechanism"]["accuracy"] <= 7.5
+
     def test_one_of_epsilon_and_error(self, folder):
         """Both, or none, is bad use; so is --beta alone, and an error of 0."""
         arguments = [a for a in RELEASE if a not in ("--epsilon", 1)]

@@ -55,6 +55,31 @@ def test_console_blocks_run(page, tmp_path):
         assert done.returncode == 0, (command, done.stderr)
 
 
+def test_readme_measures_what_it_releases():
+    """The sensitivity and release commands of README sample in the same way."""
+    lines = [x for block in blocks(ROOT / "README.md", "console") for x in block.splitlines()]
+    measured, released = (
+        next(shlex.split(line) for line in lines if line.startswith(f"$ hushed {name} "))
+        for name in ("sensitivity", "release")
+    )
+    for option in ("--population", "--gamma", "--seed", "--pairs", "--protect", "--calibration"):
+        assert value_of(option, measured) == value_of(option, released)
+    assert ("--symmetric" in measured) == ("--symmetric" in released)
+    rows = (ROOT / "examples" / "clinic-private.csv").read_text().splitlines()
+    assert int(value_of("--rows", measured)) == len(rows) - 1
+
+
+def value_of(option, words):
+    return words[words.index(option) + 1] if option in words else None
+
+
+def test_links_lead_somewhere():
+    """Every link of README to a file of the project is to one that exists."""
+    targets = re.findall(r"\]\(([^):]+)\)", (ROOT / "README.md").read_text())
+    assert {"docs/pricing.md", "docs/estimators.md", "docs/noise/README.md"} <= set(targets)
+    assert all((ROOT / target).is_file() for target in targets)
+
+
 def test_every_command_is_documented():
     """Each command of the command line appears in README or docs, and has a help text."""
     from hushed.cli import app

@@ -96,8 +96,13 @@ class Target:
         if self.name == "bernstein":
             shape = dict(self.options)
             return hs.Bernstein.for_accuracy(sensitivity, error=self.error, beta=beta, **shape)
-        made = hs.Laplace if self.name == "laplace" else hs.Exponential
-        return made.for_accuracy(sensitivity, error=self.error, beta=beta, dims=values)
+        if self.name == "laplace":
+            return hs.Laplace.for_accuracy(sensitivity, error=self.error, beta=beta, dims=values)
+        if self.name == "exponential":
+            return hs.Exponential.for_accuracy(
+                sensitivity, error=self.error, beta=beta, dims=values
+            )
+        raise ParameterError(f"--error does not go with {self.name}; give --epsilon")
 
     def numeric(self, function: Any) -> Any:
         """Make a learner of functions give numbers, for the Bernstein mechanism.
