@@ -1,0 +1,278 @@
+"""Counts of two samples: reading, checking, aligning, and grouping symbols that look alike."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushed.errors import ParameterError
+
+__all__ = [
+    "Column",
+    "Columns",
+    "Counts",
+    "Model",
+    "Tuples",
+    "align",
+    "count_outcomes",
+    "read_sizes",
+    "shares",
+    "whole",
+]
+
+Model = Literal["fixed", "poisson"]
+Counts = ArrayLike | Mapping[Any, float]
+Column = NDArray[np.int64] | NDArray[np.float64]
+Columns = tuple[Column, ...]
+_LARGEST = 2**53
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tuples:
+    """Distinct tuples of counts: a symbol's score depends on nothing else.
+
+    Parameters
+    ----------
+    columns : tuple of ndarray, shape (n,) each
+        Counts, one column per sample, or known probabilities.
+    multiplicity : ndarray of int, shape (n,)
+        Symbols that share the tuple.
+    """
+
+    columns: Columns
+    multiplicity: NDArray[np.int64]
+
+    @classmethod
+    def group(cls, columns: Columns) -> Tuples:
+        """Group symbols by their counts; memory grows linearly with their number.
+
+        Parameters
+        ----------
+        columns : tuple of ndarray, shape (symbols,) each
+            Counts or known probabilities of every symbol.
+
+        Returns
+        -------
+        Tuples
+            Distinct tuples without the one that is zero throughout, which every estimator
+            scores 0.
+        """
+        seen = np.zeros(len(columns[0]), dtype=bool)
+        for column in columns:
+            seen |= column != 0
+        kept = tuple(column[seen] for column in columns)
+        if not len(kept[0]):
+            return cls(columns=kept, multiplicity=np.zeros(0, dtype=np.int64))
+        keys = kept[0]
+        for column in kept[1:]:
+            keys = _paired(keys, column)
+        _, first, multiplicity = np.unique(keys, return_index=True, return_counts=True)
+        return cls(columns=tuple(column[first] for column in kept), multiplicity=multiplicity)
+
+
+def _paired(first: Column, second: Column) -> NDArray[np.int64]:
+    """One whole number for each distinct pair; ranks where the numbers themselves do not fit."""
+    whole_numbers = first.dtype.kind == second.dtype.kind == "i"
+    if whole_numbers and (int(first.max()) + 1) * (int(second.max()) + 1) < 2**62:
+        return np.asarray(first * (int(second.max()) + 1) + second)
+    ranks = [np.unique(column, return_inverse=True)[1] for column in (first, second)]
+    return np.asarray(ranks[0] * (int(ranks[1].max()) + 1) + ranks[1])
+
+
+def count_outcomes(outcomes: Iterable[_Key]) -> dict[_Key, int]:
+    """Count raw outcomes, ready for `estimate_delta`.
+
+    Parameters
+    ----------
+    outcomes : iterable of hashable
+        One outcome per run of the mechanism. Values that compare equal are one symbol; all
+        NaN are one symbol.
+
+    Returns
+    -------
+    dict
+        Times each outcome was seen.
+
+    Raises
+    ------
+    ParameterError
+        If an outcome cannot be hashed, such as a list: turn it into a tuple first.
+
+    Examples
+    --------
+    >>> count_outcomes(["a", "b", "a"])
+    {'a': 2, 'b': 1}
+    """
+    if isinstance(outcomes, np.ndarray):
+        outcomes = outcomes.tolist()
+    counted: Counter[Hashable] = Counter()
+    try:
+        counted.update(math.nan if value != value else value for value in outcomes)  # noqa: PLR0124
+    except (TypeError, ValueError) as failure:
+        raise ParameterError(
+            "outcomes must be hashable, such as numbers, strings or tuples; turn lists and "
+            "arrays into tuples first"
+        ) from failure
+    return dict(counted)  # type: ignore[arg-type]
+
+
+def align(p: Counts, q: Counts) -> tuple[ArrayLike, ArrayLike]:
+    """Two columns over one alphabet, not yet checked.
+
+    Parameters
+    ----------
+    p, q : array-like, shape (symbols,), or mapping from outcome to number
+        Arrays are matched by position, mappings by key (a missing key counts 0).
+
+    Returns
+    -------
+    tuple of array-like, shape (symbols,)
+        The columns.
+
+    Raises
+    ------
+    ParameterError
+        If one side is a mapping and the other is not.
+    """
+    if isinstance(p, Mapping) and isinstance(q, Mapping):
+        keys = dict.fromkeys((*p, *q))
+        return [p.get(key, 0) for key in keys], [q.get(key, 0) for key in keys]
+    if isinstance(p, Mapping) or isinstance(q, Mapping):
+        raise ParameterError("give both sides as arrays or both as mappings, not one of each")
+    return p, q
+
+
+def whole(counts: ArrayLike, name: str) -> NDArray[np.int64]:
+    """Read counts as integers.
+
+    Parameters
+    ----------
+    counts : array-like, shape (symbols,)
+        Whole numbers in [0, 2**53], in any numeric type.
+    name : str
+        What to call them in an error.
+
+    Returns
+    -------
+    ndarray of int, shape (symbols,)
+        The counts.
+
+    Raises
+    ------
+    ParameterError
+        If the shape is wrong or a count is no whole number in range.
+    """
+    array = _numbers(counts, name)
+    if not bool(np.all((array >= 0) & (array <= _LARGEST))):
+        raise ParameterError(f"{name} must lie in [0, 2**53] and not be NaN")
+    if array.dtype.kind == "f" and not bool(np.all(array == np.floor(array))):
+        raise ParameterError(f"{name} must be whole numbers: give counts, not shares")
+    return array.astype(np.int64)
+
+
+def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
+    """One-dimensional real numbers, at least one."""
+    try:
+        array = np.asarray(values)
+    except ValueError as failure:
+        raise ParameterError(f"{name} must be one-dimensional, not ragged") from failure
+    if array.ndim != 1 or array.size == 0:
+        raise ParameterError(
+            f"{name} must be one-dimensional with at least one symbol, got shape {array.shape}"
+        )
+    if array.dtype.kind not in "iuf":
+        raise ParameterError(f"{name} must be real numbers, got dtype {array.dtype}")
+    return array
+
+
+def shares(probabilities: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Read known probabilities as floats.
+
+    Parameters
+    ----------
+    probabilities : array-like of float, shape (symbols,)
+        Numbers in [0, 1] with a sum of at most 1, up to rounding.
+    name : str
+        What to call them in an error.
+
+    Returns
+    -------
+    ndarray of float, shape (symbols,)
+        The probabilities.
+
+    Raises
+    ------
+    ParameterError
+        If they are no such numbers.
+    """
+    array = _numbers(probabilities, name).astype(np.float64)
+    if not bool(np.all((array >= 0) & (array <= 1))) or array.sum() > 1 + 1e-9:
+        raise ParameterError(f"{name} must be probabilities: in [0, 1], with a sum of at most 1")
+    return array
+
+
+def read_sizes(
+    samples: float | tuple[float, float] | None,
+    totals: tuple[int, int],
+    known: tuple[bool, bool],
+    model: Model,
+) -> tuple[float, float]:
+    """Sample sizes of the two sides.
+
+    Parameters
+    ----------
+    samples : float, (float, float) or None
+        Size of both, or of each side; None takes the totals of the counts.
+    totals : (int, int)
+        Sums of the counts.
+    known : (bool, bool)
+        Sides without a sample; their size is 1.
+    model : {"fixed", "poisson"}
+        Under ``"poisson"`` the sizes are the expected ones and have to be given.
+
+    Returns
+    -------
+    (float, float)
+        Sizes, 1 or more.
+
+    Raises
+    ------
+    ParameterError
+        If a size is missing, not a number of at least 1, or smaller than the counts allow.
+    """
+    if model not in get_args(Model):
+        raise ParameterError(f"model must be one of {get_args(Model)}, got {model!r}")
+    if samples is None and model == "poisson":
+        raise ParameterError("Poisson counts do not tell the expected sample size: give samples=")
+    given = totals if samples is None else samples
+    sizes = tuple(given) if isinstance(given, tuple | list) else (given, given)
+    if len(sizes) != 2:
+        raise ParameterError(f"samples must be one number or a pair, got {len(sizes)} numbers")
+    checked = [
+        1.0 if exact else _size(size, total, side, model)
+        for size, total, exact, side in zip(sizes, totals, known, "pq", strict=True)
+    ]
+    return checked[0], checked[1]
+
+
+def _size(size: float, total: int, side: str, model: Model) -> float:
+    if np.asarray(size).dtype.kind not in "iuf" or not 1 <= size <= _LARGEST:
+        raise ParameterError(
+            f"samples of {side} must be a number in [1, 2**53], got {size!r}: an empty sample "
+            "says nothing"
+        )
+    if model == "fixed" and size != math.floor(size):
+        raise ParameterError(f"samples of {side} must be a whole number, got {size}")
+    if model == "fixed" and total > size:
+        raise ParameterError(
+            f"counts_{side} add up to more than the {size:.0f} samples of {side}: give the true "
+            "sample size, or model='poisson' if it was random"
+        )
+    return float(size)

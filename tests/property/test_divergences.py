@@ -1,0 +1,73 @@
+"""What holds for every pair of count vectors."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hushed.divergences import estimate_delta
+from hushed.divergences.counts import Tuples
+
+PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=25).filter(
+    lambda rows: all(sum(side) > 0 for side in zip(*rows, strict=True))
+)
+EPSILONS = st.floats(0, 3)
+METHODS = st.sampled_from(["plug-in", "minimax", "blend"])
+
+
+@given(PAIRS, EPSILONS)
+@settings(deadline=None)
+def test_plug_in_is_the_sum(rows, epsilon):
+    """The plug-in equals the sum of positive parts in rational arithmetic."""
+    p, q = zip(*rows, strict=True)
+    weight = Fraction(math.exp(epsilon))
+    exact = sum(
+        max(Fraction(b, sum(q)) - weight * Fraction(a, sum(p)), Fraction(0)) for a, b in rows
+    )
+    estimate = estimate_delta(p, q, epsilon, method="plug-in")
+    assert float(estimate) == pytest.approx(float(exact), abs=1e-12)
+
+
+@given(PAIRS, EPSILONS, METHODS, st.randoms(use_true_random=False), st.integers(0, 5))
+@settings(deadline=None, max_examples=60)
+def test_order_and_unseen_symbols_do_not_matter(rows, epsilon, method, random, unseen):
+    """Estimates depend on the bag of count pairs, and symbols never seen add nothing."""
+    shuffled = rows + [(0, 0)] * unseen
+    random.shuffle(shuffled)
+    first = estimate_delta(*zip(*rows, strict=True), epsilon, method=method)
+    second = estimate_delta(*zip(*shuffled, strict=True), epsilon, method=method)
+    assert float(first.unclipped) == pytest.approx(float(second.unclipped), abs=1e-9)
+    assert float(first.standard_error) == pytest.approx(float(second.standard_error), abs=1e-9)
+
+
+@given(PAIRS, EPSILONS, METHODS)
+@settings(deadline=None, max_examples=60)
+def test_values_are_probabilities(rows, epsilon, method):
+    """Estimates lie in [0, 1] with finite standard errors of at least 0."""
+    estimate = estimate_delta(*zip(*rows, strict=True), epsilon, method=method)
+    assert 0 <= float(estimate) <= 1
+    assert 0 <= float(estimate.standard_error) < math.inf
+
+
+@given(PAIRS, st.lists(EPSILONS, min_size=2, max_size=5))
+@settings(deadline=None)
+def test_plug_in_curve_falls(rows, epsilons):
+    """The plug-in curve never rises with epsilon."""
+    curve = estimate_delta(*zip(*rows, strict=True), sorted(epsilons), method="plug-in")
+    assert np.all(np.diff(curve.values) <= 1e-15)
+
+
+@given(st.lists(st.lists(st.integers(0, 2**53), min_size=7, max_size=7), min_size=1, max_size=4))
+def test_grouping_keeps_every_symbol(columns):
+    """Distinct tuples with their multiplicities are the symbols, however large the counts."""
+    arrays = tuple(np.array(column, dtype=np.int64) for column in columns)
+    tuples = Tuples.group(arrays)
+    found = sorted(
+        row
+        for row, times in zip(zip(*tuples.columns, strict=True), tuples.multiplicity, strict=True)
+        for _ in range(times)
+    )
+    assert found == sorted(row for row in zip(*columns, strict=True) if any(row))
