@@ -150,7 +150,7 @@ def measure(claim: Claim, region: Evidence) -> float:
 
 
 def stated(claim: Claim) -> float:
-    """Number that the claim states.
+    """Tell which number the claim states.
 
     Parameters
     ----------

@@ -100,6 +100,7 @@ def best_pick(
     claim: Claim,
     final: int,
     alpha: float,
+    directions: tuple[bool, ...] = (True, False),
 ) -> Pick:
     """Choose score, direction and threshold by the bound that the final split should give.
 
@@ -115,6 +116,8 @@ def best_pick(
         Samples per table of the final split.
     alpha : float
         Error of its bound.
+    directions : tuple of bool, default (True, False)
+        Tables on which the event may be the likelier one: True for the first.
 
     Returns
     -------
@@ -125,7 +128,7 @@ def best_pick(
     best: Pick | None = None
     for score in scores:
         one, other = score.of(first), score.of(second)
-        for likelier in (True, False):
+        for likelier in directions:
             ahead, behind = (one, other) if likelier else (-other, -one)
             pick = _best_threshold(score, ahead, behind, likelier, (claim, final, alpha))
             if best is None or pick.merit > best.merit:

@@ -13,7 +13,7 @@ from hushed.audit.claims import Claim, contradicts, evidence, in_words, measure,
 from hushed.audit.events import Pick, best_pick
 from hushed.audit.pairs import Pair
 from hushed.audit.runs import Runs
-from hushed.audit.scores import fitted_scores
+from hushed.audit.scores import Effort, fitted_scores
 from hushed.divergences import DeltaEstimate, estimate_delta
 from hushed.errors import TooFewSamples
 from hushed.guarantee import Guarantee
@@ -154,7 +154,7 @@ def find(runs: Runs, pairs: list[Pair], plan: Plan, claim: Claim, alpha: float) 
     if plan.search and len(pairs) > 1:
         ranked = []
         for number, pair in enumerate(pairs):
-            pick, _ = choose(runs, pair, plan.search, (claim, plan.final, alpha), stage="search")
+            pick, _ = choose(runs, pair, plan.search, (claim, plan.final, alpha))
             runs.tell(
                 f"search: {pair.name} ({number + 1} of {len(pairs)}), "
                 f"bound expected {pick.predicted:.4g}"
@@ -163,8 +163,10 @@ def find(runs: Runs, pairs: list[Pair], plan: Plan, claim: Claim, alpha: float) 
         order = sorted(ranked, reverse=True)[:_REFINED]
         left = [pairs[-number] for _, number in order]
     best: tuple[Pick, Floats, Pair] | None = None
-    for pair in left:
-        pick, scores = choose(runs, pair, plan.refine, (claim, plan.final, alpha), stage="refine")
+    for number, pair in enumerate(left):
+        goal = claim, plan.final, alpha
+        effort: Effort = "bins" if number else "trees"  # trees take long: the best pair's alone
+        pick, scores = choose(runs, pair, plan.refine, goal, effort=effort)
         runs.tell(f"refine: {pair.name}, bound expected {pick.predicted:.4g}")
         if best is None or pick.merit > best[0].merit:
             best = pick, scores, pair
@@ -174,7 +176,13 @@ def find(runs: Runs, pairs: list[Pair], plan: Plan, claim: Claim, alpha: float) 
 
 
 def choose(
-    runs: Runs, pair: Pair, size: int, goal: tuple[Claim, int, float], *, stage: str
+    runs: Runs,
+    pair: Pair,
+    size: int,
+    goal: tuple[Claim, int, float],
+    *,
+    effort: Effort = "quick",
+    stage: str = "",
 ) -> tuple[Pick, Floats]:
     """Train scores on half of the runs, choose the event on the other half.
 
@@ -188,8 +196,10 @@ def choose(
         Runs on each table.
     goal : (Claim, int, float)
         Claim, samples of the final split, error of its bound.
-    stage : {"search", "refine", ...}
-        Name of the stage; anything but ``"search"`` tries more kinds of scores.
+    effort : {"quick", "bins", "trees"}, default "quick"
+        How many kinds of scores to try.
+    stage : str, default ""
+        Name that chooses the streams; that of the effort by default.
 
     Returns
     -------
@@ -199,9 +209,10 @@ def choose(
         Signed scores of the selection split on both tables, from which to make bins.
     """
     half = max(_LEAST // 2, min(size // 2, _ROWS_KEPT // runs.encoder.columns))
-    train = runs.sample(pair, half, f"{stage}/train")
-    select = runs.sample(pair, half, f"{stage}/select")
-    scores = fitted_scores(runs.encoder, *train, thorough=stage != "search")
+    name = stage or effort
+    train = runs.sample(pair, half, f"{name}/train")
+    select = runs.sample(pair, half, f"{name}/select")
+    scores = fitted_scores(runs.encoder, *train, effort=effort, bits=runs.bits)
     claim, final, alpha = goal
     pick = best_pick(scores, *select, claim=claim, final=final, alpha=alpha)
     sign = 1.0 if pick.event.first else -1.0

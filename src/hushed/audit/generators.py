@@ -56,28 +56,27 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, FunctionType):
         yield from _function_parts(value)
     elif isinstance(value, MethodType):
-        yield "", value.__func__
-        yield "the object", value.__self__
+        yield from (("", value.__func__), ("the object", value.__self__))
     elif isinstance(value, BuiltinMethodType):  # rng.normal, say
         yield "the object", value.__self__
     elif isinstance(value, functools.partial):
-        yield "", value.func
-        yield "the bound arguments", (*value.args, *value.keywords.values())
+        yield from (("", value.func), ("the bound arguments", (value.args, value.keywords)))
     elif isinstance(value, list | tuple | set | frozenset):
-        for item in list(value)[:100]:
-            yield "", item
+        yield from (("", item) for item in list(value)[:100])
     elif isinstance(value, dict):
-        for key, item in list(value.items())[:100]:
-            yield f"entry {key!r}", item
+        yield from ((f"entry {key!r}", item) for key, item in list(value.items())[:100])
     elif _is_plain_object(value):
-        names = getattr(type(value), "__slots__", ())
-        held = dict(getattr(value, "__dict__", {}))
-        held |= {n: getattr(value, n) for n in names if isinstance(n, str) and hasattr(value, n)}
-        for name, item in held.items():
-            yield f"attribute {name}", item
-        call = getattr(type(value), "__call__", None)
-        if isinstance(call, FunctionType):
-            yield "the method __call__", call
+        yield from _object_parts(value)
+
+
+def _object_parts(value: Any) -> Iterator[tuple[str, Any]]:
+    names = getattr(type(value), "__slots__", ())
+    held = dict(getattr(value, "__dict__", {}))
+    held |= {n: getattr(value, n) for n in names if isinstance(n, str) and hasattr(value, n)}
+    yield from ((f"attribute {name}", item) for name, item in held.items())
+    call = vars(type(value)).get("__call__")
+    if isinstance(call, FunctionType):
+        yield "the method __call__", call
 
 
 def _is_plain_object(value: Any) -> bool:

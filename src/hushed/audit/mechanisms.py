@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushed import rows as tables
 from hushed.audit.generators import carried_generator
 from hushed.errors import BadFunction, ParameterError
 

@@ -196,7 +196,7 @@ def _text(output: Any) -> str:
 
 
 def _code(text: str) -> float:
-    """Number of a text: 49 bits, so that a double holds it; equal codes can only merge events."""
+    """Code a text in 49 bits, so that a double holds it; equal codes can only merge events."""
     content = text.encode("utf-8", "surrogatepass")
     return float(zlib.crc32(content) * 2**17 + zlib.adler32(content) % 2**17)
 

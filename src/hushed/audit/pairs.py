@@ -227,18 +227,23 @@ def _difference(one: Any, other: Any, relation: Relation) -> str:
         return f"{cause} (say relation='answers' for query answers)"
     if kinds[0] != kinds[1]:
         return f"one is held in a {kinds[0]}, the other in a {kinds[1]}"
-    sizes = len(one), len(other)
-    if relation == "replace-one":
-        if sizes[0] != sizes[1]:
-            return f"they have {sizes[0]} and {sizes[1]} rows; replacing one keeps the number"
-        moved = sum(not tables.same(_row(one, i), _row(other, i)) for i in range(sizes[0]))
-        if moved == 1:
-            return ""
-        hint = "; for query answers, each of which may move by 1, say relation='answers'"
-        return f"{moved} rows differ instead of 1{hint if moved else ''}"
-    if abs(sizes[0] - sizes[1]) != 1:
-        return f"they have {sizes[0]} and {sizes[1]} rows; one more or less is allowed"
-    longer, shorter = (one, other) if sizes[0] > sizes[1] else (other, one)
+    return _replaced(one, other) if relation == "replace-one" else _removed(one, other)
+
+
+def _replaced(one: Any, other: Any) -> str:
+    if len(one) != len(other):
+        return f"they have {len(one)} and {len(other)} rows; replacing one keeps the number"
+    moved = sum(not tables.same(_row(one, i), _row(other, i)) for i in range(len(one)))
+    if moved == 1:
+        return ""
+    hint = "; for query answers, each of which may move by 1, say relation='answers'"
+    return f"{moved} rows differ instead of 1{hint if moved else ''}"
+
+
+def _removed(one: Any, other: Any) -> str:
+    if abs(len(one) - len(other)) != 1:
+        return f"they have {len(one)} and {len(other)} rows; one more or less is allowed"
+    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
     return "" if _is_one_less(longer, shorter) else "more differs than one row"
 
 

@@ -190,10 +190,7 @@ class AuditReport:
     def _estimated(self) -> str:
         if self.estimate is None:
             return ""
-        if not isinstance(self.claim, Guarantee):
-            at = 0.0
-        else:
-            at = self.claim.epsilon
+        at = self.claim.epsilon if isinstance(self.claim, Guarantee) else 0.0
         grid = self.estimate.epsilon
         index = int(abs(grid - at).argmin())
         return (

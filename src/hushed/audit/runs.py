@@ -44,6 +44,8 @@ class Runs:
         Worker processes.
     tell : callable
         Told in words how far the audit is.
+    bits : bool, default True
+        Whether events may look at the bit patterns of doubles.
     """
 
     source: Source
@@ -51,9 +53,10 @@ class Runs:
     seed: int
     workers: int | None
     tell: Tell
+    bits: bool = True
 
     def sample(self, pair: Pair, runs: int, stage: str) -> tuple[Floats, Floats]:
-        """Encoded outputs on both tables.
+        """Draw encoded outputs on both tables.
 
         Parameters
         ----------
@@ -87,7 +90,7 @@ class Runs:
     def count(
         self, pair: Pair, event: Event, edges: Floats, runs: int, stage: str
     ) -> NDArray[np.int64]:
-        """Counts of outputs by their score; nothing else is kept.
+        """Count outputs by their score; nothing else is kept.
 
         Parameters
         ----------
@@ -120,35 +123,20 @@ class Runs:
                 [[binned(side, rng) for side in _sides(pair)] for rng in generators], dtype=float
             )
 
-        return self._trials(evaluate, chunks, stage, pair).sum(axis=0).astype(np.int64)
+        found = self._trials(evaluate, chunks, stage, pair).sum(axis=0)
+        return np.asarray(found.astype(np.int64))
 
     def _trials(self, evaluate: Any, chunks: int, stage: str, pair: Pair) -> Floats:
         seed = stage_seed(self.seed, stage, pair.name)
         return run_trials(evaluate, chunks, seed=seed, workers=self.workers)
 
     def _chunks(self, runs: int) -> tuple[int, int]:
-        """Number and size of the pieces of work; they do not depend on the workers."""
+        """Divide work into pieces that do not depend on the workers: their number and size."""
         most = _SCALAR
         if self.source.kind == "batch":
             most = max(1, min(_BATCH, _BATCH_CELLS // max(1, self.encoder.columns)))
         chunks = max(1, math.ceil(runs / most))
         return chunks, max(1, runs // chunks)
-
-    def usable(self, runs: int) -> int:
-        """Runs that are made when so many are asked for.
-
-        Parameters
-        ----------
-        runs : int
-            Runs asked for.
-
-        Returns
-        -------
-        int
-            As many or slightly fewer.
-        """
-        chunks, size = self._chunks(runs)
-        return chunks * size
 
 
 def _sides(pair: Pair) -> tuple[Any, Any]:
@@ -175,7 +163,13 @@ def stage_seed(seed: int, *parts: str) -> int:
 
 
 def prepare(
-    source: Source, pairs: list[Pair], *, seed: int, workers: int | None, tell: Tell
+    source: Source,
+    pairs: list[Pair],
+    *,
+    seed: int,
+    workers: int | None,
+    tell: Tell,
+    bits: bool = True,
 ) -> Runs:
     """Run a mechanism a few times on every table, to learn what it returns.
 
@@ -191,6 +185,8 @@ def prepare(
         Worker processes.
     tell : callable
         Told in words how far the audit is.
+    bits : bool, default True
+        Whether events may look at the bit patterns of doubles.
 
     Returns
     -------
@@ -210,7 +206,14 @@ def prepare(
         tell(f"the batch mechanism raised {cause.name}: running it one call at a time")
         source = source.one_at_a_time()
         probes = _probes(source, pairs, seed)
-    return Runs(source=source, encoder=encoder_for(probes), seed=seed, workers=workers, tell=tell)
+    return Runs(
+        source=source,
+        encoder=encoder_for(probes),
+        seed=seed,
+        workers=workers,
+        tell=tell,
+        bits=bits,
+    )
 
 
 def _probes(source: Source, pairs: list[Pair], seed: int) -> list[Any]:

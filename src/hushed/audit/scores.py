@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -15,15 +16,17 @@ from numpy.typing import NDArray
 
 from hushed.audit.outputs import STRUCTURE, Encoder, lowest_bit
 
-__all__ = ["Boosted", "Histograms", "Score", "Symbols", "View", "fitted_scores", "view"]
+__all__ = ["Boosted", "Effort", "Histograms", "Score", "Symbols", "View", "fitted_scores", "view"]
 
 Floats = NDArray[np.float64]
 View = Literal["values", "increments", "summaries", "bits", "structure"]
+Effort = Literal["quick", "bins", "trees"]
 
 _SMOOTHING = 0.5
 _MOST_SYMBOLS = 20_000
+_FEW_SYMBOLS = 50
 _ATOMS_OF = 20_000
-_BOOSTED_ROWS = 100_000
+_BOOSTED_ROWS = 50_000
 _DEEPEST = 24
 _RADIX_LIMIT = 2**52
 
@@ -62,13 +65,14 @@ def view(encoder: Encoder, encoded: Floats, name: View) -> Floats:
     values = encoder.values(encoded)
     if name == "increments":
         with np.errstate(invalid="ignore"):
-            return np.diff(values, axis=1, prepend=0.0)
+            return np.asarray(np.diff(values, axis=1, prepend=0.0))
     if name == "bits":
         return lowest_bit(values)
     if name == "summaries":
         filled = np.where(np.isnan(values), 0.0, values)
         parts = (filled.sum(axis=1), filled.min(axis=1), filled.max(axis=1), filled.argmax(axis=1))
-        return np.stack([*parts, np.isnan(values).sum(axis=1)], axis=1).astype(np.float64)
+        every = (*parts, np.isnan(values).sum(axis=1))
+        return np.stack(every, axis=1).astype(np.float64)
     return values
 
 
@@ -122,7 +126,7 @@ def _codes(encoded: Floats, levels: tuple[Floats, ...]) -> Floats:
 
 
 def _fit_symbols(encoder: Encoder, first: Floats, second: Floats) -> Symbols | None:
-    """Counts of whole outputs, if they are few."""
+    """Count whole outputs, if they are few."""
     levels = () if encoder.objects else _levels(first, second)
     if levels is None:
         return None
@@ -161,7 +165,7 @@ def _levels(first: Floats, second: Floats) -> tuple[Floats, ...] | None:
 def _ratios(first: NDArray[Any], second: NDArray[Any]) -> Floats:
     """Smoothed log ratios of shares."""
     totals = first.sum() / second.sum()
-    return np.log((first + _SMOOTHING) / (second + _SMOOTHING) / totals)
+    return np.asarray(np.log((first + _SMOOTHING) / (second + _SMOOTHING) / totals))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -178,6 +182,8 @@ class Histograms:
         Edges of the bins of each column, sorted; a bin holds its lower edge.
     ratios : tuple of ndarray, shape (bins + 1,) each
         Score of each bin; the last one is for NaN.
+    kept : tuple of int
+        Columns of the views that are used: those that vary.
 
     Notes
     -----
@@ -190,10 +196,12 @@ class Histograms:
     views: tuple[View, ...]
     edges: tuple[Floats, ...]
     ratios: tuple[Floats, ...]
+    kept: tuple[int, ...]
 
     def of(self, encoded: Floats) -> Floats:
         """Score each output."""
-        columns = _columns(self.encoder, encoded, self.views)
+        every = list(_columns(self.encoder, encoded, self.views))
+        columns = [every[i] for i in self.kept]
         total = np.zeros(len(encoded))
         for column, edges, ratios in zip(columns, self.edges, self.ratios, strict=True):
             total += ratios[_bins(column, edges)]
@@ -201,20 +209,33 @@ class Histograms:
 
     def words(self, threshold: float, *, first: bool) -> str:
         """Name the intervals of a single column; the sum of many."""
-        if len(self.edges) > 1:
+        if not self.edges:
+            return "any output"
+        names = [name for each in self.views for name in _column_names(self.encoder, each)]
+        used = [names[i] for i in self.kept]
+        if len(used) > 1:
             way = "at least" if first else "at most"
-            return (
-                f"the log ratios of the {' and '.join(self.views)} of the output, "
-                f"{len(self.edges)} in all, add up to {way} {threshold:.4g}"
-            )
-        what = {
-            "values": "the output",
-            "increments": "the output",
-            "bits": "the exponent of the lowest set bit of the output",
-        }.get(self.views[0], f"the {self.views[0]} of the output")
+            more = f" and {len(used) - 3} more" if len(used) > 3 else ""
+            return f"the log ratios of {', '.join(used[:3])}{more} add up to {way} {threshold:.4g}"
         ratios = self.ratios[0]
         inside = ratios >= threshold if first else ratios <= threshold
-        return f"{what} lies in {_intervals(self.edges[0], inside)}"
+        if self.kept[0] in (0, 2) and self.views[0] == "structure":  # codes of texts
+            known = self.edges[0][inside[1:-1]]
+            texts = [self.encoder.names.get(float(code), "another one") for code in known]
+            return f"{used[0]} is {' or '.join(texts) or 'another one'}"
+        return f"{used[0]} lies in {_intervals(self.edges[0], inside)}"
+
+
+def _column_names(encoder: Encoder, name: View) -> list[str]:
+    if name == "structure":
+        return [f"the {part} of the output" for part in STRUCTURE[:-1]] * encoder.objects
+    if name == "summaries":
+        return ["the sum", "the smallest", "the largest", "the place of the largest", "the gaps"]
+    prefix = {"bits": "the exponent of the lowest set bit of ", "increments": "the increment to "}
+    parts = [f"number {i + 1}" for i in range(encoder.width)]
+    return [
+        prefix.get(name, "") + part for part in (parts if encoder.width > 1 else ["the output"])
+    ]
 
 
 def _intervals(edges: Floats, inside: NDArray[np.bool_]) -> str:
@@ -262,14 +283,21 @@ def _edges(column: Floats, bins: int) -> Floats:
 def _fit_histograms(
     encoder: Encoder, first: Floats, second: Floats, views: tuple[View, ...], bins: int
 ) -> Histograms:
-    edges, ratios = [], []
+    edges, ratios, kept = [], [], []
     pairs = zip(_columns(encoder, first, views), _columns(encoder, second, views), strict=True)
-    for one, other in pairs:
+    for number, (one, other) in enumerate(pairs):
+        if np.array_equal(one, np.full_like(one, one[0]), equal_nan=True) and np.array_equal(
+            other, np.full_like(other, one[0]), equal_nan=True
+        ):
+            continue
+        kept.append(number)
         cut = _edges(np.concatenate([one, other]), bins)
         counts = [np.bincount(_bins(each, cut), minlength=len(cut) + 2) for each in (one, other)]
         edges.append(cut)
         ratios.append(_ratios(counts[0], counts[1]))
-    return Histograms(encoder=encoder, views=views, edges=tuple(edges), ratios=tuple(ratios))
+    return Histograms(
+        encoder=encoder, views=views, edges=tuple(edges), ratios=tuple(ratios), kept=tuple(kept)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -307,7 +335,7 @@ class Boosted:
 
 def _seen_by_trees(encoder: Encoder, encoded: Floats, views: tuple[View, ...]) -> Floats:
     joined = np.concatenate([view(encoder, encoded, name) for name in views], axis=1)
-    return np.clip(joined, -1e300, 1e300)
+    return np.asarray(np.clip(joined, -1e300, 1e300))
 
 
 def _fit_boosted(
@@ -315,20 +343,24 @@ def _fit_boosted(
 ) -> Boosted | None:
     """Trees, if scikit-learn is installed."""
     try:
-        from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
+        ensemble, pools = map(import_module, ("sklearn.ensemble", "threadpoolctl"))
     except ImportError:
         return None
     parts = [each[:_BOOSTED_ROWS] for each in (first, second)]
     features = np.concatenate([_seen_by_trees(encoder, each, views) for each in parts])
     labels = np.repeat([1, 0], [len(each) for each in parts])
-    trees = HistGradientBoostingClassifier(
-        max_iter=60, max_leaf_nodes=15, min_samples_leaf=50, early_stopping=False, random_state=0
+    trees = ensemble.HistGradientBoostingClassifier(
+        max_iter=40, max_leaf_nodes=15, min_samples_leaf=50, early_stopping=False, random_state=0
     )
-    return Boosted(encoder=encoder, views=views, trees=trees.fit(features, labels))
+    with pools.threadpool_limits(
+        limits=1
+    ):  # idle threads of a busy machine cost more than they give
+        trees.fit(features, labels)
+    return Boosted(encoder=encoder, views=views, trees=trees)
 
 
 def fitted_scores(
-    encoder: Encoder, first: Floats, second: Floats, *, thorough: bool
+    encoder: Encoder, first: Floats, second: Floats, *, effort: Effort, bits: bool = True
 ) -> Iterator[Score]:
     """Scores worth trying, fitted on training samples.
 
@@ -338,8 +370,10 @@ def fitted_scores(
         How outputs were encoded.
     first, second : ndarray, shape (runs, columns)
         Training outputs on the two tables.
-    thorough : bool
-        Whether to try finer and coarser bins and boosted trees, too.
+    effort : {"quick", "bins", "trees"}
+        One kind of bins; finer and coarser bins, too; boosted trees as well.
+    bits : bool, default True
+        Whether to look at the bit patterns of doubles.
 
     Yields
     ------
@@ -349,16 +383,19 @@ def fitted_scores(
     symbols = _fit_symbols(encoder, first, second)
     if symbols is not None:
         yield symbols
-        if not encoder.objects or len(symbols.keys) < 100:
+        if encoder.columns == 1 or len(symbols.keys) < _FEW_SYMBOLS:
             return
+        bits = bits and encoder.objects
     own: tuple[View, ...] = ("structure",) if encoder.objects else ()
-    groups: list[tuple[View, ...]] = [(*own, "values"), ("bits",)]
+    groups: list[tuple[View, ...]] = [(*own, "values")]
+    if bits:
+        groups.append(("bits",))
     if encoder.width > 1:
         groups += [(*own, "increments"), ("summaries",)]
     for views in groups:
-        for bins in (4, 16, 64, 256) if thorough and views[0] != "bits" else (32,):
+        for bins in (4, 16, 64, 256) if effort != "quick" and views[0] != "bits" else (32,):
             yield _fit_histograms(encoder, first, second, views, bins)
-    if thorough and (encoder.width > 1 or encoder.objects):
+    if effort == "trees" and encoder.width > 1:
         seen: tuple[View, ...] = (*own, "values", "increments", "summaries")
         trees = _fit_boosted(encoder, first, second, seen)
         if trees is not None:
