@@ -82,7 +82,8 @@ def test_coverage_summed_exactly(p, q, n, m, method):
                     or box.delta_low(0.5) > max(0, p - math.exp(0.5) * q)
                 )
             wrong += weight * bad
-    assert 0 < wrong <= alpha
+    assert wrong <= alpha
+    assert wrong > 0 or method == "rectangle"  # the joint test spends what it has
 
 
 def test_joint_test_sees_more_than_the_rectangle_and_no_more_than_the_ideal():

@@ -323,7 +323,10 @@ class JointTest:
         bool
             True if they do, with error at most alpha.
         """
-        return self.p_value(epsilon, delta) <= self.alpha
+        return self._excess(epsilon, delta) <= 0
+
+    def _excess(self, epsilon: float, delta: float) -> float:
+        return math.log(self.p_value(epsilon, delta) / self.alpha)
 
     def p_value(self, epsilon: float, delta: float) -> float:
         """Bound on the probability of a statistic as large as the one seen, under a claim.
@@ -385,7 +388,7 @@ class JointTest:
             An epsilon at and below which the claim is rejected, 0 if there is none.
         """
         guess = self._bounds().epsilon_low(delta)
-        return _last_rejected(lambda each: self.rejects(each, delta), guess, _LARGEST_EPSILON)
+        return _last_rejected(lambda each: self._excess(each, delta), guess, _LARGEST_EPSILON)
 
     def delta_low(self, epsilon: float) -> float:
         """Lower bound on delta at an epsilon.
@@ -401,29 +404,46 @@ class JointTest:
             A delta at and below which the claim is rejected, 0 if there is none.
         """
         guess = self._bounds().delta_low(epsilon)
-        return _last_rejected(lambda each: self.rejects(epsilon, each), guess, 1.0)
+        return _last_rejected(lambda each: self._excess(epsilon, each), guess, 1.0)
 
     def _bounds(self) -> Rectangle:
         """Bounds that are nearly as good, to start the search from."""
         return Rectangle.of(self.counts, self.alpha)
 
 
-def _last_rejected(rejects: Callable[[float], bool], guess: float, most: float) -> float:
-    """Largest value known to be rejected; the search stops on the rejected side."""
-    if not rejects(0.0):
+def _last_rejected(excess: Callable[[float], float], guess: float, most: float) -> float:
+    """Largest value known to be rejected, where ``log(p / alpha)`` is at most 0.
+
+    The search brackets the border around a guess, closes in by false position and halving in
+    turn, and returns the rejected end.
+    """
+    low, below = 0.0, excess(0.0)
+    if below > 0:
         return 0.0
-    low, high, step = 0.0, most, max(guess, most * 2**-20)
-    if not rejects(step):
-        high = step
-        while high > most * 2**-30 and not rejects(high * 0.9):
-            high *= 0.9
-        low = high * 0.9 if high > most * 2**-30 else 0.0
-    else:
-        low = step
-        while low * 1.1 < most and rejects(low * 1.1):
-            low *= 1.1
-        high = min(most, low * 1.1)
+    step, factor = max(guess, most * 2**-20), 1.05
+    high, above = step, excess(step)
+    while above <= 0 and high < most:
+        low, below = high, above
+        high = min(most, high * factor)
+        above, factor = excess(high), factor * factor
+    if above <= 0:
+        return high
+    factor = 0.95
+    while low == 0.0 and high * factor > most * 2**-30:
+        trial = excess(high * factor)
+        if trial <= 0:
+            low, below = high * factor, trial
+        else:
+            high, above, factor = high * factor, trial, factor * factor
+            if factor < 1e-3:
+                break
+    turn = 0
     while high - low > _PRECISION * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if rejects(middle) else (low, middle)
+        turn += 1
+        share = below / (below - above) if turn % 3 and above > below else 0.5
+        middle = low + (high - low) * min(0.9, max(0.1, share))
+        found = excess(middle)
+        low, below, high, above = (
+            (middle, found, high, above) if found <= 0 else (low, below, middle, found)
+        )
     return low

@@ -297,7 +297,7 @@ def estimated(finding: Finding, claim: Claim) -> DeltaEstimate:
         Plug-in estimates on at most 49 outcomes.
     """
     at = claim.epsilon if isinstance(claim, Guarantee) else 1.0
-    end = min(100.0, max(2 * at, 1.5 * finding.region.epsilon_low(0.0), 0.1))
+    end = min(100.0, max(2 * at, 1.5 * finding.pick.predicted, 0.1))
     grid = np.unique(np.append(np.linspace(0.0, end, _CURVE), at))
     ahead, behind = finding.bins
     return estimate_delta(behind, ahead, grid, method="plug-in")
