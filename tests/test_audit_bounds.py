@@ -34,6 +34,13 @@ def test_clopper_pearson_meets_its_definition(hits, samples):
         assert stats.binom.cdf(hits, samples, high) == pytest.approx(0.025, rel=1e-6)
 
 
+def test_a_rectangle_splits_its_error():
+    """Each of the two bounds is missed with exactly half of alpha, by the binomial's own tails."""
+    box = Rectangle.of(counts(30, 100, 10), 0.05)
+    assert stats.binom.sf(29, 100, box.low) == pytest.approx(0.025, rel=1e-6)
+    assert stats.binom.cdf(10, 100, box.other_high) == pytest.approx(0.025, rel=1e-6)
+
+
 def test_tail_is_the_binomial_tail():
     """Tails agree with exact integer arithmetic, at the ends, too."""
     n, p = 12, 0.25
