@@ -101,20 +101,6 @@ class TestVerdicts:
         assert "Not refuted is not private" in found.explain()
         assert math.isfinite(found.detectable)
 
-    def test_detectable_violations_are_caught(self):
-        """Randomised response just beyond what is called detectable is caught 19 times in 20."""
-        claim = Guarantee(epsilon=0.8)
-        bar = quick(responses, claim=claim, samples=4000).detectable
-
-        def leaky(rows, rng, size):
-            keep = 1 / (1 + math.exp(-bar))
-            return np.where(rng.random(size) < keep, rows[0], 1 - rows[0])
-
-        caught = [
-            quick(leaky, claim=claim, samples=4000, seed=i).verdict == "violated" for i in range(20)
-        ]
-        assert sum(caught) >= 16  # fewer than 16 of 20 at 0.95: chance 0.3 %
-
     @pytest.mark.parametrize("claim", [ZeroConcentrated(rho=0.125), Renyi(order=4, epsilon=0.5)])
     def test_claims_about_divergences(self, claim):
         """A Gaussian of the claimed rho stands, one of a third of its spread falls."""
@@ -231,8 +217,8 @@ class TestHonesty:
     def test_reusing_the_selection_split_would_be_noticed(self):
         """Counts of the split that chose the event accuse an innocent; fresh ones do not.
 
-        Both tables give the same law, so any bound above 0 is wrong. At 90 % at most 13 of 60
-        are allowed by chance (exceeded with probability 0.2 %).
+        Both tables give the same law, so any bound above 0 is wrong. At 90 % at most 10 of 40
+        are allowed by chance (exceeded with probability 0.15 %).
         """
 
         def innocent(rows, rng, size):
@@ -242,7 +228,7 @@ class TestHonesty:
         goal, wrong = (Guarantee(epsilon=0.0), 200, 0.1), {"fresh": 0, "reused": 0}
         from hushed.audit.bounds import Counts, JointTest
 
-        for seed in range(60):
+        for seed in range(40):
             runs = prepare(
                 source(innocent, batch=True, workers=1),
                 [pair],
@@ -258,8 +244,8 @@ class TestHonesty:
                 ahead, behind = hits if pick.event.first else hits[::-1]
                 seen = Counts(hits=ahead, samples=200, other_hits=behind, other_samples=200)
                 wrong[name] += JointTest(counts=seen, weight=1.0, alpha=0.1).rejects(0, 0)
-        assert wrong["fresh"] <= 13
-        assert wrong["reused"] > 13
+        assert wrong["fresh"] <= 10
+        assert wrong["reused"] > 10
 
     def test_a_carried_generator_is_refused(self):
         """Generators in closures, defaults, objects, bound methods and globals are found."""

@@ -80,3 +80,29 @@ def test_bounds_while_peeking_at_every_round(mechanism, truth):
         powerful += found.epsilon_low > 0.3 * truth
     assert wrong <= ALLOWED
     assert powerful > REPEATS / 2
+
+
+def test_detectable_violations_are_caught():
+    """Randomised response that loses what is called detectable is caught 19 times in 20."""
+    claim = Guarantee(epsilon=0.8)
+
+    def judged(mechanism, seed):
+        return audit(
+            mechanism,
+            "one below",
+            claim=claim,
+            answers=1,
+            samples=4000,
+            batch=True,
+            workers=1,
+            seed=seed,
+        )
+
+    bar = judged(responses, 0).detectable
+
+    def leaky(rows, rng, size):
+        keep = 1 / (1 + math.exp(-bar))
+        return np.where(rng.random(size) < keep, rows[0], 1 - rows[0])
+
+    caught = sum(judged(leaky, seed).verdict == "violated" for seed in range(40))
+    assert caught >= 34  # fewer at a true 0.95: probability 0.3 %

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.bounds import Rectangle, share_above, share_below
+from hushed.audit.bounds import Rectangle
 from hushed.audit.claims import Claim, measure, stated
 from hushed.audit.scores import Score
 from hushed.guarantee import Guarantee
@@ -147,11 +147,10 @@ def _best_threshold(
     shares = [1 - np.searchsorted(each, cuts) / len(each) for each in (ahead, behind)]
     effective = 1 / (1 / final + 1 / min(len(ahead), len(behind)))
     best = (-math.inf, -math.inf), 0, 0.0
-    for i, (share, other) in enumerate(zip(*shares, strict=True)):
-        region = Rectangle(
-            low=share_below(share * effective, effective, alpha / 2),
-            other_high=share_above(other * effective, effective, alpha / 2),
-        )
+    lows = _interpolated(shares[0] * effective, effective, alpha / 2)
+    highs = 1 - _interpolated((1 - shares[1]) * effective, effective, alpha / 2)
+    for i, (low, high) in enumerate(zip(lows.tolist(), highs.tolist(), strict=True)):
+        region = Rectangle(low=low, other_high=high)
         bound = measure(claim, region)
         merit = (bound, _margin(claim, region))
         if merit > best[0]:
@@ -165,6 +164,14 @@ def _best_threshold(
         share=float(shares[0][at]),
         other_share=float(shares[1][at]),
     )
+
+
+def _interpolated(hits: Floats, samples: float, alpha: float) -> Floats:
+    """Lower bounds of Clopper and Pearson for any hits, fractions included; a guide only."""
+    from scipy import special  # noqa: PLC0415
+
+    inside = np.maximum(hits, 1e-9)
+    return np.where(hits <= 0, 0.0, special.betaincinv(inside, samples - hits + 1, alpha))
 
 
 def _margin(claim: Claim, region: Rectangle) -> float:
