@@ -175,6 +175,7 @@ class TestOutputs:
             (lambda rows, rng: None if rows[0] and rng.random() < 0.5 else 0.25, "None"),
             (lambda rows, rng: {"a": [rng.random()], "b": {1}} if rows[0] else "text", "output"),
             (lambda rows, rng: 1 if rows[0] else 1.0, "output"),
+            (lambda rows, rng: [None, rng.random()][: int(1 + rows[0])], "output"),
         ],
     )
     def test_lengths_types_and_none(self, leak, word):

@@ -335,7 +335,8 @@ class Boosted:
 
 def _seen_by_trees(encoder: Encoder, encoded: Floats, views: tuple[View, ...]) -> Floats:
     joined = np.concatenate([view(encoder, encoded, name) for name in views], axis=1)
-    return np.asarray(np.clip(joined, -1e300, 1e300))
+    # What is no number gets one of its own: trees refuse a column without any number.
+    return np.where(np.isnan(joined), -2e300, np.clip(joined, -1e300, 1e300))
 
 
 def _fit_boosted(
