@@ -16,6 +16,7 @@ __all__ = [
     "PrivateRowsAsPopulation",
     "RandomFunction",
     "TooFewPairs",
+    "TooFewSamples",
     "WorkerLost",
     "WrongNorm",
     "ZeroSensitivity",
@@ -79,6 +80,37 @@ def _too_few_pairs(
     return TooFewPairs(
         given=given, needed=needed, gamma=gamma, calibration=calibration, shared=shared
     )
+
+
+class TooFewSamples(ParameterError):
+    """No outcome of an audit of this size could contradict the claim.
+
+    Parameters
+    ----------
+    given : int
+        Samples per table that were asked for.
+    needed : int
+        Samples per table from which on the clearest violation would be seen.
+    claim : str
+        The claim under audit, in words.
+    """
+
+    def __init__(self, *, given: int, needed: int, claim: str) -> None:
+        super().__init__(
+            f"{given} samples per table cannot contradict {claim}, whatever they show: "
+            f"give at least {needed}"
+        )
+        self.given = given
+        self.needed = needed
+        self.claim = claim
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Rebuild from the keywords, so that the error survives a trip between processes."""
+        return (_too_few_samples, (self.given, self.needed, self.claim))
+
+
+def _too_few_samples(given: int, needed: int, claim: str) -> TooFewSamples:
+    return TooFewSamples(given=given, needed=needed, claim=claim)
 
 
 class ZeroSensitivity(ParameterError):

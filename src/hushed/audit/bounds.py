@@ -1,0 +1,449 @@
+"""Certified bounds from two counts: how far two probabilities of one event must lie apart.
+
+Every bound here is exact for fixed sample sizes: no normal approximation, rounded to the side
+that accuses less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.errors import ParameterError
+
+__all__ = [
+    "Counts",
+    "Evidence",
+    "JointTest",
+    "Rectangle",
+    "renyi_divergence",
+    "share_above",
+    "share_below",
+    "tail",
+]
+
+Floats = NDArray[np.float64]
+
+_ROUNDING = 1e-12
+_LARGEST_EPSILON = 200.0
+_PRECISION = 2e-4  # of a bound found by bisection, which stops on the safe side
+_CELLS, _BLOCKS = 64, 192
+_NEGLIGIBLE = 1e-10
+_NUISANCE = 1 / 20  # of alpha, spent on where the smaller probability lies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How often an event happened on each of two tables, in samples of fixed size.
+
+    Parameters
+    ----------
+    hits : int
+        Times on the table where the event is the likelier one.
+    samples : int
+        Runs on that table; 1 or more.
+    other_hits : int
+        Times on the other table.
+    other_samples : int
+        Runs on the other table; 1 or more.
+
+    Raises
+    ------
+    ParameterError
+        If the counts do not lie between 0 and the samples.
+    """
+
+    hits: int
+    samples: int
+    other_hits: int
+    other_samples: int
+
+    def __post_init__(self) -> None:
+        for hits, samples in (
+            (self.hits, self.samples),
+            (self.other_hits, self.other_samples),
+        ):
+            if samples < 1 or not 0 <= hits <= samples:
+                raise ParameterError(f"{hits} hits in {samples} samples are no counts")
+
+
+class Evidence(Protocol):
+    """A confidence region for the two probabilities of one event, fixed before the counts.
+
+    All that is read off one region holds at once, with the region's confidence.
+    """
+
+    def epsilon_low(self, delta: float) -> float:
+        """Lower bound on epsilon at a delta."""
+
+    def delta_low(self, epsilon: float) -> float:
+        """Lower bound on delta at an epsilon."""
+
+
+def tail(hits: NDArray[np.float64], samples: float, probability: Floats | float) -> Floats:
+    """Probability that a binomial count reaches a number.
+
+    Parameters
+    ----------
+    hits : ndarray of float
+        Numbers to reach; whole.
+    samples : float
+        Trials.
+    probability : float or ndarray of float
+        Chance of one hit, in [0, 1].
+
+    Returns
+    -------
+    ndarray of float
+        ``Pr[Binomial(samples, probability) >= hits]``.
+    """
+    from scipy import special  # noqa: PLC0415
+
+    inside = np.clip(hits, 1, samples)
+    exact = special.betainc(inside, samples - inside + 1, probability)
+    return np.where(hits <= 0, 1.0, np.where(hits > samples, 0.0, exact))
+
+
+def share_below(hits: float, samples: float, alpha: float) -> float:
+    """Lower confidence bound on a probability (Clopper and Pearson, Biometrika 26, 1934).
+
+    Parameters
+    ----------
+    hits : float
+        Successes, in [0, samples]; fractions are interpolated.
+    samples : float
+        Trials.
+    alpha : float
+        Probability that the bound is too high; in (0, 1).
+
+    Returns
+    -------
+    float
+        The bound, rounded down.
+    """
+    from scipy import special  # noqa: PLC0415
+
+    if hits <= 0:
+        return 0.0
+    bound = float(special.betaincinv(hits, samples - hits + 1, alpha))
+    return max(0.0, bound * (1 - _ROUNDING))
+
+
+def share_above(hits: float, samples: float, alpha: float) -> float:
+    """Upper confidence bound on a probability (Clopper and Pearson, Biometrika 26, 1934).
+
+    Parameters
+    ----------
+    hits : float
+        Successes, in [0, samples]; fractions are interpolated.
+    samples : float
+        Trials.
+    alpha : float
+        Probability that the bound is too low; in (0, 1).
+
+    Returns
+    -------
+    float
+        The bound, rounded up.
+    """
+    from scipy import special  # noqa: PLC0415
+
+    if hits >= samples:
+        return 1.0
+    bound = float(special.betainccinv(hits + 1, samples - hits, alpha))
+    return min(1.0, bound * (1 + _ROUNDING))
+
+
+def renyi_divergence(first: float, second: float, order: float) -> float:
+    """Renyi divergence of two coins, in nats.
+
+    Parameters
+    ----------
+    first, second : float
+        Chances of heads, in [0, 1].
+    order : float
+        Order, above 1.
+
+    Returns
+    -------
+    float
+        ``log(p^a q^(1-a) + (1-p)^a (1-q)^(1-a)) / (a - 1)``; 0 or more, may be infinite.
+
+    Notes
+    -----
+    Renyi, *On measures of entropy and information*, Berkeley Symposium 1961. By data
+    processing no event shows more than the whole output.
+    """
+    terms = []
+    for p, q in ((first, second), (1 - first, 1 - second)):
+        if p <= 0:
+            continue
+        if q <= 0:
+            return math.inf
+        terms.append(order * math.log(p) + (1 - order) * math.log(q))
+    return max(0.0, float(np.logaddexp.reduce(terms)) / (order - 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rectangle:
+    """Clopper-Pearson bounds on both probabilities, each at half the error.
+
+    Parameters
+    ----------
+    low : float
+        Lower bound on the probability where the event is likelier.
+    other_high : float
+        Upper bound on the probability on the other table.
+    """
+
+    low: float
+    other_high: float
+
+    @classmethod
+    def of(cls, counts: Counts, alpha: float) -> Rectangle:
+        """Bounds from counts.
+
+        Parameters
+        ----------
+        counts : Counts
+            Of an event chosen without these samples.
+        alpha : float
+            Probability that either bound fails; in (0, 1).
+
+        Returns
+        -------
+        Rectangle
+            The bounds.
+        """
+        return cls(
+            low=share_below(counts.hits, counts.samples, alpha / 2),
+            other_high=share_above(counts.other_hits, counts.other_samples, alpha / 2),
+        )
+
+    def epsilon_low(self, delta: float) -> float:
+        """Lower bound on epsilon at a delta.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1].
+
+        Returns
+        -------
+        float
+            ``log((low - delta) / other_high)``, 0 if that is negative; rounded down.
+        """
+        if self.low <= delta:
+            return 0.0
+        return max(0.0, math.log((self.low - delta) / self.other_high) - _ROUNDING)
+
+    def delta_low(self, epsilon: float) -> float:
+        """Lower bound on delta at an epsilon.
+
+        Parameters
+        ----------
+        epsilon : float
+            0 or more.
+
+        Returns
+        -------
+        float
+            ``low - exp(epsilon) other_high``, 0 if that is negative.
+        """
+        if epsilon > _LARGEST_EPSILON:
+            return 0.0
+        return max(0.0, self.low - math.exp(epsilon) * self.other_high * (1 + _ROUNDING))
+
+    def divergence_low(self, order: float) -> float:
+        """Lower bound on the Renyi divergence of an order.
+
+        Parameters
+        ----------
+        order : float
+            Above 1.
+
+        Returns
+        -------
+        float
+            Divergence of the two coins, in nats, at the bounds: for p above q it grows with p
+            and falls with q.
+        """
+        if self.low <= self.other_high:
+            return 0.0
+        return renyi_divergence(self.low, self.other_high, order) * (1 - _ROUNDING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointTest:
+    """Exact test of ``p <= exp(epsilon) q + delta`` for both probabilities together.
+
+    Parameters
+    ----------
+    counts : Counts
+        Of an event chosen without these samples.
+    weight : float
+        What one hit on the other table counts against a hit; above 0, chosen without these
+        samples; about exp of the epsilon that is expected.
+    alpha : float
+        Probability of any wrong statement; in (0, 1).
+
+    Notes
+    -----
+    The statistic ``X / n - weight Y / m`` is compared with itself: the p-value is the largest
+    probability, over ``p <= exp(epsilon) q + delta`` and q in an interval of confidence
+    ``1 - alpha / 20``, of reaching what was seen, plus ``alpha / 20`` (Berger and Boos, JASA 89,
+    1994). The largest is bounded on cells of q, with p at its largest and q at its smallest
+    there, since reaching the statistic is likelier for larger p and smaller q. The statistic
+    does not depend on epsilon or delta, so the p-value is monotone in both and every statement
+    ``(epsilon, delta)`` it rejects holds at once: a true one can be rejected only if the true
+    (p, q) made the statistic this large or q fell out of its interval.
+    """
+
+    counts: Counts
+    weight: float
+    alpha: float
+
+    def rejects(self, epsilon: float, delta: float) -> bool:
+        """Tell whether the counts contradict (epsilon, delta).
+
+        Parameters
+        ----------
+        epsilon : float
+            0 or more.
+        delta : float
+            In [0, 1].
+
+        Returns
+        -------
+        bool
+            True if they do, with error at most alpha.
+        """
+        return self._excess(epsilon, delta) <= 0
+
+    def _excess(self, epsilon: float, delta: float) -> float:
+        return math.log(self.p_value(epsilon, delta) / self.alpha)
+
+    def p_value(self, epsilon: float, delta: float) -> float:
+        """Bound on the probability of a statistic as large as the one seen, under a claim.
+
+        Parameters
+        ----------
+        epsilon : float
+            0 or more.
+        delta : float
+            In [0, 1].
+
+        Returns
+        -------
+        float
+            In [0, 1]; rounded up.
+        """
+        c, spent = self.counts, self.alpha * _NUISANCE
+        if epsilon > _LARGEST_EPSILON or c.hits == 0:
+            return 1.0
+        least = share_below(c.other_hits, c.other_samples, spent / 2)
+        most = share_above(c.other_hits, c.other_samples, spent / 2)
+        edges = np.linspace(least, most, _CELLS + 1)
+        p = np.minimum(1.0, math.exp(epsilon) * edges[1:] + delta)
+        blocks = self._blocks(least, most)
+        below = 1 - tail(blocks[:, None], c.other_samples, edges[None, :-1])
+        mass = np.diff(below, axis=0)  # of counts from one edge up to the next
+        needed = np.ceil(
+            c.hits
+            + self.weight * (c.samples / c.other_samples) * (blocks[:-1] - c.other_hits)
+            - 1e-6
+        )
+        reach = tail(needed[:, None], c.samples, p[None, :])
+        reached = (mass * reach).sum(axis=0) + below[0] + 1 - below[-1]
+        return min(1.0, float(reached.max()) + spent + _ROUNDING)
+
+    def _blocks(self, least: float, most: float) -> Floats:
+        """Edges of blocks of counts that hold all but a negligible part of the other side."""
+        n = self.counts.other_samples
+        start, stop = least * n, most * n
+        room = math.log(1 / _NEGLIGIBLE)
+        first = math.floor(start - math.sqrt(2 * room * start) - 1)
+        last = math.ceil(stop + math.sqrt(2 * room * stop) + room + 1)
+        first, last = max(0, first), min(n + 1, last)
+        if last - first <= _BLOCKS:
+            return np.arange(first, last + 1, dtype=np.float64)
+        return np.unique(np.round(np.linspace(first, last, _BLOCKS + 1)))
+
+    def epsilon_low(self, delta: float) -> float:
+        """Lower bound on epsilon at a delta.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1].
+
+        Returns
+        -------
+        float
+            An epsilon at and below which the claim is rejected, 0 if there is none.
+        """
+        guess = self._bounds().epsilon_low(delta)
+        return _last_rejected(lambda each: self._excess(each, delta), guess, _LARGEST_EPSILON)
+
+    def delta_low(self, epsilon: float) -> float:
+        """Lower bound on delta at an epsilon.
+
+        Parameters
+        ----------
+        epsilon : float
+            0 or more.
+
+        Returns
+        -------
+        float
+            A delta at and below which the claim is rejected, 0 if there is none.
+        """
+        guess = self._bounds().delta_low(epsilon)
+        return _last_rejected(lambda each: self._excess(epsilon, each), guess, 1.0)
+
+    def _bounds(self) -> Rectangle:
+        """Bounds that are nearly as good, to start the search from."""
+        return Rectangle.of(self.counts, self.alpha)
+
+
+def _last_rejected(excess: Callable[[float], float], guess: float, most: float) -> float:
+    """Largest value known to be rejected, where ``log(p / alpha)`` is at most 0.
+
+    The search brackets the border around a guess, closes in by false position and halving in
+    turn, and returns the rejected end.
+    """
+    low, below = 0.0, excess(0.0)
+    if below > 0:
+        return 0.0
+    step, factor = max(guess, most * 2**-20), 1.05
+    high, above = step, excess(step)
+    while above <= 0 and high < most:
+        low, below = high, above
+        high = min(most, high * factor)
+        above, factor = excess(high), factor * factor
+    if above <= 0:
+        return high
+    factor = 0.95
+    while low == 0.0 and high * factor > most * 2**-30:
+        trial = excess(high * factor)
+        if trial <= 0:
+            low, below = high * factor, trial
+        else:
+            high, above, factor = high * factor, trial, factor * factor
+            if factor < 1e-3:
+                break
+    turn = 0
+    while high - low > _PRECISION * high:
+        turn += 1
+        share = below / (below - above) if turn % 3 and above > below else 0.5
+        middle = low + (high - low) * min(0.9, max(0.1, share))
+        found = excess(middle)
+        low, below, high, above = (
+            (middle, found, high, above) if found <= 0 else (low, below, middle, found)
+        )
+    return low

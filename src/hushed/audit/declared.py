@@ -1,0 +1,270 @@
+"""Declared sensitivities: search for a pair that moves a function farther than was said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushed.audit.pairs import Pair, extreme_pairs
+from hushed.errors import BadFunction, ParameterError
+from hushed.functions import answer
+from hushed.guarantee import Neighbours
+from hushed.spaces import Movement, Norm
+
+__all__ = ["SensitivityCheck", "check_sensitivity"]
+
+Floats = NDArray[np.float64]
+Cause = Literal["function", "rounding", "shape", "failure", "none"]
+
+_ROUNDING = 1e-9
+_KINDS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SensitivityCheck:
+    """What a search for a counterexample found.
+
+    Parameters
+    ----------
+    exceeded : bool
+        True if a pair moves the function farther than declared: a counterexample, no statistics.
+        False means that none was found, not that there is none.
+    declared : float
+        Declared sensitivity.
+    largest : float
+        Largest movement found; infinite if the answer changes its shape or fails on one side.
+    norm : {"l1", "l2", "sup"}
+        Norm of the movement.
+    pair : Pair
+        Where it moved so far.
+    cause : {"function", "rounding", "shape", "failure", "none"}
+        Kind of the counterexample; ``"rounding"`` if the excess is below 1e-9 of what was
+        declared, ``"failure"`` if the function raises or gives no finite numbers.
+    tried : int
+        Pairs tried.
+    """
+
+    exceeded: bool
+    declared: float
+    largest: float
+    norm: Norm
+    pair: Pair
+    cause: Cause
+    tried: int
+
+    def __str__(self) -> str:
+        if not self.exceeded:
+            return (
+                f"no counterexample in {self.tried} pairs: the largest {self.norm} movement is "
+                f"{self.largest:.17g}, declared {self.declared:.17g} (pair: {self.pair.name}); "
+                "this proves nothing"
+            )
+        why = {
+            "function": "the function moves farther than declared",
+            "rounding": "rounding in floating point moves it farther than declared",
+            "shape": "the answer changes its shape, which shows in the output",
+            "failure": "the function fails on one of the two, which shows in the output",
+            "none": "",
+        }[self.cause]
+        return (
+            f"counterexample: {why}; {self.norm} movement {self.largest:.17g} > "
+            f"{self.declared:.17g} (pair: {self.pair.name})"
+        )
+
+
+def check_sensitivity(
+    function: Callable[[Any], Any],
+    declared: float | Movement,
+    *,
+    low: ArrayLike,
+    high: ArrayLike,
+    rows: int,
+    norm: Norm = "l1",
+    neighbours: Neighbours = "replace-one",
+    tries: int = 2000,
+    seed: int = 0,
+    tolerance: float = 0.0,
+) -> SensitivityCheck:
+    """Search for neighbours that move a function farther than its declared sensitivity.
+
+    Parameters
+    ----------
+    function : callable
+        ``f(rows)``; gives a number or an array of numbers.
+    declared : float or sensitivity
+        What is claimed; a sensitivity brings its norm and its neighbours along.
+    low, high : float or array of float, shape (columns,)
+        Domain of each column. Tables have shape (rows,) or (rows, columns).
+    rows : int
+        Rows of a table; 2 or more.
+    norm : {"l1", "l2", "sup"}, default "l1"
+        Norm of the movement.
+    neighbours : {"replace-one", "add-remove"}, default "replace-one"
+        How two tables differ.
+    tries : int, default 2000
+        Pairs to try beyond the fixed extremes, half of them changes of the best so far.
+    seed : int, default 0
+        Seed of the search.
+    tolerance : float, default 0
+        Share of what was declared that a movement may exceed it by; 1e-9 passes over rounding.
+
+    Returns
+    -------
+    SensitivityCheck
+        A counterexample, or the largest movement found. Movements are compared as exact
+        fractions, so that one in the last bit counts.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
+    """
+    limit, norm, neighbours = _declaration(declared, norm, neighbours)
+    if norm not in ("l1", "l2", "sup"):
+        raise ParameterError(f"norm must be l1, l2 or sup, got {norm!r}")
+    if neighbours not in get_args(Neighbours):
+        raise ParameterError(f"neighbours must be one of {get_args(Neighbours)}")
+    if rows < 2 or tries < 0 or not tolerance >= 0:
+        raise ParameterError(
+            "check_sensitivity needs 2 or more rows, and tries and tolerance of 0 or more; got "
+            f"rows={rows}, tries={tries}, tolerance={tolerance}"
+        )
+    search = _Search(
+        function=function, norm=norm, low=np.asarray(low, float), high=np.asarray(high, float)
+    )
+    rng = np.random.Generator(np.random.PCG64DXSM(seed))
+    found = [(search.moved(pair), pair) for pair in extreme_pairs(low, high, rows, neighbours)]
+    best, pair = max(found, key=lambda each: each[0].size)
+    tried = len(found)
+    for number in range(tries):
+        if best.size == math.inf:
+            break
+        table = (
+            search.changed(pair, rng, number)
+            if number % 2
+            else search.drawn(rng, rows, number // 2)
+        )
+        candidate = search.paired(table, rng, neighbours, number)
+        movement = search.moved(candidate)
+        tried += 1
+        if movement.size > best.size:
+            best, pair = movement, candidate
+    return _verdict(best, pair, (limit, tolerance, norm, tried))
+
+
+def _declaration(
+    declared: float | Movement, norm: Norm, neighbours: Neighbours
+) -> tuple[float, Norm, Neighbours]:
+    if isinstance(declared, int | float | np.integer | np.floating):
+        limit = float(declared)
+    else:
+        limit, norm, neighbours = declared.value, declared.norm, declared.neighbours
+    if not 0 <= limit < math.inf:
+        raise ParameterError(f"a declared sensitivity is 0 or more and finite, got {limit}")
+    return limit, norm, neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    size: Fraction | float  # for l2 its square
+    cause: Cause = "function"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    function: Callable[[Any], Any]
+    norm: Norm
+    low: Floats
+    high: Floats
+
+    def moved(self, pair: Pair) -> _Moved:
+        """Movement between the two tables, exactly; its square for l2."""
+        answers: list[Floats | None] = []
+        for table in (pair.rows, pair.neighbour):
+            try:
+                answers.append(answer(self.function, table.copy(), private=False))
+            except BadFunction:
+                answers.append(None)
+        one, other = answers
+        if one is None or other is None:
+            return _Moved(0.0 if one is other else math.inf, "failure")
+        if one.shape != other.shape:
+            return _Moved(math.inf, "shape")
+        steps = [
+            abs(Fraction(a) - Fraction(b))
+            for a, b in zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
+        ]
+        if self.norm == "sup":
+            return _Moved(max(steps))
+        return _Moved(sum((s * s for s in steps) if self.norm == "l2" else steps, Fraction(0)))
+
+    def drawn(self, rng: np.random.Generator, rows: int, number: int) -> Floats:
+        """Table of one of several kinds: uniform, corners, ties, offsets, magnitudes, near ties."""
+        shape = (rows, *self.low.shape)
+        span, unit = self.high - self.low, rng.random(shape)
+        kind = number % _KINDS
+        if kind == 0:
+            table = self.low + span * unit
+        elif kind == 1:
+            table = np.where(unit < rng.random(), self.low, self.high)
+        elif kind == 2:
+            table = np.broadcast_to(self.low + span * rng.random(self.low.shape), shape)
+        elif kind == 3:  # a large offset, and differences of a few units in the last place
+            steps = rng.integers(0, 8, size=shape)
+            far = np.where(np.abs(self.high) > np.abs(self.low), self.high, self.low)
+            table = far - np.sign(far) * steps * np.spacing(np.abs(far))
+        elif kind == 4:
+            table = np.where(rng.random(shape) < 0.5, -1, 1) * 2.0 ** (-60 * unit)
+            table = table * np.maximum(np.abs(self.low), np.abs(self.high))
+        else:
+            table = self.low + span * rng.integers(0, 3, size=shape) / 2
+        return np.asarray(np.clip(np.array(table, dtype=float), self.low, self.high))
+
+    def changed(self, pair: Pair, rng: np.random.Generator, number: int) -> Floats:
+        """Best table so far with a few rows changed."""
+        table = np.array(pair.rows, dtype=float)
+        fresh = self.drawn(rng, len(table), number // 2)
+        chosen = rng.random(len(table)) < min(0.5, 2 / len(table))
+        chosen[rng.integers(len(table))] = True
+        table[chosen] = fresh[chosen]
+        return table
+
+    def paired(
+        self, table: Floats, rng: np.random.Generator, neighbours: Neighbours, number: int
+    ) -> Pair:
+        """Table with one row replaced or taken away."""
+        at = int(rng.integers(len(table)))
+        if neighbours == "add-remove":
+            return Pair(
+                rows=table, neighbour=np.delete(table, at, axis=0), name=f"search {number + 1}"
+            )
+        other = table.copy()
+        choices = (self.low, self.high, self.drawn(rng, 2, number)[0])
+        other[at] = choices[int(rng.integers(3))]
+        return Pair(rows=table, neighbour=other, name=f"search {number + 1}")
+
+
+def _verdict(best: _Moved, pair: Pair, terms: tuple[float, float, Norm, int]) -> SensitivityCheck:
+    limit, tolerance, norm, tried = terms
+    squared = norm == "l2"
+    allowed = Fraction(limit) * (1 + Fraction(tolerance))
+    exceeded = best.size > (allowed * allowed if squared else allowed)
+    largest = math.sqrt(best.size) if squared else float(best.size)
+    cause: Cause = best.cause if exceeded else "none"
+    if cause == "function" and largest <= limit * (1 + _ROUNDING) and limit:
+        cause = "rounding"
+    return SensitivityCheck(
+        exceeded=bool(exceeded),
+        declared=limit,
+        largest=largest,
+        norm=norm,
+        pair=pair,
+        cause=cause,
+        tried=tried,
+    )

@@ -1,0 +1,273 @@
+"""Pairs of neighbouring inputs to try: pattern families, extremes, and those of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hushed import rows as tables
+from hushed.errors import BadRows, ParameterError
+from hushed.guarantee import Neighbours
+
+__all__ = ["FAMILIES", "Pair", "Relation", "extreme_pairs", "pattern_pairs", "read_pairs"]
+
+Relation = Literal["replace-one", "add-remove", "answers"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pair:
+    """Two inputs that must look alike.
+
+    Parameters
+    ----------
+    rows : object
+        One input.
+    neighbour : object
+        The other one.
+    name : str
+        Words for the pair.
+    """
+
+    rows: Any
+    neighbour: Any
+    name: str
+
+
+def _one_below(k: int) -> tuple[list[float], list[float]]:
+    return [1.0] * k, [0.0] + [1.0] * (k - 1)
+
+
+def _one_above(k: int) -> tuple[list[float], list[float]]:
+    return [1.0] * k, [2.0] + [1.0] * (k - 1)
+
+
+def _one_above_rest_below(k: int) -> tuple[list[float], list[float]]:
+    return [1.0] * k, [2.0] + [0.0] * (k - 1)
+
+
+def _one_below_rest_above(k: int) -> tuple[list[float], list[float]]:
+    return [1.0] * k, [0.0] + [2.0] * (k - 1)
+
+
+def _half_half(k: int) -> tuple[list[float], list[float]]:
+    return [1.0] * k, [0.0] * ((k + 1) // 2) + [2.0] * (k // 2)
+
+
+def _all_above(k: int) -> tuple[list[float], list[float]]:
+    return [1.0] * k, [2.0] * k
+
+
+def _all_below(k: int) -> tuple[list[float], list[float]]:
+    return [1.0] * k, [0.0] * k
+
+
+def _x_shape(k: int) -> tuple[list[float], list[float]]:
+    half = k // 2
+    return [1.0] * half + [0.0] * (k - half), [0.0] * half + [1.0] * (k - half)
+
+
+_PATTERNS: dict[str, Callable[[int], tuple[list[float], list[float]]]] = {
+    "one below": _one_below,
+    "one above": _one_above,
+    "one above, rest below": _one_above_rest_below,
+    "one below, rest above": _one_below_rest_above,
+    "half and half": _half_half,
+    "all above": _all_above,
+    "all below": _all_below,
+    "X shape": _x_shape,
+}
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "patterns": tuple(_PATTERNS),
+    "histogram": ("one below", "one above"),
+    **{name: (name,) for name in _PATTERNS},
+}
+
+
+def pattern_pairs(family: str = "patterns", answers: int = 5) -> list[Pair]:
+    """Vectors of query answers, each of which moves by at most 1.
+
+    Parameters
+    ----------
+    family : str, default "patterns"
+        ``"patterns"`` for all eight, ``"histogram"`` for the two in which a single answer moves
+        (a histogram under add or remove), or the name of one pattern.
+    answers : int, default 5
+        Answers in a vector; 1 or more.
+
+    Returns
+    -------
+    list of Pair
+        All ones, against one of the patterns; arrays of float.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such family.
+
+    Notes
+    -----
+    Ding, Wang, Wang, Zhang, Kifer, *Detecting violations of differential privacy*, CCS 2018,
+    Table 1. With a single answer several patterns are the same; each is tried once.
+    """
+    if family not in FAMILIES:
+        raise ParameterError(f"pairs must be one of {', '.join(FAMILIES)}, got {family!r}")
+    if isinstance(answers, bool) or not isinstance(answers, int | np.integer) or answers < 1:
+        raise ParameterError(f"answers must be an integer of 1 or more, got {answers!r}")
+    found: dict[str, Pair] = {}
+    for name in FAMILIES[family]:
+        one, other = _PATTERNS[name](int(answers))
+        pair = Pair(rows=np.array(one), neighbour=np.array(other), name=name)
+        found.setdefault(repr((one, other)), pair)
+    return list(found.values())
+
+
+def extreme_pairs(
+    low: ArrayLike, high: ArrayLike, rows: int, neighbours: Neighbours = "replace-one"
+) -> list[Pair]:
+    """Tables at the ends of a domain: where functions of rows move farthest.
+
+    Parameters
+    ----------
+    low, high : float or array of float, shape (columns,)
+        Ends of the domain of each column; low below high.
+    rows : int
+        Rows of a table; 1 or more.
+    neighbours : {"replace-one", "add-remove"}, default "replace-one"
+        How the two tables differ.
+
+    Returns
+    -------
+    list of Pair
+        All rows low, all high, and half each, with one row moved to the other end or taken away.
+
+    Raises
+    ------
+    ParameterError
+        If the ends are in the wrong order, or the rows too few.
+    """
+    bottom, top = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    if bottom.shape != top.shape or not bool(np.all(bottom < top)):
+        raise ParameterError("low must lie below high in every column")
+    if rows < 1:
+        raise ParameterError(f"rows must be 1 or more, got {rows}")
+    upper = np.arange(rows) >= rows // 2
+    starts = {"all low": np.zeros(rows, bool), "all high": np.ones(rows, bool), "halves": upper}
+    found = []
+    for name, flags in starts.items():
+        mask = flags.reshape(-1, *(1,) * bottom.ndim)
+        table = np.where(mask, top, bottom)
+        for at, where in ((0, "first"), (rows - 1, "last")):
+            if neighbours == "add-remove":
+                other = np.delete(table, at, axis=0)
+                words = f"{name}, {where} row taken away"
+            else:
+                other = table.copy()
+                other[at] = bottom if flags[at] else top
+                words = f"{name}, {where} row at the other end"
+            found.append(Pair(rows=table, neighbour=other, name=words))
+    return found
+
+
+def read_pairs(pairs: str | Iterable[Any], *, relation: Relation, answers: int) -> list[Pair]:
+    """Pairs that a user asked for, checked.
+
+    Parameters
+    ----------
+    pairs : str, or iterable of Pair or (rows, neighbour)
+        Name of a family, or the pairs themselves.
+    relation : {"replace-one", "add-remove", "answers"}
+        How two inputs may differ; ``"answers"`` lets every entry of a vector of answers move by
+        at most 1. A named family is one of answers, whatever is said here.
+    answers : int
+        Length of the vectors of a named family.
+
+    Returns
+    -------
+    list of Pair
+        At least one.
+
+    Raises
+    ------
+    ParameterError
+        If there are none, or two are no neighbours.
+    """
+    if isinstance(pairs, str):
+        return pattern_pairs(pairs, answers)
+    if relation not in get_args(Relation):
+        raise ParameterError(f"relation must be one of {get_args(Relation)}, got {relation!r}")
+    found = [_pair(each, number) for number, each in enumerate(pairs, start=1)]
+    if not found:
+        raise ParameterError("no pairs were given; name a family, such as 'patterns', or list some")
+    for pair in found:
+        reason = _difference(pair.rows, pair.neighbour, relation)
+        if reason:
+            raise ParameterError(f"{pair.name} holds no {relation} neighbours: {reason}")
+    return found
+
+
+def _pair(given: Any, number: int) -> Pair:
+    if isinstance(given, Pair):
+        return given
+    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
+        raise ParameterError(f"pair {number} must be (rows, neighbour)")
+    return Pair(rows=given[0], neighbour=given[1], name=f"pair {number}")
+
+
+def _difference(one: Any, other: Any, relation: Relation) -> str:
+    """Reason why two inputs are no neighbours; empty if they are."""
+    if relation == "answers":
+        return _answers_difference(one, other)
+    try:
+        kinds = tables.container(one), tables.container(other)
+    except BadRows as cause:
+        return f"{cause} (say relation='answers' for query answers)"
+    if kinds[0] != kinds[1]:
+        return f"one is held in a {kinds[0]}, the other in a {kinds[1]}"
+    return _replaced(one, other) if relation == "replace-one" else _removed(one, other)
+
+
+def _replaced(one: Any, other: Any) -> str:
+    if len(one) != len(other):
+        return f"they have {len(one)} and {len(other)} rows; replacing one keeps the number"
+    moved = sum(not tables.same(_row(one, i), _row(other, i)) for i in range(len(one)))
+    if moved == 1:
+        return ""
+    hint = "; for query answers, each of which may move by 1, say relation='answers'"
+    return f"{moved} rows differ instead of 1{hint if moved else ''}"
+
+
+def _removed(one: Any, other: Any) -> str:
+    if abs(len(one) - len(other)) != 1:
+        return f"they have {len(one)} and {len(other)} rows; one more or less is allowed"
+    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
+    return "" if _is_one_less(longer, shorter) else "more differs than one row"
+
+
+def _row(table: Any, index: int) -> Any:
+    return tables.take(table, np.array([index]))
+
+
+def _is_one_less(longer: Any, shorter: Any) -> bool:
+    """Whether one row was taken away, the order of the others kept."""
+    at = 0
+    while at < len(shorter) and tables.same(_row(longer, at), _row(shorter, at)):
+        at += 1
+    rest = np.arange(at, len(shorter))
+    return tables.same(tables.take(longer, rest + 1), tables.take(shorter, rest))
+
+
+def _answers_difference(one: Any, other: Any) -> str:
+    try:
+        first, second = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
+    except (TypeError, ValueError):
+        return "query answers must be numbers"
+    if first.shape != second.shape:
+        return f"they have shapes {first.shape} and {second.shape}"
+    moved = np.abs(first - second)
+    if not bool(np.all(moved <= 1)):
+        return f"an answer moves by {np.nanmax(moved):g}, more than 1 (or is NaN)"
+    return "" if moved.any() else "they are equal"

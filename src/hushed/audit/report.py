@@ -1,0 +1,263 @@
+"""What an audit found: the verdict, its evidence, and what it could not have seen."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hushed.audit.bounds import Counts
+from hushed.audit.claims import Claim, in_words
+from hushed.audit.pairs import Pair
+from hushed.divergences import DeltaEstimate
+from hushed.guarantee import Guarantee
+
+__all__ = ["AuditReport", "PopulationCount", "Verdict", "Witness"]
+
+Verdict = Literal["violated", "not refuted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Witness:
+    """The pair and the event that were judged.
+
+    Parameters
+    ----------
+    pair : Pair
+        The two inputs.
+    likelier : {"rows", "neighbour"}
+        The input on which the event is the likelier one.
+    event : str
+        The event in words.
+    counts : Counts
+        How often it happened on the final split, which had no part in choosing it.
+    """
+
+    pair: Pair
+    likelier: Literal["rows", "neighbour"]
+    event: str
+    counts: Counts
+
+    def __str__(self) -> str:
+        other = "neighbour" if self.likelier == "rows" else "rows"
+        c = self.counts
+        return (
+            f"pair: {self.pair.name}; event: {self.event}; seen {c.hits} times in {c.samples} "
+            f"on the {self.likelier}, {c.other_hits} times in {c.other_samples} on the {other}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PopulationCount:
+    """Pairs drawn from a population, and how many were caught.
+
+    Parameters
+    ----------
+    drawn : int
+        Independent pairs.
+    caught : int
+        Pairs on which the claimed epsilon and delta are contradicted.
+    needed : int
+        Pairs that have to be caught before the share gamma is contradicted.
+    share_low : float
+        Certified lower bound on the share of pairs that violate epsilon and delta.
+    """
+
+    drawn: int
+    caught: int
+    needed: int
+    share_low: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AuditReport:
+    """Verdict on a claim, with the confidence it was asked for.
+
+    Parameters
+    ----------
+    verdict : {"violated", "not refuted"}
+        ``"violated"`` is certified; ``"not refuted"`` never means private.
+    claim : Guarantee, ZeroConcentrated or Renyi
+        What was claimed.
+    confidence : float
+        Probability with which every certified number holds, together.
+    mode : {"fixed", "sequential", "population"}
+        How the samples were used.
+    epsilon_low : float
+        Certified: the mechanism loses at least this epsilon at the claimed delta (at delta = 0
+        for a claim about divergences).
+    delta_low : float
+        Certified: at the claimed epsilon it needs at least this delta (at epsilon = 0 for a
+        claim about divergences).
+    measured : float
+        Certified lower bound on what the claim bounds: epsilon, rho or the divergence.
+    witness : Witness
+        The evidence; with ``"not refuted"`` the most telling event that was tried.
+    detectable : float
+        Smallest epsilon (rho, divergence) that an event as rare as the one judged could have
+        had and been caught with probability 0.95; infinite if there is none. A mechanism may be
+        worse on other pairs and events.
+    estimate : DeltaEstimate or None
+        Point estimates of the delta curve on the witness's pair, in the direction of its event:
+        no certificate. None in the modes that have none.
+    samples : int
+        Runs per table, all pairs and stages together.
+    tried : tuple of str
+        Pairs tried.
+    seconds : float
+        Time spent.
+    seed : int
+        Seed of the audit.
+    population : PopulationCount or None, default None
+        Counts of pairs for a claim with gamma above 0.
+    """
+
+    verdict: Verdict
+    claim: Claim
+    confidence: float
+    mode: Literal["fixed", "sequential", "population"]
+    epsilon_low: float
+    delta_low: float
+    measured: float
+    witness: Witness
+    detectable: float
+    estimate: DeltaEstimate | None
+    samples: int
+    tried: tuple[str, ...]
+    seconds: float
+    seed: int
+    population: PopulationCount | None = None
+
+    def explain(self) -> str:
+        """Say it in words.
+
+        Returns
+        -------
+        str
+            Paragraphs: the verdict, the certificate, the evidence, what could not be seen, and
+            the estimate, apart.
+        """
+        return "\n\n".join(
+            part
+            for part in (
+                f"{self.verdict.upper()}: the claim {in_words(self.claim)}.",
+                self._certified(),
+                f"Evidence. {self.witness}.",
+                self._unseen(),
+                self._estimated(),
+                f"{self.samples} runs per table over {len(self.tried)} pair(s), seed {self.seed}, "
+                f"{self.seconds:.1f} s.",
+            )
+            if part
+        )
+
+    def __str__(self) -> str:
+        return self.explain()
+
+    def _certified(self) -> str:
+        head = f"Certified with confidence {self.confidence:g}:"
+        at = self.claim if isinstance(self.claim, Guarantee) else Guarantee(epsilon=0.0)
+        both = (
+            f"epsilon is at least {self.epsilon_low:.6g} at delta = {at.delta:g}; "
+            f"delta is at least {self.delta_low:.6g} at epsilon = {at.epsilon:g}"
+        )
+        if self.population is not None:
+            p = self.population
+            return (
+                f"{head} {p.caught} of {p.drawn} pairs drawn from the population violate the "
+                f"claimed epsilon and delta, {p.needed} contradict gamma; their share is at "
+                f"least {p.share_low:.4g}. On more than a share gamma of pairs {both}."
+            )
+        if isinstance(self.claim, Guarantee):
+            return f"{head} {both}."
+        return f"{head} the claimed quantity is at least {self.measured:.6g}; {both}."
+
+    def _unseen(self) -> str:
+        seen = (
+            f"a loss of {self.detectable:.6g} or more through an event of this kind would have "
+            "been caught with probability 0.95"
+            if math.isfinite(self.detectable)
+            else "no loss through an event of this kind would have been caught"
+        )
+        if self.verdict == "violated":
+            return f"For comparison: {seen}."
+        return (
+            f"Not refuted is not private: {seen}; a smaller one, another event or another pair "
+            "may have been missed."
+        )
+
+    def _estimated(self) -> str:
+        if self.estimate is None:
+            return ""
+        at = self.claim.epsilon if isinstance(self.claim, Guarantee) else 0.0
+        grid = self.estimate.epsilon
+        index = int(abs(grid - at).argmin())
+        return (
+            f"Estimate, not a certificate: delta at epsilon = {grid[index]:.6g} is about "
+            f"{self.estimate.values[index]:.4g} (standard error "
+            f"{self.estimate.standard_error[index]:.1g})."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain record.
+
+        Returns
+        -------
+        dict
+            What JSON can hold; infinity is None. The inputs of the pair are left out.
+        """
+        c, w = self.witness.counts, self.witness
+        record: dict[str, Any] = {
+            "verdict": self.verdict,
+            "claim": in_words(self.claim),
+            "confidence": self.confidence,
+            "mode": self.mode,
+            "certified": {
+                "epsilon_low": self.epsilon_low,
+                "delta_low": self.delta_low,
+                "measured": self.measured,
+            },
+            "detectable": self.detectable if math.isfinite(self.detectable) else None,
+            "witness": {
+                "pair": w.pair.name,
+                "likelier": w.likelier,
+                "event": w.event,
+                "hits": c.hits,
+                "samples": c.samples,
+                "other_hits": c.other_hits,
+                "other_samples": c.other_samples,
+            },
+            "samples": self.samples,
+            "tried": list(self.tried),
+            "seconds": self.seconds,
+            "seed": self.seed,
+            "estimate": None,
+            "population": None,
+        }
+        if self.estimate is not None:
+            record["estimate"] = {
+                "epsilon": self.estimate.epsilon.tolist(),
+                "delta": self.estimate.values.tolist(),
+                "standard_error": self.estimate.standard_error.tolist(),
+                "note": "point estimates, not a certificate",
+            }
+        if self.population is not None:
+            p = self.population
+            record["population"] = {
+                "drawn": p.drawn,
+                "caught": p.caught,
+                "needed": p.needed,
+                "share_low": p.share_low,
+            }
+        return record
+
+    def to_json(self) -> str:
+        """Record as canonical JSON.
+
+        Returns
+        -------
+        str
+            Keys sorted, no NaN or infinity.
+        """
+        return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)

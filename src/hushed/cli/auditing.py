@@ -1,0 +1,207 @@
+"""The command that judges: audit."""
+
+from __future__ import annotations
+
+import json as decoder
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from hushed.audit import AuditReport, Claim, Command, Pair, Renyi, ZeroConcentrated
+from hushed.audit import audit as judge
+from hushed.audit.pairs import FAMILIES, Relation
+from hushed.cli.inputs import read_function
+from hushed.cli.outcome import REFUSED, finish, note, say
+from hushed.errors import NotFound, ParameterError
+from hushed.guarantee import Guarantee, Neighbours
+
+__all__ = ["register"]
+
+
+def audit(
+    mechanism: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE.py:FUNCTION",
+            help="The mechanism (rows, rng) -> output; zoo for all mechanisms of known verdict; "
+            "or, with --command, a program that reads and writes lines.",
+        ),
+    ],
+    claim_epsilon: Annotated[float | None, typer.Option(help="Claimed privacy loss.")] = None,
+    claim_delta: Annotated[float, typer.Option(help="Claimed slack.")] = 0.0,
+    claim_rho: Annotated[float | None, typer.Option(help="Claimed rho of zCDP, instead.")] = None,
+    claim_order: Annotated[
+        float | None, typer.Option(help="Order of the Renyi divergence that epsilon bounds.")
+    ] = None,
+    neighbours: Annotated[Neighbours, typer.Option(help="Relation of the claim.")] = "replace-one",
+    pairs: Annotated[
+        str,
+        typer.Option(
+            help="A family: patterns, histogram or the name of a pattern; or a JSON file with a "
+            "list of [ROWS, NEIGHBOUR]."
+        ),
+    ] = "patterns",
+    relation: Annotated[
+        Relation | None, typer.Option(help="How the inputs in a file may differ.")
+    ] = None,
+    answers: Annotated[int, typer.Option(help="Query answers in a pattern.")] = 5,
+    samples: Annotated[int, typer.Option(help="Runs per table, all in all.")] = 100_000,
+    confidence: Annotated[float, typer.Option(help="Of everything certified.")] = 0.95,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="The function is (rows, rng, size) -> outputs.")
+    ] = False,
+    sequential: Annotated[
+        bool, typer.Option("--sequential", help="Stop as soon as the claim is contradicted.")
+    ] = False,
+    bits: Annotated[bool, typer.Option(help="Look at the bit patterns of doubles.")] = True,
+    command: Annotated[
+        bool, typer.Option("--command", help="The argument is a program, not FILE.py:FUNCTION.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the audit.")] = 0,
+    workers: Annotated[int | None, typer.Option(help="Worker processes.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the report as a page.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Judge what a mechanism claims: violated with a witness, or not refuted."""
+    options: dict[str, Any] = {
+        "samples": samples,
+        "confidence": confidence,
+        "sequential": sequential,
+        "bits": bits,
+        "seed": seed,
+        "workers": workers,
+    }
+    with finish(json=json) as result:
+        if mechanism == "zoo":
+            _zoo(result, claim_epsilon, options, json=json)
+            return
+        claim = _claim(claim_epsilon, claim_delta, claim_rho, claim_order, neighbours)
+        subject = Command(mechanism.split()) if command else read_function(mechanism)
+        report = judge(
+            subject,
+            _pairs(pairs),
+            claim=claim,
+            batch=batch,
+            relation=relation,
+            answers=answers,
+            tell=note,
+            **options,
+        )
+        result.update(report.to_dict())
+        result["exit_code"] = REFUSED if report.verdict == "violated" else 0
+        if html is not None:
+            from hushed.plots.audits import audit_page  # noqa: PLC0415
+
+            html.write_text(audit_page(report), encoding="utf-8")
+            note(f"page written to {html}")
+        if not json:
+            say(report.explain())
+
+
+def _claim(
+    epsilon: float | None,
+    delta: float,
+    rho: float | None,
+    order: float | None,
+    neighbours: Neighbours,
+) -> Claim:
+    if (epsilon is None) == (rho is None):
+        raise ParameterError("give --claim-epsilon or --claim-rho, one of them")
+    if rho is not None:
+        return ZeroConcentrated(rho=rho, neighbours=neighbours)
+    if order is not None:
+        return Renyi(order=order, epsilon=float(epsilon or 0), neighbours=neighbours)
+    return Guarantee(epsilon=float(epsilon or 0), delta=delta, neighbours=neighbours)
+
+
+def _pairs(spec: str) -> str | list[Pair]:
+    """Name of a family, or pairs from a file."""
+    if spec in FAMILIES:
+        return spec
+    path = Path(spec)
+    if not path.is_file():
+        raise NotFound(
+            f"there is no file {spec}, and no family of that name: {', '.join(FAMILIES)}"
+        )
+    try:
+        content = decoder.loads(path.read_text(encoding="utf-8"))
+    except ValueError as cause:
+        raise ParameterError(f"{path.name} is no JSON: {cause}") from None
+    if not isinstance(content, list) or not all(
+        isinstance(each, list) and len(each) == 2 for each in content
+    ):
+        raise ParameterError(f"{path.name} must hold a list of [ROWS, NEIGHBOUR]")
+    return [
+        Pair(rows=_table(one), neighbour=_table(other), name=f"pair {number}")
+        for number, (one, other) in enumerate(content, start=1)
+    ]
+
+
+def _table(rows: Any) -> Any:
+    try:
+        return np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        return rows
+
+
+def _zoo(
+    result: dict[str, Any], epsilon: float | None, options: dict[str, Any], *, json: bool
+) -> None:
+    """Audit every mechanism of the zoo on its own pairs, and print the table."""
+    try:
+        zoo = import_module("hushed.zoo")
+    except ModuleNotFoundError:
+        raise NotFound("this installation has no zoo of mechanisms") from None
+    rows = []
+    for specimen in zoo.specimens(0.1 if epsilon is None else epsilon):
+        report = _audit_specimen(specimen, options)
+        rows.append(
+            {
+                "name": specimen.name,
+                "private": specimen.private,
+                "verdict": report.verdict,
+                "claim": specimen.claim.epsilon,
+                "epsilon_low": report.epsilon_low,
+                "delta_low": report.delta_low,
+                "seconds": report.seconds,
+            }
+        )
+        if not json:
+            say(
+                f"{specimen.name:40} {'private' if specimen.private else 'not private':12} "
+                f"{report.verdict:12} claim {specimen.claim.epsilon:<6g} "
+                f"certified {report.epsilon_low:<8.4g} {report.seconds:5.1f} s"
+            )
+    result["zoo"] = rows
+    wrong = [row["name"] for row in rows if row["private"] and row["verdict"] == "violated"]
+    result["exit_code"] = REFUSED if wrong else 0
+
+
+def _audit_specimen(specimen: Any, options: dict[str, Any]) -> AuditReport:
+    """Audit on the specimen's pairs; on values alone, for its truth speaks of real numbers."""
+    relation: Relation = "answers"
+    if specimen.relation == "one-row":
+        relation = specimen.claim.neighbours
+    note(f"{specimen.name} ...")
+    return judge(
+        specimen.mechanism,
+        specimen.pairs,
+        claim=specimen.claim,
+        relation=relation,
+        batch=True,
+        **{**options, "bits": False},
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        The command line.
+    """
+    app.command()(audit)

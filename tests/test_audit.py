@@ -1,0 +1,428 @@
+"""Audits: right mechanisms pass, wrong ones are caught with a witness, bad input is refused."""
+
+import json
+import math
+import random
+import sys
+
+import numpy as np
+import pytest
+
+from hushed import populations
+from hushed.audit import (
+    Command,
+    PopulationPairs,
+    Raised,
+    Renyi,
+    ZeroConcentrated,
+    audit,
+    extreme_pairs,
+    pattern_pairs,
+)
+from hushed.audit.fixed import choose
+from hushed.audit.generators import carried_generator
+from hushed.audit.mechanisms import source
+from hushed.audit.outputs import encoder_for, lowest_bit
+from hushed.audit.pairs import read_pairs
+from hushed.audit.runs import prepare
+from hushed.errors import BadFunction, ParameterError, TooFewPairs, TooFewSamples
+from hushed.guarantee import Guarantee
+
+ONE = Guarantee(epsilon=1.0)
+
+
+def grid_laplace(rows, rng, size):
+    """Private at epsilon 1 for a sum that moves by 1: noise and answer on one grid."""
+    steps = rng.geometric(-math.expm1(-1 / 64), (2, size))
+    return np.round(rows.sum() * 64) / 64 + (steps[0] - steps[1]) / 64
+
+
+def responses(rows, rng, size):
+    """Randomised response at epsilon log 3."""
+    return np.where(rng.random(size) < 0.75, rows[0], 1 - rows[0])
+
+
+def wrong_scale(rows, rng, size):
+    """Noise of scale epsilon where 1 / epsilon is meant, at epsilon 0.1."""
+    return rows + rng.laplace(scale=0.1, size=(size, len(rows)))
+
+
+def quick(mechanism, pairs="one below", **options):
+    options = {"claim": ONE, "samples": 8000, "batch": True, "workers": 1, "answers": 1} | options
+    return audit(mechanism, pairs, **options)
+
+
+class TestVerdicts:
+    @pytest.mark.parametrize("mechanism", [grid_laplace, responses])
+    @pytest.mark.parametrize("sequential", [False, True])
+    def test_right_claims_stand_and_wrong_ones_fall(self, mechanism, sequential):
+        """The true epsilon is not refuted, half of it is, and the bound lies in between."""
+        truth = 1.0 if mechanism is grid_laplace else math.log(3)
+        right = quick(
+            mechanism, claim=Guarantee(epsilon=truth), samples=20_000, sequential=sequential
+        )
+        wrong = quick(
+            mechanism, claim=Guarantee(epsilon=truth / 2), samples=20_000, sequential=sequential
+        )
+        assert right.verdict == "not refuted"
+        assert wrong.verdict == "violated"
+        assert truth / 2 <= wrong.epsilon_low <= truth
+        assert right.detectable > truth
+
+    def test_delta_at_epsilon(self):
+        """Laplace at epsilon 1/2 needs delta 1 - exp(-1/4): bound and estimate lie below.
+
+        The event is the one that shows most epsilon, which is not the best one for delta.
+        """
+        found = quick(grid_laplace, claim=Guarantee(epsilon=0.5, delta=0.01), samples=40_000)
+        assert found.verdict == "violated"
+        assert 0.13 < found.delta_low < 1 - math.exp(-0.25)
+        near = abs(found.estimate.epsilon - 0.5).argmin()
+        estimate, error = found.estimate.values[near], found.estimate.standard_error[near]
+        # Outputs are merged by their score, which can only lower the truth.
+        assert found.delta_low < estimate < 1 - math.exp(-0.25) + 3 * error
+
+    def test_wrong_scale_has_its_witness(self):
+        """The pair, the side and the counts of the event come with the verdict."""
+        claim = Guarantee(epsilon=0.1)
+        found = quick(wrong_scale, "histogram", claim=claim, samples=60_000, answers=3, bits=False)
+        assert found.verdict == "violated"
+        assert 5 < found.epsilon_low < 10
+        assert found.witness.pair.name in ("one below", "one above")
+        assert found.witness.counts.hits > 100 * found.witness.counts.other_hits
+        words = found.explain()
+        assert words.startswith("VIOLATED")
+        assert words.index("Certified") < words.index("Estimate, not a certificate")
+
+    def test_not_refuted_is_not_private(self):
+        """The report says what would have been caught, and that more may be missed."""
+        found = quick(grid_laplace)
+        assert found.verdict == "not refuted"
+        assert "Not refuted is not private" in found.explain()
+        assert math.isfinite(found.detectable)
+
+    @pytest.mark.parametrize("claim", [ZeroConcentrated(rho=0.125), Renyi(order=4, epsilon=0.5)])
+    def test_claims_about_divergences(self, claim):
+        """A Gaussian of the claimed rho stands, one of a third of its spread falls."""
+
+        def gauss(spread):
+            return lambda rows, rng, size: (
+                np.round((rows[0] + rng.normal(0, spread, size)) * 1024) / 1024
+            )
+
+        assert quick(gauss(2.0), claim=claim).verdict == "not refuted"
+        found = quick(gauss(0.7), claim=claim)
+        assert found.verdict == "violated"
+        assert found.measured > (0.125 if isinstance(claim, ZeroConcentrated) else 0.5)
+
+    def test_gamma_lets_a_share_of_pairs_fail(self):
+        """Sums of uniforms move less than 0.9 on 99 % of pairs, and less than 0.1 on 19 %."""
+        pairs = PopulationPairs(population=populations.Uniform(low=0, high=1), rows=3, count=12)
+        options = {"samples": 24_000}
+        right = quick(grid_laplace, pairs, claim=Guarantee(epsilon=0.9, gamma=0.05), **options)
+        wrong = quick(grid_laplace, pairs, claim=Guarantee(epsilon=0.1, gamma=0.05), **options)
+        assert (right.verdict, wrong.verdict) == ("not refuted", "violated")
+        assert 0.05 < wrong.population.share_low < 0.81
+        few = PopulationPairs(population=pairs.population, rows=3, count=2)
+        with pytest.raises(TooFewPairs, match="draw more pairs") as caught:
+            quick(grid_laplace, few, claim=Guarantee(epsilon=0.1, gamma=0.3), **options)
+        assert caught.value.needed > 2
+
+    def test_workers_do_not_change_the_answer(self):
+        """One worker and two give the same counts."""
+        found = [quick(grid_laplace, samples=300_000, workers=n).to_dict() for n in (1, 2)]
+        for each in found:
+            del each["seconds"]
+        assert found[0] == found[1]
+
+    def test_json_has_no_nan(self):
+        """The record is plain JSON, with certificate and estimate in different places."""
+        record = json.loads(quick(responses).to_json())
+        assert record["certified"]["epsilon_low"] > 0
+        assert "not a certificate" in record["estimate"]["note"]
+
+
+class TestOutputs:
+    def test_an_exception_is_an_event(self):
+        """A mechanism that raises on one table only is caught by it."""
+
+        def fails(rows, rng):
+            if rows[0] == 0 and rng.random() < 0.2:
+                raise KeyError("gone")
+            return 1
+
+        found = quick(fails, batch=False, samples=2000)
+        assert found.verdict == "violated"
+        assert "KeyError" in found.witness.event
+        assert found.witness.counts.other_hits == 0
+
+    def test_a_batch_that_raises_is_run_one_by_one(self):
+        """What fails in a batch becomes an outcome of single runs."""
+
+        def fails(rows, rng, size):
+            if rows[0] == 0 and (rng.random(size) < 0.2).any():
+                raise KeyError("gone")
+            return np.ones(size)
+
+        found = quick(fails, samples=1000)
+        assert found.verdict == "violated"
+        assert 0.1 < found.witness.counts.hits / found.witness.counts.samples < 0.3
+
+    @pytest.mark.parametrize(
+        ("leak", "word"),
+        [
+            (lambda rows, rng: [1.5] * int(2 + rows[0]), "output"),
+            (lambda rows, rng: None if rows[0] and rng.random() < 0.5 else 0.25, "None"),
+            (lambda rows, rng: {"a": [rng.random()], "b": {1}} if rows[0] else "text", "output"),
+            (lambda rows, rng: 1 if rows[0] else 1.0, "output"),
+            (lambda rows, rng: [None, rng.random()][: int(1 + rows[0])], "output"),
+        ],
+    )
+    def test_lengths_types_and_none(self, leak, word):
+        """Lengths, None, unhashable outputs and types alone give a mechanism away."""
+        found = quick(leak, batch=False, samples=1500)
+        assert found.verdict == "violated"
+        assert word in found.witness.event
+
+    def test_bits_of_doubles(self):
+        """Laplace noise on doubles is told by its lowest bit, and is fine when only rounded."""
+
+        def naive(rows, rng, size):
+            return rows[0] + rng.laplace(size=size)
+
+        found = quick(naive)
+        assert found.verdict == "violated"
+        assert found.epsilon_low > 3
+        assert "lowest set bit" in found.witness.event
+        assert quick(naive, bits=False).verdict == "not refuted"
+        assert quick(grid_laplace).verdict == "not refuted"
+
+    def test_lowest_bit(self):
+        """Exponents of lowest set bits, against exact fractions."""
+        values = np.array([6.0, 0.75, -5e-324, 3 * 2.0**-60, 1 + 2.0**-52])
+        exact = [-(float(v).as_integer_ratio()[1].bit_length() - 1) for v in values]
+        exact[0] = 1
+        assert lowest_bit(values).tolist() == exact
+        assert set(lowest_bit(np.array([0, np.nan, np.inf]))) == {2000}
+
+    def test_codes_keep_outputs_apart(self):
+        """Different outputs have different rows, equal ones equal rows, addresses do not count."""
+        outputs = [1, 1.0, True, "1", None, [1], (1,), {1}, {"a": 1}, Raised("E"), [1, None], b"1"]
+        encoder = encoder_for([outputs])
+        rows = {encoder.encode([output])[0].tobytes() for output in outputs}
+        assert len(rows) == len(outputs)
+        assert encoder.encode([object()]).tobytes() == encoder.encode([object()]).tobytes()
+
+
+class TestHonesty:
+    def test_reusing_the_selection_split_would_be_noticed(self):
+        """Counts of the split that chose the event accuse an innocent; fresh ones do not.
+
+        Both tables give the same law, so any bound above 0 is wrong. At 90 % at most 10 of 40
+        are allowed by chance (exceeded with probability 0.15 %).
+        """
+
+        def innocent(rows, rng, size):
+            return rng.random((size, 4))
+
+        pair = pattern_pairs("one below", 1)[0]
+        goal, wrong = (Guarantee(epsilon=0.0), 200, 0.1), {"fresh": 0, "reused": 0}
+        from hushed.audit.bounds import Counts, JointTest
+
+        for seed in range(40):
+            runs = prepare(
+                source(innocent, batch=True, workers=1),
+                [pair],
+                seed=seed,
+                workers=1,
+                tell=lambda _: None,
+                bits=False,
+            )
+            pick, _ = choose(runs, pair, 400, goal)
+            for name, stage in (("reused", "quick/select"), ("fresh", "final")):
+                sides = runs.sample(pair, 200, stage)
+                hits = [int(pick.event.holds(side).sum()) for side in sides]
+                ahead, behind = hits if pick.event.first else hits[::-1]
+                seen = Counts(hits=ahead, samples=200, other_hits=behind, other_samples=200)
+                wrong[name] += JointTest(counts=seen, weight=1.0, alpha=0.1).rejects(0, 0)
+        assert wrong["fresh"] <= 10
+        assert wrong["reused"] > 10
+
+    def test_a_carried_generator_is_refused(self):
+        """Generators in closures, defaults, objects, bound methods and globals are found."""
+        rng = np.random.default_rng(0)
+
+        class Holder:
+            def __init__(self):
+                self.source = rng
+
+            def __call__(self, rows):
+                return self.source.random()
+
+        def default(rows, g=rng):
+            return g.random()
+
+        draw = rng.normal
+        shuffler = random.Random(1)
+        for bad in (
+            lambda rows: rng.normal(),
+            lambda rows: draw(),
+            lambda rows: shuffler.random(),
+            default,
+            Holder(),
+            lambda rows: MODULE_RNG.random(),
+        ):
+            assert carried_generator(bad)
+            with pytest.raises(BadFunction, match="carries a random generator"):
+                quick(bad, batch=False, workers=2)
+        assert carried_generator(lambda rows: random.SystemRandom().random()) is None
+        assert carried_generator(grid_laplace) is None
+        assert quick(lambda rows: float(rng.random() < 0.5), batch=False, samples=500)
+
+    def test_a_mechanism_that_seeds_itself_is_refused(self):
+        """The same numbers at every call are no samples."""
+
+        def seeded(rows, rng, size):
+            return rows[0] + np.random.default_rng(0).laplace(size=size)
+
+        with pytest.raises(BadFunction, match="same numbers at every call"):
+            quick(seeded)
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("pair", "relation", "reason"),
+        [
+            (([1.0], [1.0, 2.0]), "replace-one", "replacing one keeps the number"),
+            (([1.0, 2.0], [3.0, 4.0]), "replace-one", "2 rows differ"),
+            (([1.0], [1.0]), "replace-one", "0 rows differ"),
+            (([1.0, 2.0, 3.0], [1.0]), "add-remove", "one more or less"),
+            (([1.0, 2.0], [3.0]), "add-remove", "more differs"),
+            (([1.0], [2.5]), "answers", "more than 1"),
+            (([1.0], [1.0]), "answers", "equal"),
+        ],
+    )
+    def test_pairs_that_are_no_neighbours(self, pair, relation, reason):
+        """What differs too much, or nowhere, is refused with the reason."""
+        arrays = tuple(np.array(side) for side in pair)
+        with pytest.raises(ParameterError, match=reason):
+            quick(grid_laplace, [arrays], relation=relation)
+        with pytest.raises(ParameterError, match=r"no .* neighbours"):
+            quick(grid_laplace, [pair], relation=relation)
+
+    def test_claims_that_promise_nothing(self):
+        """Delta 1 and infinite epsilon cannot be contradicted."""
+        for claim in (Guarantee(epsilon=1, delta=1), Guarantee(epsilon=math.inf)):
+            with pytest.raises(ParameterError, match="promises nothing"):
+                quick(grid_laplace, claim=claim)
+        with pytest.raises(ParameterError, match="claim must be"):
+            quick(grid_laplace, claim=1.0)
+        with pytest.raises(ParameterError, match="PopulationPairs"):
+            quick(grid_laplace, claim=Guarantee(epsilon=1, gamma=0.1))
+
+    def test_too_few_samples_say_how_many(self):
+        """The number in the message is enough for the clearest violation, one fewer is not."""
+
+        def clear(rows, rng, size):
+            return np.full(size, rows[0])
+
+        with pytest.raises(TooFewSamples) as caught:
+            quick(clear, samples=5)
+        needed = caught.value.needed
+        assert quick(clear, samples=needed).verdict == "violated"
+        with pytest.raises(TooFewSamples):
+            quick(clear, samples=needed - 1)
+
+    @pytest.mark.parametrize(
+        ("mechanism", "message"),
+        [
+            (lambda rows, rng, size: np.zeros(size + 1), "asked for .* returned"),
+            (lambda rows, rng, size: 1.0, "array or a list"),
+            (lambda rows, rng, size: rows.__setitem__(0, 5.0), "changes the rows"),
+            (lambda rows: 1.0, "takes .rows, rng, size"),
+            ("text", "expected a mechanism"),
+        ],
+    )
+    def test_what_is_no_batch_mechanism(self, mechanism, message):
+        """Wrong lengths, wrong arguments and changed rows are refused."""
+        with pytest.raises(BadFunction, match=message):
+            quick(mechanism)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"samples": 0}, "samples must be"),
+            ({"samples": 1.5}, "samples must be"),
+            ({"confidence": 1.0}, "confidence must lie"),
+            ({"pairs": "nothing"}, "pairs must be one of"),
+            ({"pairs": []}, "no pairs were given"),
+            ({"pairs": [1]}, "must be .rows, neighbour."),
+            ({"answers": 0}, "answers must be"),
+        ],
+    )
+    def test_options_out_of_range(self, options, message):
+        """Each option says what it allows."""
+        with pytest.raises(ParameterError, match=message):
+            quick(grid_laplace, **options)
+
+
+class TestPairs:
+    def test_the_eight_patterns(self):
+        """Eight different pairs, each answer moving by at most 1 but in the X shape's sense."""
+        pairs = pattern_pairs("patterns", 6)
+        assert len(pairs) == 8
+        for pair in pairs:
+            assert np.abs(pair.rows - pair.neighbour).max() == 1
+        assert len(pattern_pairs("patterns", 1)) < 8
+
+    @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+    def test_extremes_are_neighbours(self, relation):
+        """Tables at the ends of a domain pass the check of neighbours."""
+        pairs = extreme_pairs([0, -1], [1, 5], 4, relation)
+        assert len(read_pairs(pairs, relation=relation, answers=1)) == 6
+        assert {0.0, 1.0} == set(np.concatenate([p.rows[:, 0] for p in pairs]))
+
+
+class TestKinds:
+    def test_a_command(self, tmp_path):
+        """A program that reads and writes lines is audited like a function; its end is an event."""
+        program = tmp_path / "p.py"
+        program.write_text(
+            "import json, random, sys\n"
+            "for line in sys.stdin:\n"
+            "    run = json.loads(line)\n"
+            "    if run['rows'][0] == 0 and run['seed'] % 100 == 0: sys.exit(3)\n"
+            "    print(random.Random(run['seed']).random() < 0.5, flush=True)\n"
+        )
+        found = quick(Command([sys.executable, str(program)]), samples=1500)
+        again = quick(Command([sys.executable, str(program)]), samples=1500)
+        assert found.witness.counts == again.witness.counts
+        assert "exit status 3" in found.witness.event
+        with pytest.raises(BadFunction, match="cannot be started"):
+            quick(Command([str(tmp_path / "none")]))
+
+    def test_a_mechanism_of_this_library(self):
+        """An object with a method draw is run on the answer itself; its bits do not tell."""
+        import hushed as hs
+
+        one = hs.proven_sensitivity(1.0, argument="counts one person once")
+        found = quick(hs.Laplace(one, epsilon=1.0), batch=False, samples=6000)
+        assert found.verdict == "not refuted"
+        loud = quick(hs.Laplace(one, epsilon=3.0), batch=False, samples=6000)
+        assert loud.verdict == "violated"
+
+    def test_an_opendp_measurement(self):
+        """A measurement of OpenDP is called on the rows."""
+        import opendp.prelude as dp
+
+        dp.enable_features("contrib")
+        domain, metric = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+        measurement = dp.m.make_laplace(domain, metric, scale=1.0)
+        pairs = [(0.0, 1.0)]
+        options = {"batch": False, "samples": 2000, "relation": "answers"}
+        assert quick(measurement, pairs, **options).verdict == "not refuted"
+        claim = Guarantee(epsilon=0.3)
+        assert quick(measurement, pairs, claim=claim, **options).verdict == "violated"
+
+
+MODULE_RNG = np.random.default_rng(3)

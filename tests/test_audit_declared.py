@@ -1,0 +1,83 @@
+"""Declared sensitivities: counterexamples are found, right declarations stand."""
+
+import math
+
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed.audit import check_sensitivity
+from hushed.errors import ParameterError
+
+
+def check(function, declared, **options):
+    options = {"low": 0.0, "high": 1.0, "rows": 9, "tolerance": 1e-9, "tries": 400} | options
+    return check_sensitivity(function, declared, **options)
+
+
+@pytest.mark.parametrize(
+    ("function", "declared", "norm"),
+    [
+        (np.mean, 1 / 9, "l1"),
+        (np.sum, 1.0, "sup"),
+        (np.median, 1.0, "l1"),
+        (lambda r: np.array([r.sum(), r.max()]), math.sqrt(2), "l2"),
+    ],
+)
+def test_tight_declarations_stand_and_smaller_ones_fall(function, declared, norm):
+    """The search reaches the known sensitivity, and no more than it."""
+    found = check(function, declared, norm=norm)
+    assert not found.exceeded
+    assert found.largest == pytest.approx(declared, rel=1e-9)
+    assert "proves nothing" in str(found)
+    less = check(function, 0.99 * declared, norm=norm)
+    assert less.exceeded
+    assert less.cause == "function"
+    moved = np.abs(np.subtract(function(less.pair.rows), function(less.pair.neighbour)))
+    assert np.linalg.norm(np.atleast_1d(moved), {"l1": 1, "l2": 2, "sup": np.inf}[norm]) == (
+        pytest.approx(less.largest)
+    )
+
+
+def test_the_same_bound_twice():
+    """A clamped sum that uses the lower bound twice moves farther than said for -1..5."""
+    found = check(lambda r: np.clip(r, -1, 5).sum(), 2.0, low=-1.0, high=5.0)
+    assert found.exceeded
+    assert found.largest == pytest.approx(6)
+
+
+def test_rounding_counts():
+    """Removing one row of 2**30 moves a float sum by a few bits more: exact fractions see it."""
+    found = check(
+        np.sum, 2.0**30, low=-(2.0**30), high=2.0**30, neighbours="add-remove", tolerance=0.0
+    )
+    assert found.exceeded
+    assert found.cause == "rounding"
+    assert not check(
+        np.sum, 2.0**30, low=-(2.0**30), high=2.0**30, neighbours="add-remove"
+    ).exceeded
+
+
+def test_length_and_failure_are_counterexamples():
+    """An answer whose length follows the rows, or that fails on some, is caught."""
+    longer = check(lambda r: r * 0, 1.0, neighbours="add-remove")
+    assert (longer.exceeded, longer.cause, longer.largest) == (True, "shape", math.inf)
+    fails = check(lambda r: 1 / (r.sum() - 9) if r.sum() < 9 else math.nan, 1e9)
+    assert (fails.exceeded, fails.cause) == (True, "failure")
+
+
+def test_a_sensitivity_brings_its_norm():
+    """A declared sensitivity object is read for value, norm and neighbours."""
+    declared = hs.proven_sensitivity(1.0, "l2", argument="a person has one row")
+    assert check(np.sum, declared).norm == "l2"
+
+
+@pytest.mark.parametrize(
+    "options", [{"rows": 1}, {"tries": -1}, {"norm": "range"}, {"low": 2.0}, {"tolerance": -1.0}]
+)
+def test_options_out_of_range(options):
+    """Bad options are refused."""
+    with pytest.raises(ParameterError):
+        check(np.sum, 1.0, **options)
+    with pytest.raises(ParameterError, match="finite"):
+        check(np.sum, math.nan)
