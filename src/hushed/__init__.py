@@ -1,7 +1,18 @@
 """Make any Python function private, and prove it."""
 
-from hushed import cost, errors, populations, privacy_loss, risk, zoo
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from hushed import errors, populations, privacy_loss
 from hushed.accounting import Composition, compose, epsilon_for_advantage, parallel
+from hushed.audit import (
+    AuditReport,
+    PopulationPairs,
+    Renyi,
+    ZeroConcentrated,
+    audit,
+    check_sensitivity,
+)
 from hushed.certificate import Certificate, verify
 from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
 from hushed.functions import fixed_seed
@@ -10,7 +21,13 @@ from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace, lattice
 from hushed.release import Release, release
 from hushed.sensitivity import Sensitivity, proven_sensitivity, sample_sensitivity
 
+if _TYPE_CHECKING:
+    from types import ModuleType as _ModuleType
+
+    from hushed import cost, risk, zoo
+
 __all__ = [
+    "AuditReport",
     "Bernstein",
     "Certificate",
     "Composition",
@@ -19,8 +36,13 @@ __all__ = [
     "Gaussian",
     "Guarantee",
     "Laplace",
+    "PopulationPairs",
     "Release",
+    "Renyi",
     "Sensitivity",
+    "ZeroConcentrated",
+    "audit",
+    "check_sensitivity",
     "compose",
     "cost",
     "count_outcomes",
@@ -41,3 +63,10 @@ __all__ = [
     "verify",
     "zoo",
 ]
+
+
+def __getattr__(name: str) -> "_ModuleType":
+    """Load the modules that few need when they are first asked for."""
+    if name in {"cost", "risk", "zoo"}:
+        return _import_module(f"hushed.{name}")
+    raise AttributeError(f"module 'hushed' has no attribute {name!r}")

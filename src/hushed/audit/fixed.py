@@ -18,7 +18,17 @@ from hushed.divergences import DeltaEstimate, estimate_delta
 from hushed.errors import TooFewSamples
 from hushed.guarantee import Guarantee
 
-__all__ = ["Finding", "Plan", "certify", "choose", "detectable", "estimated", "find", "plan_for"]
+__all__ = [
+    "Finding",
+    "Plan",
+    "certify",
+    "choose",
+    "detectable",
+    "estimated",
+    "find",
+    "plan_for",
+    "weight_of",
+]
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ import numpy as np
 from hushed.audit.generators import carried_generator
 from hushed.errors import BadFunction, ParameterError
 
-__all__ = ["Command", "Raised", "Source", "source"]
+__all__ = ["BatchRaised", "Command", "Raised", "Source", "source"]
 
 Kind = Literal["batch", "scalar"]
 

@@ -8,7 +8,7 @@ from typing import Annotated, Never
 
 import typer
 
-from hushed.cli import pricing, releasing
+from hushed.cli import auditing, pricing, releasing
 
 __all__ = ["app", "main"]
 
@@ -39,6 +39,7 @@ def _options(
 
 releasing.register(app)
 pricing.register(app)
+auditing.register(app)
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from hushed.cli.outcome import REFUSED, finish, note, say
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
-__all__ = ["register"]
+__all__ = ["audit", "register"]
 
 
 def audit(
