@@ -5,170 +5,28 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushed import rows as tables
-from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
+from hushed.errors import ParameterError
 from hushed.fingerprints import identity
-from hushed.functions import answer, check_symmetric, probe
+from hushed.functions import Probe, check_symmetric, probe
 from hushed.guarantee import Protect
-from hushed.populations import Population, Simulator, description
+from hushed.populations import Population, description
+from hushed.sensitivity.pairs import BlockTrial, Function, PairTrial, draw_table
 from hushed.sensitivity.plan import plan
 from hushed.sensitivity.ranks import Calibration
 from hushed.sensitivity.record import Sampling, Sensitivity
-from hushed.spaces import NORMS, Norm, size
+from hushed.spaces import NORMS, Norm
 from hushed.trials import run_trials, seed_from, streams
 
 __all__ = ["sample_sensitivity"]
 
-Floats = NDArray[np.float64]
-Function = Callable[[Any], Any]
-
 # Rows drawn at once in batch mode: about what fits the second-level cache.
 _BATCH_ROWS = 2**16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Movement:
-    """One trial for each generator: the movement of one drawn pair, or of all n of a table."""
-
-    function: Function
-    population: Population
-    rows: int
-    norm: Norm
-    symmetric: bool
-    at_once: int  # not 0: all rows of each table, each replaced by its own draw
-    like: tuple[Any, ...]  # signature of the drawn tables
-    shape: tuple[int, ...]
-    fresh: bool
-    private: bool
-
-    def __call__(self, generators: Iterator[np.random.Generator]) -> Floats:
-        return np.array([self._largest(generator) for generator in generators])
-
-    def _largest(self, generator: np.random.Generator) -> float:
-        n, function, private = self.rows, self.function, self.private
-        count = 2 * n if self.at_once else n + 1
-        table = _drawn(self.population, generator, count, self.like, private=private)
-        if self.at_once:
-            swaps = [(i, n + i) for i in range(n)]
-        else:
-            swaps = [(n - 1 if self.symmetric else int(generator.random() * n), n)]
-        tried = tables.variations(table, n, swaps, fresh=self.fresh)
-        base = answer(function, next(tried), private=private)
-        largest = 0.0
-        for rows in tried:
-            largest = max(largest, self._distance(base, answer(function, rows, private=private)))
-        return largest
-
-    def _distance(self, base: Floats, other: Floats) -> float:
-        if base.shape != other.shape or base.shape != self.shape:
-            found = base.shape if base.shape != self.shape else other.shape
-            raise BadFunction(
-                f"the function's answer changes shape between tables: {self.shape} and {found}; "
-                "it must return the same number of values for every table of the same size"
-            )
-        if not base.shape:
-            return abs(float(base) - float(other)) if self.norm != "range" else 0.0
-        return float(size((base - other).ravel(), self.norm))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _BatchMovement:
-    """One trial for each generator: the movements of a block of pairs, evaluated at once."""
-
-    function: Function
-    population: Population
-    rows: int
-    norm: Norm
-    symmetric: bool
-    at_once: int  # tables in a block
-    like: tuple[Any, ...]  # signature of the drawn tables
-    shape: tuple[int, ...]
-    fresh: bool
-    private: bool
-
-    def __call__(self, generators: Iterator[np.random.Generator]) -> Floats:
-        return np.stack([self._measured(generator) for generator in generators])
-
-    def _measured(self, generator: np.random.Generator) -> Floats:
-        n, pairs = self.rows, np.arange(self.at_once)
-        drawn = _drawn_block(
-            self.population, generator, self.at_once, n + 1, self.like, private=self.private
-        )
-        positions = np.full(self.at_once, n - 1)
-        if not self.symmetric:
-            positions = generator.integers(n, size=self.at_once)
-        view = drawn[:, :n]
-        view.flags.writeable = False
-        base = self._answers(view)
-        drawn[pairs, positions] = drawn[:, n]
-        moved = base - self._answers(view)
-        return size(moved.reshape(self.at_once, -1), self.norm)
-
-    def _answers(self, view: Floats) -> Floats:
-        rows = view.copy() if self.fresh else view
-        answers = answer(self.function, rows, private=self.private)
-        if answers.shape != (self.at_once, *self.shape):
-            raise BadFunction(
-                f"with batch=True the function got {self.at_once} tables in an array of shape "
-                f"{view.shape} and returned shape {answers.shape}; it must return one answer of "
-                f"shape {self.shape} for each table along the first axis"
-            )
-        return answers
-
-
-def _drawn(
-    population: Population,
-    generator: np.random.Generator,
-    count: int,
-    like: tuple[Any, ...] | None,
-    *,
-    private: bool,
-) -> Any:
-    """Rows that the sampler may change; checked for number, and for columns if told ``like``."""
-    raised = ""
-    try:
-        table = population.draw(generator, count)
-    except HushedError:
-        raise
-    except Exception as cause:
-        raised = f"the population raised {type(cause).__name__} while drawing {count} rows"
-        if not private:
-            raise BadRows(f"{raised}: {cause}") from cause
-    if raised:
-        raise BadRows(f"{raised}; its message is withheld, for it may contain a private value")
-    found = tables.signature(table)
-    if len(table) != count:
-        raise BadRows(f"the population was asked for {count} rows and gave {len(table)}")
-    if like is not None and found != like:
-        raise BadRows("the population gave tables with different columns at different draws")
-    if isinstance(table, np.ndarray):
-        flags = table.flags
-        if not (flags.owndata and flags.writeable):
-            return table.copy()  # its memory may be shared with another draw
-    return table
-
-
-def _drawn_block(
-    population: Population,
-    generator: np.random.Generator,
-    block: int,
-    count: int,
-    like: tuple[Any, ...],
-    *,
-    private: bool,
-) -> Floats:
-    """Tables stacked along a first axis; a simulator is asked for one table at a time."""
-    if isinstance(population, Simulator):
-        each = [_drawn(population, generator, count, like, private=private) for _ in range(block)]
-        return np.stack(each)
-    drawn: Floats = _drawn(population, generator, block * count, like, private=private)
-    return drawn.reshape(block, count, *drawn.shape[1:])
 
 
 def sample_sensitivity(
@@ -271,19 +129,13 @@ def sample_sensitivity(
     rank, total = plan(calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect)
     rows, used = int(rows), seed_from(seed)
     described = description(population)
-    first = _drawn(population, next(streams(used, 0, 1)), rows + 1, None, private=data_dependent)
-    if batch and not isinstance(first, np.ndarray):
-        raise ParameterError(
-            "batch=True needs a population that gives NumPy arrays, "
-            f"this one gives {tables.layout(first)}"
-        )
-    shown = first[:rows] if not batch else first[None, :rows]
-    known = probe(f, shown, private=data_dependent)
-    if symmetric:
-        check_symmetric(f, shown, batch=batch, private=data_dependent)
-    shape = known.shape[1:] if batch else known.shape
+    first = draw_table(
+        population, next(streams(used, 0, 1)), rows + 1, None, private=data_dependent
+    )
+    known = _probed(f, first, rows, symmetric=symmetric, batch=batch, private=data_dependent)
+    shape = known.shape
     block = min(max(1, _BATCH_ROWS // (rows + 1)), rank.pairs) if batch else 1
-    evaluate = (_BatchMovement if batch else _Movement)(
+    evaluate = (BlockTrial if batch else PairTrial)(
         function=f,
         population=population,
         rows=rows,
@@ -330,6 +182,22 @@ def sample_sensitivity(
         argument=f"sampled: movement {rank.rank} of {rank.pairs}, {calibration} calibration",
         sampling=sampling,
     )
+
+
+def _probed(
+    f: Function, first: Any, rows: int, *, symmetric: bool, batch: bool, private: bool
+) -> Probe:
+    """Call the function on the first table, to find what is wrong with it before the long run."""
+    if batch and not isinstance(first, np.ndarray):
+        raise ParameterError(
+            "batch=True needs a population that gives NumPy arrays, "
+            f"this one gives {tables.layout(first)}"
+        )
+    shown = first[None, :rows] if batch else first[:rows]
+    known = probe(f, shown, private=private)
+    if symmetric:
+        check_symmetric(f, shown, batch=batch, private=private)
+    return replace(known, shape=known.shape[1:]) if batch else known
 
 
 def _check(rows: int, norm: Norm, pairs: int | None, protect: Protect, *, batch: bool) -> None:

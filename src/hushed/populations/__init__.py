@@ -1,0 +1,25 @@
+"""Public sources of rows: ranges, distributions, public tables, simulators."""
+
+from hushed.populations.sources import (
+    Exponential,
+    Normal,
+    Population,
+    PublicTable,
+    Simulator,
+    Uniform,
+    description,
+    from_description,
+    overlaps,
+)
+
+__all__ = [
+    "Exponential",
+    "Normal",
+    "Population",
+    "PublicTable",
+    "Simulator",
+    "Uniform",
+    "description",
+    "from_description",
+    "overlaps",
+]

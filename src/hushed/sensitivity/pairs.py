@@ -1,0 +1,236 @@
+"""One trial of the sampler: draw neighbours, evaluate the function on both, measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed import rows as tables
+from hushed.errors import BadFunction, BadRows, HushedError
+from hushed.functions import answer
+from hushed.populations import Population, Simulator
+from hushed.spaces import Norm, size
+
+__all__ = ["BlockTrial", "Function", "PairTrial", "draw_table"]
+
+Floats = NDArray[np.float64]
+Function = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairTrial:
+    """One trial for each generator: the movement of one drawn pair, or of all n of a table.
+
+    Parameters
+    ----------
+    function : callable
+        The user's function.
+    population : Population
+        Source of rows.
+    rows : int
+        Rows in a table.
+    norm : {"l1", "l2", "sup", "range"}
+        Norm of the movement.
+    symmetric : bool
+        Replace the last row instead of a random one.
+    at_once : int
+        Not 0: replace all rows of each table in turn, each by its own draw.
+    like : tuple
+        Signature of the drawn tables.
+    shape : tuple of int
+        Shape of the answer.
+    fresh : bool
+        Hand out writable copies.
+    private : bool
+        Withhold what the function says.
+    """
+
+    function: Function
+    population: Population
+    rows: int
+    norm: Norm
+    symmetric: bool
+    at_once: int  # not 0: all rows of each table, each replaced by its own draw
+    like: tuple[Any, ...]  # signature of the drawn tables
+    shape: tuple[int, ...]
+    fresh: bool
+    private: bool
+
+    def __call__(self, generators: Iterator[np.random.Generator]) -> Floats:
+        """Return the largest movement of each pair, one generator a pair."""
+        return np.array([self._largest(generator) for generator in generators])
+
+    def _largest(self, generator: np.random.Generator) -> float:
+        n, function, private = self.rows, self.function, self.private
+        count = 2 * n if self.at_once else n + 1
+        table = draw_table(self.population, generator, count, self.like, private=private)
+        if self.at_once:
+            swaps = [(i, n + i) for i in range(n)]
+        else:
+            swaps = [(n - 1 if self.symmetric else int(generator.random() * n), n)]
+        tried = tables.variations(table, n, swaps, fresh=self.fresh)
+        base = answer(function, next(tried), private=private)
+        largest = 0.0
+        for rows in tried:
+            largest = max(largest, self._distance(base, answer(function, rows, private=private)))
+        return largest
+
+    def _distance(self, base: Floats, other: Floats) -> float:
+        if base.shape != other.shape or base.shape != self.shape:
+            found = base.shape if base.shape != self.shape else other.shape
+            raise BadFunction(
+                f"the function's answer changes shape between tables: {self.shape} and {found}; "
+                "it must return the same number of values for every table of the same size"
+            )
+        if not base.shape:
+            return abs(float(base) - float(other)) if self.norm != "range" else 0.0
+        return float(size((base - other).ravel(), self.norm))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockTrial:
+    """One trial for each generator: the movements of a block of pairs, evaluated at once.
+
+    Parameters
+    ----------
+    function : callable
+        The user's function.
+    population : Population
+        Source of rows.
+    rows : int
+        Rows in a table.
+    norm : {"l1", "l2", "sup", "range"}
+        Norm of the movement.
+    symmetric : bool
+        Replace the last row instead of a random one.
+    at_once : int
+        Tables in a block.
+    like : tuple
+        Signature of the drawn tables.
+    shape : tuple of int
+        Shape of the answer.
+    fresh : bool
+        Hand out writable copies.
+    private : bool
+        Withhold what the function says.
+    """
+
+    function: Function
+    population: Population
+    rows: int
+    norm: Norm
+    symmetric: bool
+    at_once: int  # tables in a block
+    like: tuple[Any, ...]  # signature of the drawn tables
+    shape: tuple[int, ...]
+    fresh: bool
+    private: bool
+
+    def __call__(self, generators: Iterator[np.random.Generator]) -> Floats:
+        """Return the movements of each block of pairs, one generator a block."""
+        return np.stack([self._measured(generator) for generator in generators])
+
+    def _measured(self, generator: np.random.Generator) -> Floats:
+        n, pairs = self.rows, np.arange(self.at_once)
+        drawn = _drawn_block(
+            self.population, generator, self.at_once, n + 1, self.like, private=self.private
+        )
+        positions = np.full(self.at_once, n - 1)
+        if not self.symmetric:
+            positions = generator.integers(n, size=self.at_once)
+        view = drawn[:, :n]
+        view.flags.writeable = False
+        base = self._answers(view)
+        drawn[pairs, positions] = drawn[:, n]
+        moved = base - self._answers(view)
+        return size(moved.reshape(self.at_once, -1), self.norm)
+
+    def _answers(self, view: Floats) -> Floats:
+        rows = view.copy() if self.fresh else view
+        answers = answer(self.function, rows, private=self.private)
+        if answers.shape != (self.at_once, *self.shape):
+            raise BadFunction(
+                f"with batch=True the function got {self.at_once} tables in an array of shape "
+                f"{view.shape} and returned shape {answers.shape}; it must return one answer of "
+                f"shape {self.shape} for each table along the first axis"
+            )
+        return answers
+
+
+def draw_table(
+    population: Population,
+    generator: np.random.Generator,
+    count: int,
+    like: tuple[Any, ...] | None,
+    *,
+    private: bool,
+) -> Any:
+    """Draw rows that the sampler may change.
+
+    Parameters
+    ----------
+    population : Population
+        Source of rows.
+    generator : numpy.random.Generator
+        Source of randomness; consumed.
+    count : int
+        Number of rows.
+    like : tuple, optional
+        Signature that the rows must have.
+    private : bool
+        Withhold the message of an exception.
+
+    Returns
+    -------
+    array, list or frame
+        Rows that share no memory with another draw.
+
+    Raises
+    ------
+    BadRows
+        If the population raises, or gives another number or kind of rows.
+    """
+    raised = ""
+    try:
+        table = population.draw(generator, count)
+    except HushedError:
+        raise
+    except Exception as cause:
+        raised = f"the population raised {type(cause).__name__} while drawing {count} rows"
+        if not private:
+            raise BadRows(f"{raised}: {cause}") from cause
+    if raised:
+        raise BadRows(f"{raised}; its message is withheld, for it may contain a private value")
+    found = tables.signature(table)
+    if len(table) != count:
+        raise BadRows(f"the population was asked for {count} rows and gave {len(table)}")
+    if like is not None and found != like:
+        raise BadRows("the population gave tables with different columns at different draws")
+    if isinstance(table, np.ndarray):
+        flags = table.flags
+        if not (flags.owndata and flags.writeable):
+            return table.copy()  # its memory may be shared with another draw
+    return table
+
+
+def _drawn_block(
+    population: Population,
+    generator: np.random.Generator,
+    block: int,
+    count: int,
+    like: tuple[Any, ...],
+    *,
+    private: bool,
+) -> Floats:
+    """Tables stacked along a first axis; a simulator is asked for one table at a time."""
+    if isinstance(population, Simulator):
+        each = [
+            draw_table(population, generator, count, like, private=private) for _ in range(block)
+        ]
+        return np.stack(each)
+    drawn: Floats = draw_table(population, generator, block * count, like, private=private)
+    return drawn.reshape(block, count, *drawn.shape[1:])
