@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.audit.bounds import Rectangle
-from hushed.audit.claims import Claim, measure, stated
+from hushed.audit.claims import Claim, measure
 from hushed.audit.scores import Score
 from hushed.guarantee import Guarantee
 
@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 
 _LARGEST_EXPONENT = 700.0
 _THRESHOLDS = 300
+_PLAUSIBLE = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,7 +80,7 @@ class Pick:
     predicted : float
         Bound that the final split can be expected to certify.
     merit : tuple of float
-        What picks are ordered by.
+        What picks are ordered by: rank, bound or excess, margin.
     share, other_share : float
         Shares of the outputs inside on the likelier table and on the other one, on the selection
         split: estimates, biased by the selection.
@@ -87,7 +88,7 @@ class Pick:
 
     event: Event
     predicted: float
-    merit: tuple[float, float]
+    merit: tuple[float, float, float]
     share: float
     other_share: float
 
@@ -146,13 +147,14 @@ def _best_threshold(
     cuts = _thresholds(ahead, behind)
     shares = [1 - np.searchsorted(each, cuts) / len(each) for each in (ahead, behind)]
     effective = 1 / (1 / final + 1 / min(len(ahead), len(behind)))
-    best = (-math.inf, -math.inf), 0, 0.0
+    best = (-math.inf, -math.inf, -math.inf), 0, 0.0
     lows = _interpolated(shares[0] * effective, effective, alpha / 2)
     highs = 1 - _interpolated((1 - shares[1]) * effective, effective, alpha / 2)
     for i, (low, high) in enumerate(zip(lows.tolist(), highs.tolist(), strict=True)):
         region = Rectangle(low=low, other_high=high)
         bound = measure(claim, region)
-        merit = (_worth(claim, bound), _margin(claim, region))
+        at_cut = float(shares[0][i]), float(shares[1][i])
+        merit = _merit(claim, region, bound, at_cut, effective)
         if merit > best[0]:
             best = merit, i, bound
     (merit, at, bound) = best
@@ -166,14 +168,29 @@ def _best_threshold(
     )
 
 
-def _worth(claim: Claim, bound: float) -> float:
-    """Bound, or 0 if it leaves a claim with delta standing: then the margin decides.
+def _merit(
+    claim: Claim, region: Rectangle, bound: float, shares: tuple[float, float], samples: float
+) -> tuple[float, float, float]:
+    """Order events: those that should contradict the claim, then those that might, then by bound.
 
-    Otherwise an event that shows a little epsilon would hide the one by which delta leaks.
+    The middle rank is for claims with delta, where the event of the largest epsilon is not the
+    one by which delta leaks. It is ordered by the excess over the claim in standard errors.
     """
-    if isinstance(claim, Guarantee) and claim.delta and bound <= claim.epsilon:
-        return 0.0
-    return bound
+    margin = region.low - region.other_high
+    if not isinstance(claim, Guarantee):
+        return 0.0, bound, margin
+    weight = math.exp(min(claim.epsilon, _LARGEST_EXPONENT))
+    margin = region.low - claim.delta - weight * region.other_high
+    if claim.delta and bound <= claim.epsilon:
+        one, other = (min(1.0, max(share, 1 / samples)) for share in shares)
+        variance = one * (1 - one) + weight**2 * other * (1 - other)
+        excess = (shares[0] - claim.delta - weight * shares[1]) / math.sqrt(
+            max(variance, 1 / samples) / samples
+        )
+        if excess > _PLAUSIBLE:
+            return 1.0, excess, margin
+        return 0.0, bound, margin
+    return 2.0, bound, margin
 
 
 def _interpolated(hits: Floats, samples: float, alpha: float) -> Floats:
@@ -182,14 +199,6 @@ def _interpolated(hits: Floats, samples: float, alpha: float) -> Floats:
 
     inside = np.maximum(hits, 1e-9)
     return np.where(hits <= 0, 0.0, special.betaincinv(inside, samples - hits + 1, alpha))
-
-
-def _margin(claim: Claim, region: Rectangle) -> float:
-    """How far the bounds are from contradicting the claim; orders events that show nothing."""
-    if isinstance(claim, Guarantee):
-        weight = math.exp(min(stated(claim), _LARGEST_EXPONENT))
-        return region.low - claim.delta - weight * region.other_high
-    return region.low - region.other_high
 
 
 def _thresholds(ahead: Floats, behind: Floats) -> Floats:
