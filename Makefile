@@ -50,7 +50,7 @@ bench: $(VENV)/.dev          ## writes benchmarks/results
 lock:                        ## rewrite the locked versions
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile $(LOCK) --extra demo --group dev pyproject.toml -o requirements/dev.txt
+	$(BIN)/uv pip compile $(LOCK) --extra demo --group dev --group docs pyproject.toml -o requirements/dev.txt
 	$(BIN)/uv pip compile $(LOCK) --extra demo -c requirements/dev.txt pyproject.toml \
 	  -o requirements/demo.txt
 
