@@ -388,16 +388,19 @@ class TestEnds:
         assert found == {"type": "PermissionError", "message": "Permission denied"}
         assert CANARY not in done.output
 
-    def test_unforeseen_errors_are_withheld_in_json(self, folder, monkeypatch):
-        """Under --json, an unforeseen exception gives its type alone and exit code 1."""
+    @pytest.mark.parametrize("options", [("--json",), ()])
+    def test_unforeseen_errors_are_withheld(self, options, folder, monkeypatch):
+        """An unforeseen exception gives its type and place, no message, and exit code 1."""
 
         def broken(*_, **__):
             raise RuntimeError(CANARY)
 
         monkeypatch.setattr("hushed.release", broken)
-        done = run(*RELEASE, "--json")
+        done = run(*RELEASE, *options)
         assert done.exit_code == 1
-        assert json.loads(done.stdout) == {"error": {"type": "RuntimeError"}}
+        assert "RuntimeError in releasing.py" in done.stderr
+        if options:
+            assert json.loads(done.stdout)["error"]["type"] == "RuntimeError"
         assert CANARY not in done.output
 
     def test_a_function_file_that_exits(self, folder):

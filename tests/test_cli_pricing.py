@@ -1,6 +1,7 @@
 """The commands risk, cost and compose: one JSON object, exit codes, files, messages."""
 
 import json
+import math
 
 import pytest
 import typer
@@ -214,3 +215,64 @@ class TestPlots:
         result = run("risk", "--epsilon0", 1, "--plot", "x.svg")
         assert result.exit_code == 2
         assert "pip install 'hushed[plot]'" in result.stderr
+
+
+class TestDisjointParts:
+    def test_largest_counts(self):
+        """Disjoint parts cost their largest epsilon and their largest delta."""
+        record = json_of(
+            run("compose", "guarantee:1", "guarantee:0.5,1e-6", "--parallel", "--json")
+        )
+        assert record["guarantee"]["epsilon"] == 1.0
+        assert record["guarantee"]["delta"] == 1e-6
+        assert record["guarantee"]["neighbours"] == "add-remove"
+
+    def test_noise_laws(self):
+        """A law without a pure level is stated at the joint delta."""
+        found = run("compose", "laplace:0.1", "gaussian:0.2", "--parallel", "--delta", 1e-5)
+        assert found.exit_code == 0
+        assert "delta = 1e-05" in found.stdout
+
+    def test_replacement_with_private_membership(self):
+        """A replaced row may leave one part and enter another: refused."""
+        found = run("compose", "guarantee:1", "--parallel", "--neighbours", "replace-one")
+        assert found.exit_code == 2
+        assert "membership" in found.stderr
+
+    @pytest.mark.parametrize("extra", [("--method", "basic"), ("--plot", "x.svg")])
+    def test_options_that_would_be_ignored(self, extra):
+        """No option is passed over in silence."""
+        assert run("compose", "guarantee:1", "--parallel", *extra).exit_code == 2
+
+
+class TestDataRandomness:
+    def test_theorems_five_and_six(self):
+        """Confidence of the data times that of the noise, by hand."""
+        record = json_of(
+            run(
+                *("risk", "--epsilon0", 1, "--epsilon", 0.7, "--share", 0.9),
+                *("--samples", 50_000, "--rho", 0.01, "--json"),
+            )
+        )
+        data = 0.9 * (1 - 2 * math.exp(-2 * 0.01**2 * 50_000))
+        noise = 1 - record["levels"][0]["published_risk"]
+        assert record["data"]["confidence"] == pytest.approx(data)
+        assert record["data"]["combined"] == [pytest.approx(noise * data)]
+
+    @pytest.mark.parametrize("half", [("--share", 0.9), ("--samples", 100)])
+    def test_half_a_description(self, half):
+        """Share and number of pairs are needed together."""
+        assert run("risk", "--epsilon0", 1, *half).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("risk", "--epsilon0", 1), ("cost", "--error", 2), ("compose", "laplace:1")],
+)
+@pytest.mark.parametrize("place", ["missing/x.svg", "x.txt", "."])
+def test_figures_are_checked_first(command, place, tmp_path, monkeypatch):
+    """A figure that cannot be written stops the command before it prints anything."""
+    monkeypatch.chdir(tmp_path)
+    found = run(*command, "--plot", place)
+    assert found.exit_code == 2
+    assert not found.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,6 +20,7 @@ __all__ = [
     "HeaderOption",
     "JsonOption",
     "PairsOption",
+    "PlotOption",
     "PopulationOption",
     "ProtectOption",
     "SeedOption",
@@ -71,3 +73,6 @@ DependentOption = Annotated[
 SeedOption = Annotated[int, typer.Option(help="Seed of the sampler (never of the noise).")]
 WorkersOption = Annotated[int | None, typer.Option(help="Worker processes.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", help="Write a figure: .svg, .png or .html.")
+]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json as encoder
 import math
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -20,7 +22,7 @@ from hushed.errors import (
     ZeroSensitivity,
 )
 
-__all__ = ["BAD_USE", "REFUSED", "STOPPED", "finish", "note", "say"]
+__all__ = ["BAD_USE", "REFUSED", "STOPPED", "finish", "note", "notes", "print_table", "say"]
 
 REFUSED, BAD_USE, STOPPED = 1, 2, 130
 _REFUSALS = (BadFunction, NotFeasible, PrivateRowsAsPopulation, WorkerLost, ZeroSensitivity)
@@ -48,6 +50,41 @@ def note(text: str) -> None:
     typer.echo(text, err=True)
 
 
+def notes(texts: Iterable[str]) -> None:
+    """Print remarks on standard error.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The remarks.
+    """
+    for text in texts:
+        note(text)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table on standard output.
+
+    Parameters
+    ----------
+    title : str
+        Stands above it.
+    columns : sequence of str
+        Their names; the first is set to the left, the others to the right.
+    rows : iterable of sequence of str
+        The cells.
+    """
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(title=title, title_justify="left")
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
 @contextmanager
 def finish(
     *, json: bool, stopped: str = "stopped; nothing was released"
@@ -69,8 +106,9 @@ def finish(
     Raises
     ------
     typer.Exit
-        1 if the job was refused, 2 for bad use, 130 if stopped by the user. With ``json``, 1 for
-        any exception that was not foreseen, too: its type is told, its message is withheld.
+        1 if the job was refused, 2 for bad use, 130 if stopped by the user; 1 for any exception
+        that was not foreseen, too: its type and place are told, its message, which may quote
+        rows, is withheld.
     """
     result: dict[str, Any] = {}
     try:
@@ -87,10 +125,13 @@ def finish(
         note(stopped)
         raise typer.Exit(STOPPED) from None
     except Exception as error:
-        if not json:
-            raise
-        note(f"{type(error).__name__}: not foreseen; its message is withheld")
-        _write({"error": {"type": type(error).__name__}})
+        place = _place(error)
+        note(
+            f"{type(error).__name__} {place}: not foreseen, please report it; its message is "
+            "withheld, for it may quote rows"
+        )
+        if json:
+            _write({"error": {"type": type(error).__name__, "place": place}})
         raise typer.Exit(REFUSED) from None
     code = result.pop("exit_code", 0)
     if json:
@@ -104,6 +145,14 @@ def _refuse(name: str, message: str, code: int, *, json: bool) -> NoReturn:
     if json:
         _write({"error": {"type": name, "message": message}})
     raise typer.Exit(code) from None
+
+
+def _place(error: Exception) -> str:
+    """Where an error came up: the last line of ours."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "hushed" in Path(frame.filename).parts]
+    last = (ours or frames)[-1]
+    return f"in {Path(last.filename).name}, line {last.lineno}"
 
 
 def _told(error: HushedError) -> str:

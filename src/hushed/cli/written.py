@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hushed.errors import NotFound, ParameterError
 
-__all__ = ["check_targets", "inputs_of"]
+__all__ = ["check_figure", "check_targets", "inputs_of"]
 
 _PAGE = "<title>Certificate of a private release</title>"
 
@@ -67,6 +67,28 @@ def check_targets(
                 f"{option} {path} exists and is no former certificate; name another file, "
                 "or say --force to replace it"
             )
+
+
+def check_figure(path: Path | None) -> None:
+    """Refuse a figure that could not be written, before anything is computed.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; None if no figure is wanted. An old figure there is replaced.
+
+    Raises
+    ------
+    ParameterError
+        If the suffix is none of a figure, the path is a folder, or it is not writable.
+    NotFound
+        If its folder does not exist, or the extra ``hushed[plot]`` is not installed.
+    """
+    if path is not None:
+        from hushed.plots import check_suffix  # noqa: PLC0415
+
+        check_suffix(path)
+        _check_place("--plot", path)
 
 
 def _same(path: Path, other: Path) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hushed.errors import NotFound, ParameterError
 
-__all__ = ["altair_or_refuse", "save_figure"]
+__all__ = ["altair_or_refuse", "check_suffix", "save_figure"]
 
 _SUFFIXES = (".svg", ".png", ".html")
 
@@ -34,6 +34,28 @@ def altair_or_refuse() -> Any:
     return altair
 
 
+def check_suffix(path: Path) -> None:
+    """Refuse a file that no figure can be written to.
+
+    Parameters
+    ----------
+    path : Path
+        Should end in ``.svg``, ``.png`` or ``.html``.
+
+    Raises
+    ------
+    ParameterError
+        If the suffix is another one.
+    NotFound
+        If the extra ``hushed[plot]`` is not installed.
+    """
+    altair_or_refuse()
+    if path.suffix not in _SUFFIXES:
+        raise ParameterError(
+            f"a figure is written as {', '.join(_SUFFIXES)}, got {path.suffix or 'no suffix'!r}"
+        )
+
+
 def save_figure(figure: Any, path: str | Path) -> Path:
     """Write a figure in the format of the file's suffix.
 
@@ -56,12 +78,8 @@ def save_figure(figure: Any, path: str | Path) -> Path:
     NotFound
         If the extra ``hushed[plot]`` is not installed.
     """
-    altair_or_refuse()
     target = Path(path)
-    if target.suffix not in _SUFFIXES:
-        raise ParameterError(
-            f"a figure is written as {', '.join(_SUFFIXES)}, got {target.suffix or 'no suffix'!r}"
-        )
+    check_suffix(target)
     if target.suffix == ".html":
         figure.save(str(target), inline=True)
     else:
