@@ -136,7 +136,7 @@ def privacy_filters(
     slack: float = 0.5,
     order: float | None = None,
 ) -> tuple[PrivacyFilter, ...]:
-    """Filters under which a whole interaction keeps (epsilon, delta).
+    """Choose filters under which a whole interaction keeps (epsilon, delta).
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ def pure_gaussian(epsilon: float) -> float:
 def filter_cost(
     found: PrivacyFilter, promise: Guarantee, loss: LossCurve | None, limit: float
 ) -> Cost:
-    """What a release adds to the sums of a filter.
+    """Price a release in the units of a filter.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from threading import Lock, RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from hushed.accounting.filters import Cost, FilterMethod, privacy_filters
 from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
@@ -73,7 +73,7 @@ class Ledger:
         self._pages: dict[str, _Page] = {}
         self._lock = Lock()
 
-    def __enter__(self) -> Ledger:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -198,14 +198,13 @@ class Ledger:
         law = None if loss is None else write_law(loss)
         known = None if law is None else loss
         with self._page(name) as page:
-            tally = self._current(page, name)
+            tally = page.tally or self._current(page, name)
             _check_promise(tally.budget, guarantee, loss)
             costs = costs_of(tally.budget, guarantee, known)
             try:
                 with self._store.writing() as connection:
-                    tally = self._caught_up(
-                        page, connection, rows.head_of(connection, name, lock=True)
-                    )
+                    head = rows.head_of(connection, name, lock=True)
+                    tally = self._caught_up(page, connection, head)
                     tally.check(guarantee, known, costs)
                     entry, body = _next_entry(tally, guarantee, note, law, costs)
                     rows.append(connection, entry, body)
@@ -319,9 +318,8 @@ class Ledger:
         with self._store.reading() as connection:
             for each in names:
                 budget = rows.budget_named(connection, each)
-                read = rows.entries_after(
-                    connection, each, (0, budget.digest), rows.head_of(connection, each)
-                )
+                head = rows.head_of(connection, each)
+                read = rows.entries_after(connection, each, (0, budget.digest), head)
                 found.append(
                     {
                         "budget": json.loads(write_budget(budget)),
@@ -377,9 +375,8 @@ class Ledger:
                 f"budget {tally.budget.name!r} lost entries that were there before: the ledger "
                 "was replaced by another copy; charge again what was released since that copy"
             )
-        for entry in rows.entries_after(
-            connection, tally.budget.name, (tally.number, tally.link), head
-        ):
+        known = (tally.number, tally.link)
+        for entry in rows.entries_after(connection, tally.budget.name, known, head):
             tally.add(entry)
         page.tally = tally
         return tally

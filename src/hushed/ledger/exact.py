@@ -19,12 +19,14 @@ from hushed import privacy_loss
 from hushed.accounting.filters import Cost, discreteness, gaussian_capacity
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss.composed import ComposedLoss
 from hushed.privacy_loss.curve import combine
 from hushed.privacy_loss.families import Family
 
 __all__ = ["LossSum"]
 
-_SHARES = (0.998, 0.97, 0.9, 0.7, 0.4, 0.15, 0.03)
+_SHARES = (0.95, 0.7, 0.4, 0.15, 0.03)
+_COARSE = 0.05  # relative width of the bracket that a room is found with
 
 
 @dataclass(slots=True)
@@ -117,8 +119,12 @@ class LossSum:
         self.compositions += 1
         return combine([*((LossCurve(each), n) for each, n in self.counts.items()), *more])
 
-    def _delta(self, more: list[tuple[LossCurve, int]]) -> Fraction:
-        return Fraction(self._curve(more).delta(self.epsilon))
+    def _delta(self, more: list[tuple[LossCurve, int]], relative: float = 1e-3) -> Fraction:
+        """Upper bound of delta at the limit; the wider the bracket may be, the sooner."""
+        family = self._curve(more).family
+        if isinstance(family, ComposedLoss):
+            return Fraction(family.delta_bracket(self.epsilon, relative)[1])
+        return Fraction(family.delta(self.epsilon))
 
     def _found_room(self) -> tuple[Fraction, Fraction]:
         """Squared ratio and own delta that may still follow; the largest of a few tried."""
@@ -126,13 +132,13 @@ class LossSum:
         now = self._delta([])
         if now >= limit:
             return Fraction(0), Fraction(0)
-        reserve = (limit - now) / 4
+        reserve = (limit - now) / 8
         whole = gaussian_capacity(self.epsilon, self.delta)
         used = gaussian_capacity(self.epsilon, float(now)) if float(now) > 1e-290 else 0.0
         for share in _SHARES:
             squares = share * max(whole - used, 0.0)
             follower = privacy_loss.gaussian(math.sqrt(squares) * (1 + 2.0**-50))
-            if squares > 0 and self._delta([(follower, 1)]) + reserve <= limit:
+            if squares > 0 and self._delta([(follower, 1)], _COARSE) + reserve <= limit:
                 return Fraction(squares), reserve
         return Fraction(0), Fraction(0)
 

@@ -16,7 +16,7 @@ from hushed.ledger.entries import (
 )
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, CursorResult, TextClause
+    from sqlalchemy import Connection, TextClause
 
 __all__ = [
     "Head",
@@ -40,7 +40,7 @@ def _text(statement: str) -> TextClause:
     return text(statement)
 
 
-def _run(connection: Connection, statement: str, values: dict[str, Any]) -> CursorResult[Any]:
+def _run(connection: Connection, statement: str, values: dict[str, Any]) -> Any:
     return connection.execute(_text(statement), values)
 
 

@@ -55,7 +55,7 @@ class Store:
         return self.url.startswith("sqlite:")
 
     def engine(self) -> Engine:
-        """Connections of this process; a forked child gets its own.
+        """Give the connections of this process; a forked child gets its own.
 
         Returns
         -------

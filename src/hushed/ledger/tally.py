@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
 from hushed.accounting.filters import Cost, PrivacyFilter, filter_cost, largest
@@ -24,7 +25,7 @@ _ASSUMPTIONS = {
 
 
 def assumption(budget: Budget) -> str:
-    """What the limit of a budget rests on, in words.
+    """Say what the limit of a budget rests on.
 
     Parameters
     ----------
@@ -84,8 +85,9 @@ class Balance:
         kinds = ", ".join(each.name for each in self.budget.filters)
         charges = "1 charge" if self.entries == 1 else f"{self.entries} charges"
         lines = [
-            f"Budget {self.budget.name!r}: epsilon {limit.epsilon:g}, delta {limit.delta:g}, gamma "
-            f"{limit.gamma:g}, neighbours {limit.neighbours}; method {self.budget.method} ({kinds}).",
+            f"Budget {self.budget.name!r}: epsilon {limit.epsilon:g}, delta {limit.delta:g}, "
+            f"gamma {limit.gamma:g}, neighbours {limit.neighbours}; method {self.budget.method} "
+            f"({kinds}).",
             f"{charges} so far: epsilon {spent.epsilon:.6g} at delta {spent.delta:.3g}, gamma "
             f"{spent.gamma:.3g}; {100 * self.used:.1f} % used.",
             f"Left: {bought(self.epsilon_left)}; delta {self.delta_left:.3g} and gamma "
@@ -96,7 +98,7 @@ class Balance:
 
 
 def bought(epsilon: float) -> str:
-    """What an epsilon buys, in words.
+    """Say what an epsilon buys.
 
     Parameters
     ----------
@@ -118,14 +120,12 @@ def bought(epsilon: float) -> str:
 
 def _floor(value: float) -> str:
     """Four digits, rounded down, so that the printed number can be charged."""
-    text = f"{value:.4g}"
-    if float(text) <= value:
-        return text
-    return f"{value * (1 - 5e-4):.4g}"
+    with localcontext(prec=4, rounding=ROUND_FLOOR):
+        return f"{float(+Decimal(value)):g}"
 
 
 def costs_of(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> tuple[Cost, ...]:
-    """What a charge adds to the sums of each filter of a budget.
+    """Price a charge in the units of each filter of a budget.
 
     Parameters
     ----------
