@@ -19,7 +19,7 @@ from hushed.ledger.entries import Budget, Entry, digest, write_budget, write_ent
 from hushed.ledger.laws import write_law
 from hushed.ledger.migrations import now
 from hushed.ledger.store import Store, Unsettled, connect
-from hushed.ledger.tally import Balance, Tally, costs_of, tally_of
+from hushed.ledger.tally import Balance, Moment, Tally, costs_of, tally_of, terms_of
 from hushed.privacy_loss import LossCurve
 from hushed.privacy_loss.families import Family
 
@@ -212,11 +212,11 @@ class Ledger:
                 page.tally = None
                 if not self._settled(entry, error):
                     raise LedgerUnavailable(f"nothing was charged: {error}") from None
-                return entry
+                return replace(entry, terms=terms_of(tally.budget, entry.number))
             page.tally = None  # until the entry is folded in, there is nothing to rely on
             tally.add(entry)
             page.tally = tally
-        return entry
+        return replace(entry, terms=terms_of(tally.budget, entry.number))
 
     def quote(self, name: str, guarantee: Guarantee, *, loss: LossCurve | None = None) -> Balance:
         """Balance that a charge would leave; nothing is charged.
@@ -298,6 +298,45 @@ class Ledger:
             budget = rows.budget_named(connection, name)
             head = rows.head_of(connection, name)
             return tuple(rows.entries_after(connection, budget.name, (0, budget.digest), head))
+
+    def history(self, name: str, *, points: int = 200) -> tuple[Moment, ...]:
+        """Share of a budget that was used after each charge.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        points : int, default 200
+            Most charges to tell of, evenly spread and the last one among them; 1 or more.
+
+        Returns
+        -------
+        tuple of Moment
+            In order of time, the opening first.
+
+        Raises
+        ------
+        NotFound
+            If there is no such budget.
+        ParameterError
+            If ``points`` is below 1.
+        """
+        if points < 1:
+            raise ParameterError(f"points must be 1 or more, got {points}")
+        with self._store.reading() as connection:
+            budget = rows.budget_named(connection, name)
+            head = rows.head_of(connection, name)
+            tally = tally_of(budget)
+            found = [Moment(at=budget.opened, number=0, used=0.0, note="opened")]
+            wanted = {head[0] - (head[0] * i) // points for i in range(points)}
+            for entry in rows.entries_after(connection, name, (0, budget.digest), head):
+                tally.add(entry)
+                if entry.number in wanted:
+                    used = tally.used()
+                    found.append(
+                        Moment(at=entry.at, number=entry.number, used=used, note=entry.note)
+                    )
+        return tuple(found)
 
     def export(self, name: str | None = None) -> str:
         """Write budgets and their entries as JSON.
