@@ -20,15 +20,33 @@ if TYPE_CHECKING:
     from hushed.guarantee import Guarantee
     from hushed.privacy_loss import LossCurve
 
-__all__ = ["compose"]
+__all__ = ["compose", "read_release"]
 
 Membership = Literal["private", "public"]
 
 _METHODS = ("basic", "advanced", "optimal", "zcdp", "renyi", "loss-distribution", "at-risk")
 
 
-def _curve(text: str) -> tuple[LossCurve | Guarantee, int]:
-    """Read ``KIND:NUMBER[,NUMBER][xCOUNT]``."""
+def read_release(text: str) -> tuple[LossCurve | Guarantee, int]:
+    """Read ``KIND:NUMBER[,NUMBER][xCOUNT]``.
+
+    Parameters
+    ----------
+    text : str
+        As typed.
+
+    Returns
+    -------
+    curve : LossCurve or Guarantee
+        One release.
+    count : int
+        How often it is made.
+
+    Raises
+    ------
+    ParameterError
+        If the text cannot be read.
+    """
     from hushed import privacy_loss  # noqa: PLC0415
     from hushed.guarantee import Guarantee  # noqa: PLC0415
 
@@ -100,7 +118,7 @@ def compose(
         if method not in (*_METHODS, "all"):
             raise ParameterError(f"--method must be one of {(*_METHODS, 'all')}, got {method!r}")
         check_figure(plot)
-        pieces = [_curve(text) for text in releases]
+        pieces = [read_release(text) for text in releases]
         items = [one for one, count in pieces for _ in range(count)]
         if disjoint:
             if method != "loss-distribution" or plot is not None:
