@@ -20,6 +20,7 @@ from hushed.guarantee import Guarantee, union_gamma
 from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace, lattice_points, on_lattice
 from hushed.release import Release, release
 from hushed.sensitivity import Sensitivity, proven_sensitivity, sample_sensitivity
+from hushed.tables import Answer, Quote, Table, table
 
 if _TYPE_CHECKING:
     from types import ModuleType as _ModuleType
@@ -27,6 +28,7 @@ if _TYPE_CHECKING:
     from hushed import cost, risk, zoo
 
 __all__ = [
+    "Answer",
     "AuditReport",
     "Bernstein",
     "Certificate",
@@ -37,9 +39,11 @@ __all__ = [
     "Guarantee",
     "Laplace",
     "PopulationPairs",
+    "Quote",
     "Release",
     "Renyi",
     "Sensitivity",
+    "Table",
     "ZeroConcentrated",
     "audit",
     "check_sensitivity",
@@ -59,6 +63,7 @@ __all__ = [
     "release",
     "risk",
     "sample_sensitivity",
+    "table",
     "union_gamma",
     "verify",
     "zoo",

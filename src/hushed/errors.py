@@ -9,11 +9,13 @@ from __future__ import annotations
 __all__ = [
     "BadFunction",
     "BadRows",
+    "EngineUnavailable",
     "HushedError",
     "NotFeasible",
     "NotFound",
     "ParameterError",
     "PrivateRowsAsPopulation",
+    "QueryFailed",
     "RandomFunction",
     "TooFewPairs",
     "TooFewSamples",
@@ -143,3 +145,11 @@ class NotFound(HushedError):
 
 class WorkerLost(HushedError):
     """Worker processes died repeatedly on the same piece of work."""
+
+
+class EngineUnavailable(HushedError):
+    """The database, or its driver, is not there; no private row was read."""
+
+
+class QueryFailed(HushedError):
+    """The database did not finish a query on the private rows; no private value is shown."""
