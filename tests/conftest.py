@@ -10,6 +10,7 @@ from typing import Any
 import hypothesis
 import numpy as np
 import pytest
+from tests.postgres import postgres, postgres_url  # noqa: F401  (fixtures)
 
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=60)
 hypothesis.settings.load_profile("steady")
