@@ -15,6 +15,7 @@ from hushed.errors import ParameterError
 from hushed.tables.expressions import Kind
 from hushed.tables.grid import Grid, check_bounds, lay_grid
 from hushed.tables.requests import Aggregate, Keys, Limits
+from hushed.transformations import count_sensitivity, sum_sensitivity
 
 __all__ = ["Feature", "Influence", "Measurement", "influence", "measurements", "square_steps"]
 
@@ -176,7 +177,8 @@ def measurements(
         centred=aggregate.kind != "sum",
         whole=columns[column] in ("whole", "truth"),
     )
-    total = _summed(aggregate, Feature(kind="steps", column=column, grid=grid), grid.most, rows)
+    steps = Feature(kind="steps", column=column, grid=grid)
+    total = _summed(aggregate, steps, (grid.least, grid.largest), rows)
     if aggregate.kind == "sum":
         return (total,)
     present = _counted(aggregate, "total", Feature(kind="present", column=column), rows)
@@ -185,7 +187,7 @@ def measurements(
     shift, top = square_steps(grid, rows)
     square = Feature(kind="square", column=column, grid=grid, shift=shift)
     offset = top // 2
-    squares = _summed(aggregate, square, top - offset, rows, shift, offset)
+    squares = _summed(aggregate, square, (-offset, top - offset), rows, shift, offset)
     return (total, squares, present)
 
 
@@ -199,22 +201,29 @@ def square_steps(grid: Grid, rows: int) -> tuple[int, int]:
 def _counted(
     aggregate: Aggregate, role: Literal["rows", "total"], feature: Feature | None, rows: int
 ) -> Measurement:
+    moved = int(count_sensitivity(rows))
     return Measurement(
-        output=aggregate.name, role=role, feature=feature, l1=rows, l2_squared=rows**2
+        output=aggregate.name, role=role, feature=feature, l1=moved, l2_squared=moved**2
     )
 
 
 def _summed(
-    aggregate: Aggregate, feature: Feature, most: int, rows: int, shift: int = 0, offset: int = 0
+    aggregate: Aggregate,
+    feature: Feature,
+    ends: tuple[int, int],
+    rows: int,
+    shift: int = 0,
+    offset: int = 0,
 ) -> Measurement:
     """Sum of a feature: all rows of a unit may lie in one group and have the largest value."""
     step = feature.grid.step if feature.grid else 1.0
+    moved = int(sum_sensitivity(rows, low=ends[0], high=ends[1]))  # whole numbers below 2**53
     return Measurement(
         output=aggregate.name,
         role="total",
         feature=feature,
-        l1=rows * most,
-        l2_squared=(rows * most) ** 2,
+        l1=moved,
+        l2_squared=moved**2,
         step=step if feature.kind == "steps" else step * step * 2.0**shift,
         offset=offset,
     )
