@@ -13,6 +13,8 @@ from hushed.errors import ParameterError
 from hushed.tables.expressions import Expression, Kind
 
 __all__ = [
+    "GROUPABLE",
+    "KEY_KINDS",
     "Aggregate",
     "AggregateKind",
     "Derive",
@@ -25,6 +27,8 @@ __all__ = [
 
 AggregateKind = Literal["count", "users", "sum", "mean", "variance", "quantiles", "histogram"]
 _MOST_KEYS = 1_000_000
+GROUPABLE: tuple[Kind, ...] = ("whole", "text", "truth", "day")
+KEY_KINDS = "whole numbers, texts, truths and dates name things (floor(x) makes a number whole)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,7 +145,7 @@ def name_keys(what: Scan, secret: int, chosen: Sequence[int]) -> dict[int, Key]:
         return {}
     rows = _narrowed(what, {}, secret)
     columns = [f"k{i}" for i in range(len(what.keys.columns))]
-    wanted = rows.filter(rows["id"].isin(list(chosen)))
+    wanted = rows.filter(rows["id"].isin(engine.identifiers(what.connection.engine, chosen)))
     found = engine.fetch(what.connection, wanted.select("id", *columns).distinct())
     named = dict(zip(found["id"], zip(*(found[c] for c in columns), strict=True), strict=True))
     if len(named) < len(found["id"]) or set(named) != set(chosen):
@@ -165,23 +165,38 @@ def _cell_name(measurement: Measurement, names: Mapping[Feature, str]) -> str:
 
 def _narrowed(what: Scan, names: Mapping[Feature, str], secret: int) -> Any:
     """User, keys and features of the rows that the query is about, and nothing else."""
-    rows = what.connection.rows
-    for step in what.steps:
-        if isinstance(step, Filter):
-            rows = rows.filter(translate(step.condition, rows))
-        else:
-            rows = rows.mutate(**{step.name: translate(step.value, rows)})
-    rows = _with_keys(rows, what.keys)
-    picked = {f"k{i}": _key(rows[column]) for i, column in enumerate(what.keys.columns)}
+    rows = _with_keys(_prepared(what), what.keys)
+    keys = [_key(rows[column]) for column in what.keys.columns]
+    picked = [key.name(f"k{i}") for i, key in enumerate(keys)]
     if what.user is not None:
         rows = rows.filter(rows[what.user].notnull())
-        picked["user"] = rows[what.user]
-    for feature, name in names.items():
-        picked[name] = _feature(feature, rows)
+        picked.append(rows[what.user].name("user"))
     if what.keys.private:
-        columns = [_key(rows[column]) for column in what.keys.columns]
-        picked["id"] = engine.hashed(what.connection.engine, secret, columns)
-    return rows.select(**picked) if picked else rows
+        picked.append(engine.hashed(what.connection.engine, secret, keys).name("id"))
+    columns = list(dict.fromkeys(feature.column for feature in names))
+    values = {column: f"w{i}" for i, column in enumerate(columns)}
+    picked += [engine.number(rows[column]).name(values[column]) for column in columns]
+    if not picked:
+        return rows
+    rows = rows.select(*picked)
+    for feature, name in names.items():
+        rows = _with_feature(rows, feature, values[feature.column], name)
+    return rows.drop(*values.values()) if values else rows
+
+
+def _prepared(what: Scan) -> Any:
+    """Apply filters and derived columns in their order."""
+    rows = what.connection.rows
+    for step in what.steps:
+        if isinstance(step, Derive):
+            rows = translate(step.value, rows, step.name)
+            continue
+        name = "condition"
+        while name in rows.columns:
+            name += "_"
+        rows = translate(step.condition, rows, name)
+        rows = rows.filter(rows[name]).drop(name)
+    return rows
 
 
 def _key(column: Any) -> Any:
@@ -199,18 +214,19 @@ def _with_keys(rows: Any, keys: Keys) -> Any:
     return rows
 
 
-def _feature(feature: Feature, rows: Any) -> Any:
-    value = engine.number(rows[feature.column])
+def _with_feature(rows: Any, feature: Feature, value: str, name: str) -> Any:
     if feature.kind == "bin":
-        return engine.bins(value, low=feature.low, high=feature.high, count=feature.bins)
+        low, high, count = feature.low, feature.high, feature.bins
+        return engine.with_bins(rows, value, name, low=low, high=high, count=count)
     if feature.kind == "present":
-        return engine.cases((value.isnull(), 0), otherwise=1)
+        return engine.with_presence(rows, value, name)
     if feature.grid is None:
         raise NotImplementedError(feature.kind)
-    steps = engine.on_grid(value, feature.grid)
+    rows = engine.with_steps(rows, value, name, feature.grid)
     if feature.kind == "steps":
-        return steps
-    return engine.squares(value, steps, most=feature.grid.most, shift=feature.shift)
+        return rows
+    most, shift = feature.grid.most, feature.shift
+    return engine.with_squares(rows, value, name, name, most=most, shift=shift)
 
 
 def _bounded(what: Scan, rows: Any, secret: int) -> Any:

@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from hushed import noise
 from hushed.errors import ParameterError, QueryFailed
 from hushed.mechanisms.arguments import require_level
 from hushed.release import Charges
 from hushed.tables import engine
-from hushed.tables.answers import Answer, evaluate, rank_errors
-from hushed.tables.drawing import drawn, named
+from hushed.tables.answers import Answer
 from hushed.tables.expressions import Kind, find_column, parse
 from hushed.tables.measurements import influence, measurements
-from hushed.tables.plan import NoiseName, Plan, lay
+from hushed.tables.plan import NoiseName
+from hushed.tables.releases import answered, check_ledger, planned
 from hushed.tables.quotes import Quote, quoted
 from hushed.tables.requests import (
+    GROUPABLE,
+    KEY_KINDS,
     Aggregate,
     AggregateKind,
     Derive,
@@ -26,65 +27,10 @@ from hushed.tables.requests import (
     Limits,
     public_values,
 )
-from hushed.tables.scan import Scan, name_keys, scan
 
-__all__ = ["Table", "table"]
+__all__ = ["Table"]
 
 _BETA = 0.05
-_GROUPABLE = ("whole", "text", "truth", "day")
-
-
-def table(source: Any, name: str = "rows", *, user: str | None = None) -> Table:
-    """Open a private table.
-
-    Parameters
-    ----------
-    source : str, path, pandas.DataFrame, polars.DataFrame or pyarrow.Table
-        ``duckdb:///file.db``, ``postgresql://user@host/database``, ``spark://...``; the path of a
-        CSV, Parquet or Arrow file; or a frame.
-    name : str, default "rows"
-        Name of the table in a database.
-    user : str, optional
-        Column that says whose row it is. Then one user with all rows is the unit of privacy, and
-        rows without a user are left out. Without it, the unit is one row.
-
-    Returns
-    -------
-    Table
-        Nothing is read yet but names and types of the columns, which count as public.
-
-    Raises
-    ------
-    NotFound
-        If the file or table is not there.
-    EngineUnavailable
-        If the database does not answer or its driver is missing.
-    ParameterError
-        If the source or the user column cannot be used.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> visits = pa.table({"patient": [1, 1, 2], "cost": [10.0, 30.0, 20.0]})
-    >>> query = table(visits, user="patient").per_user(rows=2).count()
-    >>> query.quote(epsilon=1.0).accuracy("count")
-    6.0
-    """
-    if not isinstance(name, str) or not name or "\x00" in name:
-        raise ParameterError(f"name must be the name of a table, got {name!r}")
-    if isinstance(source, str) or hasattr(source, "__fspath__"):
-        connection = engine.connect(str(source), name)
-    else:
-        connection = engine.over_frame(source, name)
-    if user is not None:
-        kind = connection.columns[find_column(user, connection.columns)]
-        if kind not in _GROUPABLE:
-            raise ParameterError(f"user column {user!r} is of kind {kind}; {_key_kinds()}")
-    return Table(connection=connection, user=user, columns=connection.columns)
-
-
-def _key_kinds() -> str:
-    return "whole numbers, texts, truths and dates name things (floor(x) makes a number whole)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,8 +157,8 @@ class Table:
             raise ParameterError("group_by needs at least one column, and none twice")
         kinds = tuple(self.columns[find_column(column, self.columns)] for column in columns)
         for column, kind in zip(columns, kinds, strict=True):
-            if kind not in _GROUPABLE:
-                raise ParameterError(f"cannot group by {column!r} of kind {kind}; {_key_kinds()}")
+            if kind not in GROUPABLE:
+                raise ParameterError(f"cannot group by {column!r} of kind {kind}; {KEY_KINDS}")
         if (keys is None) == (private_keys is False):
             raise ParameterError(
                 "which keys exist is private: list the public ones with keys=[...], or have them "
@@ -512,9 +458,9 @@ class Table:
         ParameterError
             If the query or its target cannot be used.
         """
-        plan, _ = self._planned(epsilon, delta, noise)
+        plan, _ = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)
         require_level("beta", beta)
-        _check_ledger(ledger, budget)
+        check_ledger(ledger, budget)
         left = None
         if ledger is not None and hasattr(ledger, "quote"):
             left = ledger.quote(budget, plan.guarantee)
@@ -565,79 +511,18 @@ class Table:
             If the database fails on the way; what was charged stays charged, for that it failed
             may tell something of the rows.
         """
-        plan, what = self._planned(epsilon, delta, noise)
+        plan, what = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)
         require_level("beta", beta)
-        _check_ledger(ledger, budget)
+        check_ledger(ledger, budget)
         engine.require_alive(self.connection)
         if ledger is not None and budget:
             ledger.charge(budget, plan.guarantee, note=note)
         failed = None
         try:
-            return _answered(self, plan, what, beta)
+            return answered(self, plan, what, beta)
         except QueryFailed as error:
             failed = str(error)
+        except engine.failures() as error:  # its own text may quote a private value
+            failed = f"{self.connection.engine} did not take the query ({type(error).__name__})"
         paid = "the charge stays" if ledger is not None else "count the budget as spent"
         raise QueryFailed(f"{failed}; {paid}")
-
-    def _planned(self, epsilon: float, delta: float, noise_name: NoiseName) -> tuple[Plan, Scan]:
-        if not self.aggregates:
-            raise ParameterError("nothing is asked: add .count(), .sum(...) or another aggregate")
-        touched = influence(self.keys, self.limits, by_user=self.user is not None)
-        measured = tuple(
-            part for each in self.aggregates for part in measurements(each, touched, self.columns)
-        )
-        plan = lay(
-            self.aggregates,
-            measured,
-            touched=touched,
-            unit=self.unit,
-            private_keys=self.keys.private,
-            epsilon=epsilon,
-            delta=delta,
-            noise_name=noise_name,
-        )
-        what = Scan(
-            connection=self.connection,
-            user=self.user,
-            steps=self.steps,
-            keys=self.keys,
-            limits=self.limits,
-            touched=touched,
-            measured=measured,
-        )
-        return plan, what
-
-
-def _check_ledger(ledger: object, budget: str | None) -> None:
-    if ledger is not None and (not budget or not hasattr(ledger, "charge")):
-        raise ParameterError(
-            "a ledger has a method charge(budget, guarantee, note); name the budget: budget='...'"
-        )
-    if ledger is None and budget:
-        raise ParameterError(f"budget={budget!r} was named, but there is no ledger to charge")
-
-
-def _answered(query: Table, plan: Plan, what: Scan, beta: float) -> Answer:
-    secret = int(noise.uniform_integers(1 << 63))
-    cells = scan(what, secret)
-    keys, values = list(cells.keys), [list(column) for column in cells.values]
-    if plan.selection is not None and cells.users is not None:
-        chosen = named(plan.selection, [key[0] for key in keys], cells.users)
-        place = {key[0]: i for i, key in enumerate(keys)}
-        names = name_keys(what, secret, chosen)
-        ordered = sorted(chosen, key=lambda number: names[number])
-        values = [[column[place[number]] for number in ordered] for column in values]
-        keys = [names[number] for number in ordered]
-    noisy = [drawn(part, column) for part, column in zip(plan.parts, values, strict=True)]
-    found, low, high = evaluate(query.aggregates, plan.parts, noisy, beta)
-    columns = query.keys.columns
-    return Answer(
-        keys={name: tuple(key[i] for key in keys) for i, name in enumerate(columns)},
-        values=found,
-        low=low,
-        high=high,
-        rank_error=rank_errors(query.aggregates, plan.parts, beta),
-        level=1 - beta,
-        guarantee=plan.guarantee,
-        unit=plan.unit,
-    )

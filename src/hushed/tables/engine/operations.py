@@ -13,18 +13,20 @@ from hushed.tables.expressions import Kind
 from hushed.tables.grid import FARTHEST, NEAREST, Grid
 
 __all__ = [
-    "bins",
     "cases",
     "constant",
     "dense_rank",
     "hashed",
+    "identifiers",
     "missing",
     "number",
-    "on_grid",
     "row_rank",
-    "squares",
     "tame",
     "total",
+    "with_bins",
+    "with_presence",
+    "with_squares",
+    "with_steps",
 ]
 
 _WIDE = "decimal(38, 0)"
@@ -71,60 +73,75 @@ def number(column: Any) -> Any:
 
 
 def tame(value: Any) -> Any:
-    """Keep a double within 1e100, and away from zero or at it; NULL stays NULL."""
+    """Keep a double, not NaN, within 1e100, and away from zero or at it; NULL stays NULL."""
     return cases(
-        (value.isnull(), missing("real")),
-        (value.isnan(), missing("real")),
         (value > FARTHEST, FARTHEST),
         (value < -FARTHEST, -FARTHEST),
-        ((value < NEAREST) & (value > -NEAREST), 0.0),
+        (value.between(-NEAREST, NEAREST), 0.0),
         otherwise=value,
     )
 
 
-def on_grid(value: Any, grid: Grid) -> Any:
-    """Turn a double (NULL if missing) into steps of a grid; missing counts as 0.
+def with_steps(rows: Any, value: str, name: str, grid: Grid) -> Any:
+    """Add a column of steps: a double (NULL if missing) on a grid; missing counts as 0.
 
     The same operations as `Grid.steps`. The bounds are applied twice: in doubles, so that the
     conversion cannot overflow, and in whole numbers, so that the sensitivity does not rest on how
     an engine reads a decimal constant.
     """
-    clipped = cases(
-        (value.isnull(), grid.low),
-        (value > grid.high, grid.high),
-        (value < grid.low, grid.low),
-        otherwise=value,
-    )
-    offset = clipped - grid.centre
-    offset = cases(((offset < NEAREST) & (offset > -NEAREST), 0.0), otherwise=offset)
+    rows = rows.mutate(_clipped(rows[value], grid.low, grid.high).name(name))
+    rows = rows.mutate((rows[name] - grid.centre).name(name))
+    offset = cases((rows[name].between(-NEAREST, NEAREST), 0.0), otherwise=rows[name])
     steps = (offset * 2.0**-grid.exponent + 0.5).floor().cast("int64")
-    return cases(
-        (value.isnull(), 0),
-        (steps > grid.largest, grid.largest),
-        (steps < grid.least, grid.least),
-        otherwise=steps,
-    )
+    return _within(rows.mutate(steps.name(name)), value, name, (grid.least, grid.largest), 0)
 
 
-def squares(value: Any, steps: Any, *, most: int, shift: int) -> Any:
-    """Square steps, in units of ``2**shift``, less the middle of the range; missing counts as 0."""
-    real = steps.cast("float64")
+def with_squares(rows: Any, value: str, steps: str, name: str, *, most: int, shift: int) -> Any:
+    """Add a column of squared steps, in units of ``2**shift``; missing counts as 0.
+
+    The middle of the range is taken off, so that squares lie on both sides of 0.
+    """
+    real = rows[steps].cast("float64")
     top = math.floor(float(most) * float(most) * 2.0**-shift + 0.5)
-    rounded = (real * real * 2.0**-shift + 0.5).floor().cast("int64")
-    return cases((value.isnull(), 0), (rounded > top, top - top // 2), otherwise=rounded - top // 2)
+    rounded = (real * real * 2.0**-shift + 0.5).floor().cast("int64") - top // 2
+    rows = rows.mutate(rounded.name(name))
+    return _within(rows, value, name, (-(top // 2), top - top // 2), 0)
 
 
-def bins(value: Any, *, low: float, high: float, count: int) -> Any:
-    """Which of equally wide bins a double falls into, 0 to count - 1; -1 if it is missing."""
-    clipped = cases(
-        (value.isnull(), low), (value > high, high), (value < low, low), otherwise=value
-    )
-    offset = clipped - low
-    offset = cases((offset < NEAREST, 0.0), otherwise=offset)
+def with_bins(rows: Any, value: str, name: str, *, low: float, high: float, count: int) -> Any:
+    """Add a column that tells which of equally wide bins a double falls into; -1 if missing."""
+    rows = rows.mutate((_clipped(rows[value], low, high) - low).name(name))
+    offset = cases((rows[name] < NEAREST, 0.0), otherwise=rows[name])
     place = (offset * (count / (high - low))).floor().cast("int64")
-    return cases(
-        (value.isnull(), -1), (place > count - 1, count - 1), (place < 0, 0), otherwise=place
+    return _within(rows.mutate(place.name(name)), value, name, (0, count - 1), -1)
+
+
+def with_presence(rows: Any, value: str, name: str) -> Any:
+    """Add a column that is 1 where a value is there, else 0."""
+    return rows.mutate(cases((rows[value].isnull(), 0), otherwise=1).name(name))
+
+
+def _clipped(value: Any, low: float, high: float) -> Any:
+    return cases((value.isnull(), low), (value > high, high), (value < low, low), otherwise=value)
+
+
+def _within(rows: Any, value: str, name: str, ends: tuple[int, int], absent: int) -> Any:
+    """Keep whole numbers within their ends, for good."""
+    least, largest = ends
+    kept = cases(
+        (rows[value].isnull(), absent),
+        (rows[name] > largest, largest),
+        (rows[name] < least, least),
+        otherwise=rows[name],
     )
+    return rows.mutate(kept.cast("int64").name(name))
+
+
+def identifiers(engine: EngineName, numbers: Sequence[int]) -> list[Any]:
+    """Give hashes back to the engine as constants of its own type."""
+    import ibis  # noqa: PLC0415
+
+    return [ibis.literal(number, _HASHES[engine][2]) for number in numbers]
 
 
 def total(engine: EngineName, column: Any) -> Any:
