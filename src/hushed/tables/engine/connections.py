@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -224,6 +225,7 @@ def _postgres(url: str, name: str) -> Connection:
         import psycopg  # noqa: F401, PLC0415
 
         backend = ibis.connect(url)
+        weakref.finalize(backend, backend.con.close)
     except ImportError:
         reason = "install hushed[postgres]"
     except failures() as error:  # its text may hold the address with the password
