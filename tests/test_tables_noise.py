@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import mpmath
 import numpy as np
@@ -17,11 +18,19 @@ from hushed.tables.releases import planned
 from hushed.tables.selection import appears, threshold
 
 
-def mass(x, scale):
-    """Probability of an integer under the discrete Laplace law, from its normalising sum."""
+@lru_cache
+def masses(scale):
+    """Probabilities of 0, 1, ... 4000 under the discrete Laplace law, normalised by summing."""
     with mpmath.workdps(40):
-        norm = mpmath.nsum(lambda k: mpmath.exp(-abs(k) / mpmath.mpf(scale)), [-400, 400])
-        return mpmath.exp(-abs(x) / mpmath.mpf(scale)) / norm
+        weights = [mpmath.exp(-k / (mpmath.mpf(scale.numerator) / scale.denominator))
+                   for k in range(4001)]
+        norm = 2 * mpmath.fsum(weights) - weights[0]
+        return [weight / norm for weight in weights]
+
+
+def mass(x, scale):
+    """Probability of an integer."""
+    return masses(scale)[abs(x)]
 
 
 class TestThreshold:
