@@ -27,7 +27,7 @@ class NotingLedger:
     refuse: bool = False
     log: list[Any] = field(default_factory=list)
 
-    def charge(self, budget: str, guarantee: Any, note: str = "") -> None:
+    def charge(self, budget: str, guarantee: Any, note: str = "", *, loss: Any = None) -> None:
         """Write the charge down, or refuse it."""
         if self.refuse:
             raise PermissionError("over budget")

@@ -13,9 +13,16 @@ import typer
 
 from hushed.errors import (
     BadFunction,
+    DamagedLedger,
+    EngineUnavailable,
     HushedError,
+    LedgerUnavailable,
+    NewerLedger,
+    NotALedger,
     NotFeasible,
+    Overspent,
     PrivateRowsAsPopulation,
+    QueryFailed,
     WorkerLost,
     ZeroSensitivity,
 )
@@ -23,7 +30,20 @@ from hushed.errors import (
 __all__ = ["BAD_USE", "REFUSED", "STOPPED", "finish", "note", "say"]
 
 REFUSED, BAD_USE, STOPPED = 1, 2, 130
-_REFUSALS = (BadFunction, NotFeasible, PrivateRowsAsPopulation, WorkerLost, ZeroSensitivity)
+_REFUSALS = (
+    BadFunction,
+    DamagedLedger,
+    EngineUnavailable,
+    LedgerUnavailable,
+    NewerLedger,
+    NotALedger,
+    NotFeasible,
+    Overspent,
+    PrivateRowsAsPopulation,
+    QueryFailed,
+    WorkerLost,
+    ZeroSensitivity,
+)
 
 
 def say(text: str) -> None:

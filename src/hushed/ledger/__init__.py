@@ -2,6 +2,6 @@
 
 from hushed.ledger.accounts import Ledger
 from hushed.ledger.entries import Budget, Entry
-from hushed.ledger.tally import Balance
+from hushed.ledger.tally import Balance, Moment
 
-__all__ = ["Balance", "Budget", "Entry", "Ledger"]
+__all__ = ["Balance", "Budget", "Entry", "Ledger", "Moment"]

@@ -19,7 +19,7 @@ from hushed.ledger.entries import Budget, Entry, digest, write_budget, write_ent
 from hushed.ledger.laws import write_law
 from hushed.ledger.migrations import now
 from hushed.ledger.store import Store, Unsettled, connect
-from hushed.ledger.tally import Balance, Tally, costs_of, tally_of
+from hushed.ledger.tally import Balance, Moment, Tally, costs_of, tally_of, terms_of
 from hushed.privacy_loss import LossCurve
 from hushed.privacy_loss.families import Family
 
@@ -195,7 +195,7 @@ class Ledger:
             If the entries are not those that were written.
         """
         _check_text(name, note)
-        law = None if loss is None else write_law(loss)
+        law = _law_of(loss)
         known = None if law is None else loss
         with self._page(name) as page:
             tally = page.tally or self._current(page, name)
@@ -212,11 +212,11 @@ class Ledger:
                 page.tally = None
                 if not self._settled(entry, error):
                     raise LedgerUnavailable(f"nothing was charged: {error}") from None
-                return entry
+                return replace(entry, terms=terms_of(tally.budget, entry.number))
             page.tally = None  # until the entry is folded in, there is nothing to rely on
             tally.add(entry)
             page.tally = tally
-        return entry
+        return replace(entry, terms=terms_of(tally.budget, entry.number))
 
     def quote(self, name: str, guarantee: Guarantee, *, loss: LossCurve | None = None) -> Balance:
         """Balance that a charge would leave; nothing is charged.
@@ -242,7 +242,7 @@ class Ledger:
         NotFound, ParameterError, LedgerUnavailable, DamagedLedger
             As for `charge`.
         """
-        law = None if loss is None else write_law(loss)
+        law = _law_of(loss)
         known = None if law is None else loss
         with self._page(name) as page:
             tally = self._current(page, name)
@@ -298,6 +298,45 @@ class Ledger:
             budget = rows.budget_named(connection, name)
             head = rows.head_of(connection, name)
             return tuple(rows.entries_after(connection, budget.name, (0, budget.digest), head))
+
+    def history(self, name: str, *, points: int = 200) -> tuple[Moment, ...]:
+        """Share of a budget that was used after each charge.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        points : int, default 200
+            Most charges to tell of, evenly spread and the last one among them; 1 or more.
+
+        Returns
+        -------
+        tuple of Moment
+            In order of time, the opening first.
+
+        Raises
+        ------
+        NotFound
+            If there is no such budget.
+        ParameterError
+            If ``points`` is below 1.
+        """
+        if points < 1:
+            raise ParameterError(f"points must be 1 or more, got {points}")
+        with self._store.reading() as connection:
+            budget = rows.budget_named(connection, name)
+            head = rows.head_of(connection, name)
+            tally = tally_of(budget)
+            found = [Moment(at=budget.opened, number=0, used=0.0, note="opened")]
+            wanted = {head[0] - (head[0] * i) // points for i in range(points)}
+            for entry in rows.entries_after(connection, name, (0, budget.digest), head):
+                tally.add(entry)
+                if entry.number in wanted:
+                    used = tally.used()
+                    found.append(
+                        Moment(at=entry.at, number=entry.number, used=used, note=entry.note)
+                    )
+        return tuple(found)
 
     def export(self, name: str | None = None) -> str:
         """Write budgets and their entries as JSON.
@@ -412,8 +451,6 @@ def _check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) -
             f"budget {budget.name!r} speaks of all records at once (protect={limit.protect!r}), "
             "the charge of one record at a time; sample with protect='everyone'"
         )
-    if loss is not None and not isinstance(loss, LossCurve):
-        raise ParameterError(f"loss must be a LossCurve, got {type(loss).__name__}")
     if loss is not None and len(loss.parts) == 1 and loss.parts[0][1] == 1:
         kept = _kept(loss.parts[0][0], promise.epsilon)
         if kept > promise.delta * (1 + 1e-9) + 1e-18:
@@ -421,6 +458,14 @@ def _check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) -
                 f"the loss needs delta {kept:.4g} at epsilon {promise.epsilon:g}, the guarantee "
                 f"says {promise.delta:.4g}: they are not of the same release"
             )
+
+
+def _law_of(loss: LossCurve | None) -> list[dict[str, Any]] | None:
+    if loss is not None and not isinstance(loss, LossCurve):
+        raise ParameterError(
+            f"loss must be a LossCurve such as mechanism.loss, got {type(loss).__name__}"
+        )
+    return None if loss is None else write_law(loss)
 
 
 @lru_cache(maxsize=4096)

@@ -74,6 +74,8 @@ class Entry:
         Time, ISO 8601 in UTC.
     digest : str
         Link of the chain.
+    terms : str
+        What the budget promises and rests on, in words; filled for a fresh charge, not stored.
     """
 
     budget: str
@@ -84,6 +86,7 @@ class Entry:
     note: str
     at: str
     digest: str = field(default="", repr=False)
+    terms: str = field(default="", repr=False, compare=False)
 
     @property
     def loss(self) -> LossCurve | None:

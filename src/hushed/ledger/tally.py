@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 from hushed.accounting.filters import Cost, PrivacyFilter, filter_cost, largest
 from hushed.errors import Overspent, ParameterError
@@ -14,7 +15,9 @@ from hushed.ledger.entries import Budget, Entry
 from hushed.ledger.exact import LossSum
 from hushed.privacy_loss import LossCurve
 
-__all__ = ["Balance", "Tally", "assumption", "costs_of", "tally_of"]
+__all__ = ["Balance", "Moment", "Tally", "assumption", "bought", "costs_of", "tally_of", "terms_of"]
+
+_UNIT = 2**1074  # the smallest double is one over this
 
 _ASSUMPTIONS = {
     "adaptive": "Every release, and how much it may lose, may be chosen after seeing the answers "
@@ -38,6 +41,51 @@ def assumption(budget: Budget) -> str:
         One or two sentences.
     """
     return _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"])
+
+
+def terms_of(budget: Budget, number: int) -> str:
+    """Say what a charge counts towards.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+    number : int
+        Number of the charge.
+
+    Returns
+    -------
+    str
+        Two or three sentences, for a certificate.
+    """
+    limit = budget.limit
+    return (
+        f"charge {number} of the budget {budget.name!r}, which keeps epsilon = {limit.epsilon:g}, "
+        f"delta = {limit.delta:g}, gamma = {limit.gamma:g} for everything charged to it "
+        f"(method {budget.method}). {assumption(budget)}"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """How much of a budget was used at some time.
+
+    Parameters
+    ----------
+    at : str
+        Time, ISO 8601 in UTC.
+    number : int
+        Charges so far.
+    used : float
+        Share used, in [0, 1]; rounded up.
+    note : str
+        Remark of the last charge.
+    """
+
+    at: str
+    number: int
+    used: float
+    note: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,22 +194,38 @@ def costs_of(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> tupl
 
 @dataclass(slots=True)
 class _Sum:
-    """The two sums of one filter, exact; None stands for infinity."""
+    """The two sums of one filter, exact, in units of the smallest double; None is infinity."""
 
-    amount: Fraction | None = Fraction(0)
-    delta: Fraction = Fraction(0)
+    amounts: int | None = 0
+    deltas: int = 0
+
+    @property
+    def amount(self) -> Fraction | None:
+        return None if self.amounts is None else Fraction(self.amounts, _UNIT)
+
+    @property
+    def delta(self) -> Fraction:
+        return Fraction(self.deltas, _UNIT)
 
     def plus(self, cost: Cost) -> _Sum:
-        gone = self.amount is None or math.isinf(cost.amount)
-        amount = None if gone or self.amount is None else self.amount + Fraction(cost.amount)
-        return _Sum(amount, self.delta + Fraction(cost.delta))
+        deltas = self.deltas + _units(cost.delta)
+        if self.amounts is None or math.isinf(cost.amount):
+            return _Sum(None, deltas)
+        return _Sum(self.amounts + _units(cost.amount), deltas)
 
     def within(self, found: PrivacyFilter) -> bool:
         return (
-            self.amount is not None
-            and self.amount <= Fraction(found.capacity)
-            and self.delta <= Fraction(found.slack)
+            self.amounts is not None
+            and self.amounts <= _units(found.capacity)
+            and self.deltas <= _units(found.slack)
         )
+
+
+@lru_cache(maxsize=4096)
+def _units(value: float) -> int:
+    """Return a finite double in units of the smallest one: a whole number, without any rounding."""
+    over, under = value.as_integer_ratio()
+    return over * (_UNIT // under)
 
 
 @dataclass(slots=True)
@@ -193,7 +257,8 @@ class Tally:
         """
         promise = entry.guarantee
         self.sums = [total.plus(cost) for total, cost in zip(self.sums, entry.costs, strict=True)]
-        self.by_hand += stated_gamma(promise)
+        if promise.gamma > 0:
+            self.by_hand += stated_gamma(promise)
         for name, gamma in promise.estimates:
             self.events[name] = max(Fraction(gamma), self.events.get(name, Fraction(0)))
         self.data_dependent |= promise.data_dependent
@@ -264,7 +329,8 @@ class Tally:
         """
         limit = self.budget.limit
         name = self.budget.name
-        if self.gamma(promise) > Fraction(limit.gamma):
+        sampled = promise.gamma > 0 or promise.estimates
+        if sampled and self.gamma(promise) > Fraction(limit.gamma):
             raise Overspent(
                 f"budget {name!r}: this charge brings gamma {promise.gamma:.4g}, of which "
                 f"{float(self.gamma(promise) - self.gamma()):.4g} is new; "
@@ -342,10 +408,8 @@ class Tally:
             A record of its own.
         """
         limit = self.budget.limit
-        epsilon, delta, used = self._spent()
+        epsilon, delta = self._spent()
         gamma = min(_up(self.gamma()), 1.0 - 2.0**-53)
-        if limit.gamma > 0:
-            used = max(used, min(1.0, _up(self.gamma() / Fraction(limit.gamma))))
         spent = replace(
             limit,
             epsilon=epsilon,
@@ -358,28 +422,41 @@ class Tally:
             budget=self.budget,
             entries=self.number,
             spent=spent,
-            used=used,
+            used=self.used(),
             epsilon_left=self.epsilon_left(),
             delta_left=self.delta_left(),
             gamma_left=self.gamma_left(),
         )
 
-    def _spent(self) -> tuple[float, float, float]:
-        """Smallest epsilon, its delta, and the share used, over the filters."""
+    def used(self) -> float:
+        """Share of the budget that is used, in [0, 1], rounded up; the filter with most room."""
+        limit = self.budget.limit
+        gamma = _share(self.gamma(), limit.gamma)
+        if self.number == 0:
+            return gamma
+        if self.exact is not None:
+            return max(gamma, min(1.0, self.exact.spent() / limit.epsilon))
+        shares = [
+            1.0
+            if total.amount is None or not total.within(each)
+            else max(_share(total.amount, each.capacity), _share(total.delta, each.slack))
+            for total, each in zip(self.sums, self.budget.filters, strict=True)
+        ]
+        return max(gamma, min(shares))
+
+    def _spent(self) -> tuple[float, float]:
+        """Smallest epsilon, and its delta, over the filters."""
         limit = self.budget.limit
         if self.number == 0:
-            return 0.0, 0.0, 0.0
+            return 0.0, 0.0
         if self.exact is not None:
-            epsilon = self.exact.spent()
-            return epsilon, limit.delta, min(1.0, epsilon / limit.epsilon)
+            return self.exact.spent(), limit.delta
         found = []
         for total, each in zip(self.sums, self.budget.filters, strict=True):
-            if not total.within(each) or total.amount is None:
-                continue
-            share = max(_share(total.amount, each.capacity), _share(total.delta, each.slack))
-            delta = min(_up(total.delta + Fraction(each.conversion)), limit.delta)
-            found.append((each.epsilon(_up(total.amount)), delta, share))
-        return min(found) if found else (limit.epsilon, limit.delta, 1.0)
+            if total.amount is not None and total.within(each):
+                delta = min(_up(total.delta + Fraction(each.conversion)), limit.delta)
+                found.append((each.epsilon(_up(total.amount)), delta))
+        return min(found) if found else (limit.epsilon, limit.delta)
 
 
 def tally_of(budget: Budget) -> Tally:
@@ -428,7 +505,9 @@ def _level_left(total: _Sum, found: PrivacyFilter, limit: float) -> float:
 
 
 def _share(part: Fraction, whole: float) -> float:
-    return 0.0 if part == 0 else min(1.0, _up(part / Fraction(whole)))
+    if part == 0:
+        return 0.0
+    return min(1.0, _up(part / Fraction(whole))) if whole > 0 else 1.0
 
 
 def _up(value: Fraction) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -304,12 +305,26 @@ def fetch(connection: Connection, aggregated: Any) -> dict[str, list[Any]]:
     """
     reason = answer = None
     try:
-        answer = connection.rows.get_backend().to_pyarrow(aggregated)
+        with _unfused():
+            answer = connection.rows.get_backend().to_pyarrow(aggregated)
     except failures() as error:
         reason = type(error).__name__
     if answer is None:
         raise QueryFailed(f"{connection.engine} did not finish the query ({reason})")
     return {name: [_plain(v) for v in answer[name].to_pylist()] for name in answer.column_names}
+
+
+@contextmanager
+def _unfused() -> Iterator[None]:
+    """Leave subqueries as they are: trying to merge them takes Ibis seconds in a long query."""
+    import ibis  # noqa: PLC0415
+
+    before = ibis.options.sql.fuse_selects
+    ibis.options.sql.fuse_selects = False
+    try:
+        yield
+    finally:
+        ibis.options.sql.fuse_selects = before
 
 
 def require_alive(connection: Connection) -> None:
