@@ -16,6 +16,7 @@ import typer
 from hushed.errors import (
     BadFunction,
     DamagedLedger,
+    EngineUnavailable,
     HushedError,
     LedgerUnavailable,
     NewerLedger,
@@ -23,6 +24,7 @@ from hushed.errors import (
     NotFeasible,
     Overspent,
     PrivateRowsAsPopulation,
+    QueryFailed,
     WorkerLost,
     ZeroSensitivity,
 )
@@ -33,12 +35,14 @@ REFUSED, BAD_USE, STOPPED = 1, 2, 130
 _REFUSALS = (
     BadFunction,
     DamagedLedger,
+    EngineUnavailable,
     LedgerUnavailable,
     NewerLedger,
     NotALedger,
     NotFeasible,
     Overspent,
     PrivateRowsAsPopulation,
+    QueryFailed,
     WorkerLost,
     ZeroSensitivity,
 )
