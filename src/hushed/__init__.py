@@ -24,7 +24,7 @@ from hushed.sensitivity import Sensitivity, proven_sensitivity, sample_sensitivi
 if _TYPE_CHECKING:
     from types import ModuleType as _ModuleType
 
-    from hushed import cost, risk, zoo
+    from hushed import cost, measurements, risk, spaces, transformations, zoo
 
 __all__ = [
     "AuditReport",
@@ -51,6 +51,7 @@ __all__ = [
     "estimate_delta",
     "fixed_seed",
     "lattice_points",
+    "measurements",
     "on_lattice",
     "parallel",
     "populations",
@@ -59,6 +60,8 @@ __all__ = [
     "release",
     "risk",
     "sample_sensitivity",
+    "spaces",
+    "transformations",
     "union_gamma",
     "verify",
     "zoo",
@@ -67,6 +70,6 @@ __all__ = [
 
 def __getattr__(name: str) -> "_ModuleType":
     """Load the modules that few need when they are first asked for."""
-    if name in {"cost", "risk", "zoo"}:
+    if name in {"cost", "measurements", "risk", "spaces", "transformations", "zoo"}:
         return _import_module(f"hushed.{name}")
     raise AttributeError(f"module 'hushed' has no attribute {name!r}")

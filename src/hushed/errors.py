@@ -15,6 +15,7 @@ __all__ = [
     "ParameterError",
     "PrivateRowsAsPopulation",
     "RandomFunction",
+    "SpaceMismatch",
     "TooFewPairs",
     "TooFewSamples",
     "WorkerLost",
@@ -131,6 +132,10 @@ class BadRows(HushedError, ValueError):
 
 class PrivateRowsAsPopulation(HushedError):
     """The private rows were handed in as the public population."""
+
+
+class SpaceMismatch(ParameterError):
+    """Two steps were chained whose spaces do not fit."""
 
 
 class NotFeasible(HushedError):

@@ -16,6 +16,7 @@ __all__ = [
     "at_risk_mean",
     "optimal_bound_epsilon",
     "optimal_epsilon",
+    "renyi_epsilon",
 ]
 
 
@@ -24,6 +25,35 @@ def _levels(epsilons: Sequence[float]) -> NDArray[np.float64]:
     if not np.all(np.isfinite(levels) & (levels >= 0)):
         raise ParameterError("levels must be finite numbers of 0 or more")
     return levels
+
+
+def renyi_epsilon(
+    reach: NDArray[np.float64], divergence: NDArray[np.float64], delta: float
+) -> float:
+    """Epsilon of a bound on Renyi divergences of several orders.
+
+    Parameters
+    ----------
+    reach : ndarray of float, shape (n,)
+        The orders less 1; above 0. Every order gives a valid bound; the best is taken.
+    divergence : ndarray of float, shape (n,)
+        Bound on the divergence of each order, in nats.
+    delta : float
+        Slack; in (0, 1).
+
+    Returns
+    -------
+    float
+        Level in nats, 0 or more, rounded up.
+
+    Notes
+    -----
+    Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, NeurIPS 2020,
+    Proposition 12.
+    """
+    orders = 1.0 + reach
+    bound = divergence + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / reach
+    return max(0.0, float(bound.min())) * (1 + 1e-12)
 
 
 def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:

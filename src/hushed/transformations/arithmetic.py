@@ -15,7 +15,14 @@ from fractions import Fraction
 from hushed.errors import ParameterError
 from hushed.privacy_loss.rounding import double_above
 
-__all__ = ["enlarged", "mean_error", "rounded_sum_error", "summation_error", "variance_error"]
+__all__ = [
+    "enlarged",
+    "mean_error",
+    "norm_margin",
+    "rounded_sum_error",
+    "summation_error",
+    "variance_error",
+]
 
 _U = Fraction(1, 1 << 53)
 _TINY = Fraction(1, 1 << 1074)
@@ -155,3 +162,21 @@ def _amount(value: float) -> float:
     if not 0 <= value < math.inf:
         raise ParameterError(f"an amount must be 0 or more and finite, got {value}")
     return value
+
+
+def norm_margin(dims: int) -> Fraction:
+    """Bound the relative error of `hushed.spaces.size`.
+
+    Parameters
+    ----------
+    dims : int
+        Coordinates; 1 or more.
+
+    Returns
+    -------
+    Fraction
+        ``(dims + 8) u``. The l1 norm adds up ``dims`` magnitudes; for l2 each quotient, square
+        and sum is rounded, which the root halves: ``dims / 2 + 3`` roundings. Two more cover
+        products of errors, and underflow beside a coordinate of 1.
+    """
+    return (dims + 8) * _U

@@ -1,0 +1,20 @@
+"""Measurements: the random end of a chain, and what it loses."""
+
+from hushed.measurements.combining import compose, parallel
+from hushed.measurements.losses import CurveLoss
+from hushed.measurements.noisy import exponential, gaussian, laplace
+from hushed.measurements.record import Measurement
+from hushed.measurements.search import chain_sensitivity, largest_distance, smallest_scale
+
+__all__ = [
+    "CurveLoss",
+    "Measurement",
+    "chain_sensitivity",
+    "compose",
+    "exponential",
+    "gaussian",
+    "laplace",
+    "largest_distance",
+    "parallel",
+    "smallest_scale",
+]
