@@ -141,6 +141,8 @@ def read_numbers(values: Any, kind: Kind) -> NDArray[Any] | None:
     read = _array(values)
     if read is None:
         return None
+    if read.size == 0:
+        return read.astype(np.int64 if kind == "int" else np.float64)
     if read.dtype.kind == "O":  # numbers with None among them
         plain = [math.nan if _absent(value) else value for value in read.ravel()]
         if not all(isinstance(x, int | float | np.number) for x in plain):
@@ -151,7 +153,7 @@ def read_numbers(values: Any, kind: Kind) -> NDArray[Any] | None:
     lossless = read.dtype.kind in "bf" and read.dtype.itemsize <= 8
     if lossless or (read.dtype.kind in "iu" and _small(read)):
         return read.astype(np.float64)
-    return read.astype(np.float64) if read.size == 0 else None
+    return None
 
 
 def _small(read: NDArray[Any]) -> bool:
