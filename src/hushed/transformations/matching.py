@@ -28,17 +28,16 @@ def conversions(given: Space, wanted: Space) -> str:
         A clause that names the steps, or says that there are none.
     """
     found = _domains(given, wanted)
-    names = given.metric.name, wanted.metric.name
-    if names == ("symmetric", "change-one"):
-        sized = given.domain.size is not None or wanted.domain.size is not None
-        found.append("to_change_one()" if sized else "resize(size) >> to_change_one()")
-    elif names == ("change-one", "symmetric"):
-        found.append("to_symmetric()")
-    elif (given.metric.unit, wanted.metric.unit) == ("user", "row"):
+    size, metric = wanted.domain.size, given.metric.name
+    if size is not None and given.domain.size != size:
+        found.append(f"resize({size})")
+        metric = "change-one"
+    if (given.metric.unit, wanted.metric.unit) == ("user", "row"):
         found.append("limit_rows(most)")
-    unmet = wanted.domain.size is not None and given.domain.size != wanted.domain.size
-    if unmet and not any("resize" in step for step in found):
-        found.insert(0, f"resize({wanted.domain.size})")
+    elif (metric, wanted.metric.name) == ("symmetric", "change-one"):
+        found.append("resize(size)" if size is None else "to_change_one()")
+    elif (metric, wanted.metric.name) == ("change-one", "symmetric"):
+        found.append("to_symmetric()")
     return f"put {' >> '.join(found)} between them" if found else "no step converts them"
 
 
