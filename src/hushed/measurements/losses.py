@@ -126,17 +126,15 @@ def restated(known: Mapping[Measure, Loss], measure: Measure) -> Loss:
     """
     if measure in known:
         return known[measure]
-    if PURE in known:
-        epsilon = _number(known[PURE])
-        found: Loss | None = _of_curve(CurveLoss(curve=pure_curve(epsilon)), measure)
-    elif LOSS_CURVE in known:
-        curve = known[LOSS_CURVE]
-        found = _of_curve(curve, measure) if isinstance(curve, CurveLoss) else None
-    elif ZCDP in known and measure == RENYI:
+    found: Loss | None = None
+    curve = known.get(LOSS_CURVE)
+    if isinstance(curve, CurveLoss):
+        found = _of_curve(curve, measure)
+    if found is None and ZCDP in known and measure == RENYI:
         rho = _number(known[ZCDP])
         return lambda order: round_up(rho * order)
-    else:
-        found = None
+    if found is None and PURE in known:
+        found = _of_curve(CurveLoss(curve=pure_curve(_number(known[PURE]))), measure)
     if found is None:
         names = " and ".join(str(each) for each in known)
         raise ParameterError(

@@ -53,6 +53,10 @@ def laplace(scale: float) -> Step[Measurement]:
         dims = _dims(space, "laplace", "l1", "norm='l1'")
         grid = noise.laplace_grid(sensitivity=scale, epsilon=1.0, dims=dims)
 
+        # The discrete law differs from rounded continuous noise in its probability of 0 alone, up
+        # to a common factor: tanh(x) - (1 - exp(-x)) <= x**2 / 2 for x = 1 / (2 scale in steps).
+        variation = double_above(dims / (8 * Fraction(grid.scale) ** 2))
+
         def epsilon(moved: float) -> Fraction:
             return (_steps(moved, grid) + dims) / Fraction(grid.scale)
 
@@ -61,7 +65,7 @@ def laplace(scale: float) -> Step[Measurement]:
             source=space,
             measure=PURE,
             draw=lambda value: noise.add_laplace(value, sensitivity=scale, epsilon=1.0),
-            known=_pure(epsilon, privacy_loss.laplace),
+            known=_pure(epsilon, privacy_loss.laplace, variation),
             settings=("laplace", scale),
         )
 
@@ -172,16 +176,21 @@ def exponential(scale: float) -> Step[Measurement]:
 
 
 def _pure(
-    epsilon: Callable[[float], Fraction], curve: Callable[[float], LossCurve]
+    epsilon: Callable[[float], Fraction],
+    curve: Callable[[float], LossCurve],
+    variation: float = 0.0,
 ) -> Callable[[Distance], dict[Any, Any]]:
     """Epsilon of a distance and the curve of that mechanism; nothing is lost if nothing moves."""
 
     def known(d_in: Distance) -> dict[Any, Any]:
         moved = d_in.value
         level = double_above(epsilon(moved)) if 0 < moved < math.inf else moved
-        finite = level < math.inf
-        made = curve(level) if finite else privacy_loss.approximate(level, 0.0)
-        return {PURE: level, LOSS_CURVE: CurveLoss(curve=made)}
+        if not 0 < level < math.inf:
+            return {PURE: level, LOSS_CURVE: CurveLoss(curve=privacy_loss.approximate(level, 0.0))}
+        return {
+            PURE: level,
+            LOSS_CURVE: CurveLoss(curve=curve(level), total_variation=variation),
+        }
 
     return known
 
