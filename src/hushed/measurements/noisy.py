@@ -11,6 +11,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hushed import noise, privacy_loss
 from hushed.errors import ParameterError
 from hushed.measurements.losses import CurveLoss
@@ -64,7 +67,7 @@ def laplace(scale: float) -> Step[Measurement]:
             name=f"laplace({scale:g})",
             source=space,
             measure=PURE,
-            draw=lambda value: noise.add_laplace(value, sensitivity=scale, epsilon=1.0),
+            draw=lambda value: _plain(noise.add_laplace(value, sensitivity=scale, epsilon=1.0)),
             known=_pure(epsilon, privacy_loss.laplace, variation),
             settings=("laplace", scale),
         )
@@ -120,7 +123,7 @@ def gaussian(scale: float) -> Step[Measurement]:
             name=f"gaussian({scale:g})",
             source=space,
             measure=ZCDP,
-            draw=lambda value: noise.add_gaussian(value, sensitivity=scale, sigma=scale),
+            draw=lambda value: _plain(noise.add_gaussian(value, sensitivity=scale, sigma=scale)),
             known=known,
             settings=("gaussian", scale),
         )
@@ -193,6 +196,10 @@ def _pure(
         }
 
     return known
+
+
+def _plain(released: NDArray[np.float64]) -> float | NDArray[np.float64]:
+    return released if released.ndim else float(released)
 
 
 def _steps(moved: float, grid: noise.Grid) -> Fraction:

@@ -21,6 +21,7 @@ from hushed.transformations.answers import (
 )
 from hushed.transformations.arithmetic import (
     enlarged,
+    exact_sum,
     mean_error,
     norm_margin,
     rounded_sum_error,
@@ -58,6 +59,7 @@ __all__ = [
     "drop_missing",
     "each",
     "enlarged",
+    "exact_sum",
     "filter_rows",
     "from_sensitivity",
     "group_by",

@@ -2,7 +2,7 @@
 
 Sensitivities come from `hushed.transformations.aggregates`; what the arithmetic adds, from
 `hushed.transformations.arithmetic`. Integers are added exactly. Floats are added exactly and
-rounded once (`math.fsum`), which makes a sum independent of the order of its rows. Where the number
+rounded once (`exact_sum`), which makes a sum independent of the order of its rows. Where the number
 of rows is not public, nothing bounds that rounding, so sums are held within 2**32 times the largest
 row: holding is 1-Lipschitz, and no table is refused for its size.
 """
@@ -32,6 +32,7 @@ from hushed.transformations.aggregates import (
 )
 from hushed.transformations.arithmetic import (
     enlarged,
+    exact_sum,
     mean_error,
     norm_margin,
     rounded_sum_error,
@@ -106,7 +107,7 @@ def sum_of() -> Step[Transformation]:
             "sum_of()",
             space,
             target,
-            lambda values: np.array(_held(math.fsum(values), limit)),
+            lambda values: np.array(_held(exact_sum(values), limit)),
             lambda rows: enlarged(bound(rows), error) if bound(rows) else 0.0,
         )
 
@@ -161,7 +162,7 @@ def variance() -> Step[Transformation]:
             if not len(values):
                 return np.array(0.0)
             deviations = values - _exact_sum(values) / len(values)
-            return np.array(math.fsum(deviations * deviations) / len(values))
+            return np.array(exact_sum(deviations * deviations) / len(values))
 
         def bound(rows: int) -> float:
             exact = variance_sensitivity(rows, low=low, high=high, metric=metric, size=size)
@@ -318,7 +319,7 @@ def vector_sum() -> Step[Transformation]:
             "vector_sum()",
             space,
             Space(domain=Numbers(dims=vectors.dims), metric=_NORMS[norm]),
-            lambda rows: np.array([_held(math.fsum(column), limit) for column in rows.T]),
+            lambda rows: np.array([_held(exact_sum(column), limit) for column in rows.T]),
             bound,
         )
 
@@ -362,7 +363,7 @@ def _held(value: float, limit: float) -> float:
 
 def _exact_sum(values: NDArray[Any]) -> float | int:
     """Exact for integers, rounded once for floats."""
-    return sum(values.tolist()) if values.dtype.kind == "i" else math.fsum(values)
+    return sum(values.tolist()) if values.dtype.kind == "i" else exact_sum(values)
 
 
 def _integer_sum(values: NDArray[np.int64]) -> NDArray[np.int64]:
