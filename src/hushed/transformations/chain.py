@@ -20,6 +20,7 @@ from hushed.spaces import Distance, Space
 from hushed.transformations.matching import conversions
 
 __all__ = [
+    "Chainable",
     "Step",
     "Transformation",
     "apply_step",
@@ -30,8 +31,8 @@ __all__ = [
     "neighbours_at",
 ]
 
-Result_co = TypeVar("Result_co", covariant=True)
-Made = TypeVar("Made")
+_Result_co = TypeVar("_Result_co", covariant=True)
+_Made = TypeVar("_Made")
 Relation = Callable[[Distance], Distance]
 
 
@@ -104,15 +105,15 @@ class Transformation:
         return f"{self.name}: from {self.source} to {self.target}"
 
 
-class Chainable(Protocol[Result_co]):
+class Chainable(Protocol[_Result_co]):
     """What a step makes: it can be put behind a transformation."""
 
-    def after(self, first: Transformation) -> Result_co:
+    def after(self, first: Transformation) -> _Result_co:
         """Do the transformation first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step(Generic[Made]):
+class Step(Generic[_Made]):
     """A transformation or measurement whose source space is not known yet.
 
     Parameters
@@ -124,9 +125,9 @@ class Step(Generic[Made]):
     """
 
     name: str
-    build: Callable[[Space], Made]
+    build: Callable[[Space], _Made]
 
-    def __rrshift__(self, left: Any) -> Made:
+    def __rrshift__(self, left: Any) -> _Made:
         """Build it on a space."""
         if isinstance(left, Space):
             return self.build(left)

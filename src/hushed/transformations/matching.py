@@ -9,7 +9,7 @@ from hushed.spaces import Cell, Column, Groups, Numbers, Opaque, Space, Table, V
 
 __all__ = ["conversions", "refuse", "take_column", "take_domain"]
 
-AnyDomain = TypeVar("AnyDomain", Column, Table, Vectors, Groups, Numbers, Opaque)
+_AnyDomain = TypeVar("_AnyDomain", Column, Table, Vectors, Groups, Numbers, Opaque)
 
 
 def conversions(given: Space, wanted: Space) -> str:
@@ -94,7 +94,9 @@ def refuse(step: str, given: Space, wanted: str, fix: str) -> SpaceMismatch:
     return SpaceMismatch(f"{step} takes {wanted}, but is given {given}; {advice}")
 
 
-def take_domain(space: Space, kind: type[AnyDomain], step: str, wanted: str, fix: str) -> AnyDomain:
+def take_domain(
+    space: Space, kind: type[_AnyDomain], step: str, wanted: str, fix: str
+) -> _AnyDomain:
     """Refuse a space whose domain is of another kind.
 
     Parameters

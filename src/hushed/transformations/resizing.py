@@ -28,7 +28,7 @@ from hushed.spaces.domains import check_size
 from hushed.transformations.chain import Step, Transformation, linear
 from hushed.transformations.matching import refuse, take_column
 
-__all__ = ["limit_rows", "resize"]
+__all__ = ["limit_rows", "limited", "resize", "resized"]
 
 _SALT_BYTES = 32
 
