@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushed import errors
@@ -221,6 +221,29 @@ class TestErrors:
         found = math.fsum((x - m) * (x - m) for x in rows) / len(rows)
         assert abs(Fraction(found) - spread) <= t.variance_error(low=1e9, high=1e9 + 1)
 
+    @settings(max_examples=300)
+    @given(
+        st.lists(
+            st.one_of(
+                st.floats(-(2.0**970), 2.0**970),
+                st.floats(-1, 1),
+                st.sampled_from([5e-324, 2.0**-1022, 2.0**53, -1.0, 1.0, 2.0**-53, 2.0**-54]),
+            ),
+            max_size=40,
+        )
+    )
+    def test_exact_sums(self, rows):
+        """The sum in slices is the correctly rounded one, whatever the magnitudes."""
+        found = t.exact_sum(np.array(rows, dtype=float))
+        assert found == math.fsum(rows) == float(sum(map(Fraction, rows), Fraction(0)))
+
+    def test_exact_sums_of_many(self):
+        """Several blocks of numbers of all sizes agree with math.fsum."""
+        rng = np.random.default_rng(0)
+        rows = rng.standard_normal(100_000) * 2.0 ** rng.integers(-300, 300, 100_000)
+        assert t.exact_sum(rows) == math.fsum(rows)
+        assert t.exact_sum(np.full(2**17 + 3, -1.0)) == -(2**17) - 3
+
     def test_one_rounding(self):
         """A sum rounded once is off by half a unit in the last place, and the bound is reached."""
         rows = [1.0, 2.0**-53]
@@ -263,6 +286,8 @@ def sum_in_pairs(rows):
         lambda: t.summation_error(2**50, largest=1.0),
         lambda: t.summation_error(5, largest=math.inf),
         lambda: t.enlarged(math.nan, 0.0),
+        lambda: t.exact_sum(np.array([1.0, math.nan])),
+        lambda: t.exact_sum(np.array([math.inf])),
         lambda: t.variance_error(low=1, high=0),
     ],
 )

@@ -26,7 +26,7 @@ from hushed.tables import Answer, Quote, Table, table
 if _TYPE_CHECKING:
     from types import ModuleType as _ModuleType
 
-    from hushed import cost, risk, zoo
+    from hushed import cost, measurements, risk, spaces, transformations, zoo
 
 __all__ = [
     "Answer",
@@ -57,6 +57,7 @@ __all__ = [
     "estimate_delta",
     "fixed_seed",
     "lattice_points",
+    "measurements",
     "on_lattice",
     "parallel",
     "populations",
@@ -65,7 +66,9 @@ __all__ = [
     "release",
     "risk",
     "sample_sensitivity",
+    "spaces",
     "table",
+    "transformations",
     "union_gamma",
     "verify",
     "zoo",
@@ -74,6 +77,6 @@ __all__ = [
 
 def __getattr__(name: str) -> "_ModuleType":
     """Load the modules that few need when they are first asked for."""
-    if name in {"cost", "risk", "zoo"}:
+    if name in {"cost", "measurements", "risk", "spaces", "transformations", "zoo"}:
         return _import_module(f"hushed.{name}")
     raise AttributeError(f"module 'hushed' has no attribute {name!r}")

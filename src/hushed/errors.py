@@ -22,6 +22,7 @@ __all__ = [
     "PrivateRowsAsPopulation",
     "QueryFailed",
     "RandomFunction",
+    "SpaceMismatch",
     "TooFewPairs",
     "TooFewSamples",
     "WorkerLost",
@@ -138,6 +139,10 @@ class BadRows(HushedError, ValueError):
 
 class PrivateRowsAsPopulation(HushedError):
     """The private rows were handed in as the public population."""
+
+
+class SpaceMismatch(ParameterError):
+    """Two steps were chained whose spaces do not fit."""
 
 
 class NotFeasible(HushedError):

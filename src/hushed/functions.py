@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 from hushed import rows as tables
 from hushed.errors import BadFunction, RandomFunction
 
-__all__ = ["FixedSeed", "Probe", "answer", "check_symmetric", "fixed_seed", "probe"]
+__all__ = [
+    "FixedSeed",
+    "Probe",
+    "answer",
+    "called_privately",
+    "check_symmetric",
+    "fixed_seed",
+    "probe",
+]
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +60,7 @@ def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Float
         If the function raises, or returns anything but finite real numbers.
     """
     if private:
-        return _numbers(_called_in_silence(function, rows))
+        return _numbers(called_privately(function, rows))
     try:
         raw = function(rows)
     except (Exception, SystemExit) as cause:
@@ -60,11 +68,27 @@ def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Float
     return _numbers(raw)
 
 
-def _called_in_silence(function: Callable[[Any], Any], rows: Any) -> Any:
+def called_privately(function: Callable[[Any], Any], rows: Any) -> Any:
     """Call a function on private rows; what it prints, warns or raises may hold a value of theirs.
 
-    Errors are raised outside of the handlers, so that they do not carry the first as context.
+    Parameters
+    ----------
+    function : callable
+        Takes the rows.
+    rows : object
+        Private rows, or one of them.
+
+    Returns
+    -------
+    object
+        What the function returned.
+
+    Raises
+    ------
+    BadFunction
+        If it raised; only the type of the exception is shown.
     """
+    # Errors are raised outside of the handlers, so that they do not carry the first as context.
     raised = ""
     try:
         with (

@@ -7,6 +7,7 @@ from hushed.accounting.joint import (
     Promises,
     Releasable,
     compose,
+    joined,
     parallel,
 )
 from hushed.accounting.theorems import (
@@ -14,6 +15,7 @@ from hushed.accounting.theorems import (
     at_risk_epsilon,
     optimal_bound_epsilon,
     optimal_epsilon,
+    renyi_conversion,
 )
 
 __all__ = [
@@ -25,7 +27,9 @@ __all__ = [
     "at_risk_epsilon",
     "compose",
     "epsilon_for_advantage",
+    "joined",
     "optimal_bound_epsilon",
     "optimal_epsilon",
     "parallel",
+    "renyi_conversion",
 ]

@@ -22,7 +22,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Protect, union_gamma
 from hushed.privacy_loss import Bracket, LossCurve
 
-__all__ = ["Composition", "Method", "Promises", "Releasable", "compose", "parallel"]
+__all__ = ["Composition", "Method", "Promises", "Releasable", "compose", "joined", "parallel"]
 
 Method = Literal["basic", "advanced", "optimal", "zcdp", "renyi", "loss-distribution", "at-risk"]
 
@@ -243,10 +243,29 @@ def _joint(items: Sequence[_Item], epsilon: float, delta: float) -> Guarantee:
     promises = [item.guarantee for item in items if item.guarantee is not None]
     if not promises:
         return Guarantee(epsilon=epsilon, delta=delta)
-    return _carry(promises, epsilon, delta)
+    return joined(promises, epsilon, delta)
 
 
-def _carry(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guarantee:
+def joined(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guarantee:
+    """Join what several promises say of gamma and of whom they cover, at a joint level.
+
+    Parameters
+    ----------
+    promises : sequence of Guarantee
+        At least one, all for one neighbour relation.
+    epsilon, delta : float
+        The joint level.
+
+    Returns
+    -------
+    Guarantee
+        With the gammas of different sampled sensitivities added up, each counted once.
+
+    Raises
+    ------
+    ParameterError
+        If the relations differ or the gammas reach 1.
+    """
     relations = {promise.neighbours for promise in promises}
     if len(relations) > 1:
         raise ParameterError(
@@ -458,7 +477,7 @@ def parallel(
     epsilon = max(promise.epsilon for promise in promises)
     delta = max(promise.delta for promise in promises)
     return Composition(
-        guarantee=_carry(promises, epsilon, delta),
+        guarantee=joined(promises, epsilon, delta),
         method="parallel",
         theorem="disjoint parts (McSherry, SIGMOD 2009, Theorem 4)",
         releases=len(items),

@@ -20,7 +20,7 @@ from hushed.noise.integers import (
     discrete_laplace,
     uniform_integers,
 )
-from hushed.noise.selection import select
+from hushed.noise.selection import select, selection_loss
 
 __all__ = [
     "GRID_BITS",
@@ -35,5 +35,6 @@ __all__ = [
     "gaussian_slack",
     "laplace_grid",
     "select",
+    "selection_loss",
     "uniform_integers",
 ]

@@ -15,7 +15,7 @@ from hushed.noise.grid import GRID_BITS, floor_log2
 from hushed.noise.thresholds import Uniform
 from hushed.noise.vectors import blocks
 
-__all__ = ["select"]
+__all__ = ["select", "selection_loss"]
 
 Floats = NDArray[np.float64]
 
@@ -166,3 +166,23 @@ def select(scores: Floats, *, width: float, epsilon: float) -> int:
         raise ParameterError(f"epsilon must be 2**-200 or more and finite, got {epsilon}")
     exponent, rate = _law(width, epsilon)
     return _select(operating_system_words(), given, exponent, rate)
+
+
+def selection_loss(*, width: float, epsilon: float, moved: float) -> Fraction:
+    """Privacy loss of `select` when the scores move by another amount than it was made for.
+
+    Parameters
+    ----------
+    width, epsilon : float
+        As `select` takes them.
+    moved : float
+        Largest minus smallest change of a score between the two tables; finite, 0 or more.
+
+    Returns
+    -------
+    Fraction
+        In nats, exact for the rate that `select` uses; 0 if nothing moved, and at ``width`` at
+        most ``epsilon``. Rounding to the grid adds two steps.
+    """
+    exponent, rate = _law(width, epsilon)
+    return rate * (Fraction(moved) / Fraction(2) ** exponent + 2) if moved else Fraction(0)

@@ -12,13 +12,26 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hushed.errors import ParameterError
 from hushed.privacy_loss.rounding import double_above
 
-__all__ = ["enlarged", "mean_error", "rounded_sum_error", "summation_error", "variance_error"]
+__all__ = [
+    "enlarged",
+    "exact_sum",
+    "mean_error",
+    "norm_margin",
+    "rounded_sum_error",
+    "summation_error",
+    "variance_error",
+]
 
 _U = Fraction(1, 1 << 53)
 _TINY = Fraction(1, 1 << 1074)
+_SLICE_BITS = 40
+_BLOCK = 1 << 14  # fits the cache
 
 
 def enlarged(sensitivity: float, error: float) -> float:
@@ -72,6 +85,52 @@ def summation_error(rows: int, *, largest: float) -> float:
     return double_above(steps / (1 - steps) * rows * Fraction(_amount(largest)))
 
 
+def exact_sum(values: NDArray[np.float64]) -> float:
+    """Add up doubles exactly, and round once.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n,)
+        Finite numbers, at most ``2**970`` in magnitude.
+
+    Returns
+    -------
+    float
+        The double nearest to the sum, ties to even, whatever the order: as `math.fsum`, and
+        several times as fast.
+
+    Raises
+    ------
+    ParameterError
+        If a number is NaN or infinite.
+
+    Notes
+    -----
+    Each block of numbers is cut into slices of 40 bits on a common grid. A slice is added up in
+    64-bit integers, which cannot overflow; what is left of a number is a double again, because it
+    has no more bits than the number. Long accumulators: Kulisch and Miranker, *The Arithmetic of
+    the Digital Computer*, SIAM Review 28(1), 1986.
+    """
+    if not np.isfinite(values).all():
+        raise ParameterError("only finite numbers can be added up exactly")
+    total = Fraction(0)
+    for start in range(0, len(values), _BLOCK):
+        rest = values[start : start + _BLOCK]
+        while largest := max(float(rest.max()), -float(rest.min())):
+            exponent = max(math.frexp(largest)[1] - _SLICE_BITS, -1074)
+            steps = np.rint(_scaled(rest, -exponent))
+            total += int(steps.astype(np.int64).sum()) * Fraction(2) ** exponent
+            rest = rest - _scaled(steps, exponent)
+    return float(total)
+
+
+def _scaled(values: NDArray[np.float64], exponent: int) -> NDArray[np.float64]:
+    """Multiply by a power of two; the slower way only where that power is no normal double."""
+    if -1000 < exponent < 1000:
+        return np.asarray(values * 2.0**exponent)
+    return np.ldexp(values, exponent)
+
+
 def rounded_sum_error(limit: float) -> float:
     """Bound the error of an exact sum that is rounded once, to the nearest double.
 
@@ -83,8 +142,8 @@ def rounded_sum_error(limit: float) -> float:
     Returns
     -------
     float
-        ``u limit``, rounded up: half a unit in the last place. `math.fsum` computes such sums,
-        and so does integer arithmetic followed by one conversion.
+        ``u limit``, rounded up: half a unit in the last place. `exact_sum` and `math.fsum`
+        compute such sums, and so does integer arithmetic followed by one conversion.
 
     Raises
     ------
@@ -155,3 +214,21 @@ def _amount(value: float) -> float:
     if not 0 <= value < math.inf:
         raise ParameterError(f"an amount must be 0 or more and finite, got {value}")
     return value
+
+
+def norm_margin(dims: int) -> Fraction:
+    """Bound the relative error of `hushed.spaces.size`.
+
+    Parameters
+    ----------
+    dims : int
+        Coordinates; 1 or more.
+
+    Returns
+    -------
+    Fraction
+        ``(dims + 8) u``. The l1 norm adds up ``dims`` magnitudes; for l2 each quotient, square
+        and sum is rounded, which the root halves: ``dims / 2 + 3`` roundings. Two more cover
+        products of errors, and underflow beside a coordinate of 1.
+    """
+    return (dims + 8) * _U

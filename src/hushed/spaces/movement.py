@@ -1,4 +1,4 @@
-"""Domains, metrics and measures as frozen records; here, the norms of an answer's movement."""
+"""How far an answer moves, and in which norm."""
 
 from __future__ import annotations
 

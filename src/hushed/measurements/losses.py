@@ -1,0 +1,233 @@
+"""Privacy losses in the terms of a measure, and what one measure says in the terms of another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from hushed import privacy_loss
+from hushed.accounting import renyi_conversion
+from hushed.errors import ParameterError
+from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss.rounding import double_above, round_up
+from hushed.spaces import LOSS_CURVE, PURE, RENYI, ZCDP, Measure
+
+__all__ = ["CurveLoss", "Loss", "RenyiBound", "added", "epsilon_at", "pure_curve", "restated"]
+
+_ORDERS = 1.0 + np.geomspace(1e-3, 1e5, 400)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurveLoss:
+    """A loss curve, and how far the noise that is drawn may be from the noise it speaks of.
+
+    Parameters
+    ----------
+    curve : LossCurve
+        Loss of the mechanism with ideal noise.
+    total_variation : float, default 0
+        Bound on the total variation between the two outputs of the mechanism with ideal and with
+        real noise, on each of the two tables.
+    """
+
+    curve: LossCurve
+    total_variation: float = 0.0
+
+    def delta(self, epsilon: float) -> float:
+        """Bound delta at a level.
+
+        Parameters
+        ----------
+        epsilon : float
+            Level in nats; 0 or more.
+
+        Returns
+        -------
+        float
+            ``curve.delta(epsilon) + (1 + exp(epsilon)) total_variation``, rounded up; at most 1.
+        """
+        return round_up(self.curve.delta(epsilon) + self._slack(epsilon), ceiling=1.0)
+
+    def epsilon(self, delta: float) -> float:
+        """Bound epsilon at a slack.
+
+        Parameters
+        ----------
+        delta : float
+            Slack; in [0, 1].
+
+        Returns
+        -------
+        float
+            Level in nats, rounded up; infinite where none is known to suffice.
+        """
+        if not self.total_variation:
+            return self.curve.epsilon(delta)
+        # The level at half the slack lies above the one sought, and so does what it sets aside.
+        reserve = self._slack(self.curve.epsilon(delta / 2))
+        if reserve > delta / 2:
+            return math.inf
+        return self.curve.epsilon(math.nextafter(delta - reserve, 0.0))
+
+    def _slack(self, epsilon: float) -> float:
+        if not self.total_variation:
+            return 0.0
+        return (1 + math.exp(epsilon)) * self.total_variation if epsilon < 700 else 1.0
+
+
+RenyiBound = Callable[[float], float]
+Loss = float | CurveLoss | RenyiBound
+
+
+def pure_curve(epsilon: float) -> LossCurve:
+    """Worst loss curve of a pure promise.
+
+    Parameters
+    ----------
+    epsilon : float
+        The promise, in nats.
+
+    Returns
+    -------
+    LossCurve
+        That of randomised response.
+    """
+    return privacy_loss.approximate(epsilon, 0.0)
+
+
+def restated(known: Mapping[Measure, Loss], measure: Measure) -> Loss:
+    """State a loss in the terms of a measure.
+
+    Parameters
+    ----------
+    known : mapping of Measure to loss
+        What is known of it: epsilon, rho, a curve, a bound for every order.
+    measure : Measure
+        The terms wanted.
+
+    Returns
+    -------
+    float, CurveLoss or callable
+        The loss; never smaller than the real one.
+
+    Raises
+    ------
+    ParameterError
+        If what is known says nothing in these terms.
+
+    Notes
+    -----
+    A pure promise is that of randomised response at worst (Kairouz, Oh and Viswanath, ICML 2015),
+    whose curve gives the other measures.
+    """
+    if measure in known:
+        return known[measure]
+    found: Loss | None = None
+    curve = known.get(LOSS_CURVE)
+    if isinstance(curve, CurveLoss):
+        found = _of_curve(curve, measure)
+    if found is None and ZCDP in known and measure == RENYI:
+        rho = _number(known[ZCDP])
+        return lambda order: round_up(rho * order)
+    if found is None and PURE in known:
+        found = _of_curve(CurveLoss(curve=pure_curve(_number(known[PURE]))), measure)
+    if found is None:
+        names = " and ".join(str(each) for each in known)
+        raise ParameterError(
+            f"a loss known as {names} says nothing in terms of {measure}; ask for {names}"
+        )
+    return found
+
+
+def _number(loss: Loss) -> float:
+    if not isinstance(loss, int | float):
+        raise ParameterError(f"expected a number, got {type(loss).__name__}")
+    return float(loss)
+
+
+def _of_curve(loss: CurveLoss, measure: Measure) -> Loss | None:
+    if measure == LOSS_CURVE:
+        return loss
+    if loss.total_variation:
+        return None
+    if measure == RENYI:
+        return loss.curve.renyi
+    number = loss.curve.zcdp() if measure == ZCDP else loss.curve.supremum
+    return number if math.isfinite(number) else None
+
+
+def epsilon_at(known: Mapping[Measure, Loss], delta: float) -> float:
+    """Smallest level that what is known of a loss gives at a slack.
+
+    Parameters
+    ----------
+    known : mapping of Measure to loss
+        What is known.
+    delta : float
+        Slack; in [0, 1].
+
+    Returns
+    -------
+    float
+        Level in nats, rounded up; infinite where none is known.
+    """
+    found = [math.inf]
+    if PURE in known:
+        found.append(_number(known[PURE]))
+    if delta:
+        if LOSS_CURVE in known or PURE in known:
+            loss = restated(known, LOSS_CURVE)
+            if isinstance(loss, CurveLoss):
+                found.append(loss.epsilon(delta))
+        if not {LOSS_CURVE, PURE} & set(known) and delta < 1:
+            found.append(_concentrated(known, delta))
+    return min(found)
+
+
+def _concentrated(known: Mapping[Measure, Loss], delta: float) -> float:
+    bound = restated(known, RENYI)
+    if not callable(bound):
+        return math.inf
+    divergence = np.array([bound(float(order)) for order in _ORDERS])
+    return max(0.0, renyi_conversion(_ORDERS, divergence, delta))
+
+
+def added(losses: Sequence[Loss], measure: Measure) -> Loss:
+    """Loss of several releases on the same rows, in one measure: losses add up.
+
+    Parameters
+    ----------
+    losses : sequence
+        Losses, all in that measure.
+    measure : Measure
+        The measure.
+
+    Returns
+    -------
+    float, CurveLoss or callable
+        The joint loss, rounded up.
+
+    Notes
+    -----
+    Epsilon: Dwork et al., EUROCRYPT 2006. Rho: Bun and Steinke, TCC 2016, Lemma 1.7. Renyi:
+    Mironov, CSF 2017, Proposition 1. Curves: Zhu, Dong, Wang, AISTATS 2022, Theorem 10; total
+    variations of independent parts add up.
+    """
+    if measure == LOSS_CURVE:
+        curves = [loss for loss in losses if isinstance(loss, CurveLoss)]
+        variation = sum((Fraction(loss.total_variation) for loss in curves), Fraction(0))
+        joint = privacy_loss.compose([loss.curve for loss in curves])
+        return CurveLoss(curve=joint, total_variation=double_above(variation))
+    if measure == RENYI:
+        bounds = [loss for loss in losses if callable(loss)]
+        return lambda order: round_up(
+            math.fsum(bound(order) for bound in bounds), 4.0 * len(bounds)
+        )
+    numbers = [_number(loss) for loss in losses]
+    if not all(map(math.isfinite, numbers)):
+        return math.inf
+    return double_above(sum(map(Fraction, numbers), Fraction(0)))

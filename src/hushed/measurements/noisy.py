@@ -1,0 +1,220 @@
+"""Measurements that add noise to an answer, or choose by it: Laplace, Gaussian, exponential.
+
+Noise is drawn by `hushed.noise`, which rounds an answer to a public grid first. What that rounding
+costs is counted exactly, at every distance and not only at the one the noise was made for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed import noise, privacy_loss
+from hushed.errors import ParameterError
+from hushed.measurements.losses import CurveLoss
+from hushed.measurements.record import Measurement
+from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss.rounding import double_above
+from hushed.spaces import LOSS_CURVE, PURE, ZCDP, Distance, Numbers, Space
+from hushed.transformations.chain import Step
+from hushed.transformations.matching import refuse
+
+__all__ = ["exponential", "gaussian", "laplace"]
+
+
+def laplace(scale: float) -> Step[Measurement]:
+    """Add Laplace noise to every number of an answer.
+
+    Parameters
+    ----------
+    scale : float
+        Scale b of the noise, in the units of the answer; finite, above 0.
+
+    Returns
+    -------
+    Step
+        From one number, or a vector in the l1 norm, to a noisy one. A distance d loses
+        ``epsilon = d / scale``, with what rounding to the grid adds, below ``dims 2**-45``.
+
+    Raises
+    ------
+    ParameterError
+        If the scale is not finite and above 0.
+
+    Notes
+    -----
+    Dwork, McSherry, Nissim, Smith, TCC 2006.
+    """
+    _positive(scale)
+
+    def build(space: Space) -> Measurement:
+        dims = _dims(space, "laplace", "l1", "norm='l1'")
+        grid = noise.laplace_grid(sensitivity=scale, epsilon=1.0, dims=dims)
+
+        # The discrete law differs from rounded continuous noise in its probability of 0 alone, up
+        # to a common factor: tanh(x) - (1 - exp(-x)) <= x**2 / 2 for x = 1 / (2 scale in steps).
+        variation = double_above(dims / (8 * Fraction(grid.scale) ** 2))
+
+        def epsilon(moved: float) -> Fraction:
+            return (_steps(moved, grid) + dims) / Fraction(grid.scale)
+
+        return Measurement(
+            name=f"laplace({scale:g})",
+            source=space,
+            measure=PURE,
+            draw=lambda value: _plain(noise.add_laplace(value, sensitivity=scale, epsilon=1.0)),
+            known=_pure(epsilon, privacy_loss.laplace, variation),
+            settings=("laplace", scale),
+        )
+
+    return Step("laplace", build)
+
+
+def gaussian(scale: float) -> Step[Measurement]:
+    """Add Gaussian noise to every number of an answer.
+
+    Parameters
+    ----------
+    scale : float
+        Standard deviation sigma of the noise, in the units of the answer; finite, above 0.
+
+    Returns
+    -------
+    Step
+        From one number, or a vector in the l2 norm, to a noisy one. A distance d loses
+        ``rho = d**2 / (2 scale**2)``, and the curve of the Gaussian mechanism, with what the grid
+        adds.
+
+    Raises
+    ------
+    ParameterError
+        If the scale is not finite and above 0.
+
+    Notes
+    -----
+    Bun and Steinke, TCC 2016; for the discrete law that is drawn, Canonne, Kamath, Steinke,
+    NeurIPS 2020, Theorem 14. Curve: Balle and Wang, ICML 2018.
+    """
+    _positive(scale)
+
+    def build(space: Space) -> Measurement:
+        dims = _dims(space, "gaussian", "l2", "norm='l2'")
+        grid = noise.gaussian_grid(sensitivity=scale, sigma=scale, dims=dims)
+        root = Fraction(math.isqrt(dims << 80) + 1, 1 << 40)
+        variation = noise.gaussian_slack(epsilon=0.0, dims=dims) / 2
+
+        def known(d_in: Distance) -> dict[Any, Any]:
+            if not d_in.value or math.isinf(d_in.value):
+                rho = d_in.value
+                return {ZCDP: rho, LOSS_CURVE: CurveLoss(curve=privacy_loss.gaussian(rho))}
+            ratio = (_steps(d_in.value, grid) + root) / Fraction(grid.scale)
+            curve = privacy_loss.gaussian(double_above(ratio))
+            return {
+                ZCDP: double_above(ratio * ratio / 2),
+                LOSS_CURVE: CurveLoss(curve=curve, total_variation=variation),
+            }
+
+        return Measurement(
+            name=f"gaussian({scale:g})",
+            source=space,
+            measure=ZCDP,
+            draw=lambda value: _plain(noise.add_gaussian(value, sensitivity=scale, sigma=scale)),
+            known=known,
+            settings=("gaussian", scale),
+        )
+
+    return Step("gaussian", build)
+
+
+def exponential(scale: float) -> Step[Measurement]:
+    """Choose a candidate with probability proportional to ``exp(score / scale)``.
+
+    Parameters
+    ----------
+    scale : float
+        Temperature, in the units of the scores; finite, above 0.
+
+    Returns
+    -------
+    Step
+        From a vector of scores in the sup norm to the index of one. A distance d loses
+        ``epsilon = 2 d / scale``, with what rounding to the grid adds.
+
+    Raises
+    ------
+    ParameterError
+        If the scale is not finite and above 0.
+
+    Notes
+    -----
+    McSherry and Talwar, FOCS 2007; curve: Dong, Durfee, Rogers, ICML 2020, for losses of bounded
+    range.
+    """
+    _positive(scale)
+
+    def build(space: Space) -> Measurement:
+        if not isinstance(space.domain, Numbers) or space.metric.name != "sup":
+            raise refuse("exponential", space, "scores in the sup norm", "quantile_scores(...)")
+        if space.domain.dims is None:
+            raise refuse("exponential", space, "a vector of scores", "quantile_scores(...)")
+
+        def epsilon(moved: float) -> Fraction:
+            return noise.selection_loss(width=scale, epsilon=1.0, moved=2 * moved)
+
+        return Measurement(
+            name=f"exponential({scale:g})",
+            source=space,
+            measure=PURE,
+            draw=lambda scores: noise.select(scores, width=scale, epsilon=1.0),
+            known=_pure(epsilon, privacy_loss.bounded_range),
+            settings=("exponential", scale),
+        )
+
+    return Step("exponential", build)
+
+
+def _pure(
+    epsilon: Callable[[float], Fraction],
+    curve: Callable[[float], LossCurve],
+    variation: float = 0.0,
+) -> Callable[[Distance], dict[Any, Any]]:
+    """Epsilon of a distance and the curve of that mechanism; nothing is lost if nothing moves."""
+
+    def known(d_in: Distance) -> dict[Any, Any]:
+        moved = d_in.value
+        level = double_above(epsilon(moved)) if 0 < moved < math.inf else moved
+        if not 0 < level < math.inf:
+            return {PURE: level, LOSS_CURVE: CurveLoss(curve=privacy_loss.approximate(level, 0.0))}
+        return {
+            PURE: level,
+            LOSS_CURVE: CurveLoss(curve=curve(level), total_variation=variation),
+        }
+
+    return known
+
+
+def _plain(released: NDArray[np.float64]) -> float | NDArray[np.float64]:
+    return released if released.ndim else float(released)
+
+
+def _steps(moved: float, grid: noise.Grid) -> Fraction:
+    return Fraction(moved) / Fraction(2) ** grid.exponent
+
+
+def _dims(space: Space, step: str, norm: str, advice: str) -> int:
+    """Count the coordinates of an answer measured in a norm that the noise can use."""
+    if not isinstance(space.domain, Numbers) or space.metric.name not in ("absolute", norm):
+        raise refuse(
+            step, space, f"one number, or a vector in the {norm} norm", f"an answer with {advice}"
+        )
+    return space.domain.dims or 1
+
+
+def _positive(scale: float) -> None:
+    if isinstance(scale, bool) or not 0 < scale < math.inf:
+        raise ParameterError(f"scale must be finite and above 0, got {scale!r}")

@@ -1,0 +1,179 @@
+"""Measurements: a random answer, and what it loses when its input moves by a distance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hushed.accounting import joined
+from hushed.guarantee import Guarantee
+from hushed.measurements.losses import Loss, epsilon_at, restated
+from hushed.spaces import Distance, Measure, Space
+from hushed.transformations.chain import (
+    Transformation,
+    distance_in,
+    guarded,
+    joined_spaces,
+    neighbours_at,
+)
+
+__all__ = ["Known", "Measurement"]
+
+Known = Callable[[Distance], Mapping[Measure, Loss]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measurement:
+    """A random function of data, and its privacy loss.
+
+    Parameters
+    ----------
+    name : str
+        What it does.
+    source : Space
+        What it takes.
+    measure : Measure
+        In which terms `map` states the loss.
+    draw : callable
+        Checked member of the source domain in, released answer out; the noise comes from
+        `hushed.noise`.
+    known : callable
+        Distance of inputs in; out comes what is known of the loss, by measure. Never decreasing.
+    relation : callable
+        Distance of inputs in, distance out, with the gammas of sampled sensitivities on the way.
+    first : Transformation, optional
+        What is done before the noise.
+    settings : tuple, default ()
+        Public settings of a single one, as its constructor took them.
+    """
+
+    name: str
+    source: Space
+    measure: Measure
+    draw: Callable[[Any], Any] = field(repr=False)
+    known: Known = field(repr=False)
+    relation: Callable[[Distance], Distance] = field(default=lambda d_in: d_in, repr=False)
+    first: Transformation | None = field(default=None, repr=False)
+    settings: tuple[Any, ...] = ()
+
+    def __call__(self, data: Any) -> Any:
+        """Check that data lies in the source domain, and release an answer."""
+        return self.draw(self.source.domain.check(data))
+
+    def map(self, d_in: float | Distance, measure: Measure | None = None) -> Loss:
+        """Carry a distance of inputs to a privacy loss.
+
+        Parameters
+        ----------
+        d_in : int, float or Distance
+            Bound on the distance of two inputs.
+        measure : Measure, optional
+            Terms of the loss; by default those of the measurement.
+
+        Returns
+        -------
+        float, CurveLoss or callable
+            Epsilon for ``PURE``, rho for ``ZCDP``, a curve for ``LOSS_CURVE``, for ``RENYI`` a
+            function of the order; rounded up.
+
+        Raises
+        ------
+        ParameterError
+            If the distance is none, or the loss cannot be stated in these terms.
+        """
+        found = self.known(distance_in(self.source, d_in))
+        return restated(found, self.measure if measure is None else measure)
+
+    def guarantee(self, d_in: int = 1, *, delta: float = 0.0) -> Guarantee:
+        """State what a draw promises to neighbours.
+
+        Parameters
+        ----------
+        d_in : int, default 1
+            How far neighbours are apart under the source metric: rows of one person.
+        delta : float, default 0
+            Slack; in [0, 1].
+
+        Returns
+        -------
+        Guarantee
+            With the smallest epsilon that is known to hold, rounded up.
+
+        Raises
+        ------
+        ParameterError
+            If the source holds answers instead of rows, or no two tables are that far apart.
+        """
+        space = self.source
+        neighbours = neighbours_at(space, d_in)
+        distance = distance_in(space, d_in)
+        epsilon = epsilon_at(self.known(distance), delta)
+        terms = self.relation(distance).terms
+        own = Guarantee(epsilon=epsilon, delta=delta, neighbours=neighbours)
+        return joined([own, *terms], epsilon, delta) if terms else own
+
+    def after(self, first: Transformation) -> Measurement:
+        """Do a transformation before.
+
+        Parameters
+        ----------
+        first : Transformation
+            Gives what this measurement takes.
+
+        Returns
+        -------
+        Measurement
+            Both in one.
+
+        Raises
+        ------
+        SpaceMismatch
+            If the spaces do not fit.
+        """
+        joined_spaces(first.name, first.target, self.name, self.source)
+        return replace(
+            self,
+            name=f"{first.name} >> {self.name}",
+            source=first.source,
+            draw=lambda data: self.draw(first.function(data)),
+            known=lambda d_in: self.known(first.relation(d_in)),
+            relation=lambda d_in: self.relation(first.relation(d_in)),
+            first=first if self.first is None else first >> self.first,
+        )
+
+    def __rrshift__(self, left: Any) -> Measurement:
+        """Chain behind a transformation."""
+        return self.after(left) if isinstance(left, Transformation) else NotImplemented
+
+    def __rshift__(self, function: Any) -> Measurement:
+        """Apply a function of the released answer alone: postprocessing costs nothing."""
+        if not callable(function):
+            return NotImplemented
+        made = guarded(function)
+        called = getattr(function, "__name__", type(function).__name__)
+        return replace(
+            self,
+            name=f"{self.name} >> {called}",
+            draw=lambda data: made(self.draw(data)),
+            settings=(),
+        )
+
+    def to(self, measure: Measure) -> Measurement:
+        """State losses in the terms of another measure.
+
+        Parameters
+        ----------
+        measure : Measure
+            The terms.
+
+        Returns
+        -------
+        Measurement
+            The same release.
+        """
+        return replace(self, measure=measure)
+
+    def __str__(self) -> str:
+        """Name, source and measure."""
+        return f"{self.name}: from {self.source}, loss in terms of {self.measure}"

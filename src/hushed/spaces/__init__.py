@@ -1,0 +1,60 @@
+"""Domains, metrics and measures as frozen records: what data, distances and losses are."""
+
+from hushed.spaces.cells import Cell
+from hushed.spaces.domains import (
+    Column,
+    Domain,
+    Groups,
+    Numbers,
+    Opaque,
+    Table,
+    Vectors,
+)
+from hushed.spaces.metrics import (
+    ABSOLUTE,
+    CHANGE_ONE,
+    DISCRETE,
+    L1,
+    L2,
+    LOSS_CURVE,
+    PURE,
+    RENYI,
+    SUP,
+    SYMMETRIC,
+    ZCDP,
+    Distance,
+    Measure,
+    Metric,
+    Space,
+)
+from hushed.spaces.movement import NORMS, Movement, Norm, size
+
+__all__ = [
+    "ABSOLUTE",
+    "CHANGE_ONE",
+    "DISCRETE",
+    "L1",
+    "L2",
+    "LOSS_CURVE",
+    "NORMS",
+    "PURE",
+    "RENYI",
+    "SUP",
+    "SYMMETRIC",
+    "ZCDP",
+    "Cell",
+    "Column",
+    "Distance",
+    "Domain",
+    "Groups",
+    "Measure",
+    "Metric",
+    "Movement",
+    "Norm",
+    "Numbers",
+    "Opaque",
+    "Space",
+    "Table",
+    "Vectors",
+    "size",
+]

@@ -1,0 +1,206 @@
+"""What one cell of a table may hold, and how a column of them is read and checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.errors import BadRows, ParameterError
+
+__all__ = ["LARGEST_FLOAT", "LARGEST_INT", "Cell", "keys_of", "missing_in", "read_numbers"]
+
+Kind = Literal["float", "int", "text"]
+LARGEST_INT: int = 1 << 53
+LARGEST_FLOAT: float = 2.0**970  # sums of 2**50 of them stay finite, and so do their errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What one cell may hold.
+
+    Parameters
+    ----------
+    kind : {"float", "int", "text"}, default "float"
+        Type of the values.
+    low, high : float, optional
+        Bounds, both or none; numbers only. At most ``2**970`` in magnitude for floats and
+        ``2**53`` for integers.
+    missing : bool, default False
+        Whether a value may be missing: NaN among floats, None among texts. A column of integers
+        with missing values is one of floats.
+
+    Raises
+    ------
+    ParameterError
+        If the bounds are swapped, not finite or of the wrong kind.
+    """
+
+    kind: Kind = "float"
+    low: float | None = None
+    high: float | None = None
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise ParameterError(f"kind must be one of {get_args(Kind)}, got {self.kind!r}")
+        if self.kind == "int" and self.missing:
+            raise ParameterError("integers with missing values are read as floats: kind='float'")
+        if (self.low is None) != (self.high is None):
+            raise ParameterError("give both bounds or none")
+        if self.low is None or self.high is None:
+            return
+        if self.kind == "text":
+            raise ParameterError("texts have no bounds")
+        if not -math.inf < self.low <= self.high < math.inf:
+            raise ParameterError(
+                f"bounds must be finite with low <= high, got [{self.low}, {self.high}]"
+            )
+        if self.kind == "int" and not (
+            float(self.low).is_integer() and float(self.high).is_integer()
+        ):
+            raise ParameterError(f"integers need integer bounds, got [{self.low}, {self.high}]")
+        limit = LARGEST_INT if self.kind == "int" else LARGEST_FLOAT
+        if max(abs(self.low), abs(self.high)) > limit:
+            raise ParameterError(f"bounds must lie within {limit:g}, got [{self.low}, {self.high}]")
+        number = int if self.kind == "int" else float
+        object.__setattr__(self, "low", number(self.low))
+        object.__setattr__(self, "high", number(self.high))
+
+    def __str__(self) -> str:
+        """Words for messages."""
+        bounds = "" if self.low is None else f" in [{self.low:g}, {self.high:g}]"
+        return f"{self.kind}{bounds}{', maybe missing' if self.missing else ''}"
+
+    def check(self, values: Any) -> NDArray[Any]:
+        """Read a column of cells and refuse what is not in the domain.
+
+        Parameters
+        ----------
+        values : array_like, shape (n,)
+            The cells.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Doubles, 64-bit integers, or texts in an array of objects; a copy.
+
+        Raises
+        ------
+        BadRows
+            If a cell is of another kind, missing or out of bounds; none is shown.
+        """
+        read = _texts(values) if self.kind == "text" else read_numbers(values, self.kind)
+        if read is None or read.ndim != 1:
+            raise BadRows(f"a column does not hold {self}: other kinds of values or dimensions")
+        absent = missing_in(read)
+        if absent.any() and not self.missing:
+            raise BadRows(f"a column declared as {self} has missing values; declare or impute them")
+        if self.low is not None and not ((read >= self.low) & (read <= self.high) | absent).all():
+            raise BadRows(f"a column declared as {self} has values out of bounds; clip it first")
+        return read
+
+
+def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which cells of a checked column are missing.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        What `Cell.check` returned.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+        True where NaN or None.
+    """
+    if values.dtype.kind == "O":
+        return np.array([value is None for value in values], dtype=np.bool_)
+    return np.asarray(np.isnan(values))
+
+
+def read_numbers(values: Any, kind: Kind) -> NDArray[Any] | None:
+    """Read an array of numbers without loss.
+
+    Parameters
+    ----------
+    values : array_like
+        The numbers; None and NaN are missing ones.
+    kind : {"float", "int"}
+        What to read them as.
+
+    Returns
+    -------
+    ndarray or None
+        Doubles or 64-bit integers, a copy; None if they are something else.
+    """
+    read = _array(values)
+    if read is None:
+        return None
+    if read.size == 0:
+        return read.astype(np.int64 if kind == "int" else np.float64)
+    if read.dtype.kind == "O":  # numbers with None among them
+        plain = [math.nan if _absent(value) else value for value in read.ravel()]
+        if not all(isinstance(x, int | float | np.number) for x in plain):
+            return None
+        read = np.array(plain, dtype=np.float64).reshape(read.shape)
+    if kind == "int":
+        return read.astype(np.int64) if read.dtype.kind in "biu" and _small(read) else None
+    lossless = read.dtype.kind in "bf" and read.dtype.itemsize <= 8
+    if lossless or (read.dtype.kind in "iu" and _small(read)):
+        return read.astype(np.float64)
+    return None
+
+
+def _small(read: NDArray[Any]) -> bool:
+    return read.dtype.kind == "b" or not ((read > LARGEST_INT) | (read < -LARGEST_INT)).any()
+
+
+def _texts(values: Any) -> NDArray[Any] | None:
+    found = [None if _absent(value) else value for value in values]
+    if not all(value is None or isinstance(value, str) for value in found):
+        return None
+    read = np.empty(len(found), dtype=object)
+    read[:] = [None if value is None else str(value) for value in found]
+    return read
+
+
+def _absent(value: object) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and math.isnan(value)
+
+
+def _array(values: Any) -> NDArray[Any] | None:
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def keys_of(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Public keys or categories: distinct, none missing.
+
+    Parameters
+    ----------
+    values : iterable
+        The keys.
+
+    Returns
+    -------
+    tuple
+        In the order given.
+
+    Raises
+    ------
+    ParameterError
+        If there is none, one twice, or one that is missing.
+    """
+    found = tuple(values)
+    if not found or len(set(found)) != len(found) or any(_absent(key) for key in found):
+        raise ParameterError("keys must be distinct and not missing, and at least one")
+    return found

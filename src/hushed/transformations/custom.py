@@ -1,0 +1,195 @@
+"""A user's own function as a transformation: with a declared map, or a sampled sensitivity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.errors import ParameterError
+from hushed.functions import answer
+from hushed.guarantee import Guarantee
+from hushed.privacy_loss.rounding import double_above
+from hushed.spaces import (
+    ABSOLUTE,
+    CHANGE_ONE,
+    L1,
+    L2,
+    SUP,
+    SYMMETRIC,
+    Distance,
+    Movement,
+    Numbers,
+    Opaque,
+    Space,
+)
+from hushed.transformations.chain import Transformation, guarded, linear
+
+__all__ = ["declared", "from_sensitivity"]
+
+_METRICS = {"l1": L1, "l2": L2, "sup": SUP}
+
+
+def declared(
+    function: Callable[[Any], Any],
+    *,
+    source: Space,
+    target: Space,
+    stability: float | Callable[[float], float],
+    argument: str,
+) -> Transformation:
+    """State the stability of a function of your own.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a checked member of the source domain; what it gives is checked against the target
+        domain at every use.
+    source, target : Space
+        What it takes and gives.
+    stability : float or callable
+        Bound on the distance of outputs for each unit of distance of inputs; or a map from the
+        one to the other that never decreases. For the function as computed, in floating point.
+    argument : str
+        Why it holds, or where to find the proof.
+
+    Returns
+    -------
+    Transformation
+        With gamma = 0: nothing here was checked. `hushed.check_sensitivity` searches for a
+        counterexample.
+
+    Raises
+    ------
+    ParameterError
+        If the stability is NaN, negative or infinite, or the argument is empty.
+    """
+    if not argument.strip():
+        raise ParameterError("argument must say why the stability holds, got an empty text")
+    if callable(stability):
+        bound = stability
+    else:
+        if not 0 <= stability < math.inf:
+            raise ParameterError(f"stability must be 0 or more and finite, got {stability}")
+        bound = _times(float(stability))
+    made = guarded(function)
+    name = str(getattr(function, "__name__", type(function).__name__))
+    return Transformation(
+        name=f"{name} ({argument.strip()})",
+        source=source,
+        target=target,
+        function=lambda data: target.domain.check(made(data)),
+        relation=_of_rows(bound) if target.metric.of_rows else linear(bound),
+        settings=(function,),
+    )
+
+
+def _times(factor: float) -> Callable[[float], float]:
+    return lambda distance: double_above(Fraction(factor) * Fraction(distance))
+
+
+def _of_rows(bound: Callable[[float], float]) -> Callable[[Distance], Distance]:
+    return linear(lambda distance: math.floor(bound(distance)))
+
+
+def from_sensitivity(
+    function: Callable[[Any], Any],
+    sensitivity: Movement,
+    *,
+    dims: int | None = None,
+    source: Space | None = None,
+) -> Transformation:
+    """Carry a sensitivity, sampled or proven, into a chain.
+
+    Parameters
+    ----------
+    function : callable
+        The function whose sensitivity it is; gives finite numbers.
+    sensitivity : Sensitivity
+        From `hushed.sample_sensitivity` or `hushed.proven_sensitivity`; not in the range norm.
+    dims : int, optional
+        Length of the answer; None for a single number.
+    source : Space, optional
+        What the function takes; by default rows in any container under the relation of the
+        sensitivity, in the number that was sampled.
+
+    Returns
+    -------
+    Transformation
+        A proven sensitivity s gives the map ``t s``. A sampled one is known for one replaced row
+        only: t replaced rows are t steps through tables of the same law, so the distance is
+        ``t s`` and gamma ``t gamma``, by the union bound.
+
+    Raises
+    ------
+    ParameterError
+        If the source counts another kind of change than the sensitivity, rows are added or
+        removed under a sampled one, the number of rows or the function is not the sampled one,
+        or the function takes stacked tables.
+    """
+    wanted = CHANGE_ONE if sensitivity.neighbours == "replace-one" else SYMMETRIC
+    sampling = getattr(sensitivity, "sampling", None)
+    rows = None if sampling is None else sampling.rows
+    given = Space(domain=Opaque(size=rows), metric=wanted) if source is None else source
+    _check_source(given, sensitivity, rows)
+    if sensitivity.norm not in _METRICS:
+        raise ParameterError(f"norm must be one of {tuple(_METRICS)}, got {sensitivity.norm!r}")
+    promise = sensitivity.guarantee(0.0)
+    if promise.gamma and sampling is not None and sampling.called is not function:
+        raise ParameterError("the sensitivity was sampled on another function: sample this one")
+    if sampling is not None and sampling.batch:
+        raise ParameterError("the function takes stacked tables: sample it again with batch=False")
+    domain = Numbers(dims=dims)
+
+    def evaluate(data: Any) -> NDArray[np.float64]:
+        return domain.check(answer(function, data, private=True))
+
+    return Transformation(
+        name=str(getattr(function, "__name__", type(function).__name__)),
+        source=given,
+        target=Space(
+            domain=domain, metric=ABSOLUTE if dims is None else _METRICS[sensitivity.norm]
+        ),
+        function=evaluate,
+        relation=lambda d_in: _carried(d_in, sensitivity.value, promise),
+        settings=(function, sensitivity),
+    )
+
+
+def _check_source(given: Space, sensitivity: Movement, rows: int | None) -> None:
+    if sensitivity.guarantee(0.0).gamma and sensitivity.neighbours != "replace-one":
+        raise ParameterError("a sampled sensitivity covers replaced rows only")
+    if given.neighbours != sensitivity.neighbours or not given.metric.of_rows:
+        raise ParameterError(
+            f"the sensitivity is for {sensitivity.neighbours} neighbours, the source is {given}; "
+            "sampled sensitivities cover replaced rows only"
+        )
+    if given.metric.name == "symmetric" and given.domain.size is not None:
+        raise ParameterError(f"the source is {given}; put to_change_one() before it")
+    if rows is not None and given.domain.size != rows:
+        raise ParameterError(
+            f"the sensitivity was sampled for {rows} rows, the source is {given}: sample it again"
+        )
+
+
+def _carried(d_in: Distance, value: float, promise: Guarantee) -> Distance:
+    """Carry t replaced rows, t steps of one row each."""
+    steps = int(d_in.value)
+    moved = double_above(steps * Fraction(value))
+    if not promise.gamma or not steps:
+        return Distance(moved, d_in.terms)
+    gamma = double_above(steps * Fraction(promise.gamma))
+    if gamma >= 1:
+        raise ParameterError(
+            f"{steps} replaced rows make gamma {gamma:.3g}: nothing is promised any more; sample "
+            "the sensitivity with a smaller gamma"
+        )
+    estimates = tuple(
+        (name, double_above(steps * Fraction(share))) for name, share in promise.estimates
+    )
+    return Distance(moved, (*d_in.terms, replace(promise, gamma=gamma, estimates=estimates)))

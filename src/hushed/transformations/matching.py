@@ -1,0 +1,174 @@
+"""What would convert one space into another: the advice in the message of a mismatch."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from hushed.errors import SpaceMismatch
+from hushed.spaces import Cell, Column, Groups, Numbers, Opaque, Space, Table, Vectors
+
+__all__ = ["conversions", "refuse", "take_column", "take_domain"]
+
+_AnyDomain = TypeVar("_AnyDomain", Column, Table, Vectors, Groups, Numbers, Opaque)
+
+
+def conversions(given: Space, wanted: Space) -> str:
+    """Say which steps lead from one space to another.
+
+    Parameters
+    ----------
+    given : Space
+        What there is.
+    wanted : Space
+        What is needed.
+
+    Returns
+    -------
+    str
+        A clause that names the steps, or says that there are none.
+    """
+    found = _domains(given, wanted)
+    size, metric = wanted.domain.size, given.metric.name
+    if size is not None and given.domain.size != size:
+        found.append(f"resize({size})")
+        metric = "change-one"
+    if (given.metric.unit, wanted.metric.unit) == ("user", "row"):
+        found.append("limit_rows(most)")
+    elif (metric, wanted.metric.name) == ("symmetric", "change-one"):
+        found.append("resize(size)" if size is None else "to_change_one()")
+    elif (metric, wanted.metric.name) == ("change-one", "symmetric"):
+        found.append("to_symmetric()")
+    return f"put {' >> '.join(found)} between them" if found else "no step converts them"
+
+
+_BETWEEN: dict[tuple[type, type], str] = {
+    (Table, Column): "select(column)",
+    (Table, Groups): "group_by(column, keys)",
+    (Table, Vectors): "stack(columns)",
+    (Groups, Numbers): "each(step)",
+}
+
+
+def _domains(given: Space, wanted: Space) -> list[str]:
+    one, other = given.domain, wanted.domain
+    if isinstance(one, Column) and isinstance(other, Column):
+        return _cells(one.cell, other.cell)
+    if isinstance(one, Vectors) and isinstance(other, Vectors):
+        longer = one.bound is None or other.bound is None or one.bound > other.bound
+        return [f"clip_norm({other.bound}, {other.norm!r})"] if other.bound and longer else []
+    step = _BETWEEN.get((type(one), type(other)))
+    return [step] if step else []
+
+
+def _cells(one: Cell, other: Cell) -> list[str]:
+    found = []
+    if one.kind != other.kind:
+        found.append(f"cast({other.kind!r})")
+    if (one.missing or found) and not other.missing:
+        found.append("impute(value)")
+    if other.low is not None and (one.low, one.high) != (other.low, other.high):
+        found.append(f"clip({other.low:g}, {other.high:g})")
+    return found
+
+
+def refuse(step: str, given: Space, wanted: str, fix: str) -> SpaceMismatch:
+    """Make the error of a step that does not take what it is given.
+
+    Parameters
+    ----------
+    step : str
+        Name of the step.
+    given : Space
+        What there is.
+    wanted : str
+        What the step takes, in words.
+    fix : str
+        What to put before it; empty if nothing helps.
+
+    Returns
+    -------
+    SpaceMismatch
+        To be raised.
+    """
+    advice = f"put {fix} before it" if fix else "no step converts it"
+    return SpaceMismatch(f"{step} takes {wanted}, but is given {given}; {advice}")
+
+
+def take_domain(
+    space: Space, kind: type[_AnyDomain], step: str, wanted: str, fix: str
+) -> _AnyDomain:
+    """Refuse a space whose domain is of another kind.
+
+    Parameters
+    ----------
+    space : Space
+        What there is.
+    kind : type
+        Kind of domain wanted.
+    step : str
+        Name of the step.
+    wanted, fix : str
+        Words for the message.
+
+    Returns
+    -------
+    Domain
+        The domain of the space.
+
+    Raises
+    ------
+    SpaceMismatch
+        If it is of another kind.
+    """
+    if not isinstance(space.domain, kind):
+        raise refuse(step, space, wanted, fix)
+    if space.metric.name == "discrete" or space.metric.unit == "user":
+        raise refuse(step, space, "distances counted in rows", "limit_rows(most)")
+    return space.domain
+
+
+def take_column(
+    space: Space,
+    step: str,
+    *,
+    numeric: bool = False,
+    bounded: bool = False,
+    complete: bool = False,
+) -> Column:
+    """Refuse a space that is no column, or lacks what a step needs.
+
+    Parameters
+    ----------
+    space : Space
+        What there is.
+    step : str
+        Name of the step.
+    numeric, bounded, complete : bool, default False
+        Whether it needs numbers, bounds, and no missing values.
+
+    Returns
+    -------
+    Column
+        The domain of the space.
+
+    Raises
+    ------
+    SpaceMismatch
+        If something is lacking; the message says what to put before.
+    """
+    wanted = "a column" + " of numbers" * (numeric or bounded)
+    wanted += " with bounds" * bounded + " without missing values" * complete
+    if isinstance(space.domain, Table):
+        raise refuse(step, space, wanted, "select(column)")
+    column = take_domain(space, Column, step, wanted, "")
+    fixes = []
+    cell = column.cell
+    if (numeric or bounded) and cell.kind == "text":
+        fixes.append("cast('float')")
+    if complete and (cell.missing or fixes):
+        fixes.append("impute(value)")
+    if bounded and cell.low is None:
+        fixes.append("clip(low, high)")
+    if fixes:
+        raise refuse(step, space, wanted, " >> ".join(fixes))
+    return column

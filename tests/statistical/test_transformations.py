@@ -1,0 +1,87 @@
+"""Chains that end in noise, against the auditor; and maps on thousands of larger tables."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed import measurements as m
+from hushed import transformations as t
+from hushed.spaces import CHANGE_ONE, SYMMETRIC, Cell, Column, Space
+
+pytestmark = pytest.mark.slow
+
+SURE = 1 - 1e-4  # the noise cannot be seeded, so a false alarm must be rare
+UNIT = Space(domain=Column(cell=Cell(low=0, high=1)), metric=SYMMETRIC)
+SIZED = Space(domain=Column(cell=Cell(low=0, high=1), size=4), metric=CHANGE_ONE)
+LESS, MORE = np.array([0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+LOW, HIGH = np.zeros(4), np.array([0.0, 0.0, 0.0, 1.0])
+HALF = np.array([0.5]), np.array([0.5, 1.0])  # one score rises, the other falls
+
+RELEASES = {
+    "sum": (UNIT >> t.sum_of() >> m.laplace(1.0), (LESS, MORE)),
+    "count": (UNIT >> t.count() >> m.laplace(1.0), (LESS, MORE)),
+    "mean": (SIZED >> t.mean() >> m.laplace(0.25), (LOW, HIGH)),
+    "variance": (SIZED >> t.variance() >> m.laplace(0.1875), (LOW, HIGH)),
+    "histogram": (UNIT >> t.histogram([0.0, 0.5, 1.5]) >> m.laplace(1.0), (LESS, MORE)),
+    "choice": (UNIT >> t.quantile_scores([0.25, 0.75], 0.5) >> m.exponential(1.0), HALF),
+    "gaussian": (UNIT >> t.sum_of() >> m.gaussian(2.0), (LESS, MORE)),
+    "sampled rows": (UNIT >> t.resize(2, 0.0) >> t.sum_of() >> m.laplace(1.0), (LESS, MORE)),
+}
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_the_auditor_does_not_refute_a_chain(name):
+    """No event contradicts what a chain promises; a false alarm has probability 1e-4 each."""
+    release, pair = RELEASES[name]
+    claim = release.guarantee(1, delta=1e-6 if name == "gaussian" else 0.0)
+    report = hs.audit(release, pairs=[pair], claim=claim, samples=20_000, confidence=SURE)
+    assert report.verdict == "not refuted"
+    assert report.detectable
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "variance", "histogram", "choice"])
+def test_the_auditor_refutes_half_the_noise(name):
+    """The same chain with a claim of half its epsilon is refuted: the test above can fail."""
+    release, pair = RELEASES[name]
+    claim = release.guarantee(1)
+    wrong = hs.Guarantee(epsilon=claim.epsilon / 2, neighbours=claim.neighbours)
+    report = hs.audit(release, pairs=[pair], claim=wrong, samples=20_000, confidence=SURE)
+    assert report.verdict == "violated"
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9, -1e15])
+@pytest.mark.parametrize("rows", [10, 1000, 30_000])
+def test_answers_of_larger_tables(offset, rows):
+    """Sums, means and variances of larger tables, shuffled, with one row replaced or added."""
+    rng = np.random.default_rng(7)
+    low, high = offset, offset + 2.0
+    free = Space(domain=Column(cell=Cell(low=low, high=high)), metric=SYMMETRIC)
+    sized = Space(domain=Column(cell=Cell(low=low, high=high), size=rows), metric=CHANGE_ONE)
+    for trial in range(60):
+        table = np.clip(low + 2 * rng.random(rows) ** (1 + trial % 5), low, high)
+        other = table.copy()
+        other[rng.integers(rows)] = (low, high)[trial % 2]
+        for step in (t.sum_of(), t.mean(), t.variance()):
+            fixed, open_ended = sized >> step, free >> step
+            moved = difference(fixed, rng.permutation(table), rng.permutation(other))
+            assert moved <= Fraction(fixed.map(1).value)
+            moved = difference(open_ended, rng.permutation(table), rng.permutation(other)[1:])
+            assert moved <= Fraction(open_ended.map(3).value)
+            assert difference(fixed, table, rng.permutation(table)) == 0
+
+
+def difference(chain, one, other):
+    return abs(Fraction(float(chain(one))) - Fraction(float(chain(other))))
+
+
+def test_a_plain_sum_is_no_oracle_for_itself():
+    """NumPy's own sum of the same rows in another order moves, where ours does not."""
+    rng = np.random.default_rng(3)
+    table = 1e9 + rng.random(10_001)
+    moved = [float(np.sum(table)) - float(np.sum(rng.permutation(table))) for _ in range(50)]
+    assert max(map(abs, moved)) > 0
+    bound = t.summation_error(len(table), largest=1e9 + 1)
+    assert max(map(abs, moved)) <= 2 * bound < math.inf

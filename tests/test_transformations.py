@@ -1,0 +1,446 @@
+"""Chaining, messages, membership, known values, and functions of the caller."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import hushed as hs
+from hushed import transformations as t
+from hushed.errors import BadFunction, BadRows, ParameterError, SpaceMismatch
+from hushed.spaces import (
+    ABSOLUTE,
+    CHANGE_ONE,
+    L1,
+    SYMMETRIC,
+    Cell,
+    Column,
+    Distance,
+    Metric,
+    Numbers,
+    Opaque,
+    Space,
+    Table,
+    Vectors,
+)
+
+PEOPLE = Table.of({"age": Cell(missing=True), "town": Cell(kind="text"), "id": Cell(kind="int")})
+ROWS = Space(domain=PEOPLE, metric=SYMMETRIC)
+DATA = {"age": [20.0, math.nan, 150.0], "town": ["x", "y", "x"], "id": [1, 2, 3], "left": [0, 0, 0]}
+FLOATS = Space(domain=Column(cell=Cell()), metric=SYMMETRIC)
+UNIT = Space(domain=Column(cell=Cell(low=0, high=1), size=10), metric=CHANGE_ONE)
+
+AGES = t.select("age") >> t.impute(40.0) >> t.clip(0, 100)
+
+
+class TestChains:
+    def test_functions_and_maps_compose(self):
+        """A chain computes step after step, and its map is that of its last step."""
+        chain = ROWS >> AGES >> t.mean()
+        assert float(chain(DATA)) == pytest.approx((20 + 40 + 100) / 3)
+        assert chain.map(1).value == pytest.approx(50, rel=1e-12)
+        assert [step.name.partition("(")[0] for step in chain.steps] == [
+            "select", "impute", "clip", "mean",
+        ]  # fmt: skip
+
+    def test_grouping_of_steps_does_not_matter(self):
+        """(a >> b) >> c and a >> (b >> c) are the same chain."""
+        one = (ROWS >> AGES) >> t.sum_of()
+        other = ROWS >> (AGES >> t.sum_of())
+        built = (ROWS >> AGES) >> ((ROWS >> AGES).target >> t.sum_of())
+        for chain in (other, built):
+            assert chain.name == one.name
+            assert chain.map(3) == one.map(3)
+            assert chain(DATA) == one(DATA)
+
+    @pytest.mark.parametrize("container", [dict, pd.DataFrame, pl.DataFrame])
+    def test_frames(self, container):
+        """The same answer from a dict of columns, a pandas and a Polars frame."""
+        chain = ROWS >> AGES >> t.sum_of()
+        assert float(chain(container(DATA))) == 160
+
+    def test_rows_are_not_changed(self):
+        """Clipping and imputing work on a copy."""
+        ages = np.array([20.0, math.nan, 150.0])
+        (ROWS >> AGES >> t.sum_of())({**DATA, "age": ages})
+        assert np.array_equal(ages, [20.0, math.nan, 150.0], equal_nan=True)
+
+
+class TestMismatch:
+    """A message names both sides and what would convert one into the other."""
+
+    @pytest.mark.parametrize(
+        ("space", "step", "advice"),
+        [
+            (ROWS, t.sum_of(), "select(column)"),
+            (ROWS, t.select("town") >> t.clip(0, 1), "cast('float')"),
+            (
+                ROWS,
+                t.select("town") >> t.sum_of(),
+                "cast('float') >> impute(value) >> clip(low, hi",
+            ),
+            (ROWS, t.select("age") >> t.sum_of(), "impute(value) >> clip(low, high)"),
+            (FLOATS, t.sum_of(), "put clip(low, high) before"),
+            (FLOATS, t.to_change_one(), "resize(size)"),
+            (FLOATS, t.vector_sum(), "stack(columns)"),
+            (Space(domain=Vectors(dims=2), metric=SYMMETRIC), t.vector_sum(), "clip_norm("),
+            (ROWS, t.select("town") >> t.cast("int"), "cast('float') >> impute(value)"),
+            (ROWS, t.each(t.count()), "group_by(column, keys)"),
+            (ROWS, t.limit_rows(2), "a keyed table under users"),
+        ],
+    )
+    def test_a_step_on_a_space_that_does_not_suit(self, space, step, advice):
+        """The step says what it takes, what it was given and what to put before it."""
+        with pytest.raises(SpaceMismatch) as caught:
+            _ = space >> step
+        assert advice in str(caught.value)
+        assert "is given" in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("left", "right", "advice"),
+        [
+            (Cell(missing=True), Cell(low=0, high=1), "put impute(value) >> clip(0, 1) between"),
+            (Cell(kind="text"), Cell(), "put cast('float') >> impute(value) between"),
+            (Cell(low=0, high=2), Cell(low=0, high=1), "put clip(0, 1) between"),
+        ],
+    )
+    def test_two_transformations(self, left, right, advice):
+        """Both spaces are shown, and the steps between them."""
+        one, other = (Space(domain=Column(cell=c), metric=SYMMETRIC) for c in (left, right))
+        with pytest.raises(SpaceMismatch) as caught:
+            _ = (one >> t.filter_rows(bool)) >> (other >> t.count())
+        assert advice in str(caught.value)
+        assert str(one) in str(caught.value)
+        assert str(other) in str(caught.value)
+
+    def test_metrics_and_sizes(self):
+        """Other metrics and sizes are named, with their conversion."""
+        sized = Column(cell=Cell(), size=5)
+        change = Space(domain=sized, metric=CHANGE_ONE)
+        both = Space(domain=sized, metric=SYMMETRIC)
+        cases = [
+            (FLOATS >> t.map_rows(abs, Cell()), change, "put resize(5) between"),
+            (FLOATS >> t.map_rows(abs, Cell()), both, "put resize(5) >> to_symmetric() between"),
+            (both >> t.map_rows(abs, Cell()), change, "put to_change_one() between"),
+            (change >> t.map_rows(abs, Cell()), both, "put to_symmetric() between"),
+        ]
+        for left, space, advice in cases:
+            with pytest.raises(SpaceMismatch) as caught:
+                _ = left >> (space >> t.count())
+            assert advice in str(caught.value)
+        rows = FLOATS >> t.resize(5, 0.0) >> t.count()
+        assert rows.map(1).value == 0
+
+    def test_the_advice_works(self):
+        """What the message says to put between two spaces does convert one into the other."""
+        left = Space(domain=Column(cell=Cell(missing=True)), metric=SYMMETRIC)
+        right = UNIT >> t.mean()
+        with pytest.raises(SpaceMismatch, match="put ") as caught:
+            _ = (left >> t.map_rows(float, Cell(missing=True))) >> right
+        advice = str(caught.value).partition("put ")[2].partition(" between")[0]
+        assert advice == "impute(value) >> clip(0, 1) >> resize(10)"
+        repaired = left >> t.impute(0.5) >> t.clip(0, 1) >> t.resize(10, 0.5) >> right
+        assert repaired.map(1).value == pytest.approx(0.1)
+
+    def test_near_names(self):
+        """An unknown column is refused with the names that exist."""
+        with pytest.raises(ParameterError, match="'age', 'town', 'id'"):
+            _ = ROWS >> t.select("agee")
+
+
+class TestMembership:
+    """Data outside the declared domain is refused before anything is computed."""
+
+    @pytest.mark.parametrize(
+        ("domain", "data"),
+        [
+            (Column(cell=Cell()), [1.0, math.nan]),
+            (Column(cell=Cell()), [1.0, None]),
+            (Column(cell=Cell(low=0, high=1)), [0.5, 987654.321]),
+            (Column(cell=Cell(low=0, high=1)), [math.inf]),
+            (Column(cell=Cell()), ["Wilhelmina-Quux"]),
+            (Column(cell=Cell()), [[1.0]]),
+            (Column(cell=Cell()), [[1.0], [1.0, 987654.0]]),
+            (Column(cell=Cell()), [1 + 2j]),
+            (Column(cell=Cell()), np.array([2**53 + 1])),
+            (Column(cell=Cell(kind="int")), [0.5]),
+            (Column(cell=Cell(kind="int")), np.array([2**63], dtype=np.uint64)),
+            (Column(cell=Cell(kind="text")), ["Wilhelmina-Quux", None]),
+            (Column(cell=Cell(kind="text")), ["a", 987654]),
+            (Column(cell=Cell(), size=3), [1.0]),
+            (PEOPLE, {"age": [1.0]}),
+            (PEOPLE, {"age": [1.0, 2.0], "town": ["x"], "id": [1]}),
+            (PEOPLE, [987654.0]),
+            (Vectors(dims=2), [[1.0, math.inf]]),
+            (Vectors(dims=2), [[1.0]]),
+            (Vectors(dims=2, norm="l2", bound=5.0), [[3.0, 4.0000001]]),
+            (Numbers(), [987654.0]),
+            (Numbers(dims=2), [1.0, math.nan]),
+            (Opaque(size=2), [987654.0]),
+        ],
+    )
+    def test_refused_in_silence(self, domain, data, assert_silent):
+        """The message says what was declared and shows no value."""
+        with pytest.raises(BadRows) as caught:
+            domain.check(data)
+        assert_silent(caught.value)
+
+    @pytest.mark.parametrize(
+        ("domain", "data"),
+        [
+            (Column(cell=Cell(missing=True)), [1, None, math.nan, True]),
+            (Column(cell=Cell(low=0, high=1)), [0, 1, -0.0]),
+            (Column(cell=Cell(kind="int", low=0, high=1)), [True, False]),
+            (Column(cell=Cell(kind="text", missing=True)), pd.Series(["a", None, pd.NA])),
+            (Vectors(dims=2, norm="l2", bound=5.0), [[3.0, 4.0], [0, 0]]),
+            (Column(cell=Cell()), []),
+            (Column(cell=Cell(kind="int")), []),
+            (Opaque(), [1, 2]),
+        ],
+    )
+    def test_accepted(self, domain, data):
+        """Members of the domain are read."""
+        assert len(domain.check(data)) == len(data)
+
+    def test_a_chain_checks_its_input(self):
+        """A chain refuses what is out of the declared bounds, where OpenDP would go on."""
+        with pytest.raises(BadRows, match="out of bounds"):
+            (UNIT >> t.mean())([0.5] * 9 + [7.0])
+
+    def test_a_function_is_checked_at_every_use(self, assert_silent):
+        """What a function of the caller gives must lie in the domain it declared."""
+        chain = FLOATS >> t.map_rows(lambda x: x * 987654.321, Cell(low=0, high=1)) >> t.sum_of()
+        assert float(chain([0.0])) == 0
+        with pytest.raises(BadRows) as caught:
+            chain([1.0])
+        assert_silent(str(caught.value))
+
+    def test_a_failing_function_shows_nothing(self, private, assert_silent):
+        """The text of an exception on private rows is withheld."""
+
+        def fail(value):
+            raise ValueError(f"cannot use {value}")
+
+        for step in (t.map_rows(fail, Cell()), t.filter_rows(fail)):
+            with pytest.raises(BadFunction) as caught:
+                (FLOATS >> step)(private)
+            assert_silent(caught.value)
+
+
+class TestKnownValues:
+    def test_the_table_of_sensitivities(self):
+        """Chains give the table's values, with less than a millionth for the arithmetic."""
+        column = Column(cell=Cell(low=-1, high=3))
+        free = Space(domain=column, metric=SYMMETRIC)
+        sized = Space(domain=Column(cell=column.cell, size=8), metric=SYMMETRIC)
+        for step, without, known in [
+            (t.count(), 4, 0),
+            (t.sum_of(), 12, 8),
+            (t.mean(), 4, 1),
+            (t.variance(), 4, 3),  # 2 of 8 rows: 2 * 6 / 64 * 16
+            (t.histogram([0.0, 1.0, 2.0]), 4, 4),
+            (t.histogram([0.0, 1.0, 2.0], norm="l2"), 4, math.sqrt(8)),
+            (t.histogram([0.0, 1.0, 2.0], norm="sup"), 4, 2),
+            (t.quantile_scores([0.0, 1.0], 0.25), 3, 2),
+        ]:
+            for space, wanted in ((free, without), (sized, known)):
+                found = (space >> step).map(4).value
+                assert wanted <= found <= wanted * (1 + 1e-6)
+
+    def test_conversion(self):
+        """Two rows added and removed are one replaced, and back."""
+        both = Space(domain=Column(cell=Cell(), size=4), metric=SYMMETRIC)
+        there = both >> t.to_change_one()
+        assert there.map(2).value == 1
+        assert (there >> t.to_symmetric()).map(2).value == 2
+        assert FLOATS.neighbours == "add-remove"
+        assert both.neighbours == there.target.neighbours == "replace-one"
+
+    def test_users(self):
+        """Three rows of a user stay, so a user moves a sum by three times the bound."""
+        table = Table.of({"who": Cell(kind="text"), "x": Cell(low=0, high=5)}, key="who")
+        users = Space(domain=table, metric=Metric(name="symmetric", unit="user"))
+        chain = users >> t.limit_rows(3) >> t.select("x") >> t.sum_of()
+        assert chain.map(1).value == pytest.approx(15, rel=1e-6)
+        data = {"who": ["a"] * 10 + ["b"], "x": [5.0] * 10 + [1.0]}
+        assert float(chain(data)) == 16
+        with pytest.raises(SpaceMismatch, match=r"limit_rows\(most\)"):
+            _ = users >> t.select("x")
+
+    def test_resizing_samples(self):
+        """Surplus rows stay with equal chance: 4000 draws of 2 from 4, false alarm below 1e-6."""
+        chain = FLOATS >> t.resize(2, 0.0)
+        draws = np.concatenate([chain([1.0, 2.0, 3.0, 4.0]) for _ in range(4000)])
+        counts = np.array([(draws == x).sum() for x in (1.0, 2.0, 3.0, 4.0)])
+        # Each is binomial(4000, 1/2); 5.5 standard deviations of 31.6 each side, four of them.
+        assert (np.abs(counts - 2000) <= 174).all()
+        assert sorted(chain([7.0]).tolist()) == [0.0, 7.0]
+
+    def test_histograms_and_scores(self):
+        """Bins are half open, NaN falls in none; scores are those of the definition."""
+        space = Space(domain=Column(cell=Cell(missing=True)), metric=SYMMETRIC)
+        rows = [0.0, 0.5, 1.0, 2.0, math.nan, -1.0, math.inf]
+        assert (space >> t.histogram([0.0, 1.0, 2.0]))(rows).tolist() == [2, 1]
+        scores = (space >> t.quantile_scores([0.5], 0.25))(rows)
+        assert scores.tolist() == [-abs(0.75 * 2 - 0.25 * 3)]
+
+    def test_vectors(self):
+        """Columns become vectors, are shrunk to the norm and added up."""
+        table = Table.of({"x": Cell(low=-9, high=9), "y": Cell(low=-9, high=9)})
+        chain = Space(domain=table, metric=SYMMETRIC) >> t.stack("x", "y") >> t.clip_norm(1.0)
+        total = (chain >> t.vector_sum())({"x": [3.0, 0.0], "y": [4.0, 0.5]})
+        assert total.tolist() == pytest.approx([0.6, 1.3])
+        assert (chain >> t.vector_sum()).map(2).value == pytest.approx(2.0, rel=1e-6)
+
+    def test_sums_are_held_where_the_size_is_not_public(self):
+        """A sum stays within 2^32 times the largest row, so that its rounding is bounded."""
+        space = Space(domain=Column(cell=Cell(kind="int", low=0, high=2**53)), metric=SYMMETRIC)
+        assert int((space >> t.sum_of())([2**53, 2**53])) == 2**53
+        limit = t.rounded_sum_error(2.0**32)
+        unit = Space(domain=Column(cell=Cell(low=0, high=1)), metric=SYMMETRIC) >> t.sum_of()
+        assert unit.map(1).value == 1 + 2 * limit
+
+
+class TestOwnFunctions:
+    def test_declared(self):
+        """A declared factor carries distances, and its output is checked."""
+        chain = t.declared(
+            lambda values: np.sort(values)[-1],
+            source=UNIT,
+            target=Space(domain=Numbers(), metric=ABSOLUTE),
+            stability=1.0,
+            argument="a maximum of numbers in [0, 1]",
+        )
+        assert float(chain([0.25] * 10)) == 0.25
+        assert chain.map(2) == Distance(2.0)
+        assert "maximum of numbers" in chain.name
+
+    @pytest.mark.parametrize("stability", [-1.0, math.nan, math.inf])
+    def test_declared_nonsense(self, stability):
+        """A stability that is none is refused."""
+        with pytest.raises(ParameterError):
+            t.declared(abs, source=UNIT, target=UNIT, stability=stability, argument="?")
+        with pytest.raises(ParameterError):
+            t.declared(abs, source=UNIT, target=UNIT, stability=1.0, argument=" ")
+
+    def test_a_declared_map_is_checked_by_sampling(self):
+        """check_sensitivity finds a pair against a wrong map and none against a right one."""
+        right = UNIT >> t.mean()
+        wrong = t.declared(
+            right.function,
+            source=UNIT,
+            target=right.target,
+            stability=0.09,
+            argument="wrong",
+        )
+        for chain, exceeded in ((right, False), (wrong, True)):
+            stated = hs.measurements.chain_sensitivity(chain)
+            found = hs.check_sensitivity(chain, stated, low=0, high=1, rows=10, tries=200)
+            assert found.exceeded == exceeded
+
+    def test_a_proven_sensitivity(self):
+        """A proven sensitivity is multiplied by the distance."""
+        s = hs.proven_sensitivity(0.1, argument="mean of 10 numbers in [0, 1]")
+        chain = t.from_sensitivity(np.mean, s, source=UNIT)
+        assert chain.map(3).value == pytest.approx(0.3)
+        assert chain.map(3).gamma == 0
+        assert Fraction(chain.map(3).value) >= 3 * Fraction(0.1)
+
+
+@pytest.fixture(scope="module")
+def sampled():
+    pop = hs.populations.Uniform(low=0, high=1)
+    return hs.sample_sensitivity(np.mean, pop, rows=10, gamma=0.1, workers=1)
+
+
+class TestSampled:
+    def test_gamma_travels(self, sampled):
+        """Replacing t rows costs t times the movement and t times gamma, rounded up."""
+        chain = t.from_sensitivity(np.mean, sampled)
+        for rows in (1, 2, 9):
+            found = chain.map(rows)
+            assert Fraction(found.value) >= rows * Fraction(sampled.value)
+            assert found.value == pytest.approx(rows * sampled.value)
+            assert Fraction(found.gamma) >= rows * Fraction(sampled.gamma)
+            assert found.gamma == pytest.approx(rows * sampled.gamma)
+        assert chain.map(0) == Distance(0.0)
+        with pytest.raises(ParameterError, match="nothing is promised"):
+            chain.map(10)
+
+    def test_refused_under_rows_added_and_removed(self, sampled):
+        """A sampled sensitivity says nothing of rows added or removed, nor of other sizes."""
+        for space in (
+            FLOATS,
+            Space(domain=Column(cell=Cell(low=0, high=1), size=10), metric=SYMMETRIC),
+            Space(domain=Column(cell=Cell(low=0, high=1), size=11), metric=CHANGE_ONE),
+        ):
+            with pytest.raises(ParameterError):
+                t.from_sensitivity(np.mean, sampled, source=space)
+
+    def test_another_function_is_refused(self, sampled):
+        """The sensitivity of one function is none of another."""
+        with pytest.raises(ParameterError, match="another function"):
+            t.from_sensitivity(np.median, sampled)
+
+    def test_in_a_chain(self, sampled):
+        """Rows that are resized first may be added and removed: each replaces at most one."""
+        space = Space(domain=Column(cell=Cell(low=0, high=1)), metric=SYMMETRIC)
+        sized = space >> t.resize(10, 0.5)
+        chain = sized >> t.from_sensitivity(np.mean, sampled, source=sized.target)
+        assert chain.map(1).gamma == sampled.gamma
+        assert 0 <= float(chain([0.3] * 30)) <= 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Cell(low=1, high=0),
+        lambda: Cell(low=0),
+        lambda: Cell(low=math.nan, high=1),
+        lambda: Cell(low=0, high=math.inf),
+        lambda: Cell(low=0, high=2.0**971),
+        lambda: Cell(kind="int", low=0.5, high=1),
+        lambda: Cell(kind="int", missing=True),
+        lambda: Cell(kind="text", low=0, high=1),
+        lambda: Cell(kind="date"),
+        lambda: Column(cell=Cell(), size=0),
+        lambda: Column(cell=Cell(), size=True),
+        lambda: Table.of({}),
+        lambda: Table.of({"a": Cell()}, key="b"),
+        lambda: Vectors(dims=0),
+        lambda: Vectors(dims=2, norm="l2"),
+        lambda: Vectors(dims=2, norm="l2", bound=0.0),
+        lambda: Metric(name="hamming"),
+        lambda: Metric(name="l1", unit="user"),
+        lambda: Space(domain=Numbers(), metric=SYMMETRIC),
+        lambda: Space(domain=Numbers(dims=2), metric=ABSOLUTE),
+        lambda: Space(domain=Column(cell=Cell()), metric=L1),
+        lambda: Space(domain=PEOPLE, metric=Metric(name="symmetric", unit="user")),
+        lambda: Distance(math.nan),
+        lambda: Distance(-1),
+        lambda: UNIT >> t.clip(1, 0),
+        lambda: FLOATS >> t.histogram([1.0, 1.0]),
+        lambda: FLOATS >> t.histogram([1.0]),
+        lambda: FLOATS >> t.histogram([2.0, 1.0]),
+        lambda: FLOATS >> t.histogram([1.0, 2.0], norm="range"),
+        lambda: FLOATS >> t.quantile_scores([1.0], 1.5),
+        lambda: FLOATS >> t.quantile_scores([math.nan], 0.5),
+        lambda: FLOATS >> t.resize(0, 0.0),
+        lambda: FLOATS >> t.clip(0, 1) >> t.resize(3, 2.0),
+        lambda: FLOATS >> t.impute("a"),
+        lambda: ROWS >> t.group_by("age", [1.0]),
+        lambda: ROWS >> t.group_by("town", ["x", "x"]),
+        lambda: ROWS >> t.group_by("town", []),
+        lambda: ROWS >> t.group_by("town", ["x"]) >> t.each(t.select("age")),
+        lambda: (UNIT >> t.mean()).map(1.5),
+        lambda: (UNIT >> t.mean()).map(-1),
+        lambda: (UNIT >> t.mean()).map(math.nan),
+    ],
+)
+def test_what_is_refused(make):
+    """Swapped bounds, NaN, unknown kinds and impossible numbers are refused when they are made."""
+    with pytest.raises(hs.errors.HushedError):
+        make()
