@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 from hushed import risk
 from hushed.papers.charts import lines
@@ -17,7 +18,7 @@ _STEP = 0.025
 
 
 def _risks(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
-    """Published risk and exact quantities at levels up to epsilon0."""
+    """Tell published risk and exact quantities at levels up to epsilon0."""
     top, dims = point["epsilon0"], point["dims"]
     rows: list[Row] = []
     for i in range(round(top / settings["step"]) + 1):
@@ -55,7 +56,7 @@ def _long(rows: list[Row], named: str) -> list[Row]:
 
 
 def _falls(values: list[float]) -> bool:
-    return all(a >= b - 1e-12 for a, b in zip(values, values[1:], strict=False))
+    return all(a >= b - 1e-12 for a, b in pairwise(values))
 
 
 def _over_promised(rows: list[Row]) -> list[Row]:
@@ -109,8 +110,8 @@ def _verdict_dims(rows: list[Row]) -> Verdict:
         criterion="at every level strictly inside (0, ε₀) the published risk rises with k",
         measured=f"at ε₀ = {top:g}, ε = {middle:g}: {told}",
         agrees=rises,
-        better=f"the exact delta of the worst pair does not depend on k: {risk.delta(middle, top):.4f}"
-        " at this level, whatever k. The rise with k is a property of the published quantity, "
+        better=f"the exact delta of the worst pair does not depend on k: "
+        f"{risk.delta(middle, top):.4f} at this level, whatever k. The rise with k is a property of the published quantity, "
         "not of the mechanism",
         notes=("the text at hand does not name the values of k; those drawn are ours",),
     )
@@ -143,7 +144,7 @@ def _plot_dims(rows: list[Row]) -> object:
 
 
 def _sizes(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
-    """Samples that Theorem 5 asks for at a risk, beside the exact order statistics."""
+    """Count the samples that Theorem 5 asks for at a risk, beside the exact order statistics."""
     level = point["risk"]
     rows: list[Row] = [
         {"risk": level, "method": f"Theorem 5, ρ = {rho:g}", "rho": rho}

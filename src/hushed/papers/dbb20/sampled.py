@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,7 @@ def _verdict(rows: list[Row], by: str, claim: str, figure: str) -> Verdict:
     values = _at_top(rows, by, "confidence at eta 1")
     published = _at_top(rows, by, "published confidence")
     levels = sorted({row[by] for row in rows})
-    rises = all(a <= b + 1e-12 for a, b in zip(values, values[1:], strict=False))
+    rises = all(a <= b + 1e-12 for a, b in pairwise(values))
     last = rows[-1]
     told = ", ".join(
         f"{v:.3g} and {p:.3g} at {level:g}"
@@ -179,8 +180,10 @@ def _plot(rows: list[Row], by: str, named: str, title: str, figure: str) -> Any:
     for row in rows:
         told = f"{named.format(row[by])}, published η"
         long.append({"x": row["epsilon"], "y": row["published confidence"], "curve": told})
-    for row in rows[: len({r["epsilon"] for r in rows})]:
-        long.append({"x": row["epsilon"], "y": 1 - row["exact delta"], "curve": "1 - exact delta"})
+    long += [
+        {"x": row["epsilon"], "y": 1 - row["exact delta"], "curve": "1 - exact delta"}
+        for row in rows[: len({r["epsilon"] for r in rows})]
+    ]
     return lines(
         long,
         x="x",
@@ -190,7 +193,7 @@ def _plot(rows: list[Row], by: str, named: str, title: str, figure: str) -> Any:
         title=title,
         caption=[
             f"{figure} of {SOURCE}, Theorem 6; ε₀ = 1",
-            "ridge regression on the RAND Health Insurance Experiment (other data than the paper's)",
+            "ridge regression on the RAND Health Insurance Experiment (not the paper's data)",
         ],
         points=False,
     )
