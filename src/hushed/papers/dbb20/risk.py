@@ -111,8 +111,8 @@ def _verdict_dims(rows: list[Row]) -> Verdict:
         measured=f"at ε₀ = {top:g}, ε = {middle:g}: {told}",
         agrees=rises,
         better=f"the exact delta of the worst pair does not depend on k: "
-        f"{risk.delta(middle, top):.4f} at this level, whatever k. The rise with k is a property of the published quantity, "
-        "not of the mechanism",
+        f"{risk.delta(middle, top):.4f} at this level. The rise with k is a property of the "
+        "published quantity, not of the mechanism",
         notes=("the text at hand does not name the values of k; those drawn are ours",),
     )
 

@@ -37,6 +37,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 _BOX = 3.0
 _TOLERANCE = 0.01
+_STILL = 1e-6  # of the order of the solver's tolerance: a movement below it is none
 _NOTE = (
     "features are clipped to the unit cube: without that, the normal classes leave the domain for "
     "which the global bound is proved"
@@ -52,7 +53,7 @@ def _classes(rng: np.random.Generator, count: int, *, dims: int) -> Floats:
 
 
 def _machine(rows: Floats) -> Floats:
-    """Normal vector and bias of the linear machine with box constraint C/n, shape (dims + 1,)."""
+    """Fit normal vector and bias of the linear machine with box C/n, shape (dims + 1,)."""
     try:
         from sklearn.svm import SVC  # noqa: PLC0415
     except ImportError:
@@ -108,7 +109,7 @@ def _sampled(dims: int, settings: Settings, effort: Effort) -> Floats:
 
 
 def _sensitivities(settings: Settings, point: Point, effort: Effort) -> list[Row]:
-    """Sampled sensitivity by gamma and calibration, and the global bound."""
+    """Measure sensitivity by gamma and calibration, and the global bound."""
     dims, m = point["dims"], settings["m"]
     draws = _sampled(dims, settings, effort)
     rows: list[Row] = []
@@ -122,6 +123,7 @@ def _sensitivities(settings: Settings, point: Point, effort: Effort) -> list[Row
                 {"dims": dims, "gamma": gamma, "method": name, "pairs": m, "rank": rank}
                 | {"sensitivity": float(draws[rank - 1])}
                 | {"global": global_bound(dims, settings["rows"])}
+                | {"moved": float(np.mean(draws > _STILL))}
             )
     return rows
 
@@ -137,6 +139,7 @@ def _verdict_sensitivities(rows: list[Row]) -> Verdict:
         / min(r["sensitivity"] for r in published if r["dims"] == d)
         for d in dims
     }
+    moved = {r["dims"]: r["moved"] for r in rows}
     least = min(r["gamma"] for r in published)
     gap = [
         1
@@ -156,6 +159,11 @@ def _verdict_sensitivities(rows: list[Row]) -> Verdict:
         better=f"at γ = {least:g} and the same pairs the exact marginal rank gives {min(gap):.1%} "
         f"to {max(gap):.1%} less noise than the published one",
         notes=(
+            "pairs that move at all: "
+            + ", ".join(f"{moved[d]:.0%} (d = {d})" for d in dims)
+            + "; above the share that does not, γ would make the estimate zero, and a mechanism "
+            "without noise is refused",
+            "the values of γ are not stated in the text; those used are ours",
             f"the formula of Proposition 19 gives {bound[0]:.2f} at d = {dims[0]}: the bound "
             "exceeds 20 only in higher dimensions",
             _NOTE,
@@ -212,7 +220,8 @@ def _accuracies(
         for key, machine in machines.items():
             errors.setdefault(key, []).append(_error(np.asarray(machine.draw(fitted)), test))
     return [
-        {"method": name, "epsilon": epsilon, "error": float(np.mean(values))}
+        {"rows": settings["rows"], "gamma": settings["gamma"]}
+        | {"method": name, "epsilon": epsilon, "error": float(np.mean(values))}
         | {"standard error": float(np.std(values) / math.sqrt(len(values)))}
         | {"sensitivity": choices[name].value if name in choices else 0.0}
         | {"evaluations": cost.get(name, 0)}
@@ -298,20 +307,30 @@ def _verdict_published(rows: list[Row]) -> Verdict:
     target = plain + _TOLERANCE
     early, late = reached(rows, sampled, target), reached(rows, "global bound", target)
     same = abs(error[sampled, least] - error["global bound", least])
+    spread = 2 * math.hypot(
+        *(r["standard error"] for r in rows if r["epsilon"] == least and r["sensitivity"] > 0)
+    )
     value = {r["method"]: r["sensitivity"] for r in rows}
     return Verdict(
         claim="at very high privacy both private machines suffer the same poor error; the sampled "
         "one quickly drops to the non-private rate, the global one much more slowly (figure 6)",
-        criterion=f"at the smallest ε the two errors differ by at most 0.05, and the sampled one "
-        f"reaches the non-private error within {_TOLERANCE} at a tenth of the global one's ε or "
+        criterion=f"at the smallest ε the two errors differ by at most 0.05 plus two standard "
+        "errors, and the sampled one reaches the non-private error within "
+        f"{_TOLERANCE} at a tenth of the global one's ε or "
         "less",
         measured=f"non-private error {plain:.4f}; at ε = {least:g}: sampled "
         f"{error[sampled, least]:.3f}, global {error['global bound', least]:.3f}; within "
         f"{_TOLERANCE} from ε = {early:g} (sampled) and {late:g} (global) on",
-        agrees=same <= 0.05 and early * 10 <= late and math.isfinite(early),
+        agrees=same <= 0.05 + spread and early * 10 <= late and math.isfinite(early),
         better=f"sensitivities: sampled {value[sampled]:.4f}, global {value['global bound']:.2f}; "
         "what the exact rank adds is in the figure `svm`",
-        notes=(_NOTE, "release noise cannot be seeded: errors repeat to their standard error only"),
+        notes=(
+            f"n = {rows[0]['rows']:,}, γ = {rows[0]['gamma']:g}. At C = 3 and d = 2 the box C/n is "
+            f"so tight that the bias follows the larger class: hence the non-private error "
+            f"{plain:.4f} between classes that a line separates",
+            _NOTE,
+            "release noise cannot be seeded: errors repeat to their standard error only",
+        ),
     )
 
 
@@ -329,7 +348,7 @@ def _plot_errors(rows: list[Row], title: str, caption: str) -> Any:
 
 
 def scopes(settings: Settings) -> dict[str, tuple[Calibration, Protect, int | None, int]]:
-    """What is compared at equal gamma: calibration, scope, pairs and evaluations.
+    """Name what is compared at equal gamma: calibration, scope, pairs and evaluations.
 
     Parameters
     ----------
@@ -400,7 +419,7 @@ def compared_verdict(rows: list[Row], what: str, tolerance: float) -> Verdict:
         better=f"error within {tolerance:g} of the non-private one from "
         + ", ".join(f"ε = {level[n]:g} ({n})" for n in value if n != "not private"),
         notes=(
-            "evaluations of the function: "
+            f"n = {rows[0]['rows']:,}; evaluations of the function: "
             + ", ".join(f"{cost[name]:,} ({name})" for name in cost if cost[name]),
             "γ per record leaves up to γ n people outside in expectation; the last two methods "
             "keep all n inside except with probability γ",
@@ -409,19 +428,20 @@ def compared_verdict(rows: list[Row], what: str, tolerance: float) -> Verdict:
 
 
 def _verdict_compared(rows: list[Row]) -> Verdict:
-    found = compared_verdict(rows, "support vector machine of figure 6", _TOLERANCE)
-    return found
+    return compared_verdict(rows, "support vector machine of figure 6", _TOLERANCE)
 
 
-def _settings(quick: bool) -> Settings:
+def _settings(quick: bool, *, compare: bool) -> Settings:
+    """Set up figure 6 and the comparison, whose quick run has fewer rows."""
+    rows, m, gamma = (200 if compare else 500), 300, 0.1
     return {
         "dims": 2,
-        "rows": 200 if quick else 1000,
-        "m": 1305 if quick else 1500,
-        "gamma": 0.05,
-        "repeats": 40 if quick else 500,
+        "rows": rows if quick else 1000,
+        "m": m if quick else 1500,
+        "gamma": gamma if quick else 0.05,
+        "repeats": 60 if quick else 500,
         "test": 10_000,
-        "epsilon": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0],
+        "epsilon": [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0],
     }
 
 
@@ -434,10 +454,10 @@ SENSITIVITY = Experiment(
     figure="figure-5",
     title="Global and sampled sensitivity of a support vector machine",
     settings=lambda quick: {
-        "dims": [8, 32, 64] if quick else [8, 16, 24, 32, 40, 48, 56, 64],
+        "dims": [8, 64] if quick else [8, 16, 24, 32, 40, 48, 56, 64],
         "rows": 1000,
         "m": 300 if quick else 1500,
-        "gamma": [0.1, 0.2, 0.3, 0.5] if quick else [0.05, 0.1, 0.2, 0.3, 0.5],
+        "gamma": [0.1, 0.15, 0.2] if quick else [0.05, 0.1, 0.15, 0.2],
     },
     points=lambda settings: [{"dims": d} for d in settings["dims"]],
     measure=_sensitivities,
@@ -448,13 +468,13 @@ ACCURACY = Experiment(
     paper="ra17",
     figure="figure-6",
     title="Accuracy of a private support vector machine",
-    settings=_settings,
+    settings=lambda quick: _settings(quick, compare=False),
     points=_one_point,
     measure=_published,
     plot=lambda rows: _plot_errors(
         rows,
-        "Private support vector machine, γ = 0.05",
-        f"Figure 6 of {SOURCE}; d = 2, C = 3, means over repeats",
+        f"Private support vector machine, γ = {rows[0]['gamma']:g}",
+        f"Figure 6 of {SOURCE}; n = {rows[0]['rows']:,}, d = 2, C = 3, means over repeats",
     ),
     verdict=_verdict_published,
 )
@@ -462,13 +482,13 @@ PROTECTION = Experiment(
     paper="ra17",
     figure="svm",
     title="Support vector machine at equal gamma: exact calibration, and all n people protected",
-    settings=_settings,
+    settings=lambda quick: _settings(quick, compare=True),
     points=_one_point,
     measure=_compared,
     plot=lambda rows: _plot_errors(
         rows,
-        "Support vector machine: exact calibration and wider protection, γ = 0.05",
-        f"Setting of figure 6 of {SOURCE}; comparison not in the paper",
+        "Support vector machine: exact calibration and wider protection",
+        f"Setting of figure 6 of {SOURCE}, n = {rows[0]['rows']:,}; not in the paper",
     ),
     verdict=_verdict_compared,
 )
