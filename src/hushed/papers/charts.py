@@ -29,6 +29,7 @@ def lines(
     log: str = "",
     panels: str = "",
     columns: int = 3,
+    free: bool = False,
     points: bool = True,
 ) -> Any:
     """Draw one line for each series.
@@ -52,6 +53,8 @@ def lines(
         Column that splits the figure into panels.
     columns : int, default 3
         Panels side by side.
+    free : bool, default False
+        Give each panel a y axis of its own.
     points : bool, default True
         Mark the measured points.
 
@@ -66,20 +69,29 @@ def lines(
         If the packages for figures are missing.
     """
     alt = altair_or_refuse()
-    kept = ({key: row[key] for key in (x, y, by, panels) if key} for row in rows)
+    kept = ({key: _printable(row[key]) for key in (x, y, by, panels) if key} for row in rows)
     shown = [
         row
         for row in kept
         if row[y] is not None and ("y" not in log or row[y] > 0) and ("x" not in log or row[x] > 0)
     ]
     names = list(dict.fromkeys(row[by] for row in shown))
-    legend = alt.Legend(orient="bottom", columns=1 if max(map(len, names)) > 36 else 2)
+    legend = alt.Legend(
+        orient="bottom",
+        columns=1 if max(map(len, names)) > 36 else 2,
+        symbolSize=80 if points else 900,  # a dash must be long enough to be recognised
+        symbolStrokeWidth=2,
+    )
     colour = alt.Scale(domain=names, range=[_COLOURS[i % 8] for i in range(len(names))])
     dash = alt.Scale(domain=names, range=[_DASHES[i % 8] for i in range(len(names))])
     shape = alt.Scale(domain=names, range=[_SHAPES[i % 8] for i in range(len(names))])
     base = alt.Chart().encode(
-        x=alt.X(f"{x}:Q", title=labels[0], scale=_scale(alt, "x" in log)),
-        y=alt.Y(f"{y}:Q", title=labels[1], scale=_scale(alt, "y" in log)),
+        x=alt.X(
+            f"{x}:Q", title=labels[0], scale=_scale(alt, "x" in log), axis=_axis(alt, "x" in log)
+        ),
+        y=alt.Y(
+            f"{y}:Q", title=labels[1], scale=_scale(alt, "y" in log), axis=_axis(alt, "y" in log)
+        ),
         color=alt.Color(f"{by}:N", title=labels[2], sort=None, scale=colour, legend=legend),
     )
     layers = [
@@ -97,9 +109,12 @@ def lines(
         )
     chart = alt.layer(*layers, data=alt.Data(values=shown))
     if panels:
+        order = list(dict.fromkeys(row[panels] for row in shown))
         chart = chart.properties(width=220, height=180).facet(
-            facet=alt.Facet(f"{panels}:N", title=None, sort=None), columns=columns
+            facet=alt.Facet(f"{panels}:N", title=None, sort=order), columns=columns
         )
+        if free:
+            chart = chart.resolve_scale(y="independent")
     else:
         chart = chart.properties(width=460, height=300)
     return _dressed(alt, chart, title, caption)
@@ -132,13 +147,22 @@ def bars(
         If the packages for figures are missing.
     """
     alt = altair_or_refuse()
-    shown = [{x: row[x], y: row[y], "told": f"{row[y]:,.2f}"} for row in rows]
+    shown = [{x: _printable(row[x]), y: row[y], "told": f"{row[y]:,.2f}"} for row in rows]
     base = alt.Chart(alt.Data(values=shown)).encode(
         x=alt.X(f"{y}:Q", title=labels[0]), y=alt.Y(f"{x}:N", title=labels[1], sort=None)
     )
     told = base.mark_text(align="left", dx=4, fontSize=_FONT).encode(text="told:N")
     chart = (base.mark_bar(color=_COLOURS[0]) + told).properties(width=460, height=220)
     return _dressed(alt, chart, title, caption)
+
+
+def _printable(value: Any) -> Any:
+    """Text without the letters that common fonts lack."""
+    return value.replace("₀", "0") if isinstance(value, str) else value
+
+
+def _axis(alt: Any, logarithmic: bool) -> Any:
+    return alt.Axis(tickCount=5) if logarithmic else alt.Axis()
 
 
 def _scale(alt: Any, logarithmic: bool) -> Any:
@@ -148,8 +172,8 @@ def _scale(alt: Any, logarithmic: bool) -> Any:
 def _dressed(alt: Any, chart: Any, title: str, caption: str | list[str]) -> Any:
     """Title, caption and letters that survive print."""
     told = alt.TitleParams(
-        text=title,
-        subtitle=caption,
+        text=_printable(title),
+        subtitle=_printable(caption),
         anchor="start",
         fontSize=14,
         subtitleFontSize=10,
@@ -158,6 +182,6 @@ def _dressed(alt: Any, chart: Any, title: str, caption: str | list[str]) -> Any:
     return (
         chart.properties(title=told, background="white")
         .configure_axis(labelFontSize=11, titleFontSize=_FONT, gridColor="#DDDDDD")
-        .configure_legend(labelFontSize=11, titleFontSize=_FONT, labelLimit=420, symbolSize=80)
+        .configure_legend(labelFontSize=11, titleFontSize=_FONT, labelLimit=420)
         .configure_header(labelFontSize=11)
     )
