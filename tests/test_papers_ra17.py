@@ -29,7 +29,7 @@ def data(figure, **changes):
 
 
 def test_table_1_holds_the_reference_values():
-    """rho and m of row 1, and the ranks of rows 2 and 3."""
+    """Row 1 has rho and m, and the ranks of rows 2 and 3."""
     rows = data("table-1", steps=20_000)
     first = {r["gamma"]: r for r in rows if r["budget"] == "gamma"}
     for gamma, (rho, pairs) in REFERENCE.items():

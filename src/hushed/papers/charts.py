@@ -54,7 +54,7 @@ def lines(
     columns : int, default 3
         Panels side by side.
     free : bool, default False
-        Give each panel a y axis of its own.
+        Give each panel a y axis of its own, which starts at 0.
     points : bool, default True
         Mark the measured points.
 
@@ -87,17 +87,27 @@ def lines(
     shape = alt.Scale(domain=names, range=[_SHAPES[i % 8] for i in range(len(names))])
     base = alt.Chart().encode(
         x=alt.X(
-            f"{x}:Q", title=labels[0], scale=_scale(alt, "x" in log), axis=_axis(alt, "x" in log)
+            f"{x}:Q",
+            title=labels[0],
+            scale=_scale(alt, "x" in log, zero=False),
+            axis=_axis(alt, "x" in log),
         ),
         y=alt.Y(
-            f"{y}:Q", title=labels[1], scale=_scale(alt, "y" in log), axis=_axis(alt, "y" in log)
+            f"{y}:Q",
+            title=labels[1],
+            scale=_scale(alt, "y" in log, zero=free),
+            axis=_axis(alt, "y" in log),
         ),
         color=alt.Color(f"{by}:N", title=labels[2], sort=None, scale=colour, legend=legend),
     )
     layers = [
         base.mark_line().encode(
             strokeDash=alt.StrokeDash(
-                f"{by}:N", title=labels[2], sort=None, scale=dash, legend=legend
+                f"{by}:N",
+                title=labels[2],
+                sort=None,
+                scale=dash,
+                legend=None if points else legend,
             )
         )
     ]
@@ -157,7 +167,9 @@ def bars(
 
 
 def _printable(value: Any) -> Any:
-    """Text without the letters that common fonts lack."""
+    """Replace the letters that common fonts lack."""
+    if isinstance(value, list):
+        return [_printable(each) for each in value]
     return value.replace("₀", "0") if isinstance(value, str) else value
 
 
@@ -165,8 +177,8 @@ def _axis(alt: Any, logarithmic: bool) -> Any:
     return alt.Axis(tickCount=5) if logarithmic else alt.Axis()
 
 
-def _scale(alt: Any, logarithmic: bool) -> Any:
-    return alt.Scale(type="log") if logarithmic else alt.Scale(zero=False)
+def _scale(alt: Any, logarithmic: bool, *, zero: bool) -> Any:
+    return alt.Scale(type="log") if logarithmic else alt.Scale(zero=zero)
 
 
 def _dressed(alt: Any, chart: Any, title: str, caption: str | list[str]) -> Any:

@@ -171,19 +171,19 @@ def _verdict_sizes(rows: list[Row]) -> Verdict:
 
 
 def _plot(rows: list[Row], by: str, named: str, title: str, figure: str) -> Any:
+    columns = {"confidence at eta 1": "η = 1", "published confidence": "published η"}
+    one_curve = rows[: len({row["epsilon"] for row in rows})]
     long: list[Row] = []
-    for row in rows:
-        told = named.format(row[by])
-        long.append(
-            {"x": row["epsilon"], "y": row["confidence at eta 1"], "curve": f"{told}, η = 1"}
-        )
-    for row in rows:
-        told = f"{named.format(row[by])}, published η"
-        long.append({"x": row["epsilon"], "y": row["published confidence"], "curve": told})
-    long += [
-        {"x": row["epsilon"], "y": 1 - row["exact delta"], "curve": "1 - exact delta"}
-        for row in rows[: len({r["epsilon"] for r in rows})]
-    ]
+    for column, panel in columns.items():
+        long += [
+            {"x": r["epsilon"], "y": r[column], "curve": named.format(r[by]), "panel": panel}
+            for r in rows
+        ]
+        long += [
+            {"x": r["epsilon"], "y": 1 - r["exact delta"], "curve": "1 - exact delta"}
+            | {"panel": panel}
+            for r in one_curve
+        ]
     return lines(
         long,
         x="x",
@@ -195,6 +195,8 @@ def _plot(rows: list[Row], by: str, named: str, title: str, figure: str) -> Any:
             f"{figure} of {SOURCE}, Theorem 6; ε₀ = 1",
             "ridge regression on the RAND Health Insurance Experiment (not the paper's data)",
         ],
+        panels="panel",
+        columns=2,
         points=False,
     )
 
