@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 
+import hushed as hs
 from hushed import papers
+from hushed.errors import ParameterError
 from hushed.papers import Effort
-from hushed.papers.ra17 import classifiers, densities, means, ranks
+from hushed.papers.ra17 import classifiers, densities, means, protection, ranks
 from hushed.papers.ra17.ranks import METHODS
 
 DKW, CONDITIONAL, MARGINAL = METHODS.values()
@@ -189,13 +191,13 @@ def test_reached_is_the_level_from_which_on_the_target_holds():
     """A lucky dip before does not count."""
     errors = {1.0: 0.5, 2.0: 0.01, 3.0: 0.5, 4.0: 0.01, 5.0: 0.01}
     rows = [{"method": "m", "epsilon": e, "error": v} for e, v in errors.items()]
-    assert classifiers.reached(rows, "m", 0.02) == 4.0
-    assert math.isinf(classifiers.reached(rows, "m", 0.001))
+    assert protection.reached(rows, "m", 0.02) == 4.0
+    assert math.isinf(protection.reached(rows, "m", 0.001))
 
 
 def test_scopes_ask_for_the_reference_numbers_of_pairs():
     """Everyone at n = 1000: 19999 pairs; simultaneous: 19 tables of n + 1 evaluations."""
-    plans = classifiers.scopes({"rows": 1000, "m": 1500, "gamma": 0.05})
+    plans = protection.scopes({"rows": 1000, "m": 1500, "gamma": 0.05})
     assert plans["all n people (everyone)"] == ("marginal", "everyone", None, 2 * 19_999)
     assert plans["all n people (simultaneous)"] == ("marginal", "simultaneous", None, 19 * 1001)
     assert plans[DKW] == ("dkw", "record", 1500, 3000)
@@ -262,3 +264,21 @@ def test_figure_7_follows_the_data():
     assert not verdict(rows(0.99, 0.1)).agrees
     assert not verdict(rows(0.5, 0.2)).agrees
     assert "0.500" in verdict(rows(0.5, 0.1)).better
+
+
+def test_another_rank_of_the_same_draws_is_what_sampling_again_gives():
+    """Value, rank and guarantee are those of a run of its own with the same seed."""
+    options = {"rows": 20, "pairs": 60, "gamma": 0.2, "seed": 4}
+    coin = hs.populations.Uniform(low=0, high=1)
+    first = hs.sample_sensitivity(np.mean, coin, calibration="dkw", **{**options, "gamma": 0.3})
+    for calibration in METHODS:
+        gamma = 0.3 if calibration == "dkw" else 0.2
+        again = hs.sample_sensitivity(
+            np.mean, coin, calibration=calibration, **{**options, "gamma": gamma}
+        )
+        kept = ranks.recalibrated(first, calibration, gamma)
+        assert (kept.value, kept.rank, kept.argument) == (again.value, again.rank, again.argument)
+        assert kept.sampling == again.sampling
+        assert kept.guarantee(1.0) == again.guarantee(1.0)
+    with pytest.raises(ParameterError, match="one record"):
+        ranks.recalibrated(hs.proven_sensitivity(1.0, argument="x"), "dkw", 0.1)

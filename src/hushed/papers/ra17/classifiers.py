@@ -14,6 +14,7 @@ from hushed.guarantee import Protect
 from hushed.mechanisms import Laplace
 from hushed.papers.charts import lines
 from hushed.papers.experiment import Effort, Experiment, Point, Row, Settings, Verdict
+from hushed.papers.ra17.protection import at_equal_gamma, compared_verdict, reached, scopes
 from hushed.papers.ra17.ranks import METHODS, SOURCE
 from hushed.populations import Simulator
 from hushed.sensitivity import (
@@ -28,10 +29,7 @@ __all__ = [
     "ACCURACY",
     "PROTECTION",
     "SENSITIVITY",
-    "compared_verdict",
     "global_bound",
-    "reached",
-    "scopes",
 ]
 
 Floats = NDArray[np.float64]
@@ -241,14 +239,9 @@ def _global(settings: Settings) -> Sensitivity:
 
 def _published(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
     """Figure 6: no privacy, the global bound, the published calibration."""
-    found = _by_rank(settings, effort, "dkw")
+    found = _protected(settings, effort, "dkw", "record", settings["m"])
     choices = {"global bound": _global(settings), METHODS["dkw"]: found}
     return _accuracies(settings, choices, effort, {METHODS["dkw"]: 2 * settings["m"]})
-
-
-def _by_rank(settings: Settings, effort: Effort, calibration: Calibration) -> Sensitivity:
-    """Sample the sensitivity at the settings' gamma and pairs."""
-    return _protected(settings, effort, calibration, "record", settings["m"])
 
 
 def _protected(
@@ -258,6 +251,7 @@ def _protected(
     protect: Protect,
     pairs: int | None,
 ) -> Sensitivity:
+    """Sample the sensitivity of the machine at the settings' gamma."""
     dims = settings["dims"]
     return sample_sensitivity(
         _machine,
@@ -271,32 +265,6 @@ def _protected(
         seed=effort.seed_for("ra17 machine", dims),
         workers=effort.workers,
     )
-
-
-def reached(rows: list[Row], method: str, target: float) -> float:
-    """Smallest epsilon from which on a method stays at a target.
-
-    Parameters
-    ----------
-    rows : list of dict
-        Rows with method, epsilon and error.
-    method : str
-        Its name.
-    target : float
-        Largest error allowed.
-
-    Returns
-    -------
-    float
-        In nats; infinite if the largest epsilon misses the target.
-    """
-    found = math.inf
-    for row in sorted(rows, key=lambda r: -float(r["epsilon"])):
-        if row["method"] == method:
-            if row["error"] > target:
-                break
-            found = row["epsilon"]
-    return found
 
 
 def _verdict_published(rows: list[Row]) -> Verdict:
@@ -347,84 +315,16 @@ def _plot_errors(rows: list[Row], title: str, caption: str) -> Any:
     )
 
 
-def scopes(settings: Settings) -> dict[str, tuple[Calibration, Protect, int | None, int]]:
-    """Name what is compared at equal gamma: calibration, scope, pairs and evaluations.
-
-    Parameters
-    ----------
-    settings : dict
-        With ``rows``, ``m`` and ``gamma``.
-
-    Returns
-    -------
-    dict from str to tuple
-        By the name to show. `everyone` and `simultaneous` take the pairs that marginal
-        calibration needs.
-    """
-    n, m = settings["rows"], settings["m"]
-    gamma = Fraction(repr(settings["gamma"]))
-    every = choose_rank("marginal", gamma=gamma / n).pairs
-    tables = choose_rank("marginal", gamma=gamma).pairs
-    found: dict[str, tuple[Calibration, Protect, int | None, int]] = {
-        name: (calibration, "record", m, 2 * m) for calibration, name in METHODS.items()
-    }
-    found["all n people (everyone)"] = ("marginal", "everyone", None, 2 * every)
-    found["all n people (simultaneous)"] = ("marginal", "simultaneous", None, tables * (n + 1))
-    return found
-
-
 def _compared(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
     """Accuracy at equal gamma by calibration and by whom gamma protects."""
     plans = scopes(settings)
-    choices = {
-        name: _protected(settings, effort, calibration, protect, pairs)
-        for name, (calibration, protect, pairs, _) in plans.items()
-    }
+    choices = at_equal_gamma(
+        plans,
+        settings["gamma"],
+        lambda name: _protected(settings, effort, *plans[name][:3]),
+    )
     cost = {name: evaluations for name, (*_, evaluations) in plans.items()}
     return _accuracies(settings, choices, effort, cost)
-
-
-def compared_verdict(rows: list[Row], what: str, tolerance: float) -> Verdict:
-    """Say what exact calibration gains, and what protecting all n people costs.
-
-    Parameters
-    ----------
-    rows : list of dict
-        Rows with method, epsilon, error, sensitivity and evaluations.
-    what : str
-        The experiment.
-    tolerance : float
-        Error allowed above the non-private one.
-
-    Returns
-    -------
-    Verdict
-        Without a claim of the paper.
-    """
-    value = {r["method"]: r["sensitivity"] for r in rows}
-    cost = {r["method"]: r["evaluations"] for r in rows}
-    dkw = METHODS["dkw"]
-    plain = min(r["error"] for r in rows if r["method"] == "not private")
-    level = {name: reached(rows, name, plain + tolerance) for name in value}
-    left = {name: 1 - value[name] / value[dkw] for name in METHODS.values() if name != dkw}
-    whole = [name for name in value if name.startswith("all n")]
-    return Verdict(
-        claim=f"none: the paper does not make this comparison ({what})",
-        criterion="not applicable",
-        measured="at equal γ and pairs, less noise than as published: "
-        + ", ".join(f"{left[name]:.1%} ({name})" for name in left)
-        + "; protecting all n people takes "
-        + ", ".join(f"{value[n] / value[dkw]:.2f} times the noise ({n})" for n in whole),
-        agrees=None,
-        better=f"error within {tolerance:g} of the non-private one from "
-        + ", ".join(f"ε = {level[n]:g} ({n})" for n in value if n != "not private"),
-        notes=(
-            f"n = {rows[0]['rows']:,}; evaluations of the function: "
-            + ", ".join(f"{cost[name]:,} ({name})" for name in cost if cost[name]),
-            "γ per record leaves up to γ n people outside in expectation; the last two methods "
-            "keep all n inside except with probability γ",
-        ),
-    )
 
 
 def _verdict_compared(rows: list[Row]) -> Verdict:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from hushed.mechanisms import Bernstein, lattice_points
 from hushed.papers.charts import lines
 from hushed.papers.experiment import Effort, Experiment, Point, Row, Settings, Verdict
-from hushed.papers.ra17.classifiers import compared_verdict, scopes
-from hushed.papers.ra17.ranks import METHODS, SOURCE
+from hushed.papers.ra17.protection import at_equal_gamma, compared_verdict, scopes
+from hushed.papers.ra17.ranks import METHODS, SOURCE, recalibrated
 from hushed.populations import Simulator
 from hushed.sensitivity import Sensitivity, proven_sensitivity, sample_sensitivity
 
@@ -129,9 +129,10 @@ def _published(settings: Settings, point: Point, effort: Effort) -> list[Row]:
     """Figure 7: the global bound and the published calibration at two gammas."""
     bandwidth = point["bandwidth"]
     choices = {"global bound": _height(settings["rows"], bandwidth)}
+    sampled = _sampled(settings, effort, METHODS["dkw"], settings["gamma"][0], bandwidth)
     for gamma in settings["gamma"]:
         name = f"{METHODS['dkw']}, γ = {gamma:g}"
-        choices[name] = _sampled(settings, effort, METHODS["dkw"], gamma, bandwidth)
+        choices[name] = recalibrated(sampled, "dkw", gamma)
     return _errors(settings, choices, effort, {}, bandwidth)
 
 
@@ -200,7 +201,9 @@ def _compared(settings: Settings, point: Point, effort: Effort) -> list[Row]:
     gamma = settings["gamma"][0]
     plans = scopes({**settings, "gamma": gamma})
     bandwidth = point["bandwidth"]
-    choices = {name: _sampled(settings, effort, name, gamma, bandwidth) for name in plans}
+    choices = at_equal_gamma(
+        plans, gamma, lambda name: _sampled(settings, effort, name, gamma, bandwidth)
+    )
     cost = {name: evaluations for name, (*_, evaluations) in plans.items()}
     return _errors(settings, choices, effort, cost, bandwidth)
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from hushed.errors import TooFewPairs
+from hushed.errors import ParameterError, TooFewPairs
 from hushed.papers.charts import lines
 from hushed.papers.experiment import Effort, Experiment, Point, Row, Settings, Verdict
-from hushed.sensitivity import Calibration, choose_rank
+from hushed.sensitivity import Calibration, Sensitivity, choose_rank
 
-__all__ = ["EFFORT", "METHODS", "RANKS", "SOURCE", "TABLE"]
+__all__ = ["EFFORT", "METHODS", "RANKS", "SOURCE", "TABLE", "recalibrated"]
 
 SOURCE = "Rubinstein, Aldà, Pain-Free Random Differential Privacy, ICML 2017"
 METHODS: dict[Calibration, str] = {
@@ -24,6 +25,52 @@ METHODS: dict[Calibration, str] = {
 }
 """Names of the calibrations in figures and data."""
 _GAMMAS = (0.5, 0.33, 0.2, 0.1, 0.05, 0.01, 0.001)
+
+
+def recalibrated(found: Sensitivity, calibration: Calibration, gamma: float) -> Sensitivity:
+    """Keep another movement of the same draws: what sampling again with one seed would give.
+
+    Parameters
+    ----------
+    found : Sensitivity
+        Sampled, with ``protect="record"``.
+    calibration : {"training-conditional", "marginal", "dkw"}
+        How the rank is chosen.
+    gamma : float
+        Probability that the promise fails; in (0, 1).
+
+    Returns
+    -------
+    Sensitivity
+        With the draws, pairs and seed of ``found``.
+
+    Raises
+    ------
+    ParameterError
+        If ``found`` was not sampled for one record.
+    TooFewPairs
+        If the pairs do not support ``gamma``.
+    """
+    sampling = found.sampling
+    if sampling is None or sampling.protect != "record":
+        raise ParameterError("another rank can be kept of movements sampled for one record only")
+    rank = choose_rank(calibration, gamma=Fraction(repr(gamma)), pairs=sampling.pairs)
+    changed = replace(
+        sampling,
+        calibration=calibration,
+        rank=rank.rank,
+        gamma=gamma,
+        share=rank.share,
+        luck=rank.luck,
+        asked_gamma=gamma,
+        asked_pairs=sampling.pairs,
+    )
+    return replace(
+        found,
+        value=float(sampling.draws[rank.rank - 1]),
+        argument=f"sampled: movement {rank.rank} of {rank.pairs}, {calibration} calibration",
+        sampling=changed,
+    )
 
 
 def _pairs(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
