@@ -213,7 +213,7 @@ def test_a_comparison_beyond_the_paper_claims_nothing_but_tells_the_ratios():
     assert verdict.agrees is None
     assert f"20.0% ({CONDITIONAL})" in verdict.measured
     assert f"50.0% ({MARGINAL})" in verdict.measured
-    assert f"3.00 times the noise ({whole})" in verdict.measured
+    assert f"6.00 times the noise of the exact marginal rank ({whole})" in verdict.measured
 
 
 def test_the_density_is_one_in_all_and_moves_less_than_its_bound():

@@ -12,6 +12,11 @@ from hushed.papers.experiment import Effort, Experiment, Point, Row, Settings, V
 __all__ = ["BUDGET", "ILLUSTRATION"]
 
 _BASES: tuple[Literal["published", "exact", "loss"], ...] = ("published", "exact", "loss")
+_LABELS = {
+    "published": "published basis (nominal)",
+    "exact": "exact basis (nominal)",
+    "loss": "loss basis",
+}
 _NOMINAL = (
     "the exact basis weighs with delta, which is not the probability of exceeding a level: its "
     "sum is nominal. The loss basis weighs with that probability"
@@ -103,7 +108,7 @@ def _cases(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # no
     for basis in _BASES:
         best = model.optimum(top, basis=basis)
         rows.append(
-            {"case": f"at risk, {basis} basis", "epsilon": best.epsilon, "cost": best.budget}
+            {"case": f"at risk, {_LABELS[basis]}", "epsilon": best.epsilon, "cost": best.budget}
         )
     allowed = model.levels_within(settings["budget"], top, basis="published")
     rows += [
@@ -119,8 +124,8 @@ def _cases(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # no
 
 def _verdict_cases(rows: list[Row]) -> Verdict:
     found = {row["case"]: row for row in rows}
-    base, best = found["ε₀ for the tolerated error"], found["at risk, published basis"]
-    loss = found["at risk, loss basis"]
+    base, best = found["ε₀ for the tolerated error"], found[f"at risk, {_LABELS['published']}"]
+    loss = found[f"at risk, {_LABELS['loss']}"]
     low, high = found["lowest level within 50,000"], found["highest level within 50,000"]
     saving = base["cost"] - best["cost"]
     agrees = (

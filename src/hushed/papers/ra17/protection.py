@@ -125,7 +125,11 @@ def compared_verdict(rows: list[Row], what: str, tolerance: float) -> Verdict:
         measured="at equal γ and pairs, less noise than as published: "
         + ", ".join(f"{left[name]:.1%} ({name})" for name in left)
         + "; protecting all n people takes "
-        + ", ".join(f"{value[n] / value[dkw]:.2f} times the noise ({n})" for n in whole),
+        + ", ".join(
+            f"{value[n] / value[METHODS['marginal']]:.2f} times the noise of the exact marginal "
+            f"rank ({n})"
+            for n in whole
+        ),
         agrees=None,
         better=f"error within {tolerance:g} of the non-private one from "
         + ", ".join(f"ε = {level[n]:g} ({n})" for n in value if n != "not private"),
