@@ -3,6 +3,8 @@
 import csv
 import json
 import math
+import re
+from pathlib import Path
 
 import pytest
 
@@ -261,3 +263,28 @@ def test_colours_are_told_apart_in_grey_or_by_dash():
     assert len({tuple(dash) for dash in charts._DASHES}) == 8
     assert len(set(charts._SHAPES)) == 8
     assert not any(math.isclose(a[0], 0) for a in charts._DASHES)
+
+
+GALLERY = Path(__file__).resolve().parent.parent / "docs" / "reproduce.md"
+
+
+def test_the_gallery_shows_every_figure_with_a_small_picture():
+    """Each experiment has a section, a picture of at most 60 kB, and nothing else is there."""
+    text = GALLERY.read_text(encoding="utf-8")
+    every = [e for paper in papers.PAPERS for e in papers.experiments(paper)]
+    assert re.findall(r"^### (\S+ \S+):", text, re.MULTILINE) == [e.name for e in every]
+    pictures = {f"{e.paper}-{e.figure}.svg" for e in every}
+    found = {path.name: path.stat().st_size for path in (GALLERY.parent / "figures").iterdir()}
+    assert set(found) == pictures
+    assert max(found.values()) <= 60_000
+    assert all(f"](figures/{name})" in text for name in pictures)
+
+
+@pytest.mark.parametrize(("paper", "figure"), [("ra17", "2"), ("ra17", "3"), ("dbb20", "8")])
+def test_the_gallery_tells_the_verdict_of_the_code(paper, figure):
+    """What the page says of a figure without randomness is what the code says today."""
+    experiment = papers.find(paper, figure)
+    text = GALLERY.read_text(encoding="utf-8")
+    section = text.split(f"### {experiment.name}:")[1].split("\n### ")[0].replace("**", "")
+    for line in experiment.verdict(experiment.run(quick=True)).text().splitlines():
+        assert line in section

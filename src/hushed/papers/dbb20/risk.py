@@ -179,6 +179,8 @@ def _verdict_sizes(rows: list[Row]) -> Verdict:
         notes=(
             "log(2/risk)/(2ρ²) samples: 1/ρ² is the price of a uniform band, which a single "
             "order statistic does not need",
+            "where a large ρ asks for fewer pairs than the exact ranks, the error ρ that it leaves "
+            "in the distribution is not paid for",
             "the text at hand does not name the values of ρ; those drawn are ours",
         ),
     )

@@ -156,14 +156,18 @@ def _plot(rows: list[Row], x: str, known: bool) -> Any:
     against = "sample size n per side" if x == "n" else "alphabet size S"
     fixed = {row["symbols" if x == "n" else "n"] for row in rows}
     held = f"{'S' if x == 'n' else 'n'} = {min(fixed):,}"
+    drawn = [{**row, "error": max(row["error"], _FLOOR)} for row in rows]
     return lines(
-        [row for name in _INSTANCES.values() for row in rows if row["instance"] == name],
+        [row for name in _INSTANCES.values() for row in drawn if row["instance"] == name],
         x=x,
         y="error",
         by="method",
         labels=(f"{against} (count)", "root mean squared error of δ", "estimator"),
         title=f"Error against {'n' if x == 'n' else 'S'}, {what}, {held}",
-        caption=f"Synthetic comparison of {SOURCE}; D and E added",
+        caption=[
+            f"Synthetic comparison of {SOURCE}; D and E added",
+            f"errors below {_FLOOR:g} are drawn there",
+        ],
         log="xy",
         panels="instance",
         columns=3,

@@ -302,7 +302,7 @@ def _verdict_published(rows: list[Row]) -> Verdict:
     )
 
 
-def _plot_errors(rows: list[Row], title: str, caption: str) -> Any:
+def _plot_errors(rows: list[Row], title: str, caption: str | list[str]) -> Any:
     return lines(
         rows,
         x="epsilon",
@@ -388,7 +388,10 @@ PROTECTION = Experiment(
     plot=lambda rows: _plot_errors(
         rows,
         "Support vector machine: exact calibration and wider protection",
-        f"Setting of figure 6 of {SOURCE}, n = {rows[0]['rows']:,}; not in the paper",
+        [
+            f"Setting of figure 6 of {SOURCE}; not in the paper",
+            f"n = {rows[0]['rows']:,}, γ = {rows[0]['gamma']:g}, means over repeats",
+        ],
     ),
     verdict=_verdict_compared,
 )
