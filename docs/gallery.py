@@ -21,9 +21,33 @@ TITLES = {
 }
 
 
+# What a reader of the page does not see; the page's own text describes each picture.
+UNSEEN = (
+    r' (?:class|role|pointer-events|aria-[a-z]+)="[^"]*"',
+    r' (?:opacity|stroke-opacity|fill-opacity)="1"',
+    r'<path(?: d="(?:M0,0h0v0h0Z)?")? display="none"/>|<path d="(?:M0,0h0v0h0Z)?"/>',
+)
+SHORTER = {
+    ' stroke="#DDDDDD" stroke-width="1"/>': ' stroke="#DDD"/>',
+    ' stroke="#888" stroke-width="1"/>': ' stroke="#888"/>',
+    ' x2="0"': "",
+    ' y2="0"': "",
+    ' transform="translate(0,0)"': "",
+}
+
+
 def light(svg: str) -> str:
-    """Round coordinates to a tenth of a pixel, which nobody sees and halves the file."""
-    return re.sub(r"-?\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}".rstrip("0"), svg)
+    """Drop what is not seen and round coordinates to a tenth of a pixel; text stays as it is."""
+    for pattern in UNSEEN:
+        svg = re.sub(pattern, "", svg)
+    for long, short in SHORTER.items():
+        svg = svg.replace(long, short)
+    return re.sub(r'(?<= d=")[^"]*|(?<= transform=")[^"]*', lambda path: rounded(path[0]), svg)
+
+
+def rounded(path: str) -> str:
+    """Round the numbers of a path or a transformation."""
+    return re.sub(r"-?\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}", path)
 
 
 def section(paper: str, figure: str, folder: Path) -> str:
