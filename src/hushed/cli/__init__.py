@@ -8,7 +8,7 @@ from typing import Annotated, Never
 
 import typer
 
-from hushed.cli import auditing, ledgers, pricing, querying, releasing
+from hushed.cli import auditing, ledgers, pricing, querying, releasing, reproducing
 
 __all__ = ["app", "main"]
 
@@ -42,6 +42,7 @@ pricing.register(app)
 auditing.register(app)
 ledgers.register(app)
 querying.register(app)
+reproducing.register(app)
 
 
 def main() -> None:
