@@ -19,12 +19,12 @@ from hushed.audit import (
     extreme_pairs,
     pattern_pairs,
 )
-from hushed.audit.fixed import choose
 from hushed.audit.generators import carried_generator
 from hushed.audit.mechanisms import source
 from hushed.audit.outputs import encoder_for, lowest_bit
 from hushed.audit.pairs import read_pairs
 from hushed.audit.runs import prepare
+from hushed.audit.search import Search
 from hushed.errors import BadFunction, ParameterError, TooFewPairs, TooFewSamples
 from hushed.guarantee import Guarantee
 
@@ -238,7 +238,9 @@ class TestHonesty:
                 tell=lambda _: None,
                 bits=False,
             )
-            pick, _ = choose(runs, pair, 400, goal)
+            search = Search(pair=pair)
+            search.grow(runs, 400, "quick", alive=1)
+            pick, _ = search.choose(runs, goal)
             for name, stage in (("reused", "quick/select"), ("fresh", "final")):
                 sides = runs.sample(pair, 200, stage)
                 hits = [int(pick.event.holds(side).sum()) for side in sides]
