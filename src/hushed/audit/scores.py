@@ -26,7 +26,7 @@ Effort = Literal["quick", "bins", "trees"]
 
 _FEW_SYMBOLS = 50
 _QUICK = Grain(bins=64, penalty=3.0)
-_FINE = (Grain(bins=256, penalty=1.5), Grain(bins=256, penalty=4.0))
+_FINE = (Grain(bins=256, penalty=3.0), Grain(bins=64, penalty=6.0))
 _POOLED = Grain(bins=256, penalty=3.0, pooled=True)
 _BITS = Grain(bins=32, penalty=None)
 
@@ -74,17 +74,24 @@ def fitted_scores(
         yield from _mixtures(encoder, first, second, grains)
     own: tuple[View, ...] = ("structure",) if encoder.objects else ()
     groups: list[tuple[View, ...]] = [(*own, "values")]
+    if bits:
+        groups.append(("bits",))
     if encoder.width > 1:
         groups += [(*own, "increments"), ("summaries",)]
-    if bits:
-        yield fit_histograms(encoder, first, second, ("bits",), _BITS)
     for views in groups:
-        alike = encoder.width > 1 and views != ("summaries",)
-        for grain in (*grains, *((_POOLED,) if alike else ())):
+        for grain in _grains(views, grains, pooled=encoder.width > 1):
             yield fit_histograms(encoder, first, second, views, grain)
     if effort == "trees" and encoder.width > 1:
         seen: tuple[View, ...] = (*own, "values", "increments", "summaries")
         yield from filter(None, [fit_boosted(encoder, first, second, seen)])
+
+
+def _grains(
+    views: tuple[View, ...], grains: tuple[Grain, ...], *, pooled: bool
+) -> tuple[Grain, ...]:
+    if views == ("bits",):
+        return (_BITS,)
+    return (*grains, _POOLED) if pooled and views != ("summaries",) else grains
 
 
 def _mixtures(
