@@ -223,7 +223,7 @@ class TestHonesty:
         """
 
         def innocent(rows, rng, size):
-            return rng.random((size, 4))
+            return rng.random((size, 8))
 
         pair = pattern_pairs("one below", 1)[0]
         goal, wrong = (Guarantee(epsilon=0.0), 200, 0.1), {"fresh": 0, "reused": 0}
@@ -393,7 +393,7 @@ class TestKinds:
             "import json, random, sys\n"
             "for line in sys.stdin:\n"
             "    run = json.loads(line)\n"
-            "    if run['rows'][0] == 0 and run['seed'] % 100 == 0: sys.exit(3)\n"
+            "    if run['rows'][0] == 0 and run['seed'] % 25 == 0: sys.exit(3)\n"
             "    print(random.Random(run['seed']).random() < 0.5, flush=True)\n"
         )
         found = quick(Command([sys.executable, str(program)]), samples=1500)

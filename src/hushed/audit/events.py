@@ -22,6 +22,7 @@ _LARGEST_EXPONENT = 700.0
 _THRESHOLDS = 300
 _PLAUSIBLE = 2.0
 _DOUBT = 2.0  # how much of the scatter of the selection split counts against an event
+_NEARLY_ALL = 0.95  # an event as likely as this is no event unless it shows something
 _MEDIAN_OF_NONE = math.log(2)  # hits at which none is seen half of the time
 
 
@@ -214,7 +215,8 @@ def _guides(
         here = np.log(share - claim.delta) - np.log(rare)
         nearer = np.log(share - claim.delta) - np.log(low - claim.delta)
         apart = np.sqrt(nearer**2 + (np.log(high) - np.log(rare)) ** 2)
-        return np.where(low > claim.delta, here - apart, -math.inf)
+        bounds = np.where(low > claim.delta, here - apart, -math.inf)
+    return np.where((bounds <= 0) & (share > _NEARLY_ALL), -math.inf, bounds)
 
 
 def _interpolated(hits: Floats, samples: float, alpha: float) -> Floats:
