@@ -19,12 +19,12 @@ from hushed.audit import (
     extreme_pairs,
     pattern_pairs,
 )
-from hushed.audit.fixed import choose
 from hushed.audit.generators import carried_generator
 from hushed.audit.mechanisms import source
 from hushed.audit.outputs import encoder_for, lowest_bit
 from hushed.audit.pairs import read_pairs
 from hushed.audit.runs import prepare
+from hushed.audit.search import Search
 from hushed.errors import BadFunction, ParameterError, TooFewPairs, TooFewSamples
 from hushed.guarantee import Guarantee
 
@@ -223,7 +223,7 @@ class TestHonesty:
         """
 
         def innocent(rows, rng, size):
-            return rng.random((size, 4))
+            return rng.random((size, 8))
 
         pair = pattern_pairs("one below", 1)[0]
         goal, wrong = (Guarantee(epsilon=0.0), 200, 0.1), {"fresh": 0, "reused": 0}
@@ -238,7 +238,9 @@ class TestHonesty:
                 tell=lambda _: None,
                 bits=False,
             )
-            pick, _ = choose(runs, pair, 400, goal)
+            search = Search(pair=pair)
+            search.grow(runs, 400, "quick", alive=1)
+            pick, _ = search.choose(runs, goal)
             for name, stage in (("reused", "quick/select"), ("fresh", "final")):
                 sides = runs.sample(pair, 200, stage)
                 hits = [int(pick.event.holds(side).sum()) for side in sides]
@@ -391,7 +393,7 @@ class TestKinds:
             "import json, random, sys\n"
             "for line in sys.stdin:\n"
             "    run = json.loads(line)\n"
-            "    if run['rows'][0] == 0 and run['seed'] % 100 == 0: sys.exit(3)\n"
+            "    if run['rows'][0] == 0 and run['seed'] % 25 == 0: sys.exit(3)\n"
             "    print(random.Random(run['seed']).random() < 0.5, flush=True)\n"
         )
         found = quick(Command([sys.executable, str(program)]), samples=1500)

@@ -140,6 +140,7 @@ def audit(
         tried=tuple(pair.name for pair in listed),
         seconds=time.perf_counter() - begun,
         seed=root,
+        named=parts.named,
     )
 
 
@@ -157,6 +158,7 @@ class _Parts:
     estimate: DeltaEstimate | None = None
     population: PopulationCount | None = None
     samples: int = 0
+    named: tuple[str, ...] = ()
 
 
 def _listed(
@@ -211,6 +213,7 @@ def _fixed(finding: Finding, claim: Claim, alpha: float) -> _Parts:
         witness=_witness(finding),
         detectable=detectable(claim, share, counts.samples, alpha, weight_of(claim, finding.pick)),
         estimate=estimated(finding, claim),
+        named=(finding.pair.name,) if violated else (),
     )
 
 
@@ -244,6 +247,7 @@ def _sequential(outcome: Outcome, claim: Guarantee, alpha: float) -> _Parts:
         ),
         detectable=outcome.detectable(claim, share, alpha),
         samples=outcome.samples,
+        named=outcome.named,
     )
 
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from hushed.audit.bounds import Counts, Evidence, Rectangle, share_above, tail
 from hushed.audit.claims import Claim, contradicts, evidence, in_words, measure, stated
-from hushed.audit.events import Pick, best_pick
+from hushed.audit.events import Pick
 from hushed.audit.pairs import Pair
 from hushed.audit.runs import Runs
-from hushed.audit.scores import Effort, fitted_scores
+from hushed.audit.scores import Effort
+from hushed.audit.search import Search
 from hushed.divergences import DeltaEstimate, estimate_delta
 from hushed.errors import TooFewSamples
 from hushed.guarantee import Guarantee
@@ -22,7 +23,6 @@ __all__ = [
     "Finding",
     "Plan",
     "certify",
-    "choose",
     "detectable",
     "estimated",
     "find",
@@ -32,9 +32,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-_SEARCH, _REFINE, _REFINED = 0.15, 0.25, 3
+_ROUND, _REFINE, _FINALISTS = 0.08, 0.16, 2
+_ONE_PAIR = 0.3
 _LEAST = 20
-_ROWS_KEPT = 2**24
 _BINS = 48
 _CURVE = 41
 _CAUGHT = 0.95
@@ -47,15 +47,16 @@ class Plan:
 
     Parameters
     ----------
-    search : int
-        Runs for each pair in the first round, half to train and half to select; 0 for one pair.
+    rounds : tuple of int
+        Runs for each pair in each round of the search, half to train and half to select. After
+        a round the better half of the pairs stays, with all runs made so far.
     refine : int
-        Runs for each pair of the second round, half and half.
+        More runs for each finalist, half and half.
     final : int
         Runs of the final split, on one pair.
     """
 
-    search: int
+    rounds: tuple[int, ...]
     refine: int
     final: int
 
@@ -124,16 +125,23 @@ def plan_for(samples: int, pairs: int, claim: Claim, alpha: float) -> Plan:
 
 def _divided(samples: int, pairs: int) -> Plan:
     if pairs == 1:
-        refine = int((_SEARCH + _REFINE) * samples)
-        return Plan(search=0, refine=refine, final=samples - refine)
-    search = int(_SEARCH * samples / pairs)
-    refine = int(_REFINE * samples / min(pairs, _REFINED))
-    spent = search * pairs + refine * min(pairs, _REFINED)
-    return Plan(search=search, refine=refine, final=samples - spent)
+        refine = int(_ONE_PAIR * samples)
+        return Plan(rounds=(), refine=refine, final=samples - refine)
+    rounds, left, spent = [], pairs, 0
+    while left > _FINALISTS:
+        rounds.append(int(_ROUND * samples / left))
+        spent += rounds[-1] * left
+        left = _kept(left)
+    refine = int(_REFINE * samples / left)
+    return Plan(rounds=tuple(rounds), refine=refine, final=samples - spent - refine * left)
+
+
+def _kept(pairs: int) -> int:
+    return max(_FINALISTS, (pairs + 1) // 2)
 
 
 def _tells(plan: Plan, claim: Claim, alpha: float) -> bool:
-    if plan.refine < 2 * _LEAST or 0 < plan.search < _LEAST or plan.final < 1:
+    if plan.refine < 2 * _LEAST or min(plan.rounds, default=_LEAST) < _LEAST or plan.final < 1:
         return False
     clearest = Counts(hits=plan.final, samples=plan.final, other_hits=0, other_samples=plan.final)
     return measure(claim, Rectangle.of(clearest, alpha)) > stated(claim)
@@ -160,73 +168,30 @@ def find(runs: Runs, pairs: list[Pair], plan: Plan, claim: Claim, alpha: float) 
     Finding
         The evidence.
     """
-    left = pairs
-    if plan.search and len(pairs) > 1:
-        ranked = []
-        for number, pair in enumerate(pairs):
-            pick, _ = choose(runs, pair, plan.search, (claim, plan.final, alpha))
+    goal = claim, plan.final, alpha
+    left = [Search(pair=pair) for pair in pairs]
+    for number, size in enumerate(plan.rounds, start=1):
+        merits = []
+        for search in left:
+            search.grow(runs, size, f"round {number}", alive=len(left))
+            pick, _ = search.choose(runs, goal, effort="quick")
             runs.tell(
-                f"search: {pair.name} ({number + 1} of {len(pairs)}), "
-                f"bound expected {pick.predicted:.4g}"
+                f"search, round {number}: {search.pair.name}, bound expected {pick.predicted:.4g}"
             )
-            ranked.append((pick.merit, -number))
-        order = sorted(ranked, reverse=True)[:_REFINED]
-        left = [pairs[-number] for _, number in order]
+            merits.append(pick.merit)
+        order = sorted(range(len(left)), key=lambda at: merits[at], reverse=True)
+        left = [left[at] for at in order[: _kept(len(left))]]
     best: tuple[Pick, Floats, Pair] | None = None
-    for number, pair in enumerate(left):
-        goal = claim, plan.final, alpha
+    for number, search in enumerate(left):
         effort: Effort = "bins" if number else "trees"  # trees take long: the best pair's alone
-        pick, scores = choose(runs, pair, plan.refine, goal, effort=effort)
-        runs.tell(f"refine: {pair.name}, bound expected {pick.predicted:.4g}")
+        search.grow(runs, plan.refine, "refine", alive=len(left))
+        pick, scores = search.choose(runs, goal, effort=effort)
+        runs.tell(f"refine: {search.pair.name}, bound expected {pick.predicted:.4g}")
         if best is None or pick.merit > best[0].merit:
-            best = pick, scores, pair
+            best = pick, scores, search.pair
     if best is None:
         raise ValueError("no pair was given")
     return certify(runs, best, plan.final, claim, alpha)
-
-
-def choose(
-    runs: Runs,
-    pair: Pair,
-    size: int,
-    goal: tuple[Claim, int, float],
-    *,
-    effort: Effort = "quick",
-    stage: str = "",
-) -> tuple[Pick, Floats]:
-    """Train scores on half of the runs, choose the event on the other half.
-
-    Parameters
-    ----------
-    runs : Runs
-        The mechanism.
-    pair : Pair
-        Where to run.
-    size : int
-        Runs on each table.
-    goal : (Claim, int, float)
-        Claim, samples of the final split, error of its bound.
-    effort : {"quick", "bins", "trees"}, default "quick"
-        How many kinds of scores to try.
-    stage : str, default ""
-        Name that chooses the streams; that of the effort by default.
-
-    Returns
-    -------
-    pick : Pick
-        The best event.
-    scores : ndarray
-        Signed scores of the selection split on both tables, from which to make bins.
-    """
-    half = max(_LEAST // 2, min(size // 2, _ROWS_KEPT // runs.encoder.columns))
-    name = stage or effort
-    train = runs.sample(pair, half, f"{name}/train")
-    select = runs.sample(pair, half, f"{name}/select")
-    scores = fitted_scores(runs.encoder, *train, effort=effort, bits=runs.bits)
-    claim, final, alpha = goal
-    pick = best_pick(scores, *select, claim=claim, final=final, alpha=alpha)
-    sign = 1.0 if pick.event.first else -1.0
-    return pick, sign * np.concatenate([pick.event.score.of(side) for side in select])
 
 
 def certify(

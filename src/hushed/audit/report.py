@@ -111,6 +111,9 @@ class AuditReport:
         Seed of the audit.
     population : PopulationCount or None, default None
         Counts of pairs for a claim with gamma above 0.
+    named : tuple of str, default ()
+        Pairs that are certified to violate the claim, all of them together. A sequential audit
+        may know that some pair does before it can say which: then it is empty.
     """
 
     verdict: Verdict
@@ -128,6 +131,7 @@ class AuditReport:
     seconds: float
     seed: int
     population: PopulationCount | None = None
+    named: tuple[str, ...] = ()
 
     def explain(self) -> str:
         """Say it in words.
@@ -170,8 +174,15 @@ class AuditReport:
                 f"least {p.share_low:.4g}. On more than a share gamma of pairs {both}."
             )
         if isinstance(self.claim, Guarantee):
-            return f"{head} {both}."
+            return f"{head} {both}.{self._pairs()}"
         return f"{head} the claimed quantity is at least {self.measured:.6g}; {both}."
+
+    def _pairs(self) -> str:
+        if self.mode != "sequential" or self.verdict != "violated" or len(self.tried) == 1:
+            return ""
+        if not self.named:
+            return " Some pair of those tried violates; the one below shows most, uncertified."
+        return f" Certified by name: {', '.join(self.named)}."
 
     def _unseen(self) -> str:
         seen = (
@@ -230,6 +241,7 @@ class AuditReport:
             },
             "samples": self.samples,
             "tried": list(self.tried),
+            "named": list(self.named),
             "seconds": self.seconds,
             "seed": self.seed,
             "estimate": None,

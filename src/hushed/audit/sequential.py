@@ -18,7 +18,7 @@ from hushed.audit.scores import fitted_scores
 from hushed.errors import TooFewSamples
 from hushed.guarantee import Guarantee
 
-__all__ = ["Betting", "Outcome", "bet", "grid_of_claims", "play"]
+__all__ = ["Betting", "Outcome", "adjusted", "bet", "grid_of_claims", "play"]
 
 Floats = NDArray[np.float64]
 
@@ -52,6 +52,8 @@ class Outcome:
         Runs per table, all pairs together.
     parts : int
         Pairs times directions, which share the evidence.
+    named : tuple of str, default ()
+        Pairs that violate the claim, each of them, with the confidence of the audit together.
     """
 
     violated: bool
@@ -63,6 +65,7 @@ class Outcome:
     first: bool
     samples: int
     parts: int
+    named: tuple[str, ...] = ()
 
     def detectable(self, claim: Guarantee, other_share: float, alpha: float) -> float:
         """Smallest epsilon that would have been caught, about.
@@ -228,7 +231,8 @@ def play(runs: Runs, pairs: list[Pair], claim: Guarantee, samples: int, alpha: f
     The e-values of all pairs and directions are averaged, which needs no independence at a fixed
     time; all parts advance together, so the average is an e-process. Half of alpha pays for
     epsilons, half for deltas: an e-value counts from ``2 / alpha`` on. An epsilon is certified if
-    it and every smaller one of the grid were contradicted at some time.
+    it and every smaller one of the grid were contradicted at some time. The average shows that
+    some pair violates; which ones is told by closed testing (`adjusted`).
     """
     least = 3 * _FIRST_ROUND * len(pairs)
     if samples < least:
@@ -242,7 +246,7 @@ def play(runs: Runs, pairs: list[Pair], claim: Guarantee, samples: int, alpha: f
         for pair, both in zip(pairs, kept, strict=True)
         for first in (True, False)
     ]
-    best = np.full(len(claims[0]), -math.inf)
+    best, alone = np.full(len(claims[0]), -math.inf), np.full(len(parts), -math.inf)
     number = 0
     while (used + _FIRST_ROUND) * len(pairs) <= samples and best[0] < limit:
         size = min(max(_FIRST_ROUND, int(_GROWTH * used)), samples // len(pairs) - used)
@@ -264,6 +268,7 @@ def play(runs: Runs, pairs: list[Pair], claim: Guarantee, samples: int, alpha: f
         used += size
         logs = np.array([part.wealth for part in parts])
         best = np.maximum(best, np.logaddexp.reduce(logs, axis=0) - math.log(len(parts)))
+        alone = np.maximum(alone, adjusted(logs[:, 0]))
         runs.tell(
             f"round {number}: {used * len(pairs)} runs, evidence against the claim "
             f"{math.exp(min(best[0], 700)):.3g} of {2 / alpha:.3g} needed, epsilon is at least "
@@ -287,7 +292,40 @@ def play(runs: Runs, pairs: list[Pair], claim: Guarantee, samples: int, alpha: f
         first=leader.first,
         samples=used * len(pairs),
         parts=len(parts),
+        named=tuple(
+            dict.fromkeys(
+                part.pair.name for part, log in zip(parts, alone, strict=True) if log >= limit
+            )
+        ),
     )
+
+
+def adjusted(logs: Floats) -> Floats:
+    """Evidence for each hypothesis by itself, out of evidence for all, by closed testing.
+
+    Parameters
+    ----------
+    logs : ndarray, shape (parts,)
+        Logarithms of e-values.
+
+    Returns
+    -------
+    ndarray, shape (parts,)
+        Logarithm of the smallest average over all sets that hold the hypothesis: it with the
+        m smallest others, for the worst m. Those that reach ``1 / alpha`` are all false but
+        with probability alpha, together.
+
+    Notes
+    -----
+    Vovk and Wang, *E-values: calibration, combination and applications*, Annals of Statistics
+    49, 2021, Algorithm 1: the averages over all subsets, of which only these matter.
+    """
+    found = np.empty(len(logs))
+    for i, own in enumerate(logs):
+        others = np.sort(np.delete(logs, i))
+        sums = np.logaddexp.accumulate(np.concatenate([[own], others]))
+        found[i] = float((sums - np.log(np.arange(1, len(logs) + 1))).min())
+    return found
 
 
 def _trained(runs: Runs, pair: Pair, size: int, stage: str) -> tuple[Floats, ...]:

@@ -93,6 +93,7 @@ def _replacement_counted_once(epsilon: float) -> Twins:
         output="bins, shape (size, 2)",
         source="defect class: an add-remove sensitivity claimed for replace-one neighbours",
         argument="a replaced row leaves one bin and enters another: l1 sensitivity 2, not 1",
+        relation="every-answer",  # the rows are bins, both of which move by 1
         faulty_truth=truth(1 / epsilon),
         corrected_truth=truth(2 / epsilon),
     )

@@ -1,0 +1,79 @@
+"""A score for outputs whose numbers belong together: gradient boosted trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.audit.outputs import Encoder
+from hushed.audit.views import View, view
+
+__all__ = ["Boosted", "fit_boosted"]
+
+Floats = NDArray[np.float64]
+
+_BOOSTED_ROWS = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Boosted:
+    """Log odds of gradient boosted trees.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        How outputs were encoded.
+    views : tuple of str
+        Ways of looking at an output that the trees see.
+    trees : object
+        A fitted classifier of scikit-learn.
+    """
+
+    encoder: Encoder
+    views: tuple[View, ...]
+    trees: Any
+
+    def of(self, encoded: Floats) -> Floats:
+        """Score each output."""
+        return np.asarray(
+            self.trees.decision_function(_seen_by_trees(self.encoder, encoded, self.views))
+        )
+
+    def words(self, threshold: float, *, first: bool) -> str:
+        """Name the classifier and its level."""
+        way = "at least" if first else "at most"
+        return (
+            f"gradient boosted trees on the {', '.join(self.views)} of the output give log odds "
+            f"of {way} {threshold:.4g}"
+        )
+
+
+def _seen_by_trees(encoder: Encoder, encoded: Floats, views: tuple[View, ...]) -> Floats:
+    joined = np.concatenate([view(encoder, encoded, name) for name in views], axis=1)
+    # What is no number gets one of its own: trees refuse a column without any number.
+    return np.where(np.isnan(joined), -2e300, np.clip(joined, -1e300, 1e300))
+
+
+def fit_boosted(
+    encoder: Encoder, first: Floats, second: Floats, views: tuple[View, ...]
+) -> Boosted | None:
+    """Trees, if scikit-learn is installed."""
+    try:
+        ensemble, pools = map(import_module, ("sklearn.ensemble", "threadpoolctl"))
+    except ImportError:
+        return None
+    parts = [each[:_BOOSTED_ROWS] for each in (first, second)]
+    features = np.concatenate([_seen_by_trees(encoder, each, views) for each in parts])
+    labels = np.repeat([1, 0], [len(each) for each in parts])
+    trees = ensemble.HistGradientBoostingClassifier(
+        max_iter=40, max_leaf_nodes=15, min_samples_leaf=50, early_stopping=False, random_state=0
+    )
+    with pools.threadpool_limits(
+        limits=1
+    ):  # idle threads of a busy machine cost more than they give
+        trees.fit(features, labels)
+    return Boosted(encoder=encoder, views=views, trees=trees)

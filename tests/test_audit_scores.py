@@ -1,0 +1,127 @@
+"""Scores: like bins become one, symbols lean on their parts, mixed outputs keep their ratio."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from hushed.audit.histograms import Grain, fit_histograms
+from hushed.audit.mixtures import fit_mixture
+from hushed.audit.outputs import Encoder
+from hushed.audit.segments import segments
+from hushed.audit.sequential import adjusted
+from hushed.audit.symbols import fit_symbols
+
+GRAIN = Grain(bins=64, penalty=3.0)
+
+
+def arrays(width):
+    return Encoder(width=width, objects=False)
+
+
+class TestSegments:
+    @pytest.mark.parametrize("seed", range(8))
+    def test_best_of_all_cuts(self, seed):
+        """The cut found is as good as the best of all 2**7 cuts, tried one by one."""
+        rng = np.random.default_rng(seed)
+        first, second = rng.integers(0, 30, 8), rng.integers(0, 30, 8)
+
+        def value(cuts):
+            total = 0.0
+            for start, end in itertools.pairwise([0, *cuts, 8]):
+                counts = first[start:end].sum(), second[start:end].sum()
+                total += sum(c * math.log(c / sum(counts)) for c in counts if c) - 2.0
+            return total
+
+        labels = segments(first, second, 2.0)
+        found = value((np.flatnonzero(np.diff(labels)) + 1).tolist())
+        every = (c for size in range(8) for c in itertools.combinations(range(1, 8), size))
+        assert found == pytest.approx(max(map(value, every)), abs=1e-9)
+
+    def test_equal_laws_stay_whole(self):
+        """Two samples of one law are one stretch; a jump is found where it is."""
+        even = np.full(100, 1000)
+        assert set(segments(even, even, 3.0)) == {0}
+        jump = np.where(np.arange(100) < 37, 900, 1100)
+        assert np.flatnonzero(np.diff(segments(jump, even, 3.0))).tolist() == [36]
+
+
+class TestHistograms:
+    def test_pooled_columns_share_their_evidence(self):
+        """Twenty faint columns with one law: the pooled score orders outputs as the true one."""
+        rng = np.random.default_rng(3)
+        first, second = (at + rng.laplace(scale=50, size=(20_000, 20)) for at in (1.0, 0.0))
+        fresh = rng.laplace(scale=50, size=(20_000, 20))
+        exact = (np.abs(fresh) - np.abs(fresh - 1)).sum(axis=1)
+        apart, pooled = (
+            np.corrcoef(exact, fit_histograms(arrays(20), first, second, ("values",), g).of(fresh))
+            for g in (Grain(bins=64, penalty=None), Grain(bins=64, penalty=3.0, pooled=True))
+        )
+        assert pooled[0, 1] > 0.95
+        assert apart[0, 1] < 0.6
+
+
+class TestSymbols:
+    def test_rare_outputs_lean_on_their_parts(self):
+        """Ten coins: ratios of 1024 outputs come closer to the true ones than raw counts do."""
+        rng = np.random.default_rng(4)
+        first, second = (rng.random((8000, 10)) < at for at in (0.55, 0.5))
+        found = fit_symbols(arrays(10), first.astype(float), second.astype(float))
+        every = np.array(list(itertools.product([0.0, 1.0], repeat=10)))
+        yes = every.sum(axis=1)
+        exact = yes * math.log(0.55 / 0.5) + (10 - yes) * math.log(0.45 / 0.5)
+        counts = [
+            np.array([(side == row).all(axis=1).sum() for row in every]) for side in (first, second)
+        ]
+        raw = np.log((counts[0] + 0.5) / (counts[1] + 0.5))
+        error, plain = np.abs(found.of(every) - exact).mean(), np.abs(raw - exact).mean()
+        assert error < plain / 3
+
+    def test_outputs_that_differ_from_their_parts_are_believed(self):
+        """Two fair bits that agree on one table only: the parts say nothing, the counts do."""
+        rng = np.random.default_rng(5)
+        bit = rng.integers(0, 2, (4000, 2)).astype(float)
+        same = np.repeat(bit[:, :1], 2, axis=1)
+        found = fit_symbols(arrays(2), same, bit)
+        agree, differ = found.of(np.array([[1.0, 1.0], [0.0, 1.0]]))
+        assert agree == pytest.approx(math.log(2), abs=0.15)
+        assert differ < -5
+
+
+class TestMixture:
+    def test_value_shown_on_yes(self):
+        """No, or a number: the score is the log ratio of the mixed density."""
+        rng = np.random.default_rng(6)
+
+        def draw(chance, shift, size):
+            yes = rng.random(size) < chance
+            return np.where(yes, shift + rng.laplace(size=size), -7.0)[:, None]
+
+        found = fit_mixture(arrays(1), draw(0.6, 0.5, 100_000), draw(0.4, 0.0, 100_000), GRAIN)
+        outputs = np.array([[-7.0], [3.0], [-3.0]])
+        expected = [math.log(0.4 / 0.6), math.log(1.5) + 0.5, math.log(1.5) - 0.5]
+        assert found.of(outputs).tolist() == pytest.approx(expected, abs=0.06)
+
+    def test_nothing_mixed(self):
+        """Outputs without repeated values, or of nothing else, have no mixture."""
+        rng = np.random.default_rng(7)
+        free, coins = rng.random((2, 1000, 3)), rng.integers(0, 2, (2, 1000, 3)).astype(float)
+        assert fit_mixture(arrays(3), *free, GRAIN) is None
+        assert fit_mixture(arrays(3), *coins, GRAIN) is None
+
+
+class TestAdjusted:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_smallest_average_over_all_sets(self, seed):
+        """Closed testing by brute force over every set that holds the hypothesis."""
+        values = np.random.default_rng(seed).lognormal(0, 3, 6)
+        expected = [
+            min(
+                np.mean([values[i], *others])
+                for size in range(6)
+                for others in itertools.combinations(np.delete(values, i), size)
+            )
+            for i in range(6)
+        ]
+        assert np.exp(adjusted(np.log(values))).tolist() == pytest.approx(expected)
