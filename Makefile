@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 LOCK   := --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate
 
-.PHONY: demo test slow lint types imports doctest check bench lock clean
+.PHONY: demo test slow lint types imports doctest docs serve check bench lock clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: requirements/demo.txt pyproject.toml
@@ -42,7 +42,14 @@ imports: $(VENV)/.dev
 doctest: $(VENV)/.dev
 	$(BIN)/python -m pytest --doctest-modules src -p no:cacheprovider
 
-check: lint types imports doctest   ## everything but the tests
+# The variable silences a notice about the future of the theme; nothing else.
+docs: $(VENV)/.dev           ## build the site into build/site, warnings as errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+serve: $(VENV)/.dev          ## show the site on this machine, rebuilt at every change
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
+check: lint types imports doctest docs   ## everything but the tests
 
 bench: $(VENV)/.dev          ## writes benchmarks/results
 	$(BIN)/python -m benchmarks
