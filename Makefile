@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 LOCK   := --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate
 
-.PHONY: demo test slow lint types imports doctest docs serve check bench lock clean
+.PHONY: demo test slow lint types imports doctest docs serve check bench bench-peers lock clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: requirements/demo.txt pyproject.toml
@@ -54,6 +54,9 @@ check: lint types imports doctest docs   ## everything but the tests
 bench: $(VENV)/.dev          ## writes benchmarks/results
 	$(BIN)/python -m benchmarks
 
+bench-peers: $(VENV)/.dev    ## compare with other libraries; makes .venv-peers, writes benchmarks/results/peers.md
+	$(BIN)/python -m benchmarks.peers
+
 lock:                        ## rewrite the locked versions
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet uv
@@ -62,4 +65,4 @@ lock:                        ## rewrite the locked versions
 	  -o requirements/demo.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-output
+	rm -rf $(VENV) .venv-peers build/site .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-output
