@@ -3,7 +3,7 @@
 A fence says what its block is:
 
 * ``python``: runs after those before it on the page, in one process with the example files;
-* ``python title="NAME.py"``: a file for the commands of the page;
+* ``python title="NAME.py"``, ``json title="NAME.json"``: a file for the commands of the page;
 * ``text title="output"``: what the block or command before it prints, ``...`` for what varies;
 * ``pycon``: a dialogue, compared line by line;
 * ``console``: ``$ hushed ...`` and ``$ python FILE``, run and compared with what follows them; a
@@ -30,7 +30,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-KINDS = {"python", "python file", "output", "pycon", "console", "sh", "text"}
+KINDS = {"python", "file", "output", "pycon", "console", "sh", "text"}
 LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -49,8 +49,8 @@ def parsed(text):
         titled = re.fullmatch(r'title="([^"]+)"', rest)
         title = titled.group(1) if titled else ""
         kind = language + f" {rest}" * bool(rest and not titled)
-        if language == "python" and title:
-            kind = "python file"
+        if language in {"python", "json"} and title:
+            kind = "file"
         if language == "text" and title == "output":
             kind = "output"
         found.append(Block(kind, body, title))
@@ -150,7 +150,7 @@ def test_dialogues_give_what_is_shown(page):
 @pytest.mark.parametrize("page", pages_with("console"))
 def test_commands_run(page, folder):
     """The commands of a page run in order, with the exit code and the output that it shows."""
-    for block in blocks(page, "python file"):
+    for block in blocks(page, "file"):
         (folder / block.title).write_text(block.text)
     for block in blocks(page, "console"):
         for command, code, shown in commands(block.text):
@@ -164,11 +164,11 @@ def test_commands_run(page, folder):
             assert not shown or same_output(shown, got), f"{shown}\n--- but it was\n{got}"
 
 
-@pytest.mark.parametrize("page", pages_with("python file"))
+@pytest.mark.parametrize("page", pages_with("file"))
 def test_files_of_a_page_are_used_by_it(page):
     """A block that is a file is named in a command, so it is not left out of the tests."""
     used = " ".join(b.text for b in blocks(page, "console"))
-    for block in blocks(page, "python file"):
+    for block in blocks(page, "file"):
         assert block.title in used
 
 
@@ -215,7 +215,7 @@ class TestTheRunnerItself:
             '```python title="a.py"\nx\n```\n```text title="output"\ny\n```\n'
             "```python norun\nz\n```\n"
         )
-        assert [b.kind for b in parsed(text)] == ["python file", "output", "python norun"]
+        assert [b.kind for b in parsed(text)] == ["file", "output", "python norun"]
         assert "python norun" not in KINDS
 
     def test_commands_carry_code_and_output(self):
