@@ -21,6 +21,7 @@ from hushed.ledger import Ledger
 from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace, lattice_points, on_lattice
 from hushed.release import Release, release
 from hushed.sensitivity import Sensitivity, proven_sensitivity, sample_sensitivity
+from hushed.tables import Answer, Quote, Table, table
 
 if _TYPE_CHECKING:
     from types import ModuleType as _ModuleType
@@ -28,6 +29,7 @@ if _TYPE_CHECKING:
     from hushed import cost, risk, zoo
 
 __all__ = [
+    "Answer",
     "AuditReport",
     "Bernstein",
     "Certificate",
@@ -39,9 +41,11 @@ __all__ = [
     "Laplace",
     "Ledger",
     "PopulationPairs",
+    "Quote",
     "Release",
     "Renyi",
     "Sensitivity",
+    "Table",
     "ZeroConcentrated",
     "audit",
     "check_sensitivity",
@@ -61,6 +65,7 @@ __all__ = [
     "release",
     "risk",
     "sample_sensitivity",
+    "table",
     "union_gamma",
     "verify",
     "zoo",

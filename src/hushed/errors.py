@@ -10,6 +10,7 @@ __all__ = [
     "BadFunction",
     "BadRows",
     "DamagedLedger",
+    "EngineUnavailable",
     "HushedError",
     "LedgerUnavailable",
     "NewerLedger",
@@ -19,6 +20,7 @@ __all__ = [
     "Overspent",
     "ParameterError",
     "PrivateRowsAsPopulation",
+    "QueryFailed",
     "RandomFunction",
     "TooFewPairs",
     "TooFewSamples",
@@ -148,6 +150,14 @@ class NotFound(HushedError):
 
 class WorkerLost(HushedError):
     """Worker processes died repeatedly on the same piece of work."""
+
+
+class EngineUnavailable(HushedError):
+    """The database, or its driver, is not there; no private row was read."""
+
+
+class QueryFailed(HushedError):
+    """The database did not finish a query on the private rows; no private value is shown."""
 
 
 class Overspent(HushedError):

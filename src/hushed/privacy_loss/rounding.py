@@ -3,10 +3,41 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
-__all__ = ["round_down", "round_up"]
+from hushed.errors import ParameterError
+
+__all__ = ["double_above", "round_down", "round_up"]
 
 _ULP = 2.0**-52
+
+
+def double_above(number: Fraction) -> float:
+    """Convert an exact number to the smallest double that is not below it.
+
+    Parameters
+    ----------
+    number : Fraction
+        Any rational number.
+
+    Returns
+    -------
+    float
+        The number itself if it is a double.
+
+    Raises
+    ------
+    ParameterError
+        If it exceeds every double.
+    """
+    try:
+        nearest = float(number)
+    except OverflowError:
+        nearest = math.inf
+    above = nearest if nearest >= number else math.nextafter(nearest, math.inf)
+    if math.isinf(above):
+        raise ParameterError("the number would exceed every double: rescale the data")
+    return above
 
 
 def round_up(value: float, ulps: float = 4.0, *, ceiling: float = math.inf) -> float:

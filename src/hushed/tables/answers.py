@@ -1,0 +1,294 @@
+"""From noisy measurements to what is published: values with their error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from hushed.errors import NotFound, ParameterError
+from hushed.guarantee import Guarantee
+from hushed.tables.plan import Choice, LaplaceNoise, NormalNoise, Part
+from hushed.tables.requests import Aggregate
+
+__all__ = ["Answer", "Interval", "errors_of", "evaluate", "rank_errors"]
+
+Interval = tuple[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What may be published: one row for each group.
+
+    Parameters
+    ----------
+    keys : mapping of str to tuple
+        Value of each grouping column, row by row.
+    values : mapping of str to tuple
+        Noisy value of each output, row by row; a histogram is a list, several quantiles too.
+    low, high : mapping of str to tuple
+        Ends of the error bars: noise moves a value out of them with chance at most ``1 - level``,
+        for each value by itself. What clipping, the limits of a user and rounding to steps do is
+        not in them. For quantiles, None: see `rank_error`.
+    rank_error : mapping of str to float
+        For quantiles: ranks by which the choice may miss the best candidate.
+    level : float
+        Confidence of each error bar.
+    guarantee : Guarantee
+        What was promised and paid.
+    unit : str
+        Whom the guarantee protects: one ``user`` with all rows, or one ``row``.
+    """
+
+    keys: Mapping[str, tuple[Any, ...]]
+    values: Mapping[str, tuple[Any, ...]]
+    low: Mapping[str, tuple[Any, ...]] = field(repr=False)
+    high: Mapping[str, tuple[Any, ...]] = field(repr=False)
+    rank_error: Mapping[str, float] = field(repr=False)
+    level: float
+    guarantee: Guarantee
+    unit: str
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values())))
+
+    def value(self, name: str) -> Any:
+        """Value of an output of a query without groups.
+
+        Parameters
+        ----------
+        name : str
+            Name of the output.
+
+        Returns
+        -------
+        int, float or list
+            The noisy value.
+
+        Raises
+        ------
+        NotFound
+            If there is no such output.
+        ParameterError
+            If there are several groups.
+        """
+        if name not in self.values:
+            raise NotFound(f"there is no output {name!r}; there are {', '.join(self.values)}")
+        if self.keys:
+            raise ParameterError("the answer has groups; use rows() or to_dict()")
+        return self.values[name][0]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary a group: keys, values, and ``NAME_low``, ``NAME_high``.
+
+        Returns
+        -------
+        list of dict
+            In the order of the keys.
+        """
+        columns = self.to_dict()
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns by name: keys, values, and ``NAME_low``, ``NAME_high``.
+
+        Returns
+        -------
+        dict of str to list
+            Plain Python values.
+        """
+        found = {name: list(column) for name, column in self.keys.items()}
+        for name, column in self.values.items():
+            found[name] = list(column)
+            if name not in self.rank_error:
+                found[f"{name}_low"] = list(self.low[name])
+                found[f"{name}_high"] = list(self.high[name])
+        return found
+
+    def to_pandas(self) -> Any:
+        """Give the same columns as a pandas frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Needs pandas, which hushed itself does without.
+        """
+        import pandas as pd  # noqa: PLC0415
+
+        return pd.DataFrame(self.to_dict())
+
+    def explain(self) -> str:
+        """Say in a few lines what was promised and how the error bars are meant.
+
+        Returns
+        -------
+        str
+            Plain text.
+        """
+        g = self.guarantee
+        delta = f", delta {g.delta:g}" if g.delta else ""
+        return (
+            f"epsilon {g.epsilon:g}{delta} for adding or removing one {self.unit}; "
+            f"{len(self)} rows. Each error bar holds with {self.level:.0%} against the noise "
+            "alone: clipping and limits of a user are not in it."
+        )
+
+
+def evaluate(
+    aggregates: Sequence[Aggregate], parts: Sequence[Part], noisy: Sequence[list[Any]], beta: float
+) -> tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]]]:
+    """Turn noisy measurements into outputs; nothing here sees the rows.
+
+    Parameters
+    ----------
+    aggregates : sequence of Aggregate
+        The outputs.
+    parts : sequence of Part
+        The measurements, in order.
+    noisy : sequence of list
+        Their noisy numbers of steps, one a group.
+    beta : float
+        Chance with which an error bar may be missed.
+
+    Returns
+    -------
+    tuple of dict
+        Values, lower ends, upper ends; by output.
+    """
+    values: dict[str, tuple[Any, ...]] = {}
+    low: dict[str, tuple[Any, ...]] = {}
+    high: dict[str, tuple[Any, ...]] = {}
+    for each in aggregates:
+        own = [i for i, part in enumerate(parts) if part.measurement.output == each.name]
+        found = [
+            _OUTPUTS[each.kind](each, [parts[i] for i in own], list(group), beta)
+            for group in zip(*(noisy[i] for i in own), strict=True)
+        ]
+        values[each.name] = tuple(value for value, _ in found)
+        low[each.name] = tuple(bar[0] for _, bar in found)
+        high[each.name] = tuple(bar[1] for _, bar in found)
+    return values, low, high
+
+
+def errors_of(parts: Sequence[Part], beta: float) -> list[float]:
+    """Half-widths, in units of the outputs, that hold together but with chance beta."""
+    return [
+        part.noise.error(beta / len(parts)) * part.measurement.step
+        for part in parts
+        if isinstance(part.noise, LaplaceNoise | NormalNoise)
+    ]
+
+
+def _number(
+    _: Aggregate, parts: Sequence[Part], noisy: list[Any], beta: float
+) -> tuple[Any, Interval]:
+    step = parts[0].measurement.step
+    value = noisy[0] if step == 1 else noisy[0] * step
+    error = errors_of(parts, beta)[0]
+    return value, (value - error, value + error)
+
+
+def _histogram(
+    _: Aggregate, parts: Sequence[Part], noisy: list[Any], beta: float
+) -> tuple[Any, Interval]:
+    error = errors_of(parts, beta)[0]
+    return noisy[0], ([n - error for n in noisy[0]], [n + error for n in noisy[0]])
+
+
+def _quantiles(
+    aggregate: Aggregate,
+    parts: Sequence[Part],
+    noisy: list[Any],
+    beta: float,  # noqa: ARG001
+) -> tuple[Any, Interval]:
+    width = (aggregate.high - aggregate.low) / aggregate.bins
+    found = [min(aggregate.low + index * width, aggregate.high) for index in noisy]
+    return (found if len(parts) > 1 else found[0]), (None, None)
+
+
+def _mean(
+    aggregate: Aggregate, parts: Sequence[Part], noisy: list[Any], beta: float
+) -> tuple[Any, Interval]:
+    centre, reach = _middle(parts[0])
+    total, rows = noisy[0] * parts[0].measurement.step, noisy[1]
+    errors = errors_of(parts, beta)
+    mean = _clip(total / max(rows, 1), -reach, reach)
+    low, high = _ratio(total, errors[0], rows, errors[1], -reach, reach)
+    ends = aggregate.low, aggregate.high
+    return _clip(centre + mean, *ends), (_clip(centre + low, *ends), _clip(centre + high, *ends))
+
+
+def _variance(
+    aggregate: Aggregate,  # noqa: ARG001
+    parts: Sequence[Part],
+    noisy: list[Any],
+    beta: float,
+) -> tuple[Any, Interval]:
+    _, reach = _middle(parts[0])
+    (total, squares, rows), errors = noisy, errors_of(parts, beta)
+    measured = [part.measurement for part in parts]
+    total, squares = total * measured[0].step, squares * measured[1].step
+    shift, top = measured[1].offset * measured[1].step, reach * reach
+    mean = _clip(total / max(rows, 1), -reach, reach)
+    second = _clip(squares / max(rows, 1) + shift, 0.0, top)
+    low, high = _ratio(total, errors[0], rows, errors[2], -reach, reach)
+    below, above = _ratio(squares, errors[1], rows, errors[2], -shift, top - shift)
+    least = 0.0 if low <= 0.0 <= high else min(low * low, high * high)
+    most = max(low * low, high * high)
+    ends = _clip(below + shift - most, 0.0, top), _clip(above + shift - least, 0.0, top)
+    return _clip(second - mean * mean, 0.0, top), ends
+
+
+def _middle(part: Part) -> tuple[float, float]:
+    """Centre of a column, and how far its values reach from there."""
+    grid = part.measurement.feature.grid if part.measurement.feature else None
+    if grid is None:
+        raise NotImplementedError(part.measurement.role)
+    return grid.centre, max(grid.high - grid.centre, grid.centre - grid.low)
+
+
+def _clip(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)
+
+
+def _ratio(
+    total: float, error: float, rows: float, spread: float, low: float, high: float
+) -> tuple[float, float]:
+    """All ratios of a sum and a count within their error bars, known to lie in [low, high]."""
+    least, most = rows - spread, rows + spread
+    if least <= 0:
+        return low, high
+    below, above = total - error, total + error
+    return (
+        _clip(min(below / least, below / most), low, high),
+        _clip(max(above / least, above / most), low, high),
+    )
+
+
+_OUTPUTS: Mapping[
+    str, Callable[[Aggregate, Sequence[Part], list[Any], float], tuple[Any, Interval]]
+] = MappingProxyType(
+    {
+        "count": _number,
+        "users": _number,
+        "sum": _number,
+        "mean": _mean,
+        "variance": _variance,
+        "histogram": _histogram,
+        "quantiles": _quantiles,
+    }
+)
+
+
+def rank_errors(
+    aggregates: Sequence[Aggregate], parts: Sequence[Part], beta: float
+) -> dict[str, float]:
+    """For each output of quantiles, the largest rank error of its choices."""
+    found: dict[str, float] = {}
+    for each in aggregates:
+        for part in parts:
+            if part.measurement.output == each.name and isinstance(part.noise, Choice):
+                error = part.noise.error(beta, each.bins + 1)
+                found[each.name] = max(error, found.get(each.name, 0.0))
+    return found

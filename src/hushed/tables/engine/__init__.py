@@ -1,0 +1,56 @@
+"""The only part that speaks to databases, through Ibis: one expression, several engines.
+
+Ibis gives one syntax, not one semantics. What is used here is spelled so that DuckDB, PostgreSQL
+and Spark answer alike: clipping as cases (never ``clip``), missing means NULL or NaN, sums are of
+whole numbers and come back as decimals, nothing can fail on a value. Only aggregates are fetched.
+"""
+
+from hushed.tables.engine.connections import (
+    Connection,
+    EngineName,
+    connect,
+    failures,
+    fetch,
+    over_frame,
+    require_alive,
+)
+from hushed.tables.engine.operations import (
+    cases,
+    constant,
+    dense_rank,
+    hashed,
+    identifiers,
+    missing,
+    number,
+    row_rank,
+    tame,
+    total,
+    with_bins,
+    with_presence,
+    with_squares,
+    with_steps,
+)
+
+__all__ = [
+    "Connection",
+    "EngineName",
+    "cases",
+    "connect",
+    "constant",
+    "dense_rank",
+    "failures",
+    "fetch",
+    "hashed",
+    "identifiers",
+    "missing",
+    "number",
+    "over_frame",
+    "require_alive",
+    "row_rank",
+    "tame",
+    "total",
+    "with_bins",
+    "with_presence",
+    "with_squares",
+    "with_steps",
+]

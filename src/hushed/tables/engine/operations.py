@@ -1,0 +1,207 @@
+"""Pieces of expressions, spelled so that every engine answers alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from hushed.tables.engine.connections import EngineName
+from hushed.tables.expressions import Kind
+from hushed.tables.grid import FARTHEST, NEAREST, Grid
+
+__all__ = [
+    "cases",
+    "constant",
+    "dense_rank",
+    "hashed",
+    "identifiers",
+    "missing",
+    "number",
+    "row_rank",
+    "tame",
+    "total",
+    "with_bins",
+    "with_presence",
+    "with_squares",
+    "with_steps",
+]
+
+_WIDE = "decimal(38, 0)"
+_FAR = 1e200
+
+
+def cases(*branches: tuple[Any, Any], otherwise: Any) -> Any:
+    """First branch whose condition holds; spelled alike on every engine."""
+    import ibis  # noqa: PLC0415
+
+    return ibis.cases(*branches, else_=otherwise)
+
+
+def constant(value: object, kind: Kind) -> Any:
+    """Give a constant of a kind; dates and times from ISO texts."""
+    import ibis  # noqa: PLC0415
+
+    if kind == "day":
+        return ibis.date(str(value)[:10])
+    if kind == "moment":
+        return ibis.timestamp(str(value))
+    return ibis.literal(value, {"whole": "int64", "real": "float64"}.get(kind))
+
+
+def missing(kind: Kind) -> Any:
+    """NULL of a kind."""
+    import ibis  # noqa: PLC0415
+
+    names = {"whole": "int64", "real": "float64", "text": "string", "truth": "boolean"}
+    return ibis.null(names[kind])
+
+
+def number(column: Any) -> Any:
+    """Take numbers or truths as doubles; NaN becomes NULL, and huge decimals come nearer."""
+    dtype = column.type()
+    if dtype.is_boolean():
+        column = column.cast("int64")
+    elif dtype.is_decimal():
+        column = cases((column > _FAR, _FAR), (column < -_FAR, -_FAR), otherwise=column)
+    if not column.type().is_floating():
+        return column.cast("float64")
+    column = column.cast("float64")
+    return cases((column.isnan(), missing("real")), otherwise=column)
+
+
+def tame(value: Any) -> Any:
+    """Keep a double, not NaN, within 1e100, and away from zero or at it; NULL stays NULL."""
+    return cases(
+        (value > FARTHEST, FARTHEST),
+        (value < -FARTHEST, -FARTHEST),
+        (value.between(-NEAREST, NEAREST), 0.0),
+        otherwise=value,
+    )
+
+
+def with_steps(rows: Any, value: str, name: str, grid: Grid) -> Any:
+    """Add a column of steps: a double (NULL if missing) on a grid; missing counts as 0.
+
+    The same operations as `Grid.steps`. The bounds are applied twice: in doubles, so that the
+    conversion cannot overflow, and in whole numbers, so that the sensitivity does not rest on how
+    an engine reads a decimal constant.
+    """
+    rows = rows.mutate(_clipped(rows[value], grid.low, grid.high).name(name))
+    rows = rows.mutate((rows[name] - grid.centre).name(name))
+    offset = cases((rows[name].between(-NEAREST, NEAREST), 0.0), otherwise=rows[name])
+    steps = (offset * 2.0**-grid.exponent + 0.5).floor().cast("int64")
+    return _within(rows.mutate(steps.name(name)), value, name, (grid.least, grid.largest), 0)
+
+
+def with_squares(rows: Any, value: str, steps: str, name: str, *, most: int, shift: int) -> Any:
+    """Add a column of squared steps, in units of ``2**shift``; missing counts as 0.
+
+    The middle of the range is taken off, so that squares lie on both sides of 0.
+    """
+    real = rows[steps].cast("float64")
+    top = math.floor(float(most) * float(most) * 2.0**-shift + 0.5)
+    rounded = (real * real * 2.0**-shift + 0.5).floor().cast("int64") - top // 2
+    rows = rows.mutate(rounded.name(name))
+    return _within(rows, value, name, (-(top // 2), top - top // 2), 0)
+
+
+def with_bins(rows: Any, value: str, name: str, *, low: float, high: float, count: int) -> Any:
+    """Add a column that tells which of equally wide bins a double falls into; -1 if missing."""
+    rows = rows.mutate((_clipped(rows[value], low, high) - low).name(name))
+    offset = cases((rows[name] < NEAREST, 0.0), otherwise=rows[name])
+    place = (offset * (count / (high - low))).floor().cast("int64")
+    return _within(rows.mutate(place.name(name)), value, name, (0, count - 1), -1)
+
+
+def with_presence(rows: Any, value: str, name: str) -> Any:
+    """Add a column that is 1 where a value is there, else 0."""
+    return rows.mutate(cases((rows[value].isnull(), 0), otherwise=1).name(name))
+
+
+def _clipped(value: Any, low: float, high: float) -> Any:
+    return cases((value.isnull(), low), (value > high, high), (value < low, low), otherwise=value)
+
+
+def _within(rows: Any, value: str, name: str, ends: tuple[int, int], absent: int) -> Any:
+    """Keep whole numbers within their ends, for good."""
+    least, largest = ends
+    kept = cases(
+        (rows[value].isnull(), absent),
+        (rows[name] > largest, largest),
+        (rows[name] < least, least),
+        otherwise=rows[name],
+    )
+    return rows.mutate(kept.cast("int64").name(name))
+
+
+def identifiers(engine: EngineName, numbers: Sequence[int]) -> list[Any]:
+    """Give hashes back to the engine as constants of its own type."""
+    import ibis  # noqa: PLC0415
+
+    return [ibis.literal(number, _HASHES[engine][2]) for number in numbers]
+
+
+def total(engine: EngineName, column: Any) -> Any:
+    """Exact sum of whole numbers; nothing overflows."""
+    if engine == "pyspark":  # its sum of 64-bit integers would wrap
+        column = column.cast("decimal(28, 0)")
+    return column.sum().cast(_WIDE)
+
+
+def row_rank(partition: Sequence[Any], order: Sequence[Any]) -> Any:
+    """Give the rows of each partition a number, from 0 on."""
+    import ibis  # noqa: PLC0415
+
+    return ibis.row_number().over(group_by=list(partition), order_by=list(order))
+
+
+def dense_rank(partition: Sequence[Any], order: Sequence[Any]) -> Any:
+    """Give the different values within each partition a number, from 0 on."""
+    import ibis  # noqa: PLC0415
+
+    return ibis.dense_rank().over(group_by=list(partition), order_by=list(order))
+
+
+_HASHES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    {  # by engine: name for whole numbers, name for texts, type
+        "duckdb": ("hash", "hash", "uint64"),
+        "postgres": ("hashint8extended", "hashtextextended", "int64"),
+        "pyspark": ("xxhash64", "xxhash64", "int64"),
+    }
+)
+
+
+def hashed(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
+    """Mix columns without NULL into 64 bits under a key, by the engine's own hash.
+
+    Not cryptographic. Used to put rows into an order that nobody chose, and to name groups before
+    their keys may be named; no promise rests on its quality.
+    """
+    import ibis  # noqa: PLC0415
+
+    on_whole, on_text, dtype = _HASHES[engine]
+    mixed = ibis.literal(key, dtype)
+    for column in columns:
+        whole = column.type().is_integer() or column.type().is_boolean()
+        mix = _hash_function(engine, on_whole if whole else on_text, dtype, whole=whole)
+        value = column.cast("int64") if whole else column.cast("string")
+        mixed = mix(value, mixed) if engine == "postgres" else mix(mixed, value)
+    return mixed
+
+
+@lru_cache(maxsize=16)
+def _hash_function(engine: EngineName, name: str, dtype: str, *, whole: bool) -> Any:
+    import ibis  # noqa: PLC0415
+    import ibis.expr.datatypes as dt  # noqa: PLC0415
+
+    value, mixed = dt.dtype("int64" if whole else "string"), dt.dtype(dtype)
+    order = (value, mixed) if engine == "postgres" else (mixed, value)
+
+    def mix(first: Any, second: Any) -> Any:
+        """Stand for the engine's own function."""
+        raise NotImplementedError(first, second)
+
+    return ibis.udf.scalar.builtin(mix, name=name, signature=(order, mixed))

@@ -1,0 +1,137 @@
+"""Real numbers as whole steps, so that every engine adds them up exactly.
+
+Sums of doubles depend on the order in which an engine adds them. A value is therefore clipped to
+its bounds and rounded to a whole number of steps inside the engine, and whole numbers are added:
+every engine finds the same sum, bit for bit, and the sensitivity of the sum is that of whole
+numbers, with nothing to enlarge.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from hushed.errors import ParameterError
+
+__all__ = ["FARTHEST", "NEAREST", "Grid", "check_bounds", "lay_grid"]
+
+FARTHEST = 1e100  # bounds lie within; products of two such numbers stay far from overflow
+NEAREST = 1e-100  # what is closer to zero counts as zero, so that no engine reports underflow
+_VALUE_BITS = 30  # a value is at most 2**30 steps: 2**33 of them fit into 64 bits
+_USER_BITS = 32  # all values of one user together, which is what the noise is scaled to
+_EXACT_USER_BITS = 44
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """How a bounded real number becomes a whole number of steps.
+
+    Parameters
+    ----------
+    low, high : float
+        Bounds that the value is clipped to.
+    centre : float
+        What is subtracted first; in the units of the value.
+    exponent : int
+        A step is ``2**exponent`` of those units.
+    """
+
+    low: float
+    high: float
+    centre: float
+    exponent: int
+
+    @property
+    def step(self) -> float:
+        """Size of a step in the units of the value."""
+        return math.ldexp(1.0, self.exponent)
+
+    @property
+    def least(self) -> int:
+        """Steps of the lower bound."""
+        return self.steps(self.low)
+
+    @property
+    def largest(self) -> int:
+        """Steps of the upper bound."""
+        return self.steps(self.high)
+
+    @property
+    def most(self) -> int:
+        """Largest absolute number of steps of one value."""
+        return max(abs(self.least), abs(self.largest))
+
+    def steps(self, value: float) -> int:
+        """Round one value, exactly as the engines do.
+
+        Parameters
+        ----------
+        value : float
+            Any number; NaN counts as missing.
+
+        Returns
+        -------
+        int
+            Number of steps from the centre; 0 for NaN.
+        """
+        if math.isnan(value):
+            return 0
+        offset = min(max(value, self.low), self.high) - self.centre
+        if abs(offset) < NEAREST:
+            return 0
+        return math.floor(offset * math.ldexp(1.0, -self.exponent) + 0.5)
+
+
+def lay_grid(*, low: float, high: float, rows: int, centred: bool, whole: bool) -> Grid:
+    """Choose the step for values within bounds; depends on public numbers only.
+
+    Parameters
+    ----------
+    low, high : float
+        Bounds of the value; finite, ``low < high``, within 1e100.
+    rows : int
+        Rows that one unit of privacy may contribute; 1 or more.
+    centred : bool
+        True to count from the middle of the bounds, which halves the largest value.
+    whole : bool
+        True if the column holds whole numbers.
+
+    Returns
+    -------
+    Grid
+        With steps of 1 where that keeps whole numbers exact; else such that no value exceeds
+        ``2**30`` steps, nor the values of one unit ``2**32`` steps together.
+    """
+    low, high = check_bounds(low, high)
+    centre = low / 2 + high / 2 if centred else 0.0
+    reach = max(abs(low - centre), abs(high - centre))
+    exact = whole and float(low).is_integer() and float(high).is_integer()
+    if (
+        exact
+        and centre.is_integer()
+        and reach <= 2**_VALUE_BITS
+        and reach * rows <= 2**_EXACT_USER_BITS
+    ):
+        return Grid(low=low, high=high, centre=centre, exponent=0)
+    bits = min(_VALUE_BITS, _USER_BITS - (rows - 1).bit_length())
+    if bits < 1:
+        raise ParameterError(
+            f"a user may contribute at most 2**{_USER_BITS - 1} rows to a sum, got {rows}"
+        )
+    exponent = math.frexp(reach)[1] - bits
+    return Grid(low=low, high=high, centre=centre, exponent=exponent)
+
+
+def check_bounds(low: float, high: float) -> tuple[float, float]:
+    """Refuse bounds that are swapped, equal, not finite or absurdly far."""
+    for name, bound in (("low", low), ("high", high)):
+        real = isinstance(bound, int | float) and not isinstance(bound, bool)
+        if not real or not abs(bound) <= FARTHEST:
+            raise ParameterError(
+                f"{name} must be a finite number within {FARTHEST:g}, got {bound!r}"
+            )
+    if low > high:
+        raise ParameterError(f"the bounds are swapped: low={low} is above high={high}")
+    if not low < high or high - low < 2 * NEAREST:
+        raise ParameterError(f"low must be below high, got low={low} and high={high}")
+    return float(low), float(high)

@@ -1,0 +1,62 @@
+"""From an address, a file or a frame to a table that can be asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hushed.errors import ParameterError
+from hushed.tables import engine
+from hushed.tables.expressions import find_column
+from hushed.tables.requests import GROUPABLE, KEY_KINDS
+from hushed.tables.table import Table
+
+__all__ = ["table"]
+
+
+def table(source: Any, name: str = "rows", *, user: str | None = None) -> Table:
+    """Open a private table.
+
+    Parameters
+    ----------
+    source : str, path, pandas.DataFrame, polars.DataFrame or pyarrow.Table
+        ``duckdb:///file.db``, ``postgresql://user@host/database``, ``spark://...``; the path of a
+        CSV, Parquet or Arrow file; or a frame.
+    name : str, default "rows"
+        Name of the table in a database.
+    user : str, optional
+        Column that says whose row it is. Then one user with all rows is the unit of privacy, and
+        rows without a user are left out. Without it, the unit is one row.
+
+    Returns
+    -------
+    Table
+        Nothing is read yet but names and types of the columns, which count as public.
+
+    Raises
+    ------
+    NotFound
+        If the file or table is not there.
+    EngineUnavailable
+        If the database does not answer or its driver is missing.
+    ParameterError
+        If the source or the user column cannot be used.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> visits = pa.table({"patient": [1, 1, 2], "cost": [10.0, 30.0, 20.0]})
+    >>> query = table(visits, user="patient").per_user(rows=2).count()
+    >>> query.quote(epsilon=1.0).accuracy("count")
+    6.0
+    """
+    if not isinstance(name, str) or not name or "\x00" in name:
+        raise ParameterError(f"name must be the name of a table, got {name!r}")
+    if isinstance(source, str) or hasattr(source, "__fspath__"):
+        connection = engine.connect(str(source), name)
+    else:
+        connection = engine.over_frame(source, name)
+    if user is not None:
+        kind = connection.columns[find_column(user, connection.columns)]
+        if kind not in GROUPABLE:
+            raise ParameterError(f"user column {user!r} is of kind {kind}; {KEY_KINDS}")
+    return Table(connection=connection, user=user, columns=connection.columns)

@@ -1,0 +1,209 @@
+"""What is asked of a table, as plain records: aggregates, keys, steps, limits of a user."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import product
+from typing import Any, Literal
+
+from hushed.errors import ParameterError
+from hushed.tables.expressions import Expression, Kind
+
+__all__ = [
+    "GROUPABLE",
+    "KEY_KINDS",
+    "Aggregate",
+    "AggregateKind",
+    "Derive",
+    "Filter",
+    "Keys",
+    "Limits",
+    "public_values",
+    "require_whole",
+]
+
+AggregateKind = Literal["count", "users", "sum", "mean", "variance", "quantiles", "histogram"]
+_MOST_KEYS = 1_000_000
+GROUPABLE: tuple[Kind, ...] = ("whole", "text", "truth", "day")
+KEY_KINDS = "whole numbers, texts, truths and dates name things (floor(x) makes a number whole)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """One number or list of numbers asked for.
+
+    Parameters
+    ----------
+    kind : str
+        count, users, sum, mean, variance, quantiles or histogram.
+    name : str
+        Name of the output.
+    column : str, optional
+        Column it is about.
+    low, high : float
+        Public bounds of the column.
+    bins : int
+        Bins of a histogram; intervals between the candidates of quantiles.
+    probabilities : tuple of float
+        Which quantiles; in (0, 1).
+    weight : float
+        Share of the budget relative to the other aggregates; above 0.
+    """
+
+    kind: AggregateKind
+    name: str
+    column: str | None = None
+    low: float = 0.0
+    high: float = 1.0
+    bins: int = 1
+    probabilities: tuple[float, ...] = ()
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.name or not isinstance(self.name, str):
+            raise ParameterError(f"an output needs a name, got {self.name!r}")
+        if not 0 < self.weight < math.inf:
+            raise ParameterError(f"weight must be a finite number above 0, got {self.weight}")
+        if self.kind == "quantiles" and not self.probabilities:
+            raise ParameterError("give at least one probability, such as [0.5] for the median")
+        if not all(0.0001 <= p <= 0.9999 for p in self.probabilities):
+            raise ParameterError(
+                f"probabilities of quantiles must lie in [0.0001, 0.9999], got {self.probabilities}"
+            )
+        if not 1 <= require_whole("bins", self.bins) <= 10_000:
+            raise ParameterError(f"bins must lie in [1, 10000], got {self.bins}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Keep the rows for which a condition holds."""
+
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derive:
+    """Add a column, computed row by row."""
+
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """By what rows are grouped.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Grouping columns; empty for one group of all rows.
+    kinds : tuple of str
+        Their kinds.
+    values : tuple of tuple, optional
+        Public values of each column; every combination is answered. None for private keys.
+    """
+
+    columns: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    values: tuple[tuple[Any, ...], ...] | None = ()
+
+    @property
+    def private(self) -> bool:
+        """Whether the keys themselves are to be protected."""
+        return self.values is None
+
+    def combinations(self) -> list[tuple[Any, ...]]:
+        """Every public key; one empty key without grouping."""
+        return list(product(*(self.values or ())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much of a user counts.
+
+    Parameters
+    ----------
+    rows : int, optional
+        Rows of one user that are kept, over all groups together.
+    groups : int, optional
+        Groups of one user that are kept.
+    """
+
+    rows: int | None = None
+    groups: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "groups"):
+            value = getattr(self, name)
+            if value is not None and require_whole(name, value) < 1:
+                raise ParameterError(f"{name} must be 1 or more, got {value}")
+
+
+def require_whole(name: str, value: int) -> int:
+    """Refuse anything but an integer."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ParameterError(f"{name} must be a whole number, got {value!r}")
+    return value
+
+
+def public_values(
+    columns: Sequence[str], kinds: Sequence[Kind], keys: Sequence[Any] | Mapping[str, Sequence[Any]]
+) -> tuple[tuple[Any, ...], ...]:
+    """Check public keys against the columns they are for.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Grouping columns.
+    kinds : sequence of str
+        Their kinds.
+    keys : sequence, or mapping of str to sequence
+        Values of the only column, or of each column by its name.
+
+    Returns
+    -------
+    tuple of tuple
+        Values by column, in the given order.
+
+    Raises
+    ------
+    ParameterError
+        If a column has none, a value is of another kind, is given twice, or the combinations are
+        too many.
+    """
+    if not isinstance(keys, Mapping):
+        if len(columns) != 1 or isinstance(keys, str):
+            raise ParameterError(
+                "give the public keys of each column: keys={'city': ['Rome', 'Oslo'], ...}"
+            )
+        keys = {columns[0]: keys}
+    if set(keys) != set(columns):
+        raise ParameterError(f"keys must name the columns {list(columns)}, got {list(keys)}")
+    found = tuple(
+        tuple(_key(value, kind, column) for value in keys[column])
+        for column, kind in zip(columns, kinds, strict=True)
+    )
+    for column, values in zip(columns, found, strict=True):
+        if not values or len(set(values)) < len(values):
+            raise ParameterError(f"keys of {column!r} must be at least one, and none twice")
+    if math.prod(map(len, found)) > _MOST_KEYS:
+        raise ParameterError(f"at most {_MOST_KEYS} combinations of keys can be answered")
+    return found
+
+
+def _key(value: Any, kind: Kind, column: str) -> Any:
+    if hasattr(value, "item"):  # a numpy scalar
+        value = value.item()
+    wanted: dict[str, type] = {"whole": int, "text": str, "truth": bool, "day": date}
+    if kind == "day" and isinstance(value, str):
+        try:
+            value = date.fromisoformat(value)
+        except ValueError:
+            raise ParameterError(f"{value!r} is no date YYYY-MM-DD") from None
+    good = isinstance(value, wanted[kind]) and (kind != "whole" or not isinstance(value, bool))
+    if not good or (kind == "whole" and abs(value) >= 2**63) or "\x00" in str(value):
+        raise ParameterError(f"a key of {column!r} must be of kind {kind}, got {value!r}")
+    return value

@@ -1,0 +1,291 @@
+"""The query as the engine runs it: exact whole numbers for each group, and nothing else.
+
+Everything before the aggregation works row by row, or on the rows of one user at a time. Which
+rows of a user are kept depends on that user's rows and on a fresh secret key alone: they are
+ordered by a keyed hash of what the query uses of them, ties by the same columns, so that rows that
+still tie are equal. For every key, adding or removing a user therefore leaves the rows of all
+others as they were; no promise rests on how random the order is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hushed.errors import QueryFailed
+from hushed.tables import engine
+from hushed.tables.measurements import Feature, Influence, Measurement
+from hushed.tables.requests import Derive, Filter, Keys, Limits
+from hushed.tables.translation import translate
+
+__all__ = ["Cells", "Scan", "name_keys", "scan"]
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """All that the engine is to do.
+
+    Parameters
+    ----------
+    connection : Connection
+        The table.
+    user : str, optional
+        Column of the user.
+    steps : tuple of Filter or Derive
+        In this order.
+    keys : Keys
+        The grouping.
+    limits : Limits
+        What is kept of a user.
+    touched : Influence
+        What that comes to.
+    measured : tuple of Measurement
+        What is counted and added up.
+    """
+
+    connection: engine.Connection
+    user: str | None
+    steps: tuple[Filter | Derive, ...]
+    keys: Keys
+    limits: Limits
+    touched: Influence
+    measured: tuple[Measurement, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    """Exact answers, before noise. They never leave this package.
+
+    Parameters
+    ----------
+    keys : tuple of tuple
+        The public keys; for private ones, one opaque number each.
+    values : tuple of list
+        For each measurement, one whole number (or list of them) for each key.
+    users : list of int, optional
+        Units of privacy behind each private key.
+    """
+
+    keys: tuple[Key, ...]
+    values: tuple[list[Any], ...]
+    users: list[int] | None
+
+
+def scan(what: Scan, secret: int) -> Cells:
+    """Run the query.
+
+    Parameters
+    ----------
+    what : Scan
+        The query.
+    secret : int
+        Fresh random number in [0, 2**63), used once: the order in which rows are kept.
+
+    Returns
+    -------
+    Cells
+        Exact; groups without rows are zeros if the keys are public, and absent otherwise.
+
+    Raises
+    ------
+    QueryFailed
+        If the engine fails.
+    """
+    features = _features(what.measured)
+    names = {feature: f"v{i}" for i, feature in enumerate(features)}
+    bounded = _bounded(what, _narrowed(what, names, secret), secret)
+    ids = ["id"] if what.keys.private else [f"k{i}" for i in range(len(what.keys.columns))]
+    plain = _grouped(what, bounded, ids, names)
+    binned = {
+        feature: _counted_bins(what, bounded, ids, names[feature], feature.bins)
+        for feature in features
+        if feature.kind == "bin"
+    }
+    keys = tuple(plain) if what.keys.private else tuple(what.keys.combinations())
+    empty: dict[str, int] = defaultdict(int)
+    values: list[list[Any]] = []
+    for each in what.measured:
+        if each.role in ("bins", "rank") and each.feature is not None:
+            found, empty_bins = binned[each.feature], [0] * each.feature.bins
+            values.append([list(found.get(key, empty_bins)) for key in keys])
+        else:
+            cell = _cell_name(each, names)
+            values.append([int(plain.get(key, empty)[cell] or 0) for key in keys])
+    users = [int(plain[key]["users"]) for key in keys] if what.keys.private else None
+    return Cells(keys=keys, values=tuple(values), users=users)
+
+
+def name_keys(what: Scan, secret: int, chosen: Sequence[int]) -> dict[int, Key]:
+    """Find the keys behind opaque numbers that noise has chosen.
+
+    Parameters
+    ----------
+    what : Scan
+        The query that was run.
+    secret : int
+        The same number as then.
+    chosen : sequence of int
+        Numbers of the groups that may be named.
+
+    Returns
+    -------
+    dict of int to tuple
+        Key by number.
+
+    Raises
+    ------
+    QueryFailed
+        If two keys share a number, or the rows changed in between.
+    """
+    if not chosen:
+        return {}
+    rows = _narrowed(what, {}, secret)
+    columns = [f"k{i}" for i in range(len(what.keys.columns))]
+    wanted = rows.filter(rows["id"].isin(engine.identifiers(what.connection.engine, chosen)))
+    found = engine.fetch(what.connection, wanted.select("id", *columns).distinct())
+    named = dict(zip(found["id"], zip(*(found[c] for c in columns), strict=True), strict=True))
+    if len(named) < len(found["id"]) or set(named) != set(chosen):
+        raise QueryFailed("two keys share a number, or the table changed during the query")
+    return named
+
+
+def _features(measured: Sequence[Measurement]) -> list[Feature]:
+    return list(dict.fromkeys(each.feature for each in measured if each.feature is not None))
+
+
+def _cell_name(measurement: Measurement, names: Mapping[Feature, str]) -> str:
+    if measurement.feature is None:
+        return measurement.role
+    return f"t_{names[measurement.feature]}"
+
+
+def _narrowed(what: Scan, names: Mapping[Feature, str], secret: int) -> Any:
+    """User, keys and features of the rows that the query is about, and nothing else."""
+    rows = _with_keys(_prepared(what), what.keys)
+    keys = [_key(rows[column]) for column in what.keys.columns]
+    picked = [key.name(f"k{i}") for i, key in enumerate(keys)]
+    if what.user is not None:
+        rows = rows.filter(rows[what.user].notnull())
+        picked.append(rows[what.user].name("user"))
+    if what.keys.private:
+        picked.append(engine.hashed(what.connection.engine, secret, keys).name("id"))
+    columns = list(dict.fromkeys(feature.column for feature in names))
+    values = {column: f"w{i}" for i, column in enumerate(columns)}
+    picked += [engine.number(rows[column]).name(values[column]) for column in columns]
+    if not picked:
+        return rows
+    rows = rows.select(*picked)
+    for feature, name in names.items():
+        rows = _with_feature(rows, feature, values[feature.column], name)
+    return rows.drop(*values.values()) if values else rows
+
+
+def _prepared(what: Scan) -> Any:
+    """Apply filters and derived columns in their order."""
+    rows = what.connection.rows
+    for step in what.steps:
+        if isinstance(step, Derive):
+            rows = translate(step.value, rows, step.name)
+            continue
+        name = "condition"
+        while name in rows.columns:
+            name += "_"
+        rows = translate(step.condition, rows, name)
+        rows = rows.filter(rows[name]).drop(name)
+    return rows
+
+
+def _key(column: Any) -> Any:
+    return column.cast("string") if column.type().is_uuid() else column
+
+
+def _with_keys(rows: Any, keys: Keys) -> Any:
+    """Drop rows whose key is missing or not among the public ones."""
+    for i, column in enumerate(keys.columns):
+        if keys.values is None:
+            rows = rows.filter(rows[column].notnull())
+        else:
+            known = [engine.constant(v, keys.kinds[i]) for v in keys.values[i]]
+            rows = rows.filter(_key(rows[column]).isin(known))
+    return rows
+
+
+def _with_feature(rows: Any, feature: Feature, value: str, name: str) -> Any:
+    if feature.kind == "bin":
+        low, high, count = feature.low, feature.high, feature.bins
+        return engine.with_bins(rows, value, name, low=low, high=high, count=count)
+    if feature.kind == "present":
+        return engine.with_presence(rows, value, name)
+    if feature.grid is None:
+        raise NotImplementedError(feature.kind)
+    rows = engine.with_steps(rows, value, name, feature.grid)
+    if feature.kind == "steps":
+        return rows
+    most, shift = feature.grid.most, feature.shift
+    return engine.with_squares(rows, value, name, name, most=most, shift=shift)
+
+
+def _bounded(what: Scan, rows: Any, secret: int) -> Any:
+    """Keep what the limits allow of each user, in an order that nobody chose."""
+    if what.user is None:
+        return rows
+    keys = [f"k{i}" for i in range(len(what.keys.columns))]
+    rest = [name for name in rows.columns if name not in (*keys, "user", "id")]
+    who = what.connection.engine
+    limits, touched = what.limits, what.touched
+    if keys and limits.groups is not None:
+        order = [engine.hashed(who, secret ^ 1, [rows[k] for k in keys])]
+        rank = engine.dense_rank([rows["user"]], [*order, *(rows[k] for k in keys)])
+        rows = _kept(rows, rank, touched.groups)
+    if limits.rows is not None:
+        columns = [rows[name] for name in (*keys, *rest)]
+        order = [engine.hashed(who, secret ^ 2, columns)] if columns else []
+        rank = engine.row_rank([rows["user"]], [*order, *columns])
+        rows = _kept(rows, rank, limits.rows)
+    return rows
+
+
+def _kept(rows: Any, rank: Any, limit: int) -> Any:
+    ranked = rows.mutate(place=rank)
+    return ranked.filter(ranked["place"] < limit).drop("place")
+
+
+def _grouped(
+    what: Scan, rows: Any, ids: list[str], names: Mapping[Feature, str]
+) -> dict[Key, dict[str, Any]]:
+    """Count and add up every group, in one scan."""
+    sums = {
+        _cell_name(each, names): engine.total(what.connection.engine, rows[names[each.feature]])
+        for each in what.measured
+        if each.role == "total" and each.feature is not None
+    }
+    cells: dict[str, Any] = {"rows": rows.count(), **sums}
+    if what.keys.private or any(each.role == "users" for each in what.measured):
+        cells["users"] = rows["user"].nunique() if what.user is not None else rows.count()
+    if all(each.role in ("bins", "rank") for each in what.measured) and not what.keys.private:
+        return {}
+    grouped = rows.group_by(ids).aggregate(**cells) if ids else rows.aggregate(**cells)
+    found = engine.fetch(what.connection, grouped)
+    return {
+        tuple(found[name][i] for name in ids): {cell: found[cell][i] for cell in cells}
+        for i in range(len(found["rows"]))
+    }
+
+
+def _counted_bins(
+    what: Scan, rows: Any, ids: list[str], bin_name: str, width: int
+) -> dict[Key, list[int]]:
+    """Rows in each bin of every group: a scan of its own."""
+    there = rows.filter(rows[bin_name] >= 0)
+    found = engine.fetch(
+        what.connection, there.group_by([*ids, bin_name]).aggregate(rows=there.count())
+    )
+    counts: dict[Key, list[int]] = {}
+    for i, number in enumerate(found["rows"]):
+        key = tuple(found[name][i] for name in ids)
+        counts.setdefault(key, [0] * width)[found[bin_name][i]] = number
+    return counts

@@ -1,0 +1,78 @@
+"""Which group keys may be named: enough users behind them, after noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+
+__all__ = ["appears", "threshold"]
+
+_DIGITS = 60
+
+
+def appears(limit: int, *, scale: Fraction, groups: int) -> mpmath.mpf:
+    """Chance that one user makes any key appear that nobody else has.
+
+    Parameters
+    ----------
+    limit : int
+        Noisy number of users from which on a key is named; the limit itself is enough.
+    scale : Fraction
+        Scale of the discrete Laplace noise on the number of users; above 0.
+    groups : int
+        Groups that one user may touch; 1 or more.
+
+    Returns
+    -------
+    mpmath.mpf
+        ``1 - (1 - P(1 + X >= limit))**groups`` for X with mass proportional to
+        ``exp(-|x|/scale)``, to 60 digits.
+    """
+    with mpmath.workdps(_DIGITS):
+        ratio = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
+        short = limit - 1
+        one = ratio ** abs(short) / (1 + ratio)
+        if short <= 0:  # P(X >= -s) is 1 - P(X > s)
+            one = 1 - ratio * one
+        return -mpmath.expm1(groups * mpmath.log1p(-one)) if one < 1 else mpmath.mpf(1)
+
+
+def threshold(*, scale: Fraction, groups: int, delta: float) -> int:
+    """Smallest noisy number of users that lets a key be named.
+
+    Parameters
+    ----------
+    scale : Fraction
+        Scale of the discrete Laplace noise on the number of users; above 0.
+    groups : int
+        Groups that one user may touch; 1 or more.
+    delta : float
+        Chance with which one user may make keys appear; in (0, 1).
+
+    Returns
+    -------
+    int
+        The smallest whole number with ``appears(...) <= delta``. A key is named if its noisy
+        number of users is at least this.
+
+    Notes
+    -----
+    Korolova, Kenthapadi, Mishra and Ntoulas, *Releasing Search Queries and Clicks Privately*, WWW
+    2009; Wilson et al., *Differentially Private SQL with Bounded User Contribution*, PoPETs 2020,
+    here with the exact law of the noise that is drawn. A user adds 1 to the counts of at most
+    ``groups`` keys: on keys that others have too, the loss is ``groups/scale``; keys of this user
+    alone appear with chance delta. Together (groups/scale, delta) in both directions: with
+    ``b = P(E)`` on the keys of others, the event without the user has ``P(E) <= exp(e) b`` and
+    with the user ``P(E) >= (1 - delta) b``.
+    """
+    low, high = 0, 2
+    while appears(high, scale=scale, groups=groups) > delta:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if appears(middle, scale=scale, groups=groups) > delta:
+            low = middle
+        else:
+            high = middle
+    return high
