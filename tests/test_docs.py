@@ -15,6 +15,7 @@ A page that holds the comment ``<!-- slow -->`` is left to the slow tests.
 """
 
 import doctest
+import os
 import re
 import shlex
 import shutil
@@ -26,6 +27,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+import hushed
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -102,9 +105,11 @@ def folder(tmp_path):
 
 
 def ran(arguments, folder):
+    """Run Python in a folder, with the very package that the tests import."""
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(hushed.__file__).parent.parent)},
         capture_output=True,
         text=True,
         timeout=300,
@@ -263,7 +268,9 @@ def test_every_command_is_documented():
     from hushed.cli import app
 
     text = "\n".join(page.read_text() for page in PAGES)
-    for command in app.registered_commands:
-        name = command.name or command.callback.__name__
-        assert f"hushed {name}" in text
-        assert command.callback.__doc__
+    groups = [("", app), *((f"{g.name} ", g.typer_instance) for g in app.registered_groups)]
+    for group, commands_of in groups:
+        for command in commands_of.registered_commands:
+            name = command.name or command.callback.__name__
+            assert f"hushed {group}{name}" in text
+            assert command.callback.__doc__

@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import os
 import re
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import hushed
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples"
 SCRIPTS = sorted(p for p in FOLDER.glob("*.py") if 'if __name__ == "__main__"' in p.read_text())
@@ -35,6 +38,7 @@ def test_script_runs_anywhere(script, tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "error", str(script), *options],
         cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(hushed.__file__).parent.parent)},
         capture_output=True,
         text=True,
         timeout=300,
