@@ -8,7 +8,7 @@ A fence says what its block is:
 * ``pycon``: a dialogue, compared line by line;
 * ``console``: ``$ hushed ...`` and ``$ python FILE``, run and compared with what follows them; a
   comment ``# exit code N`` names a code other than 0;
-* ``sh``: setting up; checked by name, not run;
+* ``sh``: setting up, and commands that take long; checked by name, not run;
 * ``text``: formulas and layouts.
 
 A page that holds the comment ``<!-- slow -->`` is left to the slow tests.
@@ -202,6 +202,10 @@ def test_set_up_names_what_exists(page):
             elif words[:2] == ["pip", "install"]:
                 asked = re.findall(r"\[(.*?)\]", line)
                 assert {e for each in asked for e in each.split(",")} <= set(extras), line
+            elif words[:1] == ["hushed"]:
+                from hushed.cli import app
+
+                assert words[1] in [c.name or c.callback.__name__ for c in app.registered_commands]
             else:
                 raise AssertionError(f"not a command to set up: {line}")
 
