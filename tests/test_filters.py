@@ -1,4 +1,4 @@
-"""Privacy filters: capacities keep the limit, and no analyst who steers by the answers beats them."""
+"""Privacy filters: capacities keep the limit, and no analyst who steers by answers beats them."""
 
 import itertools
 import math

@@ -8,6 +8,7 @@ import pickle
 import sqlite3
 import threading
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import psycopg
@@ -115,18 +116,25 @@ def test_charges_far_below_the_last_place_still_add_up(plain):
     assert number == 8
 
 
+@lru_cache
+def most_laplace(size, limit, delta):
+    """How many Laplace releases keep a limit by composition of the loss itself."""
+    law, number = privacy_loss.laplace(size), math.ceil(limit / size)
+    while law.compose(number + 1).delta(limit) <= delta:
+        number += 1
+    return number
+
+
 @pytest.mark.parametrize("method", ["adaptive", "zcdp", "renyi", "gaussian", "loss-distribution"])
 def test_many_small_charges_cost_what_the_rule_says(plain, method):
     """The number of Laplace releases that fit is right by composition of the loss itself."""
     limit = G(epsilon=0.5, delta=1e-3)
     plain.open_budget("b", limit, method=method)
-    law = privacy_loss.laplace(0.05)
-    number, refusal = fill(plain, "b", G(epsilon=0.05), loss=law)
-    most = 1
-    while law.compose(most + 1).delta(0.5) <= 1e-3:
-        most += 1
+    law = privacy_loss.laplace(0.02)
+    number, refusal = fill(plain, "b", G(epsilon=0.02), loss=law)
+    most = most_laplace(0.02, 0.5, 1e-3)
     assert number == most if method == "loss-distribution" else 0.4 * most < number <= most
-    assert number > 10  # what basic composition allows
+    assert number > 25  # what basic composition allows
     assert hs.compose(plain.entries("b"), delta=1e-3).epsilon <= 0.5
     assert plain.balance("b").spent.epsilon <= 0.5
     if refusal.epsilon_left > 0:
@@ -153,7 +161,7 @@ def test_one_charge_too_many_is_refused_whatever_was_remembered(path, method):
     address = f"sqlite:///{path}"
     with hs.Ledger(address) as book:
         book.open_budget("b", G(epsilon=1.0, delta=1e-5), method=method)
-        for size in np.random.default_rng(5).uniform(0.01, 0.2, 40).tolist():
+        for size in np.random.default_rng(5).uniform(0.05, 0.3, 16).tolist():
             try:
                 book.charge("b", G(epsilon=size), loss=privacy_loss.laplace(size))
             except Overspent:
@@ -179,7 +187,8 @@ def test_gamma_is_spent_once_for_each_estimate(ledger):
     balance = ledger.balance("g")
     assert balance.spent.gamma == 0.09375
     assert 0.1 - 0.09375 - 1e-17 < balance.gamma_left <= Fraction(0.1) - Fraction(3, 32)
-    assert balance.spent.gamma == hs.union_gamma([e.guarantee for e in ledger.entries("g")])
+    union = hs.union_gamma([e.guarantee for e in ledger.entries("g")])
+    assert math.nextafter(union, 0) <= balance.spent.gamma <= union
 
 
 def test_a_quote_charges_nothing(ledger):
@@ -526,9 +535,9 @@ def test_the_database_itself_refuses_changes(ledger, statement):
     """Rows are added and never changed, even by someone with a database client."""
     ledger.open_budget("b", G(epsilon=1.0))
     ledger.charge("b", G(epsilon=0.5))
-    with pytest.raises(DamagedLedger, match="refused by the ledger itself"):
-        with ledger._store.writing() as connection:
-            connection.exec_driver_sql(statement)
+    refused = pytest.raises(DamagedLedger, match="refused by the ledger itself")
+    with refused, ledger._store.writing() as connection:
+        connection.exec_driver_sql(statement)
     assert ledger.balance("b").entries == 1
 
 
@@ -630,6 +639,7 @@ def test_a_connection_lost_in_the_commit_is_charged_or_refused(postgres_url, whe
 
     with hs.Ledger(postgres_url) as book:
         book.open_budget("b", G(epsilon=1.0))
+        book.balance("b")
         event.listen(book._store.engine(), "commit", Cut(book, postgres_url, when))
         if when == "after":
             assert book.charge("b", G(epsilon=0.5)).number == 1

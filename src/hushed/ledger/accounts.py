@@ -195,7 +195,7 @@ class Ledger:
             If the entries are not those that were written.
         """
         _check_text(name, note)
-        law = None if loss is None else write_law(loss)
+        law = _law_of(loss)
         known = None if law is None else loss
         with self._page(name) as page:
             tally = page.tally or self._current(page, name)
@@ -242,7 +242,7 @@ class Ledger:
         NotFound, ParameterError, LedgerUnavailable, DamagedLedger
             As for `charge`.
         """
-        law = None if loss is None else write_law(loss)
+        law = _law_of(loss)
         known = None if law is None else loss
         with self._page(name) as page:
             tally = self._current(page, name)
@@ -451,8 +451,6 @@ def _check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) -
             f"budget {budget.name!r} speaks of all records at once (protect={limit.protect!r}), "
             "the charge of one record at a time; sample with protect='everyone'"
         )
-    if loss is not None and not isinstance(loss, LossCurve):
-        raise ParameterError(f"loss must be a LossCurve, got {type(loss).__name__}")
     if loss is not None and len(loss.parts) == 1 and loss.parts[0][1] == 1:
         kept = _kept(loss.parts[0][0], promise.epsilon)
         if kept > promise.delta * (1 + 1e-9) + 1e-18:
@@ -460,6 +458,14 @@ def _check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) -
                 f"the loss needs delta {kept:.4g} at epsilon {promise.epsilon:g}, the guarantee "
                 f"says {promise.delta:.4g}: they are not of the same release"
             )
+
+
+def _law_of(loss: LossCurve | None) -> list[dict[str, Any]] | None:
+    if loss is not None and not isinstance(loss, LossCurve):
+        raise ParameterError(
+            f"loss must be a LossCurve such as mechanism.loss, got {type(loss).__name__}"
+        )
+    return None if loss is None else write_law(loss)
 
 
 @lru_cache(maxsize=4096)

@@ -6,13 +6,13 @@ release that could still follow. A release that is better than a Gaussian pair (
 `hushed.accounting.filters.pure_gaussian`) takes its squared ratio from the room. When the room is
 used up the history is composed again. As the Gaussian pair overstates a law by a bounded factor,
 each round leaves a fixed share of what was left, so that the number of rounds grows with the
-logarithm of the number of charges.
+logarithm of the number of charges. Of many different laws, later ones are rounded up to a grid.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from hushed import privacy_loss
@@ -21,11 +21,12 @@ from hushed.guarantee import Guarantee
 from hushed.privacy_loss import LossCurve
 from hushed.privacy_loss.composed import ComposedLoss
 from hushed.privacy_loss.curve import combine
-from hushed.privacy_loss.families import Family
+from hushed.privacy_loss.families import BoundedRangeLoss, Family, LaplaceLoss
 
 __all__ = ["LossSum"]
 
 _SHARES = (0.95, 0.7, 0.4, 0.15, 0.03)
+_MANY = 256  # different laws from which on new ones are rounded up, by at most 0.025 % to 0.05 %
 _COARSE = 0.05  # relative width of the bracket that a room is found with
 
 
@@ -63,7 +64,8 @@ class LossSum:
         law = _law(promise, loss)
         counts = self.counts
         for family, count in law.parts:
-            counts[family] = counts.get(family, 0) + count
+            kept = _coarse(family) if len(counts) >= _MANY and family not in counts else family
+            counts[kept] = counts.get(kept, 0) + count
         self.own += Fraction(discreteness(law, self.epsilon, laplace=True))
         self.levels = _plus(self.levels, promise.epsilon)
         self.slacks += Fraction(promise.delta)
@@ -141,6 +143,14 @@ class LossSum:
             if squares > 0 and self._delta([(follower, 1)], _COARSE) + reserve <= limit:
                 return Fraction(squares), reserve
         return Fraction(0), Fraction(0)
+
+
+def _coarse(family: Family) -> Family:
+    """Next larger law of a family with a bound on a geometric grid; a larger bound is worse."""
+    if not isinstance(family, LaplaceLoss | BoundedRangeLoss):
+        return family
+    share, exponent = math.frexp(family.bound)
+    return replace(family, bound=math.ldexp(math.ceil(share * 4096) / 4096, exponent))
 
 
 def _law(promise: Guarantee, loss: LossCurve | None) -> LossCurve:

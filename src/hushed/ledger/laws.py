@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from hushed.errors import DamagedLedger, ParameterError
-from hushed.privacy_loss import LossCurve, compose
+from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss.composed import ComposedLoss
 from hushed.privacy_loss.families import BoundedRangeLoss, Family, GaussianLoss, LaplaceLoss
 from hushed.privacy_loss.finite import FiniteLoss
 
@@ -84,12 +85,12 @@ def read_law(parts: list[Part]) -> LossCurve:
         If a record is of no known kind or lacks a number.
     """
     try:
-        curves = [LossCurve(_family(part)).compose(part["count"]) for part in parts]
+        laws = tuple((_family(part), int(part["count"])) for part in parts)
     except (KeyError, TypeError, ValueError):
-        raise DamagedLedger(
-            "an entry describes no law of the loss that this version knows"
-        ) from None
-    return curves[0] if len(curves) == 1 else compose(curves)
+        raise DamagedLedger("an entry describes no law that this version knows") from None
+    if not laws or min(count for _, count in laws) < 1:
+        raise DamagedLedger("an entry describes a law that occurs less than once")
+    return LossCurve(laws[0][0] if laws[0][1] == len(laws) == 1 else ComposedLoss(laws))
 
 
 def _family(part: Part) -> Family:

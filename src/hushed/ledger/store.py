@@ -15,7 +15,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hushed.errors import DamagedLedger, LedgerUnavailable, NotALedger, NotFound, ParameterError
+from hushed.errors import (
+    DamagedLedger,
+    HushedError,
+    LedgerUnavailable,
+    NotALedger,
+    NotFound,
+    ParameterError,
+)
 from hushed.ledger.migrations import APPLICATION_ID, MIGRATIONS, found_version, migrate
 
 if TYPE_CHECKING:
@@ -166,6 +173,16 @@ def connect(url: str, *, create: bool, patience: float) -> Store:
     store = Store(_address(url), patience)
     if store.sqlite:
         _inspect(Path(store.url.removeprefix("sqlite:///")), create=create)
+    try:
+        _prepare(store, create=create)
+    except HushedError:
+        store.close()
+        raise
+    return store
+
+
+def _prepare(store: Store, *, create: bool) -> None:
+    """Check the pages of a file, and migrate."""
     with store.reading() as connection:
         version = found_version(connection)
         if version == 0 and not create:
@@ -177,7 +194,6 @@ def connect(url: str, *, create: bool, patience: float) -> Store:
             if not store.sqlite:
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATING})")
             migrate(connection)
-    return store
 
 
 def _address(url: str) -> str:

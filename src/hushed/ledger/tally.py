@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 from hushed.accounting.filters import Cost, PrivacyFilter, filter_cost, largest
 from hushed.errors import Overspent, ParameterError
@@ -15,6 +16,8 @@ from hushed.ledger.exact import LossSum
 from hushed.privacy_loss import LossCurve
 
 __all__ = ["Balance", "Moment", "Tally", "assumption", "bought", "costs_of", "tally_of", "terms_of"]
+
+_UNIT = 2**1074  # the smallest double is one over this
 
 _ASSUMPTIONS = {
     "adaptive": "Every release, and how much it may lose, may be chosen after seeing the answers "
@@ -191,22 +194,38 @@ def costs_of(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> tupl
 
 @dataclass(slots=True)
 class _Sum:
-    """The two sums of one filter, exact; None stands for infinity."""
+    """The two sums of one filter, exact, in units of the smallest double; None is infinity."""
 
-    amount: Fraction | None = Fraction(0)
-    delta: Fraction = Fraction(0)
+    amounts: int | None = 0
+    deltas: int = 0
+
+    @property
+    def amount(self) -> Fraction | None:
+        return None if self.amounts is None else Fraction(self.amounts, _UNIT)
+
+    @property
+    def delta(self) -> Fraction:
+        return Fraction(self.deltas, _UNIT)
 
     def plus(self, cost: Cost) -> _Sum:
-        gone = self.amount is None or math.isinf(cost.amount)
-        amount = None if gone or self.amount is None else self.amount + Fraction(cost.amount)
-        return _Sum(amount, self.delta + Fraction(cost.delta))
+        deltas = self.deltas + _units(cost.delta)
+        if self.amounts is None or math.isinf(cost.amount):
+            return _Sum(None, deltas)
+        return _Sum(self.amounts + _units(cost.amount), deltas)
 
     def within(self, found: PrivacyFilter) -> bool:
         return (
-            self.amount is not None
-            and self.amount <= Fraction(found.capacity)
-            and self.delta <= Fraction(found.slack)
+            self.amounts is not None
+            and self.amounts <= _units(found.capacity)
+            and self.deltas <= _units(found.slack)
         )
+
+
+@lru_cache(maxsize=4096)
+def _units(value: float) -> int:
+    """Return a finite double in units of the smallest one: a whole number, without any rounding."""
+    over, under = value.as_integer_ratio()
+    return over * (_UNIT // under)
 
 
 @dataclass(slots=True)
@@ -238,7 +257,8 @@ class Tally:
         """
         promise = entry.guarantee
         self.sums = [total.plus(cost) for total, cost in zip(self.sums, entry.costs, strict=True)]
-        self.by_hand += stated_gamma(promise)
+        if promise.gamma > 0:
+            self.by_hand += stated_gamma(promise)
         for name, gamma in promise.estimates:
             self.events[name] = max(Fraction(gamma), self.events.get(name, Fraction(0)))
         self.data_dependent |= promise.data_dependent
@@ -309,7 +329,8 @@ class Tally:
         """
         limit = self.budget.limit
         name = self.budget.name
-        if self.gamma(promise) > Fraction(limit.gamma):
+        sampled = promise.gamma > 0 or promise.estimates
+        if sampled and self.gamma(promise) > Fraction(limit.gamma):
             raise Overspent(
                 f"budget {name!r}: this charge brings gamma {promise.gamma:.4g}, of which "
                 f"{float(self.gamma(promise) - self.gamma()):.4g} is new; "
