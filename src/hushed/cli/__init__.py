@@ -8,7 +8,7 @@ from typing import Annotated, Never
 
 import typer
 
-from hushed.cli import auditing, ledgers, pricing, releasing
+from hushed.cli import auditing, ledgers, pricing, querying, releasing
 
 __all__ = ["app", "main"]
 
@@ -41,6 +41,7 @@ releasing.register(app)
 pricing.register(app)
 auditing.register(app)
 ledgers.register(app)
+querying.register(app)
 
 
 def main() -> None:

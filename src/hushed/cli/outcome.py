@@ -14,6 +14,7 @@ import typer
 from hushed.errors import (
     BadFunction,
     DamagedLedger,
+    EngineUnavailable,
     HushedError,
     LedgerUnavailable,
     NewerLedger,
@@ -21,6 +22,7 @@ from hushed.errors import (
     NotFeasible,
     Overspent,
     PrivateRowsAsPopulation,
+    QueryFailed,
     WorkerLost,
     ZeroSensitivity,
 )
@@ -31,12 +33,14 @@ REFUSED, BAD_USE, STOPPED = 1, 2, 130
 _REFUSALS = (
     BadFunction,
     DamagedLedger,
+    EngineUnavailable,
     LedgerUnavailable,
     NewerLedger,
     NotALedger,
     NotFeasible,
     Overspent,
     PrivateRowsAsPopulation,
+    QueryFailed,
     WorkerLost,
     ZeroSensitivity,
 )

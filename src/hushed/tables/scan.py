@@ -178,9 +178,8 @@ def _narrowed(what: Scan, names: Mapping[Feature, str], secret: int) -> Any:
     picked += [engine.number(rows[column]).name(values[column]) for column in columns]
     if not picked:
         return rows
-    rows = rows.select(*picked)
-    for feature, name in names.items():
-        rows = _with_feature(rows, feature, values[feature.column], name)
+    stages = {name: _stages(each, values[each.column], name) for each, name in names.items()}
+    rows = engine.staged(rows.select(*picked), stages)
     return rows.drop(*values.values()) if values else rows
 
 
@@ -214,19 +213,19 @@ def _with_keys(rows: Any, keys: Keys) -> Any:
     return rows
 
 
-def _with_feature(rows: Any, feature: Feature, value: str, name: str) -> Any:
+def _stages(feature: Feature, value: str, name: str) -> list[engine.Stage]:
     if feature.kind == "bin":
         low, high, count = feature.low, feature.high, feature.bins
-        return engine.with_bins(rows, value, name, low=low, high=high, count=count)
+        return engine.bins_stages(value, name, low=low, high=high, count=count)
     if feature.kind == "present":
-        return engine.with_presence(rows, value, name)
+        return engine.presence_stages(value)
     if feature.grid is None:
         raise NotImplementedError(feature.kind)
-    rows = engine.with_steps(rows, value, name, feature.grid)
+    steps = engine.steps_stages(value, name, feature.grid)
     if feature.kind == "steps":
-        return rows
+        return steps
     most, shift = feature.grid.most, feature.shift
-    return engine.with_squares(rows, value, name, name, most=most, shift=shift)
+    return [*steps, *engine.squares_stages(value, name, most=most, shift=shift)]
 
 
 def _bounded(what: Scan, rows: Any, secret: int) -> Any:

@@ -1,4 +1,4 @@
-"""A private table and what is asked of it, from the address to the paid answer."""
+"""What is asked of a private table, from the first filter to the paid answer."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hushed.tables.answers import Answer
 from hushed.tables.expressions import Kind, find_column, parse
 from hushed.tables.measurements import influence, measurements
 from hushed.tables.plan import NoiseName
-from hushed.tables.releases import answered, check_ledger, planned
 from hushed.tables.quotes import Quote, quoted
+from hushed.tables.releases import answered, check_ledger, planned
 from hushed.tables.requests import (
     GROUPABLE,
     KEY_KINDS,

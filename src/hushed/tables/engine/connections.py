@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -224,6 +226,7 @@ def _postgres(url: str, name: str) -> Connection:
         import psycopg  # noqa: F401, PLC0415
 
         backend = ibis.connect(url)
+        weakref.finalize(backend, backend.con.close)
     except ImportError:
         reason = "install hushed[postgres]"
     except failures() as error:  # its text may hold the address with the password
@@ -302,12 +305,26 @@ def fetch(connection: Connection, aggregated: Any) -> dict[str, list[Any]]:
     """
     reason = answer = None
     try:
-        answer = connection.rows.get_backend().to_pyarrow(aggregated)
+        with _unfused():
+            answer = connection.rows.get_backend().to_pyarrow(aggregated)
     except failures() as error:
         reason = type(error).__name__
     if answer is None:
         raise QueryFailed(f"{connection.engine} did not finish the query ({reason})")
     return {name: [_plain(v) for v in answer[name].to_pylist()] for name in answer.column_names}
+
+
+@contextmanager
+def _unfused() -> Iterator[None]:
+    """Leave subqueries as they are: trying to merge them takes Ibis seconds in a long query."""
+    import ibis  # noqa: PLC0415
+
+    before = ibis.options.sql.fuse_selects
+    ibis.options.sql.fuse_selects = False
+    try:
+        yield
+    finally:
+        ibis.options.sql.fuse_selects = before
 
 
 def require_alive(connection: Connection) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +13,8 @@ from hushed.tables.expressions import Kind
 from hushed.tables.grid import FARTHEST, NEAREST, Grid
 
 __all__ = [
+    "Stage",
+    "bins_stages",
     "cases",
     "constant",
     "dense_rank",
@@ -20,15 +22,16 @@ __all__ = [
     "identifiers",
     "missing",
     "number",
+    "presence_stages",
     "row_rank",
+    "squares_stages",
+    "staged",
+    "steps_stages",
     "tame",
     "total",
-    "with_bins",
-    "with_presence",
-    "with_squares",
-    "with_steps",
 ]
 
+Stage = Callable[[Any], Any]
 _WIDE = "decimal(38, 0)"
 _FAR = 1e200
 
@@ -63,8 +66,8 @@ def number(column: Any) -> Any:
     """Take numbers or truths as doubles; NaN becomes NULL, and huge decimals come nearer."""
     dtype = column.type()
     if dtype.is_boolean():
-        column = column.cast("int64")
-    elif dtype.is_decimal():
+        return cases((column, 1.0), (~column, 0.0), otherwise=missing("real"))
+    if dtype.is_decimal():
         column = cases((column > _FAR, _FAR), (column < -_FAR, -_FAR), otherwise=column)
     if not column.type().is_floating():
         return column.cast("float64")
@@ -82,43 +85,63 @@ def tame(value: Any) -> Any:
     )
 
 
-def with_steps(rows: Any, value: str, name: str, grid: Grid) -> Any:
-    """Add a column of steps: a double (NULL if missing) on a grid; missing counts as 0.
+def steps_stages(value: str, name: str, grid: Grid) -> list[Stage]:
+    """Turn a double (NULL if missing) into steps of a grid; missing counts as 0.
 
-    The same operations as `Grid.steps`. The bounds are applied twice: in doubles, so that the
-    conversion cannot overflow, and in whole numbers, so that the sensitivity does not rest on how
-    an engine reads a decimal constant.
+    The same operations as `Grid.steps`, one stage after the other in the column of that name. The
+    bounds are applied twice: in doubles, so that the conversion cannot overflow, and in whole
+    numbers, so that the sensitivity does not rest on how an engine reads a decimal constant.
     """
-    rows = rows.mutate(_clipped(rows[value], grid.low, grid.high).name(name))
-    rows = rows.mutate((rows[name] - grid.centre).name(name))
-    offset = cases((rows[name].between(-NEAREST, NEAREST), 0.0), otherwise=rows[name])
-    steps = (offset * 2.0**-grid.exponent + 0.5).floor().cast("int64")
-    return _within(rows.mutate(steps.name(name)), value, name, (grid.least, grid.largest), 0)
+
+    def steps(rows: Any) -> Any:
+        offset = cases((rows[name].between(-NEAREST, NEAREST), 0.0), otherwise=rows[name])
+        return (offset * 2.0**-grid.exponent + 0.5).floor().cast("int64")
+
+    return [
+        lambda rows: _clipped(rows[value], grid.low, grid.high),
+        lambda rows: rows[name] - grid.centre,
+        steps,
+        lambda rows: _within(rows, value, name, (grid.least, grid.largest), 0),
+    ]
 
 
-def with_squares(rows: Any, value: str, steps: str, name: str, *, most: int, shift: int) -> Any:
-    """Add a column of squared steps, in units of ``2**shift``; missing counts as 0.
-
-    The middle of the range is taken off, so that squares lie on both sides of 0.
-    """
-    real = rows[steps].cast("float64")
+def squares_stages(value: str, name: str, *, most: int, shift: int) -> list[Stage]:
+    """Square steps, in units of ``2**shift``, less the middle of the range; missing counts as 0."""
     top = math.floor(float(most) * float(most) * 2.0**-shift + 0.5)
-    rounded = (real * real * 2.0**-shift + 0.5).floor().cast("int64") - top // 2
-    rows = rows.mutate(rounded.name(name))
-    return _within(rows, value, name, (-(top // 2), top - top // 2), 0)
+
+    def squared(rows: Any) -> Any:
+        real = rows[name].cast("float64")
+        return (real * real * 2.0**-shift + 0.5).floor().cast("int64") - top // 2
+
+    return [squared, lambda rows: _within(rows, value, name, (-(top // 2), top - top // 2), 0)]
 
 
-def with_bins(rows: Any, value: str, name: str, *, low: float, high: float, count: int) -> Any:
-    """Add a column that tells which of equally wide bins a double falls into; -1 if missing."""
-    rows = rows.mutate((_clipped(rows[value], low, high) - low).name(name))
-    offset = cases((rows[name] < NEAREST, 0.0), otherwise=rows[name])
-    place = (offset * (count / (high - low))).floor().cast("int64")
-    return _within(rows.mutate(place.name(name)), value, name, (0, count - 1), -1)
+def bins_stages(value: str, name: str, *, low: float, high: float, count: int) -> list[Stage]:
+    """Tell which of equally wide bins a double falls into; -1 if it is missing."""
+
+    def place(rows: Any) -> Any:
+        offset = cases((rows[name] < NEAREST, 0.0), otherwise=rows[name])
+        return (offset * (count / (high - low))).floor().cast("int64")
+
+    return [
+        lambda rows: _clipped(rows[value], low, high) - low,
+        place,
+        lambda rows: _within(rows, value, name, (0, count - 1), -1),
+    ]
 
 
-def with_presence(rows: Any, value: str, name: str) -> Any:
-    """Add a column that is 1 where a value is there, else 0."""
-    return rows.mutate(cases((rows[value].isnull(), 0), otherwise=1).name(name))
+def presence_stages(value: str) -> list[Stage]:
+    """Tell with 1 or 0 whether a value is there."""
+    return [lambda rows: cases((rows[value].isnull(), 0), otherwise=1)]
+
+
+def staged(rows: Any, columns: Mapping[str, Sequence[Stage]]) -> Any:
+    """Compute several columns at once, each stage on the results of the one before."""
+    for i in range(max((len(stages) for stages in columns.values()), default=0)):
+        rows = rows.mutate(
+            *(stages[i](rows).name(name) for name, stages in columns.items() if i < len(stages))
+        )
+    return rows
 
 
 def _clipped(value: Any, low: float, high: float) -> Any:
@@ -128,13 +151,12 @@ def _clipped(value: Any, low: float, high: float) -> Any:
 def _within(rows: Any, value: str, name: str, ends: tuple[int, int], absent: int) -> Any:
     """Keep whole numbers within their ends, for good."""
     least, largest = ends
-    kept = cases(
+    return cases(
         (rows[value].isnull(), absent),
         (rows[name] > largest, largest),
         (rows[name] < least, least),
         otherwise=rows[name],
-    )
-    return rows.mutate(kept.cast("int64").name(name))
+    ).cast("int64")
 
 
 def identifiers(engine: EngineName, numbers: Sequence[int]) -> list[Any]:
@@ -185,9 +207,10 @@ def hashed(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
     on_whole, on_text, dtype = _HASHES[engine]
     mixed = ibis.literal(key, dtype)
     for column in columns:
-        whole = column.type().is_integer() or column.type().is_boolean()
+        known = cases((column, 1), otherwise=0) if column.type().is_boolean() else column
+        whole = known.type().is_integer()
         mix = _hash_function(engine, on_whole if whole else on_text, dtype, whole=whole)
-        value = column.cast("int64") if whole else column.cast("string")
+        value = known.cast("int64" if whole else "string")
         mixed = mix(value, mixed) if engine == "postgres" else mix(mixed, value)
     return mixed
 
