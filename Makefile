@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 LOCK   := --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate
 
-.PHONY: demo test slow lint types imports doctest check bench lock clean
+.PHONY: demo test slow lint types imports doctest docs serve check bench bench-peers lock clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: requirements/demo.txt pyproject.toml
@@ -42,10 +42,20 @@ imports: $(VENV)/.dev
 doctest: $(VENV)/.dev
 	$(BIN)/python -m pytest --doctest-modules src -p no:cacheprovider
 
-check: lint types imports doctest   ## everything but the tests
+# The variable silences a notice about the future of the theme; nothing else.
+docs: $(VENV)/.dev           ## build the site into build/site, warnings as errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+serve: $(VENV)/.dev          ## show the site on this machine, rebuilt at every change
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
+check: lint types imports doctest docs   ## everything but the tests
 
 bench: $(VENV)/.dev          ## writes benchmarks/results
 	$(BIN)/python -m benchmarks
+
+bench-peers: $(VENV)/.dev    ## compare with other libraries; makes .venv-peers, writes benchmarks/results/peers.md
+	$(BIN)/python -m benchmarks.peers
 
 lock:                        ## rewrite the locked versions
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -55,4 +65,4 @@ lock:                        ## rewrite the locked versions
 	  -o requirements/demo.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-output
+	rm -rf $(VENV) .venv-peers build/site .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-output

@@ -1,4 +1,7 @@
-"""Run every benchmark of this folder: ``python -m benchmarks [NAME ...]``."""
+"""Run every benchmark of this folder: ``python -m benchmarks [NAME ...]``.
+
+The comparison with other libraries is a command of its own: ``python -m benchmarks.peers``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pathlib import Path
 
 def main(names: list[str]) -> None:
     folder = str(Path(__file__).parent)
-    found = sorted(m.name for m in pkgutil.iter_modules([folder]) if not m.name.startswith("_"))
+    found = sorted(m.name for m in pkgutil.iter_modules([folder]) if not m.ispkg)
     for name in names or found:
         if name not in found:
             sys.exit(f"no benchmark {name!r}; there are {', '.join(found)}")

@@ -1,65 +1,249 @@
-"""Every snippet and command in README and docs runs."""
+"""Every code block on every page runs, and what it prints is what the page says.
 
+A fence says what its block is:
+
+* ``python``: runs after those before it on the page, in one process with the example files;
+* ``python title="NAME.py"``, ``json title="NAME.json"``: a file for the commands of the page;
+* ``text title="output"``: what the block or command before it prints, ``...`` for what varies;
+* ``pycon``: a dialogue, compared line by line;
+* ``console``: ``$ hushed ...`` and ``$ python FILE``, run and compared with what follows them; a
+  comment ``# exit code N`` names a code other than 0;
+* ``sh``: setting up, and commands that take long; checked by name, not run;
+* ``text``: formulas and layouts.
+
+A page that holds the comment ``<!-- slow -->`` is left to the slow tests.
+"""
+
+import doctest
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+import hushed
+
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+KINDS = {"python", "file", "output", "pycon", "console", "sh", "text"}
+LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def blocks(page, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+@dataclass(frozen=True)
+class Block:
+    kind: str
+    text: str
+    title: str = ""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_python_blocks_run(page, tmp_path):
-    """The Python blocks of a page run one after the other, in a process of their own."""
-    script = tmp_path / "page.py"
-    script.write_text("\n".join(blocks(page, "python")))
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+def parsed(text):
+    """Blocks of a page, in order."""
+    found = []
+    for heading, body in FENCE.findall(text):
+        language, _, rest = heading.partition(" ")
+        titled = re.fullmatch(r'title="([^"]+)"', rest)
+        title = titled.group(1) if titled else ""
+        kind = language + f" {rest}" * bool(rest and not titled)
+        if language in {"python", "json"} and title:
+            kind = "file"
+        if language == "text" and title == "output":
+            kind = "output"
+        found.append(Block(kind, body, title))
+    return found
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "console")], ids=lambda p: p.name)
-def test_console_blocks_run(page, tmp_path):
-    """The commands of a page run one after the other in a folder with the example files."""
+def blocks(page, *kinds):
+    return [b for b in parsed(page.read_text()) if b.kind in kinds]
+
+
+def pages_with(*kinds):
+    """Give the pages with such blocks, as parameters of a test."""
+    chosen = [p for p in PAGES if blocks(p, *kinds)]
+    return [
+        pytest.param(
+            p,
+            id=str(p.relative_to(ROOT)),
+            marks=[pytest.mark.slow] if "<!-- slow -->" in p.read_text() else [],
+        )
+        for p in chosen
+    ]
+
+
+def commands(text):
+    """Commands of a console block, the exit code each should have, and the output shown."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            code = re.search(r"# exit code (\d+)$", line)
+            found.append((line[2:], int(code.group(1)) if code else 0, []))
+        else:
+            assert found, f"output before any command: {line}"
+            found[-1][2].append(line)
+    return [(command, code, "\n".join(shown).strip()) for command, code, shown in found]
+
+
+def same_output(wanted, got):
+    got = "\n".join(line.rstrip() for line in got.strip().splitlines())
+    return doctest.OutputChecker().check_output(wanted.strip() + "\n", got + "\n", LENIENT)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Give a folder with the example files, as a reader has who works in examples/."""
     for example in (ROOT / "examples").iterdir():
         if example.is_file():
             shutil.copy(example, tmp_path)
-    commands = [line[2:] for block in blocks(page, "console") for line in block.splitlines()]
-    assert commands
-    for command in commands:
-        program, *arguments = shlex.split(command)
-        assert program == "hushed"
-        done = subprocess.run(
-            [sys.executable, "-c", "from hushed.cli import main; main()", *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+    return tmp_path
+
+
+def ran(arguments, folder):
+    """Run Python in a folder, with the very package that the tests import."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(hushed.__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("page", pages_with("python"))
+def test_python_blocks_run(page, folder):
+    """The Python blocks of a page run in order, and print what the page shows below them."""
+    every = blocks(page, "python", "output", "console")
+    pieces = [b for b in every if b.kind == "python"]
+    shown = {
+        sum(1 for b in every[: i + 1] if b.kind == "python") - 1: after.text
+        for i, (before, after) in enumerate(pairwise(every))
+        if before.kind == "python" and after.kind == "output"
+    }
+    mark = "\x1e"
+    script = folder / "page.py"
+    script.write_text(f"print({mark!r})\n".join(b.text for b in pieces))
+    done = ran([str(script)], folder)
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.split(mark + "\n")
+    assert len(printed) == len(pieces)
+    for index, wanted in shown.items():
+        assert same_output(wanted, printed[index]), f"{wanted}\n--- but it was\n{printed[index]}"
+
+
+@pytest.mark.parametrize("page", pages_with("pycon"))
+def test_dialogues_give_what_is_shown(page):
+    """The dialogues of a page, in order, answer as the page says."""
+    parser, names = doctest.DocTestParser(), {}
+    runner = doctest.DocTestRunner(optionflags=doctest.FAIL_FAST)
+    for block in blocks(page, "pycon"):
+        test = parser.get_doctest(block.text, names, page.name, str(page), 0)
+        runner.run(test, clear_globs=False)
+        names = test.globs
+    result = runner.summarize(verbose=False)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("page", pages_with("console"))
+def test_commands_run(page, folder):
+    """The commands of a page run in order, with the exit code and the output that it shows."""
+    for block in blocks(page, "file"):
+        (folder / block.title).write_text(block.text)
+    for block in blocks(page, "console"):
+        for command, code, shown in commands(block.text):
+            program, *arguments = shlex.split(command, comments=True)
+            assert program in {"hushed", "python"}, command
+            if program == "hushed":
+                arguments = ["-c", "from hushed.cli import main; main()", *arguments]
+            done = ran(arguments, folder)
+            assert done.returncode == code, (command, done.stdout, done.stderr)
+            got = done.stdout + done.stderr
+            assert not shown or same_output(shown, got), f"{shown}\n--- but it was\n{got}"
+
+
+@pytest.mark.parametrize("page", pages_with("file"))
+def test_files_of_a_page_are_used_by_it(page):
+    """A block that is a file is named in a command, so it is not left out of the tests."""
+    used = " ".join(b.text for b in blocks(page, "console"))
+    for block in blocks(page, "file"):
+        assert block.title in used
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_block_escapes(page):
+    """Every block is of a known kind, and no command or dialogue stands outside of one."""
+    text = page.read_text()
+    assert {b.kind for b in parsed(text)} <= KINDS
+    assert len(re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE)) == 2 * len(parsed(text))
+    code = r"^(?: {4,}|\t)?(?:>>> |\$ )|^(?: {4,}|\t)(?:hushed|make|pip|python|import|from) "
+    assert not re.findall(code, FENCE.sub("", text), re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", pages_with("sh"))
+def test_set_up_names_what_exists(page):
+    """Commands that set something up name targets and extras that exist."""
+    makefile = (ROOT / "Makefile").read_text()
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    for block in blocks(page, "sh"):
+        for line in block.text.splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["make"]:
+                assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE), line
+            elif words[:2] == ["pip", "install"]:
+                asked = re.findall(r"\[(.*?)\]", line)
+                assert {e for each in asked for e in each.split(",")} <= set(extras), line
+            elif words[:1] == ["hushed"]:
+                from hushed.cli import app
+
+                assert words[1] in [c.name or c.callback.__name__ for c in app.registered_commands]
+            else:
+                raise AssertionError(f"not a command to set up: {line}")
+
+
+class TestTheRunnerItself:
+    """A page that says something false is caught."""
+
+    def test_a_false_output_is_caught(self):
+        """Output is compared, with dots for what varies."""
+        assert same_output("epsilon 0.5\n...\nend", "epsilon 0.5\nanything\nend\n")
+        assert not same_output("epsilon 0.5", "epsilon 0.6\n")
+
+    def test_kinds_are_told_apart(self):
+        """Titles make files and outputs; an unknown option is not a known kind."""
+        text = (
+            '```python title="a.py"\nx\n```\n```text title="output"\ny\n```\n'
+            "```python norun\nz\n```\n"
         )
-        assert done.returncode == 0, (command, done.stderr)
+        assert [b.kind for b in parsed(text)] == ["file", "output", "python norun"]
+        assert "python norun" not in KINDS
+
+    def test_commands_carry_code_and_output(self):
+        """The comment names the exit code, the lines below are the output."""
+        assert commands("$ hushed risk  # exit code 2\nwrong\n$ hushed cost\n") == [
+            ("hushed risk  # exit code 2", 2, "wrong"),
+            ("hushed cost", 0, ""),
+        ]
 
 
 def test_readme_measures_what_it_releases():
     """The sensitivity and release commands of README sample in the same way."""
-    lines = [x for block in blocks(ROOT / "README.md", "console") for x in block.splitlines()]
+    lines = [
+        shlex.split(command, comments=True)
+        for block in blocks(ROOT / "README.md", "console")
+        for command, _, _ in commands(block.text)
+    ]
     measured, released = (
-        next(shlex.split(line) for line in lines if line.startswith(f"$ hushed {name} "))
+        next(words for words in lines if words[:2] == ["hushed", name])
         for name in ("sensitivity", "release")
     )
     for option in ("--population", "--gamma", "--seed", "--pairs", "--protect", "--calibration"):
@@ -74,7 +258,10 @@ def value_of(option, words):
 
 
 def test_links_lead_somewhere():
-    """Every link of README to a file of the project is to one that exists."""
+    """Every link of README to a file of the project is to one that exists.
+
+    The links among the pages of the site are checked when it is built.
+    """
     targets = re.findall(r"\]\(([^):]+)\)", (ROOT / "README.md").read_text())
     assert {"docs/pricing.md", "docs/estimators.md", "docs/noise/README.md"} <= set(targets)
     assert all((ROOT / target).is_file() for target in targets)
@@ -85,34 +272,9 @@ def test_every_command_is_documented():
     from hushed.cli import app
 
     text = "\n".join(page.read_text() for page in PAGES)
-    for command in app.registered_commands:
-        name = command.name or command.callback.__name__
-        assert f"hushed {name}" in text
-        assert command.callback.__doc__
-
-
-def test_readme_names_every_make_target_it_uses():
-    """The two commands for a fresh machine exist."""
-    makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"^    make (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE):
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
-
-
-@pytest.mark.slow
-def test_demo_runs(tmp_path):
-    """The demo writes its certificate, its page and its pictures."""
-    folder = tmp_path / "out"
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "demo.py"), str(folder)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert {p.name for p in folder.iterdir()} == {
-        "certificate.json",
-        "certificate.html",
-        "movements.svg",
-        "movements.png",
-    }
+    groups = [("", app), *((f"{g.name} ", g.typer_instance) for g in app.registered_groups)]
+    for group, commands_of in groups:
+        for command in commands_of.registered_commands:
+            name = command.name or command.callback.__name__
+            assert f"hushed {group}{name}" in text
+            assert command.callback.__doc__

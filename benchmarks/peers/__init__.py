@@ -1,0 +1,1 @@
+"""The same jobs done by this library and by others, in one run."""

@@ -1,0 +1,112 @@
+"""Pages that follow from the source: one for each public module, and the list of decisions.
+
+A hook of MkDocs. The pages exist while the site is built and nowhere else, so a new module has its
+page the moment it has a name.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "hushed"
+
+# Modules that carry other modules and are not called by users.
+INTERNAL = frozenset({"cli", "fingerprints", "functions", "rows", "trials"})
+
+# Pages that may come with other parts of the library: shown once they exist.
+OPTIONAL = {
+    "How to": (
+        ("Share a budget in a team", "how-to/share-a-budget.md"),
+        ("Query a table", "how-to/query-a-table.md"),
+    ),
+    "In depth": (
+        ("Figures of the papers", "reproduce.md"),
+        ("Ledger", "ledger.md"),
+        ("Transformations", "transformations.md"),
+        ("Tables", "tables.md"),
+    ),
+}
+
+
+def public_modules() -> list[str]:
+    """Names of the public modules below ``hushed``, sorted."""
+    found = {p.stem for p in PACKAGE.glob("*.py")} | {
+        p.parent.name for p in PACKAGE.glob("*/__init__.py")
+    }
+    return sorted(name for name in found - INTERNAL if not name.startswith("_"))
+
+
+def first_line(module: str) -> str:
+    """First line of a module's docstring, without its full stop."""
+    package = PACKAGE / module / "__init__.py"
+    source = package if package.is_file() else PACKAGE / f"{module}.py"
+    docstring = ast.get_docstring(ast.parse(source.read_text())) or ""
+    return docstring.splitlines()[0].rstrip(".")
+
+
+def reference_page(module: str) -> str:
+    """Markdown of the page of one module; mkdocstrings fills it from the docstrings."""
+    return f"# hushed.{module}\n\n::: hushed.{module}\n"
+
+
+def reference_index() -> str:
+    """Markdown of the list of modules."""
+    rows = [f"| [`hushed.{m}`]({m}.md) | {first_line(m)} |" for m in public_modules()]
+    head = (
+        "# Reference\n\n"
+        "Made from the docstrings. `import hushed as hs` gives the names that most need\n"
+        "(`hs.release`, `hs.Laplace`, ...); each is described on the page of its module.\n\n"
+        "| module | what it is for |\n|---|---|\n"
+    )
+    return head + "\n".join(rows) + "\n"
+
+
+def decision_title(page: Path) -> str:
+    """Heading of a decision record: its number and sentence."""
+    found = re.search(r"^# (.+)$", page.read_text(), re.MULTILINE)
+    return found.group(1) if found else page.stem
+
+
+def decision_pages() -> list[Path]:
+    """List the records of decisions, by number."""
+    return sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+
+
+def decisions_index() -> str:
+    """Markdown of the list of decisions."""
+    rows = [f"* [{decision_title(p)}]({p.name})" for p in decision_pages()]
+    head = "# Decisions\n\nLasting choices, why they were made, and what they cost.\n\n"
+    return head + "\n".join(rows) + "\n"
+
+
+def section(config: MkDocsConfig, title: str) -> list[object]:
+    """Give the list of pages below a title of the navigation, to be added to."""
+    named = (entry for entry in config.nav if isinstance(entry, dict))
+    return next(entry[title] for entry in named if title in entry)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Enter generated and optional pages into the navigation."""
+    for title, pages in OPTIONAL.items():
+        found = [{t: path} for t, path in pages if (ROOT / "docs" / path).is_file()]
+        section(config, title).extend(found)
+    decisions = [{decision_title(p): f"decisions/{p.name}"} for p in decision_pages()]
+    section(config, "Decisions").extend(["decisions/index.md", *decisions])
+    modules = [{f"hushed.{m}": f"reference/{m}.md"} for m in public_modules()]
+    section(config, "Reference").extend(["reference/index.md", *modules])
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages to those on disk."""
+    pages = {f"reference/{m}.md": reference_page(m) for m in public_modules()}
+    pages |= {"reference/index.md": reference_index(), "decisions/index.md": decisions_index()}
+    for path, text in pages.items():
+        files.append(File.generated(config, path, content=text))
+    return files

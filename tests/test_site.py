@@ -1,0 +1,131 @@
+"""The site builds without a warning, needs no network, and has a page for each public module."""
+
+import importlib.util
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import hushed
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def generated():
+    """Give the hook that makes pages from the source."""
+    spec = importlib.util.spec_from_file_location("generated", ROOT / "docs" / "generated.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def built(folder, settings=ROOT / "mkdocs.yml"):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(settings)]
+    return subprocess.run(
+        [*command, "-d", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Build the site once."""
+    folder = tmp_path_factory.mktemp("site")
+    done = built(folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+class Requests(HTMLParser):
+    """Collect what a browser fetches by itself when it shows a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attributes):
+        named = dict(attributes)
+        fetched = {"stylesheet", "preconnect", "preload", "icon", "prefetch", "dns-prefetch"}
+        if tag == "link" and fetched & set((named.get("rel") or "").split()):
+            self.found.append(named.get("href"))
+        if tag in {"script", "img", "iframe", "source", "video", "audio", "embed"}:
+            self.found.append(named.get("src"))
+        style = named.get("style") or ""
+        self.found += re.findall(r"url\(([^)]+)\)", style)
+
+
+def requested(page):
+    parser = Requests()
+    parser.feed(page)
+    return [target for target in parser.found if target]
+
+
+def remote(target):
+    return bool(re.match(r"\s*[\"']?(?:[a-z]+:)?//", target))
+
+
+class TestReader:
+    def test_a_font_from_elsewhere_is_seen(self):
+        """The reader of pages sees what would go over a network, and only that."""
+        page = '<link rel="stylesheet" href="https://a/b.css"><script src="//c/d.js"></script>'
+        page += '<img src="own.png"><a href="https://e">link</a>'
+        assert [t for t in requested(page) if remote(t)] == ["https://a/b.css", "//c/d.js"]
+
+
+class TestPages:
+    def test_every_public_module_has_one(self, generated):
+        """What is importable below hushed is public here or named as internal, nothing else."""
+        there = {info.name for info in pkgutil.iter_modules(hushed.__path__)}
+        assert set(generated.public_modules()) == there - generated.INTERNAL
+        assert there >= generated.INTERNAL
+
+    def test_the_list_says_what_each_is_for(self, generated):
+        """The first line of a module's docstring stands beside its link."""
+        assert "| [`hushed.risk`](risk.md) | Privacy at risk: " in generated.reference_index()
+        assert "::: hushed.risk" in generated.reference_page("risk")
+
+    def test_every_decision_is_listed(self, generated):
+        """Records are listed by number, with their sentence."""
+        listed = re.findall(r"\((\d{4})-", generated.decisions_index())
+        assert listed == sorted(listed)
+        assert len(listed) == len(list((ROOT / "docs" / "decisions").glob("0*.md")))
+
+
+@pytest.mark.slow
+class TestSite:
+    def test_nothing_is_fetched(self, site):
+        """No page, style or script of the site asks another machine for anything."""
+        pages = list(site.rglob("*.html"))
+        assert len(pages) > 30
+        for page in pages:
+            assert not [t for t in requested(page.read_text()) if remote(t)], page
+        for style in site.rglob("*.css"):
+            targets = re.findall(r"url\(([^)]+)\)", style.read_text())
+            assert not [t for t in targets if remote(t)], style
+
+    def test_reference_shows_docstrings(self, site):
+        """A parameter's words from a docstring are on the page of its module."""
+        page = (site / "reference" / "sensitivity.html").read_text()
+        assert "Rows in the private table; 2 or more." in re.sub(r"\s+", " ", page)
+
+    def test_a_broken_link_fails_the_build(self, tmp_path):
+        """Strict means strict: one bad link and nothing is published."""
+        docs = tmp_path / "docs"
+        docs.mkdir()
+        (docs / "index.md").write_text("# a\n\n[b](missing.md)\n")
+        strict = "validation: { links: { not_found: warn } }\n"
+        (tmp_path / "mkdocs.yml").write_text("site_name: a\ntheme: mkdocs\n" + strict)
+        done = built(tmp_path / "out", tmp_path / "mkdocs.yml")
+        assert done.returncode != 0
+        assert "missing.md" in done.stderr
