@@ -22,8 +22,9 @@ from hushed.tables.selection import appears, threshold
 def masses(scale):
     """Probabilities of 0, 1, ... 4000 under the discrete Laplace law, normalised by summing."""
     with mpmath.workdps(40):
-        weights = [mpmath.exp(-k / (mpmath.mpf(scale.numerator) / scale.denominator))
-                   for k in range(4001)]
+        weights = [
+            mpmath.exp(-k / (mpmath.mpf(scale.numerator) / scale.denominator)) for k in range(4001)
+        ]
         norm = 2 * mpmath.fsum(weights) - weights[0]
         return [weight / norm for weight in weights]
 
