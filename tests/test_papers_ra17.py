@@ -1,13 +1,14 @@
 """Figures of Rubinstein and Alda: numbers against references, verdicts against made-up data."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
 
 import hushed as hs
 from hushed import papers
-from hushed.errors import ParameterError
+from hushed.errors import NotFound, ParameterError
 from hushed.papers import Effort
 from hushed.papers.ra17 import classifiers, densities, means, protection, ranks
 from hushed.papers.ra17.ranks import METHODS
@@ -282,3 +283,11 @@ def test_another_rank_of_the_same_draws_is_what_sampling_again_gives():
         assert kept.guarantee(1.0) == again.guarantee(1.0)
     with pytest.raises(ParameterError, match="one record"):
         ranks.recalibrated(hs.proven_sensitivity(1.0, argument="x"), "dkw", 0.1)
+
+
+@pytest.mark.parametrize("figure", ["5", "6", "svm"])
+def test_without_scikit_learn_the_extra_is_named(monkeypatch, figure):
+    """The message says what to install, instead of blaming the sampled function."""
+    monkeypatch.setitem(sys.modules, "sklearn.svm", None)
+    with pytest.raises(NotFound, match=r"hushed\[reproduce\]"):
+        papers.find("ra17", figure).run(quick=True)

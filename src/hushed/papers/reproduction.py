@@ -15,6 +15,7 @@ from hushed.plots.figures import altair_or_refuse
 
 __all__ = ["PAPERS", "Reproduction", "experiments", "find", "reproduce"]
 
+_PAUSE = 1.0  # seconds between two words on progress
 PAPERS = ("ra17", "dbb20", "lo19")
 """Keys of the papers."""
 
@@ -167,12 +168,16 @@ def _one(
     total = len(experiment.points(settings))
     if known:
         tell(f"{experiment.name}: {len(known)} of {total} points were kept")
+    told = begun
     rows: list[Row] = []
     for i, (key, piece) in enumerate(experiment.pieces(settings, effort, known=known), start=1):
         if key not in known:
             shelf.keep(key, piece)
         rows += piece
-        tell(f"{experiment.name}: point {i} of {total}, {time.monotonic() - begun:.0f} s")
+        now = time.monotonic()
+        if i == total or now - told >= _PAUSE:
+            tell(f"{experiment.name}: point {i} of {total}, {now - begun:.0f} s")
+            told = now
     verdict = shelf.finish(experiment, settings, effort.seed, rows)
     return Reproduction(
         experiment=experiment,

@@ -50,19 +50,28 @@ def _classes(rng: np.random.Generator, count: int, *, dims: int) -> Floats:
     return np.column_stack([np.clip(features, 0.0, 1.0), label])
 
 
-def _machine(rows: Floats) -> Floats:
-    """Fit normal vector and bias of the linear machine with box C/n, shape (dims + 1,)."""
+def _learner() -> Any:
+    """Import scikit-learn's machine; called before sampling, which hides what a function says."""
     try:
         from sklearn.svm import SVC  # noqa: PLC0415
     except ImportError:
         raise NotFound(
             "support vector machines come from scikit-learn: pip install 'hushed[reproduce]'"
         ) from None
-    fitted = SVC(kernel="linear", C=_BOX / len(rows), tol=1e-6).fit(rows[:, :-1], rows[:, -1])
+    return SVC
+
+
+def _machine(rows: Floats) -> Floats:
+    """Fit normal vector and bias of the linear machine with box C/n, shape (dims + 1,)."""
+    fitted = _learner()(kernel="linear", C=_BOX / len(rows), tol=1e-6).fit(
+        rows[:, :-1], rows[:, -1]
+    )
     return np.append(fitted.coef_[0], fitted.intercept_[0])
 
 
 def _population(dims: int) -> Simulator:
+    _learner()
+
     def draw(rng: np.random.Generator, count: int) -> Floats:
         return _classes(rng, count, dims=dims)
 
