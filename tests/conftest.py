@@ -10,6 +10,7 @@ from typing import Any
 import hypothesis
 import numpy as np
 import pytest
+from tests.postgres import postgres, postgres_url  # noqa: F401  (fixtures)
 
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=60)
 hypothesis.settings.load_profile("steady")
@@ -26,7 +27,7 @@ class NotingLedger:
     refuse: bool = False
     log: list[Any] = field(default_factory=list)
 
-    def charge(self, budget: str, guarantee: Any, note: str = "") -> None:
+    def charge(self, budget: str, guarantee: Any, note: str = "", *, loss: Any = None) -> None:
         """Write the charge down, or refuse it."""
         if self.refuse:
             raise PermissionError("over budget")

@@ -85,9 +85,12 @@ def test_every_command_is_documented():
     from hushed.cli import app
 
     text = "\n".join(page.read_text() for page in PAGES)
-    for command in app.registered_commands:
+    commands = [("", each) for each in app.registered_commands]
+    for group in app.registered_groups:
+        commands += [(f"{group.name} ", each) for each in group.typer_instance.registered_commands]
+    for group, command in commands:
         name = command.name or command.callback.__name__
-        assert f"hushed {name}" in text
+        assert f"hushed {group}{name}" in text
         assert command.callback.__doc__
 
 

@@ -17,6 +17,7 @@ from hushed.certificate import Certificate, verify
 from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
 from hushed.functions import fixed_seed
 from hushed.guarantee import Guarantee, union_gamma
+from hushed.ledger import Ledger
 from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace, lattice_points, on_lattice
 from hushed.release import Release, release
 from hushed.sensitivity import Sensitivity, proven_sensitivity, sample_sensitivity
@@ -36,6 +37,7 @@ __all__ = [
     "Gaussian",
     "Guarantee",
     "Laplace",
+    "Ledger",
     "PopulationPairs",
     "Release",
     "Renyi",

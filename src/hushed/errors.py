@@ -9,9 +9,14 @@ from __future__ import annotations
 __all__ = [
     "BadFunction",
     "BadRows",
+    "DamagedLedger",
     "HushedError",
+    "LedgerUnavailable",
+    "NewerLedger",
+    "NotALedger",
     "NotFeasible",
     "NotFound",
+    "Overspent",
     "ParameterError",
     "PrivateRowsAsPopulation",
     "RandomFunction",
@@ -148,3 +153,41 @@ class NotFound(HushedError):
 
 class WorkerLost(HushedError):
     """Worker processes died repeatedly on the same piece of work."""
+
+
+class Overspent(HushedError):
+    """A charge does not fit into what is left of a budget; nothing was charged.
+
+    Parameters
+    ----------
+    message : str
+        What was asked, what is left and what that would buy.
+    budget : str, default ""
+        Name of the budget.
+    epsilon_left : float, default 0
+        Largest epsilon that could still be charged at delta = 0, in nats; rounded down.
+    """
+
+    def __init__(self, message: str, budget: str = "", epsilon_left: float = 0.0) -> None:
+        super().__init__(message, budget, epsilon_left)
+        self.budget = budget
+        self.epsilon_left = epsilon_left
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class NotALedger(HushedError):
+    """A file or address holds something else than a ledger."""
+
+
+class DamagedLedger(HushedError):
+    """What a ledger holds is not what was written to it; it is not used any more."""
+
+
+class NewerLedger(HushedError):
+    """A ledger was written by a newer version than this one."""
+
+
+class LedgerUnavailable(HushedError):
+    """A ledger cannot be reached, read or written now."""

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from hushed.errors import ParameterError
 
-__all__ = ["Guarantee", "Neighbours", "Protect", "union_gamma"]
+__all__ = ["Guarantee", "Neighbours", "Protect", "stated_gamma", "union_gamma"]
 
 Neighbours = Literal["replace-one", "add-remove"]
 Protect = Literal["record", "everyone", "simultaneous"]
@@ -104,11 +104,26 @@ def union_gamma(guarantees: Iterable[Guarantee]) -> float:
     events: dict[str, float] = {}
     total: list[float] = []
     for promise in guarantees:
-        by_hand = Fraction(promise.gamma)  # less what the estimates account for
         for fingerprint, gamma in promise.estimates:
             events[fingerprint] = max(gamma, events.get(fingerprint, 0.0))
-            by_hand -= Fraction(gamma)
-        total.append(float(by_hand))
+        total.append(float(stated_gamma(promise)))
     terms = [gamma for gamma in (*total, *events.values()) if gamma > 0]
     exact = math.fsum(terms)
     return exact if len(terms) <= 1 else math.nextafter(exact, math.inf)
+
+
+def stated_gamma(promise: Guarantee) -> Fraction:
+    """Part of a gamma that no sampled sensitivity accounts for: it was stated by hand.
+
+    Parameters
+    ----------
+    promise : Guarantee
+        The promise.
+
+    Returns
+    -------
+    Fraction
+        Exact, 0 or more; an event of its own each time.
+    """
+    sampled = sum((Fraction(gamma) for _, gamma in promise.estimates), Fraction(0))
+    return max(Fraction(0), Fraction(promise.gamma) - sampled)

@@ -19,6 +19,7 @@ from hushed.fingerprints import same_function
 from hushed.functions import answer
 from hushed.guarantee import Guarantee
 from hushed.populations import overlaps
+from hushed.privacy_loss import LossCurve
 from hushed.sensitivity import Sampling, Sensitivity
 
 __all__ = ["Charges", "Release", "release"]
@@ -27,8 +28,14 @@ __all__ = ["Charges", "Release", "release"]
 class Charges(Protocol):
     """A ledger, as a release needs it."""
 
-    def charge(self, budget: str, guarantee: Guarantee, note: str = "") -> object:
-        """Commit a charge, or raise and leave the budget as it was."""
+    def charge(
+        self, budget: str, guarantee: Guarantee, note: str = "", *, loss: LossCurve | None = None
+    ) -> object:
+        """Commit a charge, or raise and leave the budget as it was.
+
+        What is returned may have a text ``terms``: under which terms it was charged. It goes into
+        the certificate.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +77,9 @@ def release(
         The private rows, in the container and number that were sampled. Not changed.
     mechanism : Laplace, Gaussian, Exponential or Bernstein
         The calibrated mechanism.
-    ledger : Charges, optional
-        Where to charge the guarantee before anything is drawn; nothing is charged without it.
+    ledger : Ledger or Charges, optional
+        Where to charge the guarantee, and the law of the loss behind it, before anything is
+        drawn; nothing is charged without it.
     budget : str, optional
         Name of the budget in the ledger; required with one.
     note : str, default ""
@@ -120,11 +128,13 @@ def release(
             )
         check_shape(mechanism, sampling.shape)
         certify(mechanism, values=math.prod(sampling.shape))  # whatever it refuses is unpaid
+    terms = ""
     if ledger is not None and budget:
-        ledger.charge(budget, mechanism.guarantee, note=note)
+        charged = ledger.charge(budget, mechanism.guarantee, note=note, loss=mechanism.loss)
+        terms = str(getattr(charged, "terms", ""))
     exact = _exact(f, rows, sampling)
     value = mechanism.draw(exact)
-    return Release(value=value, certificate=certify(mechanism, values=exact.size))
+    return Release(value=value, certificate=certify(mechanism, values=exact.size, charged=terms))
 
 
 def _exact(f: Callable[[Any], Any], rows: Any, sampling: Sampling | None) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from hushed.accounting.theorems import (
     at_risk_mean,
     optimal_bound_epsilon,
     optimal_epsilon,
-    renyi_epsilon,
+    renyi_conversion,
 )
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Protect, union_gamma
@@ -392,7 +392,7 @@ def _concentrated(total: LossCurve, delta: float, method: str) -> float:
         divergence = total.zcdp() * orders
     else:
         divergence = np.array([total.renyi(float(order)) for order in orders])
-    return min(renyi_epsilon(reach, divergence, delta), total.supremum)
+    return min(max(0.0, renyi_conversion(orders, divergence, delta)), total.supremum)
 
 
 def _at_risk(

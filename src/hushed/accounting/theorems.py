@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hushed.errors import ParameterError
 
@@ -16,7 +16,7 @@ __all__ = [
     "at_risk_mean",
     "optimal_bound_epsilon",
     "optimal_epsilon",
-    "renyi_epsilon",
+    "renyi_conversion",
 ]
 
 
@@ -25,35 +25,6 @@ def _levels(epsilons: Sequence[float]) -> NDArray[np.float64]:
     if not np.all(np.isfinite(levels) & (levels >= 0)):
         raise ParameterError("levels must be finite numbers of 0 or more")
     return levels
-
-
-def renyi_epsilon(
-    reach: NDArray[np.float64], divergence: NDArray[np.float64], delta: float
-) -> float:
-    """Epsilon of a bound on Renyi divergences of several orders.
-
-    Parameters
-    ----------
-    reach : ndarray of float, shape (n,)
-        The orders less 1; above 0. Every order gives a valid bound; the best is taken.
-    divergence : ndarray of float, shape (n,)
-        Bound on the divergence of each order, in nats.
-    delta : float
-        Slack; in (0, 1).
-
-    Returns
-    -------
-    float
-        Level in nats, 0 or more, rounded up.
-
-    Notes
-    -----
-    Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, NeurIPS 2020,
-    Proposition 12.
-    """
-    orders = 1.0 + reach
-    bound = divergence + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / reach
-    return max(0.0, float(bound.min())) * (1 + 1e-12)
 
 
 def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:
@@ -266,3 +237,33 @@ def at_risk_mean(epsilon0: float, level: float, confidence: float) -> float:
         return math.inf
     strong, weak = level * math.expm1(level), epsilon0 * math.expm1(epsilon0)
     return confidence * strong + (1 - confidence) * weak
+
+
+def renyi_conversion(orders: ArrayLike, divergences: ArrayLike, delta: float) -> float:
+    """Epsilon of a bound on Renyi divergences: the best over the orders.
+
+    Parameters
+    ----------
+    orders : array_like of float, shape (n,)
+        Orders; above 1.
+    divergences : array_like of float, shape (n,)
+        Bound at each order, in nats.
+    delta : float
+        Slack; in (0, 1).
+
+    Returns
+    -------
+    float
+        ``min of divergence + log(1 - 1/order) - (log(delta) + log(order)) / (order - 1)``, rounded
+        away from zero; any order gives a valid bound. May be negative: then 0 is one.
+
+    Notes
+    -----
+    Canonne, Kamath and Steinke, *The Discrete Gaussian for Differential Privacy*, NeurIPS 2020,
+    Proposition 12.
+    """
+    orders = np.asarray(orders, dtype=float)
+    reach = orders - 1.0
+    bound = np.asarray(divergences) + np.log1p(-1 / orders)
+    best = float((bound - (math.log(delta) + np.log(orders)) / reach).min())
+    return best * (1 + math.copysign(1e-12, best))

@@ -145,6 +145,8 @@ class Certificate:
         Software that made the release.
     created : str
         Time, ISO 8601 in UTC.
+    charged : str
+        Which budget was charged and what its limit rests on, if there was a ledger.
     """
 
     __pydantic_config__ = _CLOSED
@@ -159,6 +161,7 @@ class Certificate:
     mechanism: MechanismRecord
     versions: dict[str, str]
     created: str = field(default="")
+    charged: str = ""
 
     def to_json(self) -> str:
         """Write as canonical JSON: sorted keys, two spaces, every double exact.
@@ -220,7 +223,7 @@ def _adapter() -> TypeAdapter[Certificate]:
     return TypeAdapter(Certificate)
 
 
-def certify(mechanism: Mechanism, *, values: int) -> Certificate:
+def certify(mechanism: Mechanism, *, values: int, charged: str = "") -> Certificate:
     """Write the certificate of a calibrated mechanism.
 
     Parameters
@@ -229,6 +232,8 @@ def certify(mechanism: Mechanism, *, values: int) -> Certificate:
         What releases; its sensitivity comes from this package.
     values : int
         Numbers released together, or candidates chosen from; must not depend on the rows.
+    charged : str, default ""
+        Which budget was charged, and under which terms.
 
     Returns
     -------
@@ -259,6 +264,7 @@ def certify(mechanism: Mechanism, *, values: int) -> Certificate:
         ),
         versions=_versions(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        charged=charged,
     )
 
 

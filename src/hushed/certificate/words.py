@@ -30,6 +30,8 @@ def explained(certificate: Certificate) -> str:
         _reach(certificate),
         _assumptions(certificate),
     ]
+    if certificate.charged:
+        parts.append(f"What it was charged to: {certificate.charged}")
     if certificate.guarantee.data_dependent:
         parts.insert(0, _warning())
     return "\n\n".join(parts)

@@ -8,7 +8,7 @@ from typing import Annotated, Never
 
 import typer
 
-from hushed.cli import auditing, pricing, releasing
+from hushed.cli import auditing, ledgers, pricing, releasing
 
 __all__ = ["app", "main"]
 
@@ -40,6 +40,7 @@ def _options(
 releasing.register(app)
 pricing.register(app)
 auditing.register(app)
+ledgers.register(app)
 
 
 def main() -> None:

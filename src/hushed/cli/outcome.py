@@ -13,8 +13,13 @@ import typer
 
 from hushed.errors import (
     BadFunction,
+    DamagedLedger,
     HushedError,
+    LedgerUnavailable,
+    NewerLedger,
+    NotALedger,
     NotFeasible,
+    Overspent,
     PrivateRowsAsPopulation,
     WorkerLost,
     ZeroSensitivity,
@@ -23,7 +28,18 @@ from hushed.errors import (
 __all__ = ["BAD_USE", "REFUSED", "STOPPED", "finish", "note", "say"]
 
 REFUSED, BAD_USE, STOPPED = 1, 2, 130
-_REFUSALS = (BadFunction, NotFeasible, PrivateRowsAsPopulation, WorkerLost, ZeroSensitivity)
+_REFUSALS = (
+    BadFunction,
+    DamagedLedger,
+    LedgerUnavailable,
+    NewerLedger,
+    NotALedger,
+    NotFeasible,
+    Overspent,
+    PrivateRowsAsPopulation,
+    WorkerLost,
+    ZeroSensitivity,
+)
 
 
 def say(text: str) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hushed.cost import CostModel, Need, Plan
     from hushed.privacy_loss import LossCurve
 
-__all__ = ["compose", "cost", "register", "risk"]
+__all__ = ["compose", "cost", "read_release", "register", "risk"]
 
 _BASES = ("exact", "loss", "published")
 _METHODS = ("basic", "advanced", "optimal", "zcdp", "renyi", "loss-distribution", "at-risk")
@@ -276,8 +276,26 @@ def _show_plan(
     say(f"  {found.sentence}")
 
 
-def _curve(text: str) -> tuple[LossCurve | Any, int]:
-    """Read ``KIND:NUMBER[,NUMBER][xCOUNT]``."""
+def read_release(text: str) -> tuple[LossCurve | Any, int]:
+    """Read ``KIND:NUMBER[,NUMBER][xCOUNT]``.
+
+    Parameters
+    ----------
+    text : str
+        As typed.
+
+    Returns
+    -------
+    curve : LossCurve or Guarantee
+        One release.
+    count : int
+        How often it is made.
+
+    Raises
+    ------
+    ParameterError
+        If the text cannot be read.
+    """
     from hushed import privacy_loss  # noqa: PLC0415
     from hushed.guarantee import Guarantee  # noqa: PLC0415
 
@@ -334,7 +352,7 @@ def compose(
     with finish(json=as_json) as result:
         if method not in (*_METHODS, "all"):
             raise ParameterError(f"--method must be one of {(*_METHODS, 'all')}, got {method!r}")
-        items = [one for text in releases for one in _repeat(_curve(text))]
+        items = [one for text in releases for one in _repeat(read_release(text))]
         found: list[Composition] = []
         skipped: list[str] = []
         for name in _METHODS if method == "all" else (method,):

@@ -131,6 +131,11 @@ def release(
     data_dependent: DependentOption = False,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="Ledger to charge first: sqlite:///FILE or postgresql://...")
+    ] = None,
+    budget: Annotated[str | None, typer.Option(help="Budget in the ledger.")] = None,
+    remark: Annotated[str, typer.Option("--note", help="Remark for the ledger.")] = "",
     out: Annotated[Path | None, typer.Option(help="Write the certificate as JSON.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write the certificate as a page.")] = None,
     force: Annotated[
@@ -151,6 +156,7 @@ def release(
             options={name: value for name, value in given.items() if value is not None},
         )
         target.check()
+        charged = _budget_of(ledger, budget)
         f = target.numeric(read_function(function))
         source, columns = read_population(population, frame, header=header)
         table = read_table(data, frame, header=header, known=columns or ())
@@ -170,7 +176,8 @@ def release(
             workers=workers,
             progress=True,
         )
-        released = hs.release(f, table.rows, target.calibrated(s))
+        calibrated = target.calibrated(s)
+        released = hs.release(f, table.rows, calibrated, charged, budget=budget, note=remark)
         value = released.value
         if isinstance(value, BernsteinPolynomial):
             value = value.coefficients
@@ -213,6 +220,17 @@ def verify(
         result["exit_code"] = 0 if found.reproduced else REFUSED
         if not json:
             say(found.explain())
+
+
+def _budget_of(url: str | None, budget: str | None) -> hs.Ledger | None:
+    """Open the ledger, and look the budget up, before anything runs."""
+    if (url is None) != (budget is None):
+        raise ParameterError("--ledger and --budget belong together: give both, or none")
+    if url is None or budget is None:
+        return None
+    found = hs.Ledger(url, create=False)
+    found.balance(budget)
+    return found
 
 
 def _check_files(

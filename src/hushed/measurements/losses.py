@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from hushed import privacy_loss
-from hushed.accounting import renyi_epsilon
+from hushed.accounting.theorems import renyi_conversion
 from hushed.errors import ParameterError
 from hushed.privacy_loss import LossCurve
 from hushed.privacy_loss.rounding import double_above, round_up
@@ -18,7 +18,7 @@ from hushed.spaces import LOSS_CURVE, PURE, RENYI, ZCDP, Measure
 
 __all__ = ["CurveLoss", "Loss", "RenyiBound", "added", "epsilon_at", "pure_curve", "restated"]
 
-_REACH = np.geomspace(1e-3, 1e5, 400)
+_ORDERS = 1.0 + np.geomspace(1e-3, 1e5, 400)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,8 +192,8 @@ def _concentrated(known: Mapping[Measure, Loss], delta: float) -> float:
     bound = restated(known, RENYI)
     if not callable(bound):
         return math.inf
-    divergence = np.array([bound(float(1 + reach)) for reach in _REACH])
-    return renyi_epsilon(_REACH, divergence, delta)
+    divergences = [bound(order) for order in _ORDERS.tolist()]
+    return max(0.0, renyi_conversion(_ORDERS, divergences, delta))
 
 
 def added(losses: Sequence[Loss], measure: Measure) -> Loss:

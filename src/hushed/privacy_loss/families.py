@@ -61,7 +61,9 @@ class Law(Protocol):
 
 
 class Family(Law, Protocol):
-    """Law of one mechanism's loss, which can be put on a grid."""
+    """Law of one mechanism's loss, which can be put on a grid; equal laws are equal values."""
+
+    def __hash__(self) -> int: ...
 
     @property
     def top(self) -> float:

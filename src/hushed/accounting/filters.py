@@ -1,0 +1,494 @@
+"""Privacy filters: when a sequence of releases chosen along the way has to stop.
+
+An analyst chooses the next mechanism, and how much it may lose, after seeing the answers so far.
+A filter adds up one number per release and stops before the sum passes a capacity fixed in
+advance; then the whole interaction keeps the limit. Theorems that hold in this fully adaptive
+setting:
+
+* ``basic``: sums of epsilon and of delta. Rogers, Roth, Ullman and Vadhan, *Privacy Odometers and
+  Filters*, NeurIPS 2016, Theorem 3.6.
+* ``zcdp``: sum of rho. Feldman and Zrnic, *Individual Privacy Accounting via a Renyi Filter*,
+  NeurIPS 2021; Whitehouse, Ramdas, Rogers and Wu, *Fully-Adaptive Composition in Differential
+  Privacy*, ICML 2023.
+* ``renyi``: sum of Renyi divergences of one order fixed in advance. Feldman and Zrnic, as above.
+* ``gaussian``: sum of squared ratios. Smith and Thakurta, *Fully Adaptive Composition for
+  Gaussian Differential Privacy*, 2022.
+
+A release that keeps its loss with probability ``1 - d`` only is a mixture with weight ``1 - d`` of
+one that always does. On every path the weights multiply to at least one minus the sum of the d,
+so a second sum, of the d, is held below a share of delta that is set aside for it, the slack.
+
+Several filters may run side by side and a release go through if any of them lets it: on the event
+that filter j still holds at the end the interaction equals one that j alone governs, so the deltas
+of all filters add. Hence delta is divided among them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal, get_args
+
+from hushed import noise
+from hushed.accounting.theorems import renyi_conversion
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee
+from hushed.privacy_loss import LossCurve, gaussian_delta
+from hushed.privacy_loss.families import BoundedRangeLoss, Family, GaussianLoss, LaplaceLoss
+from hushed.privacy_loss.finite import FiniteLoss
+from hushed.privacy_loss.rounding import round_down, round_up
+
+__all__ = [
+    "Cost",
+    "FilterMethod",
+    "FilterName",
+    "PrivacyFilter",
+    "discreteness",
+    "filter_cost",
+    "gaussian_capacity",
+    "largest",
+    "privacy_filters",
+    "pure_gaussian",
+    "pure_zcdp",
+    "smallest_level",
+]
+
+FilterName = Literal["basic", "zcdp", "renyi", "gaussian", "loss-distribution"]
+FilterMethod = Literal["adaptive", "basic", "zcdp", "renyi", "gaussian", "loss-distribution"]
+
+# Coordinates that the slack for discrete noise is counted for, as in the Gaussian mechanism.
+_MOST_DIMS = 2**20
+_SHARES: dict[FilterName, float] = {"basic": 0.5, "zcdp": 0.25, "gaussian": 0.25}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivacyFilter:
+    """A stopping rule: two sums and what they may reach.
+
+    Parameters
+    ----------
+    name : {"basic", "zcdp", "renyi", "gaussian", "loss-distribution"}
+        What is added up: epsilons, rhos, Renyi divergences, squared ratios; or whole
+        distributions of the loss.
+    capacity : float
+        Largest sum; rounded down. For ``loss-distribution`` the limit on epsilon.
+    slack : float
+        Largest sum of the releases' own deltas. For ``loss-distribution`` the limit on delta.
+    order : float, default 0
+        Order of the divergence, for ``renyi``.
+    conversion : float, default 0
+        Share of delta that turns a full capacity into the limit on epsilon.
+    """
+
+    name: FilterName
+    capacity: float
+    slack: float
+    order: float = 0.0
+    conversion: float = 0.0
+
+    def epsilon(self, amount: float) -> float:
+        """Epsilon that a sum keeps, rounded up.
+
+        Parameters
+        ----------
+        amount : float
+            Sum, in the units of the filter; 0 or more.
+
+        Returns
+        -------
+        float
+            Level, in nats, at a delta of `conversion` plus the releases' own.
+        """
+        if amount == 0.0 or self.name in ("basic", "loss-distribution") or math.isinf(amount):
+            return amount
+        if self.name == "renyi":
+            return max(0.0, renyi_conversion([self.order], [amount], self.conversion))
+        if self.name == "zcdp":
+            return _zcdp_epsilon(amount, self.conversion)
+        target, ratio = self.conversion, round_up(math.sqrt(amount))
+        return smallest_level(lambda level: gaussian_delta(ratio, level) <= target)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What one release adds to the sums of a filter.
+
+    Parameters
+    ----------
+    amount : float
+        To the first sum; 0 or more, rounded up, may be infinite.
+    delta : float
+        To the sum of own deltas; in [0, 1], rounded up.
+    """
+
+    amount: float
+    delta: float
+
+
+def privacy_filters(
+    epsilon: float,
+    delta: float,
+    *,
+    method: FilterMethod = "adaptive",
+    slack: float = 0.5,
+    order: float | None = None,
+) -> tuple[PrivacyFilter, ...]:
+    """Choose filters under which a whole interaction keeps (epsilon, delta).
+
+    Parameters
+    ----------
+    epsilon : float
+        Limit, in nats; finite, above 0.
+    delta : float
+        Limit; in [0, 1).
+    method : str, default "adaptive"
+        ``basic``, ``zcdp``, ``renyi``, ``gaussian``: that filter alone. ``adaptive``: basic with
+        half of delta, zcdp and gaussian with a quarter each, of which any may let a release
+        through; basic alone if delta is 0. ``loss-distribution``: exact composition, a theorem
+        only for releases whose parameters do not depend on earlier answers.
+    slack : float, default 0.5
+        Share of a filter's delta that is set aside for the releases' own deltas; in [0, 1).
+        Basic composition uses all of it for them.
+    order : float, optional
+        Order of the Renyi filter, above 1; by default the best one for small releases.
+
+    Returns
+    -------
+    tuple of PrivacyFilter
+        With capacities rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range, or delta is 0 for a method that needs it.
+    """
+    if not 0 < epsilon < math.inf:
+        raise ParameterError(f"a limit on epsilon must be finite and above 0, got {epsilon}")
+    if not 0 <= delta < 1:
+        raise ParameterError(f"a limit on delta must lie in [0, 1), got {delta}")
+    if method not in get_args(FilterMethod):
+        raise ParameterError(f"method must be one of {get_args(FilterMethod)}, got {method!r}")
+    if not 0 <= slack < 1:
+        raise ParameterError(f"slack must lie in [0, 1), got {slack}")
+    if order is not None and (method != "renyi" or not 1 < order < math.inf):
+        raise ParameterError(f"order is for method 'renyi', finite and above 1; got {order}")
+    if method in ("basic", "loss-distribution") or (method == "adaptive" and delta == 0):
+        name: FilterName = "loss-distribution" if method == "loss-distribution" else "basic"
+        return (PrivacyFilter(name=name, capacity=epsilon, slack=delta),)
+    if delta == 0:
+        raise ParameterError(
+            f"method {method!r} needs a limit on delta above 0; use method='basic' for delta = 0"
+        )
+    if method == "adaptive":
+        return tuple(
+            _filter(name, epsilon, share * delta, slack, None) for name, share in _SHARES.items()
+        )
+    return (_filter(method, epsilon, delta, slack, order),)
+
+
+def _filter(
+    name: FilterName, epsilon: float, delta: float, slack: float, order: float | None
+) -> PrivacyFilter:
+    """One filter for its share of delta."""
+    if name == "basic":
+        return PrivacyFilter(name=name, capacity=epsilon, slack=round_down(delta))
+    own = round_down(slack * delta)
+    left = round_down(delta - own)
+    if name == "gaussian":
+        return PrivacyFilter(
+            name=name, capacity=gaussian_capacity(epsilon, left), slack=own, conversion=left
+        )
+    rho = largest(lambda x: _zcdp_epsilon(x, left) <= epsilon, epsilon)
+    if name == "zcdp":
+        return PrivacyFilter(name=name, capacity=rho, slack=own, conversion=left)
+    chosen = _zcdp_order(rho, left) if order is None else order
+    capacity = round_down(epsilon - renyi_conversion([chosen], [0.0], left), 64)
+    if capacity <= 0:
+        raise ParameterError(
+            f"order {chosen:g} leaves nothing of epsilon={epsilon:g} at delta={left:.3g}; "
+            "use a larger order"
+        )
+    return PrivacyFilter(name=name, capacity=capacity, slack=own, order=chosen, conversion=left)
+
+
+def _zcdp_order(rho: float, delta: float) -> float:
+    """Order near the best for turning rho into epsilon: ``1 + sqrt(log(1/delta) / rho)``."""
+    return 1.0 + math.sqrt(max(-math.log(delta), 1e-3) / rho)
+
+
+def _zcdp_epsilon(rho: float, delta: float) -> float:
+    """Epsilon of zero-concentrated privacy, over orders around the best one; rounded up."""
+    reach = _zcdp_order(rho, delta) - 1.0
+    orders = [1.0 + reach * 1.02**step for step in range(-60, 61)]
+    return max(0.0, renyi_conversion(orders, [rho * order for order in orders], delta))
+
+
+def gaussian_capacity(epsilon: float, delta: float) -> float:
+    """Largest sum of squared ratios that keeps (epsilon, delta), rounded down.
+
+    Parameters
+    ----------
+    epsilon : float
+        Level, in nats; 0 or more.
+    delta : float
+        Slack; in (0, 1).
+
+    Returns
+    -------
+    float
+        Square of the ratio of one Gaussian release (`hushed.privacy_loss.gaussian_delta`).
+    """
+    ratio = largest(lambda x: gaussian_delta(x, epsilon) <= delta, 1.0)
+    return round_down(ratio * ratio)
+
+
+def largest(holds: Callable[[float], bool], guess: float) -> float:
+    """Largest positive number up to which a condition holds, rounded down.
+
+    Parameters
+    ----------
+    holds : callable
+        True for small numbers, false from some number on.
+    guess : float
+        Order of magnitude; above 0.
+
+    Returns
+    -------
+    float
+        A number for which it holds, within 1e-12 of the largest; 0 if none above 1e-300 does.
+    """
+    low, high = guess, guess
+    while holds(high) and high < 1e300:
+        low, high = high, 2.0 * high
+    while not holds(low):
+        low, high = 0.5 * low, low
+        if low < 1e-300:
+            return 0.0
+    while high - low > 1e-12 * low:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def smallest_level(holds: Callable[[float], bool]) -> float:
+    """Smallest level from which on a condition holds, rounded up.
+
+    Parameters
+    ----------
+    holds : callable
+        False for small levels, true from some level on.
+
+    Returns
+    -------
+    float
+        A level at which it holds, within 1e-12 of the smallest; 0 if it holds there.
+    """
+    if holds(0.0):
+        return 0.0
+    high = 1.0
+    while not holds(high):
+        high *= 2.0
+    low = 0.0
+    while high - low > 1e-12 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def pure_zcdp(epsilon: float) -> float:
+    """Rho of the worst mechanism that keeps epsilon, rounded up.
+
+    Parameters
+    ----------
+    epsilon : float
+        Level, in nats; 0 or more, may be infinite.
+
+    Returns
+    -------
+    float
+        ``epsilon tanh(epsilon / 2)``, at most ``epsilon**2 / 2``.
+
+    Notes
+    -----
+    Bun and Steinke, *Concentrated Differential Privacy*, TCC 2016, Proposition 3.3: the worst
+    mechanism is randomised response, whose divergence over its order is largest at order 1.
+    """
+    return round_up(epsilon * math.tanh(epsilon / 2), 8)
+
+
+@lru_cache(maxsize=4096)
+def pure_gaussian(epsilon: float) -> float:
+    """Smallest ratio of a Gaussian pair that is worse than every mechanism with this epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        Level, in nats; 0 or more, may be infinite.
+
+    Returns
+    -------
+    float
+        ``2 Phi^-1(1 / (1 + exp(-epsilon)))``, rounded up.
+
+    Notes
+    -----
+    Dong, Roth and Su, *Gaussian Differential Privacy*, JRSS-B 2022: the trade-off function of
+    randomised response has one kink, at ``1 / (1 + exp(epsilon))`` on the diagonal, and lies above
+    the convex Gaussian one that passes through it.
+    """
+    if epsilon == 0.0 or math.isinf(epsilon):
+        return epsilon
+    small = round_up(epsilon * math.sqrt(math.pi / 2), 8)  # the tangent at 0, above the function
+    if epsilon < 1e-3:
+        return small
+    if epsilon > 700.0:
+        return math.inf
+    kink = round_down(1.0 / (1.0 + math.exp(epsilon)), 8)
+    ratio = smallest_level(lambda x: 0.5 * math.erfc(x / math.sqrt(8.0)) * (1 + 1e-14) <= kink)
+    return min(small, round_up(ratio, 8))
+
+
+def filter_cost(
+    found: PrivacyFilter, promise: Guarantee, loss: LossCurve | None, limit: float
+) -> Cost:
+    """Price a release in the units of a filter.
+
+    Parameters
+    ----------
+    found : PrivacyFilter
+        The filter.
+    promise : Guarantee
+        What the release promises.
+    loss : LossCurve, optional
+        Its loss, if known; the worst mechanism with that promise is assumed otherwise.
+    limit : float
+        Level at which delta is counted, in nats: the limit of the budget.
+
+    Returns
+    -------
+    Cost
+        Rounded up. For ``loss-distribution`` that of the Gaussian filter, which bounds it.
+    """
+    bare = _bare(found, promise)
+    if loss is None or found.name == "basic":
+        return bare
+    known = _of_curve(found, loss, limit)
+    return known if known.amount <= bare.amount else bare
+
+
+def _bare(found: PrivacyFilter, promise: Guarantee) -> Cost:
+    """Cost of a promise of which nothing else is known."""
+    level, own = promise.epsilon, promise.delta
+    if found.name == "basic":
+        return Cost(amount=level, delta=own)
+    if found.name == "zcdp":
+        return Cost(amount=pure_zcdp(level), delta=own)
+    if found.name == "renyi":
+        return Cost(amount=_pure_renyi(level, found.order), delta=own)
+    return Cost(amount=_square(pure_gaussian(level)), delta=own)
+
+
+@lru_cache(maxsize=4096)
+def _pure_renyi(epsilon: float, order: float) -> float:
+    """Renyi divergence of randomised response: Mironov, CSF 2017, Proposition 5; rounded up."""
+    if epsilon > 700.0:
+        return epsilon
+    kept = 1.0 / (1.0 + math.exp(-epsilon))
+    odds = kept * math.expm1((order - 1) * epsilon) if (order - 1) * epsilon < 700 else math.inf
+    if math.isinf(odds):
+        return epsilon
+    odds += (1.0 - kept) * math.expm1((1 - order) * epsilon)
+    exact = math.log1p(max(odds, 0.0)) / (order - 1)
+    return min(epsilon, pure_zcdp(epsilon) * order, exact * (1 + 1e-9) + 1e-300)
+
+
+def _of_curve(found: PrivacyFilter, loss: LossCurve, limit: float) -> Cost:
+    """Cost of a known law: sums over its parts, added exactly and rounded up once."""
+    amounts: list[tuple[float, int]] = []
+    for family, count in loss.parts:
+        if found.name == "zcdp":
+            amounts.append((_family_zcdp(family), count))
+        elif found.name == "renyi":
+            amounts.append((_family_renyi(family, found.order), count))
+        else:
+            amounts.append((_family_squares(family), count))
+    if any(math.isinf(amount) for amount, _ in amounts):
+        return Cost(amount=math.inf, delta=0.0)
+    total = sum((Fraction(amount) * count for amount, count in amounts), Fraction(0))
+    grid = found.name in ("gaussian", "loss-distribution")
+    own = discreteness(loss, limit, laplace=found.name != "gaussian") if grid else 0.0
+    return Cost(amount=round_up(float(total)), delta=own)
+
+
+def discreteness(loss: LossCurve, limit: float, *, laplace: bool) -> float:
+    """Delta by which release noise on its grid may differ from the continuous law, rounded up.
+
+    Parameters
+    ----------
+    loss : LossCurve
+        Loss of the continuous laws.
+    limit : float
+        Level at which delta is counted, in nats; 0 or more.
+    laplace : bool
+        Whether Laplace laws count. Pure epsilon, Renyi divergences and rho hold on the grid as
+        they stand; the laws themselves differ.
+
+    Returns
+    -------
+    float
+        `hushed.noise.gaussian_slack` for every law with a density; at most 1. For Laplace noise
+        it is generous (see ``docs/noise``).
+    """
+    kinds = (GaussianLoss, LaplaceLoss) if laplace else (GaussianLoss,)
+    number = sum(count for family, count in loss.parts if isinstance(family, kinds))
+    if not number:
+        return 0.0
+    return min(1.0, round_up(number * noise.gaussian_slack(epsilon=limit, dims=_MOST_DIMS)))
+
+
+def _square(ratio: float) -> float:
+    return round_up(ratio * ratio)
+
+
+@lru_cache(maxsize=4096)
+def _family_zcdp(family: Family) -> float:
+    """Rho of one law, rounded up.
+
+    Gaussian: Bun and Steinke 2016, Proposition 1.6, and for the discrete one Canonne, Kamath and
+    Steinke, NeurIPS 2020, Theorem 4. Laplace: ``epsilon + exp(-epsilon) - 1`` (Harrison and
+    Manurangsi, *Exact zCDP Characterizations for Fundamental Differentially Private Mechanisms*,
+    2025), with the error of the cancellation added.
+    """
+    if isinstance(family, GaussianLoss):
+        return round_up(family.ratio * family.ratio / 2)
+    if isinstance(family, LaplaceLoss):
+        b = family.bound
+        return min(pure_zcdp(b), round_up(b + math.expm1(-b)) + b * 2.0**-50)
+    if isinstance(family, FiniteLoss):
+        pure = pure_zcdp(family.supremum) if family.infinite == 0 else math.inf
+        return min(family.concentrated, pure)
+    curve = LossCurve(family)
+    return min(curve.zcdp(), pure_zcdp(family.supremum))
+
+
+@lru_cache(maxsize=4096)
+def _family_renyi(family: Family, order: float) -> float:
+    """Renyi divergence of one law, rounded up with room for the error of its logarithm."""
+    if isinstance(family, GaussianLoss):
+        return round_up(order * family.ratio * family.ratio / 2, 8)
+    rho = _family_zcdp(family) * order
+    if not isinstance(family, LaplaceLoss | BoundedRangeLoss):
+        return rho
+    return min(rho, LossCurve(family).renyi(order) * (1 + 1e-9))
+
+
+def _family_squares(family: Family) -> float:
+    """Squared ratio of a Gaussian pair that is worse than one law, rounded up."""
+    if isinstance(family, GaussianLoss):
+        return round_up(family.ratio * family.ratio)
+    if family.infinite > 0:
+        return math.inf
+    return _square(pure_gaussian(family.supremum))

@@ -1,0 +1,188 @@
+"""The commands ``hushed ledger open``, ``show``, ``charge`` and ``export``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from json import loads
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import hushed as hs
+from hushed.accounting.filters import FilterMethod
+from hushed.cli.options import JsonOption
+from hushed.cli.outcome import finish, note, say
+from hushed.cli.written import check_targets
+from hushed.errors import ParameterError
+from hushed.guarantee import Neighbours, Protect
+from hushed.ledger import Balance
+
+__all__ = ["charge", "export", "open_budget", "register", "show"]
+
+Url = Annotated[
+    str, typer.Argument(metavar="LEDGER", help="sqlite:///FILE or postgresql://USER@HOST/DATABASE")
+]
+Name = Annotated[str, typer.Argument(metavar="BUDGET", help="Name of the budget.")]
+MaybeName = Annotated[
+    str | None, typer.Argument(metavar="[BUDGET]", help="One budget; all by default.")
+]
+Remark = Annotated[str, typer.Option("--note", help="Remark, written down with it.")]
+_STOPPED = "stopped; look at the ledger before trying again"
+
+
+def open_budget(
+    ledger: Url,
+    budget: Name,
+    epsilon: Annotated[float, typer.Option(help="Limit on epsilon, in nats.")],
+    delta: Annotated[float, typer.Option(help="Limit on delta.")] = 0.0,
+    gamma: Annotated[float, typer.Option(help="Limit on gamma, all estimates together.")] = 0.0,
+    neighbours: Annotated[Neighbours, typer.Option(help="Relation of the promises.")] = (
+        "replace-one"
+    ),
+    protect: Annotated[Protect, typer.Option(help="Whom gamma speaks of.")] = "record",
+    method: Annotated[FilterMethod, typer.Option(help="Rule that stops the spending.")] = (
+        "adaptive"
+    ),
+    slack: Annotated[
+        float, typer.Option(help="Share of delta set aside for the charges' own deltas.")
+    ] = 0.5,
+    order: Annotated[float | None, typer.Option(help="Order, for the method renyi.")] = None,
+    remark: Remark = "",
+    json: JsonOption = False,
+) -> None:
+    """Open a budget; the ledger is made if there is none."""
+    with finish(json=json, stopped=_STOPPED) as result:
+        limit = hs.Guarantee(
+            epsilon=epsilon, delta=delta, gamma=gamma, neighbours=neighbours, protect=protect
+        )
+        with hs.Ledger(ledger) as book:
+            book.open_budget(budget, limit, method=method, slack=slack, order=order, note=remark)
+            found = book.balance(budget)
+        result.update(_record(found))
+        if not json:
+            say(found.explain())
+
+
+def show(
+    ledger: Url,
+    budget: MaybeName = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Figure of one budget: .svg, .png or .html.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show where budgets stand."""
+    with finish(json=json, stopped=_STOPPED) as result:
+        if plot is not None and budget is None:
+            raise ParameterError("--plot draws one budget: name it")
+        with hs.Ledger(ledger, create=False) as book:
+            names = [each.name for each in book.budgets()] if budget is None else [budget]
+            found = [book.balance(each) for each in names]
+            if plot is not None and budget is not None:
+                from hushed.plots import save_figure  # noqa: PLC0415
+                from hushed.plots.ledgers import budget_over_time  # noqa: PLC0415
+
+                save_figure(budget_over_time(found[0].budget, book.history(budget)), plot)
+                note(f"written to {plot}")
+        result.update(budgets=[_record(each) for each in found])
+        if not json:
+            say("\n\n".join(each.explain() for each in found) or "no budget was opened yet")
+
+
+def charge(
+    ledger: Url,
+    budget: Name,
+    epsilon: Annotated[float, typer.Option(help="Epsilon of the promise, in nats.")],
+    delta: Annotated[float, typer.Option(help="Delta of the promise.")] = 0.0,
+    gamma: Annotated[float, typer.Option(help="Gamma of the promise, stated by hand.")] = 0.0,
+    neighbours: Annotated[Neighbours | None, typer.Option(help="By default the budget's.")] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="Law behind the promise, as for compose: laplace:0.1, gaussian:0.05, ..."
+        ),
+    ] = None,
+    remark: Remark = "",
+    json: JsonOption = False,
+) -> None:
+    """Charge a budget for a release made elsewhere, before it is made."""
+    with finish(json=json, stopped=_STOPPED) as result:
+        with hs.Ledger(ledger, create=False) as book:
+            limit = book.balance(budget).budget.limit
+            promise = hs.Guarantee(
+                epsilon=epsilon,
+                delta=delta,
+                gamma=gamma,
+                neighbours=neighbours or limit.neighbours,
+                protect=limit.protect,
+            )
+            entry = book.charge(budget, promise, remark, loss=_loss(loss))
+            found = book.balance(budget)
+        result.update(_record(found), charged=entry.number)
+        if not json:
+            say(f"charged as entry {entry.number}")
+            say(found.explain())
+
+
+def export(
+    ledger: Url,
+    budget: MaybeName = None,
+    out: Annotated[Path | None, typer.Option(help="Write to a file.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Write budgets and entries as JSON, with the digests that chain them."""
+    with finish(json=json, stopped=_STOPPED) as result:
+        check_targets({"--out": out}, (), force=force)
+        with hs.Ledger(ledger, create=False) as book:
+            text = book.export(budget)
+        if out is not None:
+            out.write_text(text + "\n", encoding="utf-8")
+            note(f"written to {out}")
+        if json:
+            result.update(loads(text))
+        elif out is None:
+            say(text)
+
+
+def _loss(text: str | None) -> hs.privacy_loss.LossCurve | None:
+    if text is None:
+        return None
+    from hushed.cli.pricing import read_release  # noqa: PLC0415
+
+    found, count = read_release(text)
+    if not isinstance(found, hs.privacy_loss.LossCurve):
+        raise ParameterError("--loss describes a law; a guarantee is what --epsilon states")
+    return found.compose(count) if count > 1 else found
+
+
+def _record(balance: Balance) -> dict[str, Any]:
+    return {
+        "budget": balance.budget.name,
+        "limit": asdict(balance.budget.limit),
+        "method": balance.budget.method,
+        "filters": [asdict(each) for each in balance.budget.filters],
+        "entries": balance.entries,
+        "spent": asdict(balance.spent),
+        "used": balance.used,
+        "epsilon_left": balance.epsilon_left,
+        "delta_left": balance.delta_left,
+        "gamma_left": balance.gamma_left,
+    }
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group ``ledger``.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        The command line.
+    """
+    group = typer.Typer(no_args_is_help=True, help="Budgets that cannot be overspent.")
+    group.command("open")(open_budget)
+    group.command("show")(show)
+    group.command("charge")(charge)
+    group.command("export")(export)
+    app.add_typer(group, name="ledger")

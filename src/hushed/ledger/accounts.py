@@ -1,0 +1,494 @@
+"""The ledger: budgets, charges, balances."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from threading import Lock, RLock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from hushed.accounting.filters import Cost, FilterMethod, privacy_filters
+from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
+from hushed.guarantee import Guarantee
+from hushed.ledger import rows
+from hushed.ledger.entries import Budget, Entry, digest, write_budget, write_entry
+from hushed.ledger.laws import write_law
+from hushed.ledger.migrations import now
+from hushed.ledger.store import Store, Unsettled, connect
+from hushed.ledger.tally import Balance, Moment, Tally, costs_of, tally_of, terms_of
+from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss.families import Family
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+__all__ = ["Ledger"]
+
+_LONGEST_NAME, _LONGEST_NOTE = 200, 10_000
+
+
+class _Page:
+    """What this process remembers of one budget."""
+
+    __slots__ = ("lock", "tally")
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.tally: Tally | None = None
+
+
+class Ledger:
+    """Budgets that cannot be overspent, on disk, for any number of threads and processes.
+
+    Parameters
+    ----------
+    url : str
+        ``sqlite:///FILE`` or ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``.
+    create : bool, default True
+        Whether to make the ledger if there is none.
+    patience : float, default 60
+        Longest wait for other spenders, in seconds; above 0.
+
+    Raises
+    ------
+    ParameterError
+        If the address is of no known kind.
+    NotFound
+        If there is no ledger and none is to be made.
+    NotALedger, DamagedLedger, NewerLedger, LedgerUnavailable
+        If what is there cannot be used.
+
+    Notes
+    -----
+    A charge is committed before it returns. What is remembered between charges is derived from
+    the entries and checked against the head of their chain each time.
+    """
+
+    def __init__(self, url: str, *, create: bool = True, patience: float = 60.0) -> None:
+        self._store: Store = connect(url, create=create, patience=patience)
+        self._pages: dict[str, _Page] = {}
+        self._lock = Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; the next use opens them again."""
+        self._store.close()
+
+    def open_budget(
+        self,
+        name: str,
+        limit: Guarantee,
+        *,
+        method: FilterMethod = "adaptive",
+        slack: float = 0.5,
+        order: float | None = None,
+        note: str = "",
+    ) -> Budget:
+        """Open a budget, once and for all.
+
+        Parameters
+        ----------
+        name : str
+            Name, best that of the data set; 1 to 200 printable characters.
+        limit : Guarantee
+            What all charges together have to keep. Its epsilon is finite and above 0.
+        method : str, default "adaptive"
+            Rule that stops the spending: ``adaptive``, ``basic``, ``zcdp``, ``renyi``,
+            ``gaussian`` or ``loss-distribution``; see
+            `hushed.accounting.filters.privacy_filters`.
+        slack : float, default 0.5
+            Share of delta that is set aside for the charges' own deltas; in [0, 1).
+        order : float, optional
+            For ``renyi``: the order.
+        note : str, default ""
+            Remark.
+
+        Returns
+        -------
+        Budget
+            As written down.
+
+        Raises
+        ------
+        ParameterError
+            If there is a budget of this name, or a parameter is out of range.
+        """
+        _check_text(name, note)
+        if not isinstance(limit, Guarantee):
+            raise ParameterError(f"limit must be a Guarantee, got {type(limit).__name__}")
+        if limit.estimates:
+            raise ParameterError(
+                "a limit on gamma is a number stated by hand, not that of a sampled sensitivity"
+            )
+        filters = privacy_filters(
+            limit.epsilon, limit.delta, method=method, slack=slack, order=order
+        )
+        budget = Budget(
+            name=name, limit=limit, method=method, filters=filters, note=note, opened=now()
+        )
+        budget = replace(budget, digest=digest("", write_budget(budget)))
+        with self._store.writing() as connection:
+            if any(each.name == name for each in rows.budgets(connection)):
+                raise ParameterError(f"there is a budget {name!r} already; a limit is not changed")
+            rows.insert_budget(connection, budget)
+        return budget
+
+    def budgets(self) -> tuple[Budget, ...]:
+        """All budgets.
+
+        Returns
+        -------
+        tuple of Budget
+            By name.
+        """
+        with self._store.reading() as connection:
+            return rows.budgets(connection)
+
+    def charge(
+        self, name: str, guarantee: Guarantee, note: str = "", *, loss: LossCurve | None = None
+    ) -> Entry:
+        """Charge a budget, or refuse; committed when it returns.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        guarantee : Guarantee
+            What the release is going to promise.
+        note : str, default ""
+            Remark; at most 10,000 characters.
+        loss : LossCurve, optional
+            The law of the loss behind the promise (``mechanism.loss``), which often costs less
+            than the worst mechanism with that promise. Both must hold.
+
+        Returns
+        -------
+        Entry
+            As written down.
+
+        Raises
+        ------
+        Overspent
+            If it does not fit; nothing is charged.
+        NotFound
+            If there is no such budget.
+        ParameterError
+            If the promise is for other neighbours than the budget, or for fewer people, or not
+            a promise at all.
+        LedgerUnavailable
+            If the ledger cannot be written; the message says if it may have been charged.
+        DamagedLedger
+            If the entries are not those that were written.
+        """
+        _check_text(name, note)
+        law = _law_of(loss)
+        known = None if law is None else loss
+        with self._page(name) as page:
+            tally = page.tally or self._current(page, name)
+            _check_promise(tally.budget, guarantee, loss)
+            costs = costs_of(tally.budget, guarantee, known)
+            try:
+                with self._store.writing() as connection:
+                    head = rows.head_of(connection, name, lock=True)
+                    tally = self._caught_up(page, connection, head)
+                    tally.check(guarantee, known, costs)
+                    entry, body = _next_entry(tally, guarantee, note, law, costs)
+                    rows.append(connection, entry, body)
+            except Unsettled as error:
+                page.tally = None
+                if not self._settled(entry, error):
+                    raise LedgerUnavailable(f"nothing was charged: {error}") from None
+                return replace(entry, terms=terms_of(tally.budget, entry.number))
+            page.tally = None  # until the entry is folded in, there is nothing to rely on
+            tally.add(entry)
+            page.tally = tally
+        return replace(entry, terms=terms_of(tally.budget, entry.number))
+
+    def quote(self, name: str, guarantee: Guarantee, *, loss: LossCurve | None = None) -> Balance:
+        """Balance that a charge would leave; nothing is charged.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        guarantee : Guarantee
+            What the release would promise.
+        loss : LossCurve, optional
+            As for `charge`.
+
+        Returns
+        -------
+        Balance
+            Balance after it.
+
+        Raises
+        ------
+        Overspent
+            If it would not fit.
+        NotFound, ParameterError, LedgerUnavailable, DamagedLedger
+            As for `charge`.
+        """
+        law = _law_of(loss)
+        known = None if law is None else loss
+        with self._page(name) as page:
+            tally = self._current(page, name)
+            _check_promise(tally.budget, guarantee, loss)
+            costs = costs_of(tally.budget, guarantee, known)
+            tally.check(guarantee, known, costs)
+            page.tally = None  # the tally is used up for the preview
+            tally.add(_next_entry(tally, guarantee, "", law, costs)[0])
+            return tally.balance()
+
+    def balance(self, name: str) -> Balance:
+        """Where a budget stands.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+
+        Returns
+        -------
+        Balance
+            Folded from its entries.
+
+        Raises
+        ------
+        NotFound
+            If there is no such budget.
+        """
+        with self._page(name) as page:
+            return self._current(page, name).balance()
+
+    def entries(self, name: str) -> tuple[Entry, ...]:
+        """All charges of a budget, checked against their chain.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+
+        Returns
+        -------
+        tuple of Entry
+            In the order in which they were charged. `hushed.compose` takes them as they are.
+
+        Raises
+        ------
+        NotFound
+            If there is no such budget.
+        DamagedLedger
+            If they are not those that were written.
+        """
+        with self._store.reading() as connection:
+            budget = rows.budget_named(connection, name)
+            head = rows.head_of(connection, name)
+            return tuple(rows.entries_after(connection, budget.name, (0, budget.digest), head))
+
+    def history(self, name: str, *, points: int = 200) -> tuple[Moment, ...]:
+        """Share of a budget that was used after each charge.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        points : int, default 200
+            Most charges to tell of, evenly spread and the last one among them; 1 or more.
+
+        Returns
+        -------
+        tuple of Moment
+            In order of time, the opening first.
+
+        Raises
+        ------
+        NotFound
+            If there is no such budget.
+        ParameterError
+            If ``points`` is below 1.
+        """
+        if points < 1:
+            raise ParameterError(f"points must be 1 or more, got {points}")
+        with self._store.reading() as connection:
+            budget = rows.budget_named(connection, name)
+            head = rows.head_of(connection, name)
+            tally = tally_of(budget)
+            found = [Moment(at=budget.opened, number=0, used=0.0, note="opened")]
+            wanted = {head[0] - (head[0] * i) // points for i in range(points)}
+            for entry in rows.entries_after(connection, name, (0, budget.digest), head):
+                tally.add(entry)
+                if entry.number in wanted:
+                    used = tally.used()
+                    found.append(
+                        Moment(at=entry.at, number=entry.number, used=used, note=entry.note)
+                    )
+        return tuple(found)
+
+    def export(self, name: str | None = None) -> str:
+        """Write budgets and their entries as JSON.
+
+        Parameters
+        ----------
+        name : str, optional
+            One budget; all by default.
+
+        Returns
+        -------
+        str
+            One JSON object: the texts as they lie in the ledger, with their digests, so that the
+            chain can be checked without this library.
+        """
+        names = [each.name for each in self.budgets()] if name is None else [name]
+        found = []
+        with self._store.reading() as connection:
+            for each in names:
+                budget = rows.budget_named(connection, each)
+                head = rows.head_of(connection, each)
+                read = rows.entries_after(connection, each, (0, budget.digest), head)
+                found.append(
+                    {
+                        "budget": json.loads(write_budget(budget)),
+                        "digest": budget.digest,
+                        "entries": [
+                            {**json.loads(write_entry(entry)), "digest": entry.digest}
+                            for entry in read
+                        ],
+                    }
+                )
+        return json.dumps({"schema": "hushed ledger", "version": 1, "budgets": found})
+
+    def _settled(self, entry: Entry, error: Unsettled) -> bool:
+        """Whether an entry was committed when the connection broke during its commit.
+
+        The head of the chain is locked first, so that a commit still under way is waited for.
+        """
+        try:
+            with self._store.writing() as connection:
+                rows.head_of(connection, entry.budget, lock=True)
+                return rows.is_written(connection, entry)
+        except LedgerUnavailable:
+            raise LedgerUnavailable(
+                f"{error}. The connection broke during the commit: the charge of budget "
+                f"{entry.budget!r} may have been made. Do not release; look for entry "
+                f"{entry.number} with digest {entry.digest[:12]} before charging again"
+            ) from None
+
+    @contextmanager
+    def _page(self, name: str) -> Iterator[_Page]:
+        with self._lock:
+            page = self._pages.setdefault(name, _Page())
+        with page.lock:
+            yield page
+
+    def _current(self, page: _Page, name: str) -> Tally:
+        """Tally up to the newest entry, read without keeping writers out."""
+        with self._store.reading() as connection:
+            if page.tally is None:
+                page.tally = tally_of(rows.budget_named(connection, name))
+            return self._caught_up(page, connection, rows.head_of(connection, name))
+
+    def _caught_up(self, page: _Page, connection: Connection, head: rows.Head) -> Tally:
+        """Fold in the entries that others have added."""
+        tally = page.tally
+        if tally is None:
+            raise LedgerUnavailable("the ledger was used from a signal or a callback; try again")
+        if (tally.number, tally.link) == head:
+            return tally
+        page.tally = None
+        if head[0] < tally.number or head[0] == tally.number:
+            raise DamagedLedger(
+                f"budget {tally.budget.name!r} lost entries that were there before: the ledger "
+                "was replaced by another copy; charge again what was released since that copy"
+            )
+        known = (tally.number, tally.link)
+        for entry in rows.entries_after(connection, tally.budget.name, known, head):
+            tally.add(entry)
+        page.tally = tally
+        return tally
+
+
+def _check_text(name: str, note: str) -> None:
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
+        raise ParameterError(f"a budget's name is 1 to {_LONGEST_NAME} printable characters")
+    if not isinstance(note, str) or len(note) > _LONGEST_NOTE or "\x00" in note:
+        raise ParameterError(f"a note is a text of at most {_LONGEST_NOTE} characters")
+
+
+def _check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> None:
+    """Refuse what the budget's limit does not speak of."""
+    limit = budget.limit
+    if not isinstance(promise, Guarantee):
+        raise ParameterError(
+            f"a charge is a Guarantee, got {type(promise).__name__}; pass mechanism.guarantee, and "
+            "loss=mechanism.loss"
+        )
+    if promise.neighbours != limit.neighbours:
+        raise ParameterError(
+            f"budget {budget.name!r} is for {limit.neighbours} neighbours, the charge for "
+            f"{promise.neighbours}; state the promise for {limit.neighbours}"
+        )
+    if promise.data_dependent and not limit.data_dependent:
+        raise ParameterError(
+            f"the population behind this charge was made from private rows: its numbers are "
+            f"nominal, and budget {budget.name!r} was not opened for that (data_dependent=True)"
+        )
+    if promise.gamma > 0 and promise.protect == "record" and limit.protect != "record":
+        raise ParameterError(
+            f"budget {budget.name!r} speaks of all records at once (protect={limit.protect!r}), "
+            "the charge of one record at a time; sample with protect='everyone'"
+        )
+    if loss is not None and len(loss.parts) == 1 and loss.parts[0][1] == 1:
+        kept = _kept(loss.parts[0][0], promise.epsilon)
+        if kept > promise.delta * (1 + 1e-9) + 1e-18:
+            raise ParameterError(
+                f"the loss needs delta {kept:.4g} at epsilon {promise.epsilon:g}, the guarantee "
+                f"says {promise.delta:.4g}: they are not of the same release"
+            )
+
+
+def _law_of(loss: LossCurve | None) -> list[dict[str, Any]] | None:
+    if loss is not None and not isinstance(loss, LossCurve):
+        raise ParameterError(
+            f"loss must be a LossCurve such as mechanism.loss, got {type(loss).__name__}"
+        )
+    return None if loss is None else write_law(loss)
+
+
+@lru_cache(maxsize=4096)
+def _kept(family: Family, epsilon: float) -> float:
+    return LossCurve(family).delta(epsilon)
+
+
+def _next_entry(
+    tally: Tally,
+    guarantee: Guarantee,
+    note: str,
+    law: list[dict[str, Any]] | None,
+    costs: tuple[Cost, ...],
+) -> tuple[Entry, str]:
+    """Entry that follows a tally, and its text."""
+    entry = Entry(
+        budget=tally.budget.name,
+        number=tally.number + 1,
+        guarantee=guarantee,
+        law=law,
+        costs=costs,
+        note=note,
+        at=now(),
+    )
+    body = write_entry(entry)
+    return replace(entry, digest=digest(tally.link, body)), body

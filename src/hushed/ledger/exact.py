@@ -1,0 +1,171 @@
+"""The exact composition of everything charged, kept up to date without composing it each time.
+
+Composing the laws of a long history takes longer than a charge may. So the history is composed
+now and then only; from that point on a *room* is kept: the squared ratio of the largest Gaussian
+release that could still follow. A release that is better than a Gaussian pair (every one is, see
+`hushed.accounting.filters.pure_gaussian`) takes its squared ratio from the room. When the room is
+used up the history is composed again. As the Gaussian pair overstates a law by a bounded factor,
+each round leaves a fixed share of what was left, so that the number of rounds grows with the
+logarithm of the number of charges. Of many different laws, later ones are rounded up to a grid.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from hushed import privacy_loss
+from hushed.accounting.filters import Cost, discreteness, gaussian_capacity
+from hushed.guarantee import Guarantee
+from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss.composed import ComposedLoss
+from hushed.privacy_loss.curve import combine
+from hushed.privacy_loss.families import BoundedRangeLoss, Family, LaplaceLoss
+
+__all__ = ["LossSum"]
+
+_SHARES = (0.95, 0.7, 0.4, 0.15, 0.03)
+_MANY = 256  # different laws from which on new ones are rounded up, by at most 0.025 % to 0.05 %
+_COARSE = 0.05  # relative width of the bracket that a room is found with
+
+
+@dataclass(slots=True)
+class LossSum:
+    """Laws of all charges of one budget, and a room for more.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Limit of the budget.
+    """
+
+    epsilon: float
+    delta: float
+    counts: dict[Family, int] = field(default_factory=dict)
+    own: Fraction = Fraction(0)
+    levels: Fraction | None = Fraction(0)
+    slacks: Fraction = Fraction(0)
+    room: tuple[Fraction, Fraction] | None = None
+    compositions: int = 0
+
+    def add(self, promise: Guarantee, loss: LossCurve | None, cost: Cost) -> None:
+        """Take a charge into the sums.
+
+        Parameters
+        ----------
+        promise : Guarantee
+            What was charged.
+        loss : LossCurve, optional
+            Its law, if known.
+        cost : Cost
+            Its cost as a Gaussian release.
+        """
+        law = _law(promise, loss)
+        counts = self.counts
+        for family, count in law.parts:
+            kept = _coarse(family) if len(counts) >= _MANY and family not in counts else family
+            counts[kept] = counts.get(kept, 0) + count
+        self.own += Fraction(discreteness(law, self.epsilon, laplace=True))
+        self.levels = _plus(self.levels, promise.epsilon)
+        self.slacks += Fraction(promise.delta)
+        self.room = _less(self.room, cost)
+
+    def fits(self, promise: Guarantee, loss: LossCurve | None, cost: Cost) -> bool:
+        """Whether a charge keeps the limit.
+
+        Parameters
+        ----------
+        promise : Guarantee
+            What is to be charged.
+        loss : LossCurve, optional
+            Its law, if known.
+        cost : Cost
+            Its cost as a Gaussian release.
+
+        Returns
+        -------
+        bool
+            True only if a proven upper bound of the joint delta is within the limit.
+        """
+        levels = _plus(self.levels, promise.epsilon)
+        plain = levels is not None and levels <= Fraction(self.epsilon)
+        if plain and self.slacks + Fraction(promise.delta) <= Fraction(self.delta):
+            return True
+        if self.delta == 0.0:
+            return False
+        if _less(self.room, cost) is not None:
+            return True
+        if self.room is None:
+            self.room = self._found_room()
+            if _less(self.room, cost) is not None:
+                return True
+        law = _law(promise, loss)
+        own = self.own + Fraction(discreteness(law, self.epsilon, laplace=True))
+        return own + self._delta([(law, 1)]) <= Fraction(self.delta)
+
+    def spent(self) -> float:
+        """Epsilon of everything charged at the delta of the limit, in nats, rounded up."""
+        left = Fraction(self.delta) - self.own
+        plain = math.inf
+        if self.levels is not None and self.slacks <= Fraction(self.delta):
+            plain = math.nextafter(float(self.levels), math.inf)
+        if not self.counts:
+            return 0.0
+        if self.delta == 0.0 or left <= 0:
+            return plain
+        slack = math.nextafter(float(left), 0.0)
+        return min(plain, self._curve([]).epsilon(slack))
+
+    def _curve(self, more: list[tuple[LossCurve, int]]) -> LossCurve:
+        self.compositions += 1
+        return combine([*((LossCurve(each), n) for each, n in self.counts.items()), *more])
+
+    def _delta(self, more: list[tuple[LossCurve, int]], relative: float = 1e-3) -> Fraction:
+        """Upper bound of delta at the limit; the wider the bracket may be, the sooner."""
+        family = self._curve(more).family
+        if isinstance(family, ComposedLoss):
+            return Fraction(family.delta_bracket(self.epsilon, relative)[1])
+        return Fraction(family.delta(self.epsilon))
+
+    def _found_room(self) -> tuple[Fraction, Fraction]:
+        """Squared ratio and own delta that may still follow; the largest of a few tried."""
+        limit = Fraction(self.delta) - self.own
+        now = self._delta([])
+        if now >= limit:
+            return Fraction(0), Fraction(0)
+        reserve = (limit - now) / 8
+        whole = gaussian_capacity(self.epsilon, self.delta)
+        used = gaussian_capacity(self.epsilon, float(now)) if float(now) > 1e-290 else 0.0
+        for share in _SHARES:
+            squares = share * max(whole - used, 0.0)
+            follower = privacy_loss.gaussian(math.sqrt(squares) * (1 + 2.0**-50))
+            if squares > 0 and self._delta([(follower, 1)], _COARSE) + reserve <= limit:
+                return Fraction(squares), reserve
+        return Fraction(0), Fraction(0)
+
+
+def _coarse(family: Family) -> Family:
+    """Next larger law of a family with a bound on a geometric grid; a larger bound is worse."""
+    if not isinstance(family, LaplaceLoss | BoundedRangeLoss):
+        return family
+    share, exponent = math.frexp(family.bound)
+    return replace(family, bound=math.ldexp(math.ceil(share * 4096) / 4096, exponent))
+
+
+def _law(promise: Guarantee, loss: LossCurve | None) -> LossCurve:
+    """Loss of a charge; that of the worst mechanism with its promise if nothing else is known."""
+    return privacy_loss.approximate(promise.epsilon, promise.delta) if loss is None else loss
+
+
+def _plus(total: Fraction | None, value: float) -> Fraction | None:
+    """Exact sum; None stands for infinity."""
+    return None if total is None or math.isinf(value) else total + Fraction(value)
+
+
+def _less(room: tuple[Fraction, Fraction] | None, cost: Cost) -> tuple[Fraction, Fraction] | None:
+    """Room after a charge; None if it does not fit, or if there was none."""
+    if room is None or math.isinf(cost.amount):
+        return None
+    squares, own = room[0] - Fraction(cost.amount), room[1] - Fraction(cost.delta)
+    return (squares, own) if squares >= 0 and own >= 0 else None

@@ -1,0 +1,242 @@
+"""Budgets, entries and heads as rows of the tables; nothing here decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from hushed.errors import DamagedLedger, NotFound
+from hushed.ledger.entries import (
+    Budget,
+    Entry,
+    read_budget,
+    read_entry,
+    write_budget,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, TextClause
+
+__all__ = [
+    "Head",
+    "append",
+    "budget_named",
+    "budgets",
+    "entries_after",
+    "head_of",
+    "insert_budget",
+    "is_written",
+]
+
+Head = tuple[int, str]
+_BATCH = 1000
+
+
+@lru_cache(maxsize=32)
+def _text(statement: str) -> TextClause:
+    from sqlalchemy import text  # noqa: PLC0415
+
+    return text(statement)
+
+
+def _run(connection: Connection, statement: str, values: dict[str, Any]) -> Any:
+    return connection.execute(_text(statement), values)
+
+
+def insert_budget(connection: Connection, budget: Budget) -> None:
+    """Add a budget and the head of its empty chain.
+
+    Parameters
+    ----------
+    connection : Connection
+        In a transaction.
+    budget : Budget
+        With its digest.
+    """
+    values = {"name": budget.name, "body": write_budget(budget), "link": budget.digest}
+    _run(connection, "INSERT INTO hushed_budgets VALUES (:name, :body, :link)", values)
+    _run(
+        connection,
+        "INSERT INTO hushed_heads VALUES (:name, 0, :link)",
+        {"name": budget.name, "link": budget.digest},
+    )
+
+
+def budgets(connection: Connection) -> tuple[Budget, ...]:
+    """All budgets.
+
+    Parameters
+    ----------
+    connection : Connection
+        In a transaction.
+
+    Returns
+    -------
+    tuple of Budget
+        By name.
+    """
+    rows = _run(connection, "SELECT name, body, digest FROM hushed_budgets ORDER BY name", {})
+    return tuple(_checked(*row) for row in rows.all())
+
+
+def budget_named(connection: Connection, name: str) -> Budget:
+    """One budget.
+
+    Parameters
+    ----------
+    connection : Connection
+        In a transaction.
+    name : str
+        Its name.
+
+    Returns
+    -------
+    Budget
+        As opened.
+
+    Raises
+    ------
+    NotFound
+        If there is none of this name.
+    """
+    statement = "SELECT name, body, digest FROM hushed_budgets WHERE name = :name"
+    row = _run(connection, statement, {"name": name}).first()
+    if row is None:
+        raise NotFound(f"there is no budget {name!r} in this ledger: open it first")
+    return _checked(*row)
+
+
+def _checked(name: str, body: str, link: str) -> Budget:
+    budget = read_budget(body, link)
+    if budget.name != name:
+        raise DamagedLedger(f"the budget found under the name {name!r} has another name")
+    return budget
+
+
+def head_of(connection: Connection, name: str, *, lock: bool = False) -> Head:
+    """End of the chain of a budget.
+
+    Parameters
+    ----------
+    connection : Connection
+        In a transaction.
+    name : str
+        The budget.
+    lock : bool, default False
+        Whether to keep other spenders out until the transaction ends (PostgreSQL; on SQLite the
+        transaction does).
+
+    Returns
+    -------
+    tuple of int and str
+        Number of entries, digest of the last.
+
+    Raises
+    ------
+    NotFound
+        If there is no such budget.
+    """
+    statement = "SELECT entries, digest FROM hushed_heads WHERE budget = :name"
+    if lock and connection.dialect.name != "sqlite":
+        statement += " FOR UPDATE"
+    row = _run(connection, statement, {"name": name}).first()
+    if row is None:
+        raise NotFound(f"there is no budget {name!r} in this ledger: open it first")
+    return int(row[0]), str(row[1])
+
+
+def append(connection: Connection, entry: Entry, body: str) -> None:
+    """Add an entry and move the head of its chain.
+
+    Parameters
+    ----------
+    connection : Connection
+        In a transaction that holds the head.
+    entry : Entry
+        With its digest.
+    body : str
+        Its text.
+    """
+    values = {
+        "name": entry.budget,
+        "number": entry.number,
+        "body": body,
+        "link": entry.digest,
+    }
+    _run(connection, "INSERT INTO hushed_entries VALUES (:name, :number, :body, :link)", values)
+    moved = _run(
+        connection,
+        "UPDATE hushed_heads SET entries = :number, digest = :link WHERE budget = :name",
+        {"name": entry.budget, "number": entry.number, "link": entry.digest},
+    )
+    if moved.rowcount != 1:
+        raise DamagedLedger(f"the head of budget {entry.budget!r} is gone")
+
+
+def is_written(connection: Connection, entry: Entry) -> bool:
+    """Whether an entry stands in the ledger.
+
+    Parameters
+    ----------
+    connection : Connection
+        In a transaction that holds the head.
+    entry : Entry
+        The entry.
+
+    Returns
+    -------
+    bool
+        True if it does, at its place.
+    """
+    statement = "SELECT digest FROM hushed_entries WHERE budget = :name AND number = :number"
+    values = {"name": entry.budget, "number": entry.number}
+    return bool(_run(connection, statement, values).scalar() == entry.digest)
+
+
+def entries_after(connection: Connection, name: str, start: Head, end: Head) -> Iterator[Entry]:
+    """Entries between two heads, each checked against the chain.
+
+    Parameters
+    ----------
+    connection : Connection
+        In a transaction.
+    name : str
+        The budget.
+    start : tuple of int and str
+        Head that is known already.
+    end : tuple of int and str
+        Head to reach.
+
+    Yields
+    ------
+    Entry
+        In order.
+
+    Raises
+    ------
+    DamagedLedger
+        If an entry is missing, changed, or one too many.
+    """
+    number, link = start
+    statement = (
+        "SELECT number, body, digest FROM hushed_entries WHERE budget = :name "
+        "AND number > :after ORDER BY number LIMIT :most"
+    )
+    while True:
+        values = {"name": name, "after": number, "most": _BATCH}
+        rows = _run(connection, statement, values).all()
+        for found, body, own in rows:
+            number += 1
+            if found != number:
+                raise DamagedLedger(f"entry {number} of budget {name!r} is missing")
+            entry = read_entry(body, own, link, number, name)
+            link = own
+            yield entry
+        if len(rows) < _BATCH:
+            break
+    if (number, link) != end:
+        raise DamagedLedger(
+            f"budget {name!r} has {number} entries where its head says {end[0]}, or another last "
+            "one: entries were lost or added by hand"
+        )

@@ -1,0 +1,522 @@
+"""Balances: entries folded into sums, and what is left of a budget."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from decimal import ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+from hushed.accounting.filters import Cost, PrivacyFilter, filter_cost, largest
+from hushed.errors import Overspent, ParameterError
+from hushed.guarantee import Guarantee, stated_gamma
+from hushed.ledger.entries import Budget, Entry
+from hushed.ledger.exact import LossSum
+from hushed.privacy_loss import LossCurve
+
+__all__ = ["Balance", "Moment", "Tally", "assumption", "bought", "costs_of", "tally_of", "terms_of"]
+
+_UNIT = 2**1074  # the smallest double is one over this
+
+_ASSUMPTIONS = {
+    "adaptive": "Every release, and how much it may lose, may be chosen after seeing the answers "
+    "before it.",
+    "loss-distribution": "Assumed: which releases are made, and how much each may lose, does not "
+    "depend on the answers before. No theorem covers this rule for an analyst who steers by them.",
+}
+
+
+def assumption(budget: Budget) -> str:
+    """Say what the limit of a budget rests on.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+
+    Returns
+    -------
+    str
+        One or two sentences.
+    """
+    return _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"])
+
+
+def terms_of(budget: Budget, number: int) -> str:
+    """Say what a charge counts towards.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+    number : int
+        Number of the charge.
+
+    Returns
+    -------
+    str
+        Two or three sentences, for a certificate.
+    """
+    limit = budget.limit
+    return (
+        f"charge {number} of the budget {budget.name!r}, which keeps epsilon = {limit.epsilon:g}, "
+        f"delta = {limit.delta:g}, gamma = {limit.gamma:g} for everything charged to it "
+        f"(method {budget.method}). {assumption(budget)}"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """How much of a budget was used at some time.
+
+    Parameters
+    ----------
+    at : str
+        Time, ISO 8601 in UTC.
+    number : int
+        Charges so far.
+    used : float
+        Share used, in [0, 1]; rounded up.
+    note : str
+        Remark of the last charge.
+    """
+
+    at: str
+    number: int
+    used: float
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """Where a budget stands.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget, its limit and its rule.
+    entries : int
+        Number of charges.
+    spent : Guarantee
+        What the charges so far keep together, by the rule that finds the least; rounded up. The
+        promise of the budget is its limit: a running number is a promise only for an analyst who
+        stops by a plan.
+    used : float
+        Share of the budget that is used, in [0, 1]; rounded up. 1 where gamma or delta is used up.
+    epsilon_left : float
+        Largest epsilon that can still be charged at delta = 0 with no law known, in nats; rounded
+        down.
+    delta_left : float
+        Largest delta that charges of known epsilon may still bring; rounded down.
+    gamma_left : float
+        Largest gamma of a new estimate; rounded down.
+    """
+
+    budget: Budget
+    entries: int
+    spent: Guarantee
+    used: float
+    epsilon_left: float
+    delta_left: float
+    gamma_left: float
+
+    def explain(self) -> str:
+        """Say what is spent, what is left, and what that rests on.
+
+        Returns
+        -------
+        str
+            Plain text, a few lines.
+        """
+        limit, spent = self.budget.limit, self.spent
+        kinds = ", ".join(each.name for each in self.budget.filters)
+        charges = "1 charge" if self.entries == 1 else f"{self.entries} charges"
+        lines = [
+            f"Budget {self.budget.name!r}: epsilon {limit.epsilon:g}, delta {limit.delta:g}, "
+            f"gamma {limit.gamma:g}, neighbours {limit.neighbours}; method {self.budget.method} "
+            f"({kinds}).",
+            f"{charges} so far: epsilon {spent.epsilon:.6g} at delta {spent.delta:.3g}, gamma "
+            f"{spent.gamma:.3g}; {100 * self.used:.1f} % used.",
+            f"Left: {bought(self.epsilon_left)}; delta {self.delta_left:.3g} and gamma "
+            f"{self.gamma_left:.3g} for new charges.",
+            assumption(self.budget),
+        ]
+        return "\n".join(lines)
+
+
+def bought(epsilon: float) -> str:
+    """Say what an epsilon buys.
+
+    Parameters
+    ----------
+    epsilon : float
+        Level, in nats; 0 or more.
+
+    Returns
+    -------
+    str
+        The level, and the Laplace noise that it buys for a count.
+    """
+    if epsilon <= 0:
+        return "no epsilon"
+    return (
+        f"epsilon {_floor(epsilon)} in one charge (a count with Laplace noise of scale "
+        f"{1 / epsilon:.3g})"
+    )
+
+
+def _floor(value: float) -> str:
+    """Four digits, rounded down, so that the printed number can be charged."""
+    with localcontext(prec=4, rounding=ROUND_FLOOR):
+        return f"{float(+Decimal(value)):g}"
+
+
+def costs_of(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> tuple[Cost, ...]:
+    """Price a charge in the units of each filter of a budget.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+    promise : Guarantee
+        What is charged.
+    loss : LossCurve, optional
+        Its law, if known.
+
+    Returns
+    -------
+    tuple of Cost
+        One per filter.
+    """
+    return tuple(filter_cost(each, promise, loss, budget.limit.epsilon) for each in budget.filters)
+
+
+@dataclass(slots=True)
+class _Sum:
+    """The two sums of one filter, exact, in units of the smallest double; None is infinity."""
+
+    amounts: int | None = 0
+    deltas: int = 0
+
+    @property
+    def amount(self) -> Fraction | None:
+        return None if self.amounts is None else Fraction(self.amounts, _UNIT)
+
+    @property
+    def delta(self) -> Fraction:
+        return Fraction(self.deltas, _UNIT)
+
+    def plus(self, cost: Cost) -> _Sum:
+        deltas = self.deltas + _units(cost.delta)
+        if self.amounts is None or math.isinf(cost.amount):
+            return _Sum(None, deltas)
+        return _Sum(self.amounts + _units(cost.amount), deltas)
+
+    def within(self, found: PrivacyFilter) -> bool:
+        return (
+            self.amounts is not None
+            and self.amounts <= _units(found.capacity)
+            and self.deltas <= _units(found.slack)
+        )
+
+
+@lru_cache(maxsize=4096)
+def _units(value: float) -> int:
+    """Return a finite double in units of the smallest one: a whole number, without any rounding."""
+    over, under = value.as_integer_ratio()
+    return over * (_UNIT // under)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Running sums of one budget, folded from its entries; can be thrown away at any time.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+    """
+
+    budget: Budget
+    number: int = 0
+    link: str = ""
+    sums: list[_Sum] = field(default_factory=list)
+    by_hand: Fraction = Fraction(0)
+    events: dict[str, Fraction] = field(default_factory=dict)
+    data_dependent: bool = False
+    exact: LossSum | None = None
+
+    def add(self, entry: Entry) -> None:
+        """Fold one entry in.
+
+        Parameters
+        ----------
+        entry : Entry
+            The next one of this budget.
+        """
+        promise = entry.guarantee
+        self.sums = [total.plus(cost) for total, cost in zip(self.sums, entry.costs, strict=True)]
+        if promise.gamma > 0:
+            self.by_hand += stated_gamma(promise)
+        for name, gamma in promise.estimates:
+            self.events[name] = max(Fraction(gamma), self.events.get(name, Fraction(0)))
+        self.data_dependent |= promise.data_dependent
+        if self.exact is not None:
+            self.exact.add(promise, entry.loss, entry.costs[0])
+        self.number, self.link = entry.number, entry.digest
+
+    def gamma(self, promise: Guarantee | None = None) -> Fraction:
+        """Gamma spent, exact, with one more promise if given; each estimate counts once.
+
+        Parameters
+        ----------
+        promise : Guarantee, optional
+            A further promise.
+
+        Returns
+        -------
+        Fraction
+            Union bound.
+        """
+        total = self.by_hand + sum(self.events.values(), Fraction(0))
+        if promise is None:
+            return total
+        fresh: dict[str, Fraction] = {}
+        for name, gamma in promise.estimates:
+            known = self.events.get(name, Fraction(0))
+            fresh[name] = max(fresh.get(name, Fraction(0)), Fraction(gamma) - known)
+        return total + stated_gamma(promise) + sum(fresh.values(), Fraction(0))
+
+    def fits(self, promise: Guarantee, loss: LossCurve | None, costs: tuple[Cost, ...]) -> bool:
+        """Whether a charge keeps the limit on epsilon and delta.
+
+        Parameters
+        ----------
+        promise : Guarantee
+            What is to be charged.
+        loss : LossCurve, optional
+            Its law, if known.
+        costs : tuple of Cost
+            Its costs.
+
+        Returns
+        -------
+        bool
+            True if any filter of the budget lets it through.
+        """
+        if self.exact is not None:
+            return self.exact.fits(promise, loss, costs[0])
+        triples = zip(self.sums, costs, self.budget.filters, strict=True)
+        return any(total.plus(cost).within(found) for total, cost, found in triples)
+
+    def check(self, promise: Guarantee, loss: LossCurve | None, costs: tuple[Cost, ...]) -> None:
+        """Refuse a charge that does not fit.
+
+        Parameters
+        ----------
+        promise : Guarantee
+            What is to be charged.
+        loss : LossCurve, optional
+            Its law, if known.
+        costs : tuple of Cost
+            Its costs.
+
+        Raises
+        ------
+        Overspent
+            If epsilon, delta or gamma would pass the limit.
+        """
+        limit = self.budget.limit
+        name = self.budget.name
+        sampled = promise.gamma > 0 or promise.estimates
+        if sampled and self.gamma(promise) > Fraction(limit.gamma):
+            raise Overspent(
+                f"budget {name!r}: this charge brings gamma {promise.gamma:.4g}, of which "
+                f"{float(self.gamma(promise) - self.gamma()):.4g} is new; "
+                f"{self.gamma_left():.4g} of {limit.gamma:g} is left. Release with an estimate "
+                "that is already paid for, or sample with a smaller gamma. Nothing was charged",
+                name,
+                self.epsilon_left(),
+            )
+        if not self.fits(promise, loss, costs):
+            left = self.epsilon_left()
+            raise Overspent(
+                f"budget {name!r}: this charge of epsilon {promise.epsilon:g}, delta "
+                f"{promise.delta:g} does not fit into epsilon {limit.epsilon:g}, delta "
+                f"{limit.delta:g} ({self.number} charges so far, method {self.budget.method}); "
+                f"left: {bought(left)}, and delta {self.delta_left():.3g} for new charges. "
+                "Nothing was charged",
+                name,
+                left,
+            )
+
+    def gamma_left(self) -> float:
+        """Largest gamma of a new estimate, rounded down."""
+        left = Fraction(self.budget.limit.gamma) - self.gamma()
+        return max(0.0, _down(left))
+
+    def delta_left(self) -> float:
+        """Largest own delta that any filter still takes, rounded down."""
+        if self.exact is not None:
+            left = Fraction(self.exact.delta) - self.exact.own - self.exact.slacks
+            return max(0.0, _down(left))
+        pairs = zip(self.sums, self.budget.filters, strict=True)
+        return max(max(0.0, _down(Fraction(found.slack) - total.delta)) for total, found in pairs)
+
+    def epsilon_left(self) -> float:
+        """Largest epsilon that could still be charged at delta = 0, rounded down."""
+        if self.exact is not None:
+            return self._exact_left()
+        found = [
+            _level_left(total, each, self.budget.limit.epsilon)
+            for total, each in zip(self.sums, self.budget.filters, strict=True)
+        ]
+        return max(found)
+
+    def _exact_left(self) -> float:
+        exact = self.exact
+        if exact is None:
+            return 0.0
+
+        def accepted(level: float) -> bool:
+            promise = self._plain(level)
+            return self.fits(promise, None, costs_of(self.budget, promise, None))
+
+        limit = self.budget.limit.epsilon
+        basic = 0.0 if exact.levels is None else _down(Fraction(limit) - exact.levels)
+        if exact.delta == 0.0:
+            return max(0.0, basic) if exact.slacks == 0 else 0.0
+        low = basic if basic > 0 and accepted(basic) else 0.0
+        high = limit
+        if accepted(high):
+            return high
+        while high - low > 1e-3 * high and high > 1e-6 * limit:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if accepted(middle) else (low, middle)
+        return low
+
+    def _plain(self, level: float) -> Guarantee:
+        return Guarantee(epsilon=level, neighbours=self.budget.limit.neighbours)
+
+    def balance(self) -> Balance:
+        """Where the budget stands.
+
+        Returns
+        -------
+        Balance
+            A record of its own.
+        """
+        limit = self.budget.limit
+        epsilon, delta = self._spent()
+        gamma = min(_up(self.gamma()), 1.0 - 2.0**-53)
+        spent = replace(
+            limit,
+            epsilon=epsilon,
+            delta=delta,
+            gamma=gamma,
+            data_dependent=self.data_dependent,
+            estimates=tuple(sorted((name, float(g)) for name, g in self.events.items())),
+        )
+        return Balance(
+            budget=self.budget,
+            entries=self.number,
+            spent=spent,
+            used=self.used(),
+            epsilon_left=self.epsilon_left(),
+            delta_left=self.delta_left(),
+            gamma_left=self.gamma_left(),
+        )
+
+    def used(self) -> float:
+        """Share of the budget that is used, in [0, 1], rounded up; the filter with most room."""
+        limit = self.budget.limit
+        gamma = _share(self.gamma(), limit.gamma)
+        if self.number == 0:
+            return gamma
+        if self.exact is not None:
+            return max(gamma, min(1.0, self.exact.spent() / limit.epsilon))
+        shares = [
+            1.0
+            if total.amount is None or not total.within(each)
+            else max(_share(total.amount, each.capacity), _share(total.delta, each.slack))
+            for total, each in zip(self.sums, self.budget.filters, strict=True)
+        ]
+        return max(gamma, min(shares))
+
+    def _spent(self) -> tuple[float, float]:
+        """Smallest epsilon, and its delta, over the filters."""
+        limit = self.budget.limit
+        if self.number == 0:
+            return 0.0, 0.0
+        if self.exact is not None:
+            return self.exact.spent(), limit.delta
+        found = []
+        for total, each in zip(self.sums, self.budget.filters, strict=True):
+            if total.amount is not None and total.within(each):
+                delta = min(_up(total.delta + Fraction(each.conversion)), limit.delta)
+                found.append((each.epsilon(_up(total.amount)), delta))
+        return min(found) if found else (limit.epsilon, limit.delta)
+
+
+def tally_of(budget: Budget) -> Tally:
+    """Tally of a budget to which nothing was charged yet.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+
+    Returns
+    -------
+    Tally
+        Empty sums.
+
+    Raises
+    ------
+    ParameterError
+        If the rule of the budget has no filter.
+    """
+    if not budget.filters:
+        raise ParameterError("a budget needs a rule that stops the spending")
+    exact = None
+    if budget.method == "loss-distribution":
+        exact = LossSum(budget.limit.epsilon, budget.limit.delta)
+    return Tally(
+        budget=budget, link=budget.digest, sums=[_Sum() for _ in budget.filters], exact=exact
+    )
+
+
+def _level_left(total: _Sum, found: PrivacyFilter, limit: float) -> float:
+    """Largest epsilon that one filter still takes."""
+    if not total.within(found) or total.amount is None:
+        return 0.0
+    left = Fraction(found.capacity) - total.amount
+    if left <= 0:
+        return 0.0
+    if found.name == "basic":
+        return _down(left)
+
+    def takes(level: float) -> bool:
+        cost = filter_cost(found, Guarantee(epsilon=level), None, limit)
+        return not math.isinf(cost.amount) and Fraction(cost.amount) <= left
+
+    return largest(takes, max(math.sqrt(float(left)), 1e-150))
+
+
+def _share(part: Fraction, whole: float) -> float:
+    if part == 0:
+        return 0.0
+    return min(1.0, _up(part / Fraction(whole))) if whole > 0 else 1.0
+
+
+def _up(value: Fraction) -> float:
+    """Double at or above an exact number."""
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+def _down(value: Fraction) -> float:
+    """Double at or below an exact number."""
+    near = float(value)
+    return near if Fraction(near) <= value else math.nextafter(near, -math.inf)

@@ -1,0 +1,686 @@
+"""The ledger: what it charges, what it refuses, and what it does with files it should not trust."""
+
+import json
+import math
+import multiprocessing
+import os
+import pickle
+import sqlite3
+import threading
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import psycopg
+import pytest
+
+import hushed as hs
+from hushed import privacy_loss
+from hushed.errors import (
+    DamagedLedger,
+    HushedError,
+    LedgerUnavailable,
+    NewerLedger,
+    NotALedger,
+    NotFound,
+    Overspent,
+    ParameterError,
+)
+from hushed.ledger import migrations, store
+from hushed.ledger.laws import read_law, write_law
+
+G = hs.Guarantee
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budget.db"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, path):
+    if request.param == "sqlite":
+        return f"sqlite:///{path}"
+    return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def ledger(url):
+    with hs.Ledger(url) as found:
+        yield found
+
+
+@pytest.fixture
+def plain(path):
+    with hs.Ledger(f"sqlite:///{path}") as found:
+        yield found
+
+
+def fill(book, name, promise, **known):
+    """Charge until refused; how often it went through, and the refusal."""
+    number = 0
+    while True:
+        try:
+            book.charge(name, promise, **known)
+        except Overspent as refusal:
+            return number, refusal
+        number += 1
+
+
+# What is charged
+
+
+def test_a_budget_is_used_up_and_stays_used_up(ledger, url):
+    """Charges add up, the next one is refused, and another reader of the file sees the same."""
+    ledger.open_budget("study", G(epsilon=1.0), note="2026")
+    first = ledger.charge("study", G(epsilon=0.75), "counts")
+    assert (first.number, first.note, first.budget) == (1, "counts", "study")
+    with pytest.raises(Overspent, match="Nothing was charged") as caught:
+        ledger.charge("study", G(epsilon=0.5))
+    assert caught.value.epsilon_left == 0.25
+    assert caught.value.budget == "study"
+    assert "0.25" in str(caught.value)
+    assert "scale 4" in str(caught.value)
+    ledger.charge("study", G(epsilon=0.25))
+    with hs.Ledger(url, create=False) as other:
+        balance = other.balance("study")
+        assert balance.entries == 2
+        assert balance.spent.epsilon == 1.0
+        assert balance.epsilon_left == 0.0
+        assert balance.used == 1.0
+        assert [e.guarantee.epsilon for e in other.entries("study")] == [0.75, 0.25]
+        assert other.budgets()[0].note == "2026"
+        with pytest.raises(Overspent):
+            other.charge("study", G(epsilon=1e-300))
+
+
+def test_sums_are_exact_and_no_rounding_helps_the_spender(plain):
+    """Ten doubles of 0.1 are above 1: the tenth does not fit, what is left does, then nothing."""
+    plain.open_budget("tenths", G(epsilon=1.0))
+    number, refusal = fill(plain, "tenths", G(epsilon=0.1))
+    assert number == 9
+    left = refusal.epsilon_left
+    assert Fraction(left) <= 1 - 9 * Fraction(0.1) < Fraction(math.nextafter(left, 1))
+    plain.charge("tenths", G(epsilon=left))
+    total = sum(Fraction(e.guarantee.epsilon) for e in plain.entries("tenths"))
+    assert Fraction(1.0) - Fraction(1, 2**53) < total <= 1
+    with pytest.raises(Overspent):
+        plain.charge("tenths", G(epsilon=2.0**-50))
+
+
+def test_charges_far_below_the_last_place_still_add_up(plain):
+    """A sum of doubles would forget 1e-17 after 1; an exact one refuses at the limit."""
+    plain.open_budget("dust", G(epsilon=1.0))
+    plain.charge("dust", G(epsilon=1.0 - 2.0**-53))
+    number, _ = fill(plain, "dust", G(epsilon=2.0**-56))
+    assert number == 8
+
+
+@lru_cache
+def most_laplace(size, limit, delta):
+    """How many Laplace releases keep a limit by composition of the loss itself."""
+    law, number = privacy_loss.laplace(size), math.ceil(limit / size)
+    while law.compose(number + 1).delta(limit) <= delta:
+        number += 1
+    return number
+
+
+@pytest.mark.parametrize("method", ["adaptive", "zcdp", "renyi", "gaussian", "loss-distribution"])
+def test_many_small_charges_cost_what_the_rule_says(plain, method):
+    """The number of Laplace releases that fit is right by composition of the loss itself."""
+    limit = G(epsilon=0.5, delta=1e-3)
+    plain.open_budget("b", limit, method=method)
+    law = privacy_loss.laplace(0.02)
+    number, refusal = fill(plain, "b", G(epsilon=0.02), loss=law)
+    most = most_laplace(0.02, 0.5, 1e-3)
+    assert number == most if method == "loss-distribution" else 0.4 * most < number <= most
+    assert number > 25  # what basic composition allows
+    assert hs.compose(plain.entries("b"), delta=1e-3).epsilon <= 0.5
+    assert plain.balance("b").spent.epsilon <= 0.5
+    if refusal.epsilon_left > 0:
+        plain.charge("b", G(epsilon=refusal.epsilon_left))
+
+
+def test_exact_composition_of_a_mixture_is_that_of_the_accountant(plain):
+    """Laplace, Gaussian, bounded range and bare promises: the balance is `hs.compose`'s."""
+    plain.open_budget("mix", G(epsilon=3.0, delta=1e-4), method="loss-distribution")
+    for i in range(8):
+        plain.charge("mix", G(epsilon=0.2), loss=privacy_loss.laplace(0.2))
+        plain.charge("mix", G(epsilon=9, delta=1e-9), loss=privacy_loss.gaussian(0.1 + i / 100))
+        plain.charge("mix", G(epsilon=0.1), loss=privacy_loss.bounded_range(0.1))
+        plain.charge("mix", G(epsilon=0.05, delta=1e-7))
+    spent = plain.balance("mix").spent
+    expected = hs.compose(plain.entries("mix"), delta=1e-4)
+    assert spent.epsilon == pytest.approx(expected.epsilon, rel=1e-3)
+    assert spent.epsilon >= expected.exact.low
+
+
+@pytest.mark.parametrize("method", ["adaptive", "loss-distribution", "zcdp"])
+def test_one_charge_too_many_is_refused_whatever_was_remembered(path, method):
+    """A fresh process, which folds everything anew, refuses and grants the same charges."""
+    address = f"sqlite:///{path}"
+    with hs.Ledger(address) as book:
+        book.open_budget("b", G(epsilon=1.0, delta=1e-5), method=method)
+        for size in np.random.default_rng(5).uniform(0.05, 0.3, 16).tolist():
+            try:
+                book.charge("b", G(epsilon=size), loss=privacy_loss.laplace(size))
+            except Overspent:
+                with hs.Ledger(address) as fresh, pytest.raises(Overspent):
+                    fresh.charge("b", G(epsilon=size), loss=privacy_loss.laplace(size))
+        fresh = hs.Ledger(address)
+        assert fresh.balance("b").spent == book.balance("b").spent
+        fresh.close()
+
+
+def test_gamma_is_spent_once_for_each_estimate(ledger):
+    """The same sampled sensitivity twice costs its gamma once; another one adds."""
+    ledger.open_budget("g", G(epsilon=10.0, gamma=0.1))
+    first = G(epsilon=0.1, gamma=0.0625, estimates=(("one", 0.0625),))
+    ledger.charge("g", first)
+    ledger.charge("g", first)
+    assert ledger.balance("g").spent.gamma == 0.0625
+    with pytest.raises(Overspent, match="gamma"):
+        ledger.charge("g", G(epsilon=0.1, gamma=0.0625, estimates=(("two", 0.0625),)))
+    ledger.charge("g", G(epsilon=0.1, gamma=0.03125))
+    with pytest.raises(Overspent):  # stated by hand: an event of its own each time
+        ledger.charge("g", G(epsilon=0.1, gamma=0.03125))
+    balance = ledger.balance("g")
+    assert balance.spent.gamma == 0.09375
+    assert 0.1 - 0.09375 - 1e-17 < balance.gamma_left <= Fraction(0.1) - Fraction(3, 32)
+    union = hs.union_gamma([e.guarantee for e in ledger.entries("g")])
+    assert math.nextafter(union, 0) <= balance.spent.gamma <= union
+
+
+def test_a_quote_charges_nothing(ledger):
+    """The balance after a charge is told beforehand, and the charge then leads there."""
+    ledger.open_budget("q", G(epsilon=1.0, delta=1e-6))
+    ledger.charge("q", G(epsilon=0.25))
+    quoted = ledger.quote("q", G(epsilon=0.5), loss=privacy_loss.laplace(0.5))
+    assert ledger.balance("q").entries == 1
+    ledger.charge("q", G(epsilon=0.5), loss=privacy_loss.laplace(0.5))
+    assert ledger.balance("q") == quoted
+    with pytest.raises(Overspent):
+        ledger.quote("q", G(epsilon=0.5))
+
+
+def test_a_release_is_charged_with_its_law_and_says_so(plain):
+    """The entry holds the mechanism's loss; the certificate names the budget and its terms."""
+    data = np.random.default_rng(3).random(30)
+    s = hs.proven_sensitivity(1 / 30, argument="mean of values in [0, 1]")
+    plain.open_budget("r", G(epsilon=1.0, delta=1e-6), method="loss-distribution")
+    m = hs.Laplace(s, epsilon=0.25)
+    released = hs.release(lambda r: r.mean(), data, m, plain, budget="r", note="mean")
+    (entry,) = plain.entries("r")
+    assert entry.loss.family == m.loss.family
+    assert entry.guarantee == m.guarantee
+    words = released.certificate.explain()
+    assert "charge 1 of the budget 'r'" in words
+    assert "does not depend on the answers before" in words.replace("\n", " ")
+    again = hs.Certificate.from_json(released.certificate.to_json())
+    assert again == released.certificate
+    with pytest.raises(Overspent):
+        hs.release(lambda r: 1 / 0, data, hs.Laplace(s, epsilon=2.0), plain, budget="r")
+    with pytest.raises(HushedError):
+        hs.release(lambda r: 1 / 0, data, m, plain, budget="r")
+    assert plain.balance("r").entries == 2  # the failed query stays charged
+
+
+def test_history_and_export(plain):
+    """The share used grows to the present one; the export's chain can be checked by hand."""
+    import hashlib
+
+    plain.open_budget("h", G(epsilon=1.0))
+    for _ in range(5):
+        plain.charge("h", G(epsilon=0.125), "é\n")
+    moments = plain.history("h")
+    assert [m.number for m in moments] == [0, 1, 2, 3, 4, 5]
+    assert [m.used for m in moments] == [0, 0.125, 0.25, 0.375, 0.5, 0.625]
+    assert [m.number for m in plain.history("h", points=2)] == [0, 3, 5]
+    (told,) = json.loads(plain.export("h"))["budgets"]
+    link = ""
+    for record, claimed in [(told["budget"], told["digest"])] + [
+        ({k: v for k, v in e.items() if k != "digest"}, e["digest"]) for e in told["entries"]
+    ]:
+        body = json.dumps(record, sort_keys=True, separators=(",", ":"))
+        link = hashlib.sha256(f"{link}\n{body}".encode()).hexdigest()
+        assert link == claimed
+    assert len(told["entries"]) == 5
+
+
+LAWS = {
+    "laplace": privacy_loss.laplace(0.1),
+    "gaussian": privacy_loss.gaussian(1 / 3),
+    "range": privacy_loss.bounded_range(0.7),
+    "finite": privacy_loss.randomised_response(0.3, 4),
+    "lossy": privacy_loss.approximate(0.2, 1e-7),
+    "discrete": privacy_loss.discrete_gaussian(3.0, 2),
+    "mixture": privacy_loss.compose(
+        [privacy_loss.laplace(0.1), privacy_loss.laplace(0.1), privacy_loss.gaussian(0.2)]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_laws_come_back_bit_for_bit(name):
+    """A law written as text is the same law when read."""
+    written = json.loads(json.dumps(write_law(LAWS[name])))
+    assert read_law(written).parts == LAWS[name].parts
+
+
+def test_laws_too_long_to_write_are_left_out():
+    """Then the guarantee alone is charged."""
+    assert write_law(privacy_loss.discrete_gaussian(500.0)) is None
+
+
+def test_the_numbers_of_an_overspending_survive_a_trip():
+    """The error crosses processes with what it carries."""
+    error = pickle.loads(pickle.dumps(Overspent("no", "study", 0.5)))
+    assert (str(error), error.budget, error.epsilon_left) == ("no", "study", 0.5)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("promise", "message"),
+    [
+        (G(epsilon=0.1, neighbours="add-remove"), "neighbours"),
+        (G(epsilon=0.1, data_dependent=True), "data_dependent"),
+        (G(epsilon=0.1, gamma=0.01), "one record at a time"),
+        (0.1, "Guarantee"),
+        (None, "Guarantee"),
+    ],
+)
+def test_promises_of_another_kind_are_refused(plain, promise, message):
+    """Another relation, nominal numbers, fewer people protected, or no promise at all."""
+    plain.open_budget("b", G(epsilon=1.0, gamma=0.1, protect="everyone"))
+    with pytest.raises(ParameterError, match=message):
+        plain.charge("b", promise)
+    assert plain.balance("b").entries == 0
+    plain.charge("b", G(epsilon=0.1, gamma=0.01, protect="simultaneous"))
+
+
+def test_a_law_of_another_release_is_refused(plain):
+    """A law that does not keep the guarantee beside it is a mistake of the caller."""
+    plain.open_budget("b", G(epsilon=1.0))
+    with pytest.raises(ParameterError, match="same release"):
+        plain.charge("b", G(epsilon=0.1), loss=privacy_loss.laplace(0.2))
+    with pytest.raises(ParameterError, match="LossCurve"):
+        plain.charge("b", G(epsilon=0.1), loss="laplace")
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "x" * 201, 7, "nul\x00"])
+def test_names_are_plain_texts(plain, name):
+    """A budget's name can be printed on one line."""
+    with pytest.raises(ParameterError, match="printable"):
+        plain.open_budget(name, G(epsilon=1.0))
+
+
+def test_limits_are_checked_and_never_changed(plain):
+    """A limit is finite, opened once, and not the guarantee of a sampled release."""
+    plain.open_budget("b", G(epsilon=1.0))
+    with pytest.raises(ParameterError, match="already"):
+        plain.open_budget("b", G(epsilon=2.0))
+    with pytest.raises(ParameterError, match="finite"):
+        plain.open_budget("c", G(epsilon=math.inf))
+    with pytest.raises(ParameterError, match="by hand"):
+        plain.open_budget("c", G(epsilon=1.0, gamma=0.1, estimates=(("x", 0.1),)))
+    with pytest.raises(ParameterError, match="Guarantee"):
+        plain.open_budget("c", 1.0)
+    with pytest.raises(Overspent):
+        plain.charge("b", G(epsilon=math.inf))
+    with pytest.raises(Overspent):
+        plain.charge("b", G(epsilon=0.1, delta=1e-300))
+    assert [each.name for each in plain.budgets()] == ["b"]
+
+
+def test_what_is_not_there_is_said(plain, tmp_path):
+    """A budget, a file or a folder that does not exist is not made by asking for it."""
+    for ask in (plain.balance, plain.entries, plain.history, plain.export):
+        with pytest.raises(NotFound, match="open it first"):
+            ask("nothing")
+    with pytest.raises(NotFound):
+        plain.charge("nothing", G(epsilon=0.1))
+    with pytest.raises(NotFound, match="no file"):
+        hs.Ledger(f"sqlite:///{tmp_path}/other.db", create=False)
+    with pytest.raises(NotFound, match="no folder"):
+        hs.Ledger(f"sqlite:///{tmp_path}/nowhere/other.db")
+    assert not (tmp_path / "other.db").exists()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["budget.db", "sqlite://", "sqlite:///:memory:", "sqlite:///a.db?mode=ro", "mysql://x/y", ""],
+)
+def test_other_addresses_are_refused(address):
+    """A ledger lies in a file or on a server; one in memory would forget."""
+    with pytest.raises(ParameterError, match="address"):
+        hs.Ledger(address)
+
+
+def test_a_server_that_is_not_there_is_said():
+    """A refused connection is no ledger error that could be mistaken for an overspending."""
+    with pytest.raises(LedgerUnavailable, match="cannot be used now"):
+        hs.Ledger("postgresql://nobody:secretword@127.0.0.1:1/none")
+
+
+# Files that are not to be trusted
+
+
+def edit(path, *statements, guards=False):
+    """Change a file behind the ledger's back; with the guards of the tables taken off."""
+    with sqlite3.connect(path) as found:
+        if not guards:
+            for (name,) in found.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+            ).fetchall():
+                found.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            found.execute(statement)
+    found.close()
+
+
+DAMAGE = {
+    "an entry changed": "UPDATE hushed_entries SET body = replace(body, 'note', 'nope') "
+    "WHERE number = 2",
+    "an entry cheaper": "UPDATE hushed_entries SET body = replace(body, '0x1.0', '0x0.0') "
+    "WHERE number = 2",
+    "an entry lost": "DELETE FROM hushed_entries WHERE number = 2",
+    "the last one lost": "DELETE FROM hushed_entries WHERE number = 4",
+    "all lost": "DELETE FROM hushed_entries",
+    "two swapped": "UPDATE hushed_entries SET number = 5 - number WHERE number IN (2, 3)",
+    "one added": "INSERT INTO hushed_entries SELECT budget, 5, body, digest FROM hushed_entries "
+    "WHERE number = 4",
+    "the limit raised": "UPDATE hushed_budgets SET body = replace(body, 'p+0', 'p+9')",
+    "the head set back": "UPDATE hushed_heads SET entries = 3",
+    "no JSON": "UPDATE hushed_entries SET body = 'x' WHERE number = 1",
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_ledger_is_refused(path, name):
+    """Whatever is changed, lost or added: neither a balance nor a charge, but a clear message."""
+    with hs.Ledger(f"sqlite:///{path}") as book:
+        book.open_budget("b", G(epsilon=1.0))
+        for _ in range(4):
+            book.charge("b", G(epsilon=0.0625))
+    statements = [DAMAGE[name]]
+    if name == "two swapped":
+        statements = [
+            "UPDATE hushed_entries SET number = -number WHERE number IN (2, 3)",
+            "UPDATE hushed_entries SET number = 5 + number WHERE number < 0",
+        ]
+    edit(path, *statements)
+    book = hs.Ledger(f"sqlite:///{path}")
+    with pytest.raises(DamagedLedger):
+        book.balance("b")
+    with pytest.raises(DamagedLedger):
+        book.charge("b", G(epsilon=0.0625))
+    with pytest.raises(DamagedLedger):
+        book.entries("b")
+    book.close()
+
+
+def test_an_older_copy_under_a_running_ledger_is_noticed(path, tmp_path):
+    """Whoever puts back a copy gives back what was spent; a running ledger sees it."""
+    with hs.Ledger(f"sqlite:///{path}") as book:
+        book.open_budget("b", G(epsilon=1.0))
+        book.charge("b", G(epsilon=0.5))
+        edit(path, "DELETE FROM hushed_entries", "UPDATE hushed_heads SET entries = 0")
+        with pytest.raises(DamagedLedger, match="copy"):
+            book.charge("b", G(epsilon=0.5))
+
+
+def test_damaged_pages_are_refused(path):
+    """Overwritten bytes of an SQLite file are found when it is opened."""
+    with hs.Ledger(f"sqlite:///{path}") as book:
+        book.open_budget("b", G(epsilon=1.0))
+        for _ in range(30):
+            book.charge("b", G(epsilon=0.001), "x" * 500)
+    content = bytearray(path.read_bytes())
+    for page in range(1, len(content) // 4096):
+        content[page * 4096 : page * 4096 + 64] = os.urandom(64)
+    path.write_bytes(content)
+    with pytest.raises(DamagedLedger):
+        hs.Ledger(f"sqlite:///{path}").balance("b")
+
+
+def test_files_that_are_no_ledger_are_left_alone(tmp_path):
+    """A text, another database, a folder: refused, and not a byte changed."""
+    text, other = tmp_path / "notes.txt", tmp_path / "other.db"
+    text.write_text("private " * 100)
+    with sqlite3.connect(other) as found:
+        found.execute("CREATE TABLE patients (name TEXT)")
+    found.close()
+    for each in (text, other):
+        before = each.read_bytes()
+        with pytest.raises(NotALedger, match="nothing was changed"):
+            hs.Ledger(f"sqlite:///{each}")
+        assert each.read_bytes() == before
+    with pytest.raises(NotALedger):
+        hs.Ledger(f"sqlite:///{tmp_path}")
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(other.read_bytes()[:100] + os.urandom(5000))
+    with pytest.raises(HushedError):
+        hs.Ledger(f"sqlite:///{broken}")
+
+
+def test_a_newer_ledger_is_refused(ledger, url):
+    """Tables of a version that this library does not know are not touched."""
+    ledger.open_budget("b", G(epsilon=1.0))
+    with ledger._store.writing() as connection:
+        connection.exec_driver_sql("INSERT INTO hushed_migrations VALUES (99, 'new', 'x')")
+    with pytest.raises(NewerLedger, match="update hushed"):
+        hs.Ledger(url)
+
+
+def version_one(url, *, budget=True):
+    """A ledger as version 1 of the tables made it."""
+    found = store.Store(store._address(url), 10.0)
+    with found.writing() as connection:
+        assert migrations.migrate(connection, upto=1) == 1
+    found.close()
+
+
+def test_version_one_is_brought_up_to_date(url):
+    """Budgets and entries stay, and from then on rows can only be added."""
+    version_one(url)
+    with hs.Ledger(url) as book:
+        book.open_budget("b", G(epsilon=1.0))
+        book.charge("b", G(epsilon=0.5))
+        with book._store.reading() as connection:
+            assert migrations.found_version(connection) == migrations.MIGRATIONS[-1].version
+        with pytest.raises(DamagedLedger, match="append-only"), book._store.writing() as connection:
+            connection.exec_driver_sql("DELETE FROM hushed_entries")
+        assert book.balance("b").entries == 1
+
+
+def test_a_migration_that_fails_leaves_the_old_version(url, monkeypatch):
+    """Step and record commit together, or neither."""
+    version_one(url)
+    broken = migrations.Migration(
+        version=2,
+        name="broken",
+        statements=lambda _: ["CREATE TABLE hushed_half (x INTEGER)", "SELECT broken FROM nowhere"],
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "MIGRATIONS", (migrations.MIGRATIONS[0], broken))
+        patch.setattr(store, "MIGRATIONS", migrations.MIGRATIONS)
+        with pytest.raises(LedgerUnavailable):
+            hs.Ledger(url)
+    found = store.Store(store._address(url), 10.0)
+    with found.reading() as connection:
+        from sqlalchemy import inspect
+
+        assert migrations.found_version(connection) == 1
+        assert not inspect(connection).has_table("hushed_half")
+    found.close()
+    with hs.Ledger(url) as book:
+        assert book.budgets() == ()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE hushed_entries SET body = ''",
+        "DELETE FROM hushed_entries",
+        "UPDATE hushed_budgets SET body = ''",
+        "DELETE FROM hushed_heads",
+        "UPDATE hushed_heads SET entries = entries + 2",
+        "UPDATE hushed_heads SET entries = entries - 1",
+        "DELETE FROM hushed_migrations",
+    ],
+)
+def test_the_database_itself_refuses_changes(ledger, statement):
+    """Rows are added and never changed, even by someone with a database client."""
+    ledger.open_budget("b", G(epsilon=1.0))
+    ledger.charge("b", G(epsilon=0.5))
+    refused = pytest.raises(DamagedLedger, match="refused by the ledger itself")
+    with refused, ledger._store.writing() as connection:
+        connection.exec_driver_sql(statement)
+    assert ledger.balance("b").entries == 1
+
+
+# Threads, processes, connections
+
+
+def test_threads_share_a_budget_and_never_overspend(ledger):
+    """Eight threads want sixteen units each of forty: forty get one."""
+    ledger.open_budget("b", G(epsilon=40.0))
+    won = []
+
+    def spend():
+        for _ in range(16):
+            try:
+                won.append(ledger.charge("b", G(epsilon=1.0)).number)
+            except Overspent:
+                return
+
+    threads = [threading.Thread(target=spend) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert sorted(won) == list(range(1, 41))
+    assert ledger.balance("b").spent.epsilon == 40.0
+
+
+def test_ledgers_of_one_process_see_each_other(url):
+    """Two open ledgers take turns; neither works from what it remembers alone."""
+    with hs.Ledger(url) as one, hs.Ledger(url) as two:
+        one.open_budget("b", G(epsilon=1.0))
+        for each in (one, two, one, two):
+            each.charge("b", G(epsilon=0.25))
+        for each in (one, two):
+            with pytest.raises(Overspent):
+                each.charge("b", G(epsilon=0.25))
+
+
+def test_a_forked_child_gets_connections_of_its_own(plain):
+    """A child that inherits an open ledger can charge it, and the parent sees the charge."""
+    plain.open_budget("b", G(epsilon=1.0))
+    plain.charge("b", G(epsilon=0.5))
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            plain.charge("b", G(epsilon=0.25))
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert plain.balance("b").epsilon_left == 0.25
+
+
+def test_a_busy_file_is_told_and_nothing_charged(path):
+    """Another writer that does not let go ends in a message, not in a wait for ever."""
+    with hs.Ledger(f"sqlite:///{path}", patience=0.2) as book:
+        book.open_budget("b", G(epsilon=1.0))
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerUnavailable, match="locked"):
+            book.charge("b", G(epsilon=0.5))
+        other.execute("ROLLBACK")
+        other.close()
+        assert book.balance("b").entries == 0
+
+
+def test_every_commit_reaches_the_disk(ledger):
+    """Write-ahead log with full synchronisation; on PostgreSQL no asynchronous commit."""
+    with ledger._store.writing() as connection:
+        if ledger._store.sqlite:
+            assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+            assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        else:
+            assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+
+
+class Cut:
+    """Cuts the connection of a PostgreSQL ledger at a chosen moment of a charge."""
+
+    def __init__(self, book, url, when):
+        self.book, self.url, self.when, self.armed = book, url, when, True
+
+    def __call__(self, connection):
+        if not self.armed:
+            return
+        self.armed = False
+        raw = connection.connection.driver_connection
+        if self.when == "after":  # the commit arrives, its answer does not
+            raw.commit()
+        with psycopg.connect(self.url, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s, 5000)", (raw.info.backend_pid,))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_connection_lost_in_the_commit_is_charged_or_refused(postgres_url, when):
+    """Afterwards the ledger is asked what became of it: never both, never neither."""
+    from sqlalchemy import event
+
+    with hs.Ledger(postgres_url) as book:
+        book.open_budget("b", G(epsilon=1.0))
+        book.balance("b")
+        event.listen(book._store.engine(), "commit", Cut(book, postgres_url, when))
+        if when == "after":
+            assert book.charge("b", G(epsilon=0.5)).number == 1
+        else:
+            with pytest.raises(LedgerUnavailable, match="nothing was charged"):
+                book.charge("b", G(epsilon=0.5))
+        assert book.balance("b").entries == (1 if when == "after" else 0)
+        book.charge("b", G(epsilon=0.5))
+
+
+def test_a_connection_lost_before_the_charge_costs_nothing(postgres_url):
+    """A server that dropped an idle connection is asked again."""
+    with hs.Ledger(postgres_url) as book:
+        book.open_budget("b", G(epsilon=1.0))
+        book.charge("b", G(epsilon=0.25))
+        with psycopg.connect(postgres_url, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        book.charge("b", G(epsilon=0.25))
+        assert book.balance("b").entries == 2
+
+
+def _open_and_charge(url, wait):
+    wait.wait()
+    with hs.Ledger(url) as book:
+        book.charge("b", G(epsilon=0.125))
+
+
+def test_processes_share_a_budget(url):
+    """Three processes charge one unit each, starting together."""
+    with hs.Ledger(url) as book:
+        book.open_budget("b", G(epsilon=0.375))
+        context = multiprocessing.get_context("fork")
+        start = context.Event()
+        children = [context.Process(target=_open_and_charge, args=(url, start)) for _ in range(3)]
+        for each in children:
+            each.start()
+        start.set()
+        for each in children:
+            each.join()
+        assert [each.exitcode for each in children] == [0, 0, 0]
+        assert book.balance("b").epsilon_left == 0.0

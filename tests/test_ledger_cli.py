@@ -1,0 +1,123 @@
+"""``hushed ledger``: one JSON object each, exit codes, files; and releases that are charged."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import hushed as hs
+from hushed.cli import app
+from hushed.plots.ledgers import budget_over_time
+
+URL = "sqlite:///budget.db"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["ledger", *(str(each) for each in arguments)])
+
+
+def json_of(result):
+    """Standard output is exactly one JSON object."""
+    assert result.stdout.count("\n") == 1
+    return json.loads(result.stdout)
+
+
+def test_open_charge_show_export(folder):
+    """A budget is opened, charged with a law, shown, drawn and exported."""
+    opened = run("open", URL, "study", "--epsilon", 2, "--delta", 1e-6, "--gamma", 0.1, "--json")
+    assert opened.exit_code == 0
+    assert json_of(opened)["epsilon_left"] == 2.0
+    charged = run("charge", URL, "study", "--epsilon", 0.5, "--loss", "laplace:0.5", "--json")
+    assert charged.exit_code == 0
+    assert json_of(charged)["charged"] == 1
+    assert json_of(charged)["spent"]["epsilon"] == 0.5
+    shown = run("show", URL, "study", "--plot", "study.svg")
+    assert shown.exit_code == 0
+    assert "25.0 % used" in shown.stdout
+    assert "<svg" in (folder / "study.svg").read_text()
+    (told,) = json_of(run("show", URL, "--json"))["budgets"]
+    assert told["entries"] == 1
+    exported = json_of(run("export", URL, "--json"))
+    assert exported["budgets"][0]["entries"][0]["law"][0]["law"] == "laplace"
+    assert run("export", URL, "study", "--out", "copy.json").exit_code == 0
+    assert json.loads((folder / "copy.json").read_text()) == exported
+    assert json.loads(run("export", URL).stdout) == exported
+
+
+def test_overspending_exits_with_one_and_says_what_is_left():
+    """Refused, with the type of the refusal and what could still be charged."""
+    run("open", URL, "study", "--epsilon", 1)
+    assert run("charge", URL, "study", "--epsilon", 0.75, "--note", "first").exit_code == 0
+    result = run("charge", URL, "study", "--epsilon", 0.5, "--json")
+    assert result.exit_code == 1
+    error = json_of(result)["error"]
+    assert error["type"] == "Overspent"
+    assert "epsilon 0.25" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("show", URL), 2),
+        (("charge", URL, "study", "--epsilon", 1), 2),
+        (("open", "budget.db", "study", "--epsilon", 1), 2),
+        (("open", URL, "study", "--epsilon", "nan"), 2),
+        (("open", URL, "study", "--epsilon", 1, "--method", "zcdp"), 2),
+        (("show", URL, "--plot", "x.svg"), 2),
+        (("show", "sqlite:///notes.txt"), 1),
+    ],
+)
+def test_bad_use_and_refusals(folder, arguments, code):
+    """Nothing is made by asking; other files are refused."""
+    (folder / "notes.txt").write_text("no ledger")
+    assert run(*arguments).exit_code == code
+    if arguments[0] != "open":
+        assert not (folder / "budget.db").exists()
+
+
+def test_other_losses_are_refused():
+    """A guarantee is no law, and a law of another promise is a mistake."""
+    run("open", URL, "study", "--epsilon", 1)
+    for loss in ("guarantee:0.1", "laplace:0.2", "magic:1"):
+        assert run("charge", URL, "study", "--epsilon", 0.1, "--loss", loss).exit_code == 2
+
+
+def test_a_release_is_charged_or_refused(folder):
+    """The command's certificate names the charge; the second release does not fit."""
+    (folder / "f.py").write_text("def center(rows):\n    return float(rows[:, 0].mean())\n")
+    (folder / "private.csv").write_text("age\n" + "\n".join(str(20 + i) for i in range(30)))
+    run("open", URL, "study", "--epsilon", 1.5, "--gamma", 0.1)
+    release = ["release", "private.csv", "f.py:center", "--population", "uniform:20,80"]
+    release += ["--epsilon", "1", "--gamma", "0.05", "--workers", "1", "--json"]
+    paid = [*release, "--ledger", URL, "--budget", "study", "--note", "mean age"]
+    first = CliRunner().invoke(app, paid)
+    assert first.exit_code == 0, first.output
+    assert "charge 1 of the budget 'study'" in json.loads(first.stdout)["certificate"]["charged"]
+    second = CliRunner().invoke(app, paid)
+    assert second.exit_code == 1
+    assert json.loads(second.stdout)["error"]["type"] == "Overspent"
+    for half in (["--ledger", URL], ["--budget", "study"], ["--ledger", URL, "--budget", "no"]):
+        assert CliRunner().invoke(app, [*release, *half]).exit_code == 2
+    with hs.Ledger(URL) as book:
+        (entry,) = book.entries("study")
+        assert entry.note == "mean age"
+        assert book.balance("study").spent.gamma == entry.guarantee.gamma > 0
+
+
+def test_the_figure_holds_the_history():
+    """The drawn steps are the shares of the history, and the limit is a line."""
+    with hs.Ledger(URL) as book:
+        budget = book.open_budget("study", hs.Guarantee(epsilon=1.0))
+        for _ in range(3):
+            book.charge("study", hs.Guarantee(epsilon=0.25))
+        chart = budget_over_time(budget, book.history("study")).to_dict()
+    steps, top = chart["layer"]
+    assert [row["used"] for row in steps["data"]["values"]] == [0, 25, 50, 75]
+    assert top["data"]["values"] == [{"used": 100}]
+    assert "% of the budget" in json.dumps(chart)
