@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hushed import transformations as t
-from hushed.spaces import CHANGE_ONE, SYMMETRIC, Cell, Column, Metric, Space, Table, Vectors
+from hushed.spaces import CHANGE_ONE, L1, SYMMETRIC, Cell, Column, Metric, Space, Table, Vectors
 from hushed.transformations import resizing
 
 LOW, HIGH = -1e6, 3e6
@@ -342,3 +342,41 @@ class TestBrokenMaps:
         check(space >> t.resize(2, 0.0), [1.0, 2.0, 3.0], [3.0, 2.0, 1.0], 0)
         with pytest.raises(AssertionError):
             check(first, [1.0, 2.0, 3.0], [3.0, 2.0, 1.0], 0)
+
+
+class TestArithmeticCounts:
+    """The textbook's bound for real numbers is exceeded in doubles; the map's is not."""
+
+    @pytest.mark.parametrize(
+        ("step", "textbook"),
+        [
+            (t.sum_of(), t.sum_sensitivity),
+            (t.mean(), t.mean_sensitivity),
+            (t.variance(), t.variance_sensitivity),
+        ],
+    )
+    def test_a_large_offset(self, step, textbook):
+        """One of seven rows goes from one bound to the other at an offset of a billion."""
+        low, high, rows = 1e9, 1e9 + 1 + 2.0**-23, 7
+        space = Space(domain=Column(cell=Cell(low=low, high=high), size=rows), metric=CHANGE_ONE)
+        chain = space >> step
+        exact = Fraction(textbook(1, low=low, high=high, metric="change-one", size=rows))
+        rng = np.random.default_rng(5)
+        worst = Fraction(0)
+        for trial in range(300):
+            # Near one bound, where the variance moves most; a few last places differ.
+            table = low + rng.integers(0, 3, rows) * 2.0**-23 * (trial % 4 > 0)
+            other = table.copy()
+            table[0], other[0] = low, high
+            moved = apart(chain(table), chain(other), chain.target.metric)
+            worst = max(worst, moved)
+        assert exact < worst <= Fraction(chain.map(1).value)
+
+    def test_a_row_added_to_a_sum(self):
+        """A row of the largest size moves a rounded sum by more than its size."""
+        chain = Space(domain=FAR, metric=SYMMETRIC) >> t.sum_of()
+        worst = max(
+            apart(chain([1e9 + k * 2.0**-23]), chain([1e9 + k * 2.0**-23, 1e9 + 1]), L1)
+            for k in range(8)
+        )
+        assert Fraction(1e9 + 1) < worst <= Fraction(chain.map(1).value)
