@@ -11,7 +11,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hushed import transformations as t
-from hushed.spaces import CHANGE_ONE, L1, SYMMETRIC, Cell, Column, Metric, Space, Table, Vectors
+from hushed.spaces import (
+    CHANGE_ONE,
+    L1,
+    SUP,
+    SYMMETRIC,
+    Cell,
+    Column,
+    Metric,
+    Space,
+    Table,
+    Vectors,
+)
 from hushed.transformations import resizing
 
 LOW, HIGH = -1e6, 3e6
@@ -287,6 +298,19 @@ class TestTight:
         assert moved == pytest.approx(0.84, rel=1e-12)
         assert moved <= chain.map(3).value <= 0.84 * (1 + 1e-12)
 
+    @pytest.mark.parametrize(("norm", "moved"), [("l1", 3), ("l2", math.sqrt(3)), ("sup", 1)])
+    def test_rows_spread_over_groups(self, norm, moved):
+        """One row added to each of three groups moves three variances over their whole range."""
+        table = Table.of({"key": Cell(kind="text"), "x": Cell(low=0, high=2)})
+        step = t.each(t.select("x") >> t.variance(), norm=norm)
+        keys = ["a", "b", "c"]
+        chain = Space(domain=table, metric=SYMMETRIC) >> t.group_by("key", keys) >> step
+        one = chain({"key": keys, "x": [0.0] * 3})
+        other = chain({"key": keys * 2, "x": [0.0] * 3 + [2.0] * 3})
+        assert one.tolist() == [0, 0, 0]
+        assert other.tolist() == [1, 1, 1]
+        assert moved <= chain.map(3).value <= moved * (1 + 1e-12)
+
 
 class TestBrokenMaps:
     """The check above sees a map that claims too little."""
@@ -380,3 +404,14 @@ class TestArithmeticCounts:
             for k in range(8)
         )
         assert Fraction(1e9 + 1) < worst <= Fraction(chain.map(1).value)
+
+    def test_a_row_added_to_a_vector_sum(self):
+        """The same in each coordinate of a sum of vectors."""
+        bound = 1e9 + 1
+        domain = Vectors(dims=2, norm="sup", bound=bound)
+        chain = Space(domain=domain, metric=SYMMETRIC) >> t.vector_sum()
+        worst = max(
+            apart(chain([[x, 0.0]] * 999), chain([[x, 0.0]] * 999 + [[bound, 0.0]]), SUP)
+            for x in (1e9 + k * 2.0**-23 for k in range(8))
+        )
+        assert Fraction(bound) * (1 + t.norm_margin(2)) < worst <= Fraction(chain.map(1).value)
