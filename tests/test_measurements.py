@@ -84,6 +84,20 @@ class TestNoise:
         rho = sum(k * k for k in shift) / (2 * Fraction(grid.scale) ** 2)
         assert rho <= (space >> m.gaussian(0.7)).map(moved)
 
+    def test_answers_on_both_sides_of_a_half_step(self):
+        """Answers a hair apart may round to different grid points: that is paid for, too."""
+        for grid, step in (
+            (noise.laplace_grid(sensitivity=0.7, epsilon=1.0, dims=1), m.laplace(0.7)),
+            (noise.gaussian_grid(sensitivity=0.7, sigma=0.7, dims=1), m.gaussian(0.7)),
+        ):
+            half = math.ldexp(0.5, grid.exponent)
+            one, other = math.nextafter(half, 0.0), math.nextafter(half, 1.0)
+            assert rounded(other, grid.exponent) - rounded(one, grid.exponent) == 1
+            lost = 1 / Fraction(grid.scale)
+            release = NUMBER >> step
+            claimed = release.map(other - one)
+            assert (lost if release.measure == PURE else lost**2 / 2) <= claimed
+
     def test_close_to_the_textbook(self):
         """Epsilon is d / b, rho is d^2 / (2 sigma^2), the exponential's epsilon is 2 d / b."""
         scores = Space(domain=Numbers(dims=4), metric=SUP)

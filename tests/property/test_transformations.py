@@ -11,7 +11,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hushed import transformations as t
-from hushed.spaces import CHANGE_ONE, SYMMETRIC, Cell, Column, Metric, Space, Table, Vectors
+from hushed.spaces import (
+    CHANGE_ONE,
+    L1,
+    SUP,
+    SYMMETRIC,
+    Cell,
+    Column,
+    Metric,
+    Space,
+    Table,
+    Vectors,
+)
 from hushed.transformations import resizing
 
 LOW, HIGH = -1e6, 3e6
@@ -287,6 +298,19 @@ class TestTight:
         assert moved == pytest.approx(0.84, rel=1e-12)
         assert moved <= chain.map(3).value <= 0.84 * (1 + 1e-12)
 
+    @pytest.mark.parametrize(("norm", "moved"), [("l1", 3), ("l2", math.sqrt(3)), ("sup", 1)])
+    def test_rows_spread_over_groups(self, norm, moved):
+        """One row added to each of three groups moves three variances over their whole range."""
+        table = Table.of({"key": Cell(kind="text"), "x": Cell(low=0, high=2)})
+        step = t.each(t.select("x") >> t.variance(), norm=norm)
+        keys = ["a", "b", "c"]
+        chain = Space(domain=table, metric=SYMMETRIC) >> t.group_by("key", keys) >> step
+        one = chain({"key": keys, "x": [0.0] * 3})
+        other = chain({"key": keys * 2, "x": [0.0] * 3 + [2.0] * 3})
+        assert one.tolist() == [0, 0, 0]
+        assert other.tolist() == [1, 1, 1]
+        assert moved <= chain.map(3).value <= moved * (1 + 1e-12)
+
 
 class TestBrokenMaps:
     """The check above sees a map that claims too little."""
@@ -342,3 +366,52 @@ class TestBrokenMaps:
         check(space >> t.resize(2, 0.0), [1.0, 2.0, 3.0], [3.0, 2.0, 1.0], 0)
         with pytest.raises(AssertionError):
             check(first, [1.0, 2.0, 3.0], [3.0, 2.0, 1.0], 0)
+
+
+class TestArithmeticCounts:
+    """The textbook's bound for real numbers is exceeded in doubles; the map's is not."""
+
+    @pytest.mark.parametrize(
+        ("step", "textbook"),
+        [
+            (t.sum_of(), t.sum_sensitivity),
+            (t.mean(), t.mean_sensitivity),
+            (t.variance(), t.variance_sensitivity),
+        ],
+    )
+    def test_a_large_offset(self, step, textbook):
+        """One of seven rows goes from one bound to the other at an offset of a billion."""
+        low, high, rows = 1e9, 1e9 + 1 + 2.0**-23, 7
+        space = Space(domain=Column(cell=Cell(low=low, high=high), size=rows), metric=CHANGE_ONE)
+        chain = space >> step
+        exact = Fraction(textbook(1, low=low, high=high, metric="change-one", size=rows))
+        rng = np.random.default_rng(5)
+        worst = Fraction(0)
+        for trial in range(300):
+            # Near one bound, where the variance moves most; a few last places differ.
+            table = low + rng.integers(0, 3, rows) * 2.0**-23 * (trial % 4 > 0)
+            other = table.copy()
+            table[0], other[0] = low, high
+            moved = apart(chain(table), chain(other), chain.target.metric)
+            worst = max(worst, moved)
+        assert exact < worst <= Fraction(chain.map(1).value)
+
+    def test_a_row_added_to_a_sum(self):
+        """A row of the largest size moves a rounded sum by more than its size."""
+        chain = Space(domain=FAR, metric=SYMMETRIC) >> t.sum_of()
+        worst = max(
+            apart(chain([1e9 + k * 2.0**-23]), chain([1e9 + k * 2.0**-23, 1e9 + 1]), L1)
+            for k in range(8)
+        )
+        assert Fraction(1e9 + 1) < worst <= Fraction(chain.map(1).value)
+
+    def test_a_row_added_to_a_vector_sum(self):
+        """The same in each coordinate of a sum of vectors."""
+        bound = 1e9 + 1 + 3 * 2.0**-15  # no multiple of the last place of the sums
+        domain = Vectors(dims=2, norm="sup", bound=bound)
+        chain = Space(domain=domain, metric=SYMMETRIC) >> t.vector_sum()
+        worst = max(
+            apart(chain([[x, 0.0]] * 999), chain([[x, 0.0]] * 999 + [[bound, 0.0]]), SUP)
+            for x in (1e9 + k * 2.0**-23 for k in range(8))
+        )
+        assert Fraction(bound) * (1 + t.norm_margin(2)) < worst <= Fraction(chain.map(1).value)

@@ -15,7 +15,6 @@ from hushed.accounting.theorems import (
     at_risk_epsilon,
     optimal_bound_epsilon,
     optimal_epsilon,
-    renyi_conversion,
 )
 
 __all__ = [
@@ -31,5 +30,4 @@ __all__ = [
     "optimal_bound_epsilon",
     "optimal_epsilon",
     "parallel",
-    "renyi_conversion",
 ]

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from hushed import privacy_loss
-from hushed.accounting import renyi_conversion
+from hushed.accounting.theorems import renyi_conversion
 from hushed.errors import ParameterError
 from hushed.privacy_loss import LossCurve
 from hushed.privacy_loss.rounding import double_above, round_up
@@ -192,8 +192,8 @@ def _concentrated(known: Mapping[Measure, Loss], delta: float) -> float:
     bound = restated(known, RENYI)
     if not callable(bound):
         return math.inf
-    divergence = np.array([bound(float(order)) for order in _ORDERS])
-    return max(0.0, renyi_conversion(_ORDERS, divergence, delta))
+    divergences = [bound(order) for order in _ORDERS.tolist()]
+    return max(0.0, renyi_conversion(_ORDERS, divergences, delta))
 
 
 def added(losses: Sequence[Loss], measure: Measure) -> Loss:
