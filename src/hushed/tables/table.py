@@ -38,20 +38,8 @@ class Table:
 
     Parameters
     ----------
-    connection : Connection
-        Where the rows are.
-    user : str or None
-        Column of the user; None where one row is the unit of privacy.
-    columns : mapping of str to str
-        Kind of each column, derived ones too.
-    steps : tuple, default ()
-        Filters and derived columns.
-    keys : Keys
-        The grouping.
-    limits : Limits
-        What of one user counts.
-    aggregates : tuple of Aggregate, default ()
-        What is asked.
+    connection, user, columns, steps, keys, limits, aggregates
+        Where the rows are; the user's column, if any; kinds of the columns; and what was asked.
     """
 
     connection: engine.Connection
