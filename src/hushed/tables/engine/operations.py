@@ -18,6 +18,7 @@ __all__ = [
     "cases",
     "constant",
     "dense_rank",
+    "fenced",
     "hashed",
     "identifiers",
     "missing",
@@ -138,10 +139,21 @@ def presence_stages(value: str) -> list[Stage]:
 def staged(rows: Any, columns: Mapping[str, Sequence[Stage]]) -> Any:
     """Compute several columns at once, each stage on the results of the one before."""
     for i in range(max((len(stages) for stages in columns.values()), default=0)):
-        rows = rows.mutate(
-            *(stages[i](rows).name(name) for name, stages in columns.items() if i < len(stages))
+        rows = fenced(
+            rows.mutate(
+                *(stages[i](rows).name(name) for name, stages in columns.items() if i < len(stages))
+            )
         )
     return rows
+
+
+def fenced(rows: Any) -> Any:
+    """Have a stage computed once, where an engine would write it out at every use.
+
+    PostgreSQL puts the expressions of a subquery in the place of its columns; cases within cases
+    would then grow exponentially with the stages. It leaves a subquery with a limit alone.
+    """
+    return rows.limit(2**62) if rows.get_backend().name == "postgres" else rows
 
 
 def _clipped(value: Any, low: float, high: float) -> Any:
@@ -212,7 +224,10 @@ def hashed(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
         mix = _hash_function(engine, on_whole if whole else on_text, dtype, whole=whole)
         value = known.cast("int64" if whole else "string")
         mixed = mix(value, mixed) if engine == "postgres" else mix(mixed, value)
-    return mixed
+    # Once more over all: DuckDB's own mixing ends with an exclusive or, which keeps many orders.
+    last = _hash_function(engine, on_whole, dtype, whole=True)
+    ends = ibis.literal(len(columns), "int64")
+    return last(ends, mixed) if engine == "postgres" else last(mixed, ends)
 
 
 @lru_cache(maxsize=16)
