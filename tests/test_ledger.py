@@ -16,6 +16,7 @@ import pytest
 
 import hushed as hs
 from hushed import privacy_loss
+from hushed.accounting.filters import Cost, gaussian_capacity
 from hushed.errors import (
     DamagedLedger,
     HushedError,
@@ -27,6 +28,7 @@ from hushed.errors import (
     ParameterError,
 )
 from hushed.ledger import migrations, store
+from hushed.ledger.exact import LossSum
 from hushed.ledger.laws import read_law, write_law
 
 G = hs.Guarantee
@@ -139,6 +141,28 @@ def test_many_small_charges_cost_what_the_rule_says(plain, method):
     assert plain.balance("b").spent.epsilon <= 0.5
     if refusal.epsilon_left > 0:
         plain.charge("b", G(epsilon=refusal.epsilon_left))
+
+
+@pytest.mark.parametrize(
+    ("law", "number", "limit"),
+    [
+        (privacy_loss.laplace(1.0), 1, (1.2, 1e-6)),
+        (privacy_loss.laplace(0.3), 4, (1.5, 1e-5)),
+        (privacy_loss.gaussian(0.2), 3, (2.0, 1e-6)),
+        (privacy_loss.approximate(0.5, 1e-7), 2, (1.5, 1e-5)),
+    ],
+)
+def test_a_room_is_within_the_limit(law, number, limit):
+    """History, one Gaussian release of the room, and the reserve keep the limit together."""
+    kept = LossSum(*limit)
+    for _ in range(number):
+        kept.add(G(epsilon=1.0), law, Cost(amount=math.inf, delta=0.0))
+    squares, reserve = kept._found_room()
+    follower = privacy_loss.gaussian(math.sqrt(squares))
+    joint = privacy_loss.compose([law.compose(number), follower])
+    assert joint.delta_bracket(limit[0]).low + float(reserve) <= limit[1]
+    wide = privacy_loss.gaussian(math.sqrt(float(squares) + gaussian_capacity(*limit)))
+    assert privacy_loss.compose([law.compose(number), wide]).delta(limit[0]) > limit[1]
 
 
 def test_exact_composition_of_a_mixture_is_that_of_the_accountant(plain):
@@ -628,6 +652,7 @@ class Cut:
         raw = connection.connection.driver_connection
         if self.when == "after":  # the commit arrives, its answer does not
             raw.commit()
+            raw.execute("SELECT 1")  # a new transaction, so that there is something to fail
         with psycopg.connect(self.url, autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(%s, 5000)", (raw.info.backend_pid,))
 
