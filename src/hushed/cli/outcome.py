@@ -50,7 +50,7 @@ def note(text: str) -> None:
 
 @contextmanager
 def finish(
-    *, json: bool, stopped: str = "stopped; nothing was released"
+    *, json: bool, stopped: str = "stopped; nothing was released", refused: int = REFUSED
 ) -> Iterator[dict[str, Any]]:
     """Turn the end of a command into output and an exit code.
 
@@ -60,6 +60,8 @@ def finish(
         True to print the collected result, or the error, as one JSON object.
     stopped : str, optional
         What to say if the user stops the command.
+    refused : int, optional
+        Exit code of a refusal, and of what was not foreseen; for a command whose 1 is an answer.
 
     Yields
     ------
@@ -76,7 +78,7 @@ def finish(
     try:
         yield result
     except HushedError as error:
-        code = REFUSED if isinstance(error, _REFUSALS) else BAD_USE
+        code = refused if isinstance(error, _REFUSALS) else BAD_USE
         _refuse(type(error).__name__, _told(error), code, json=json)
     except (BrokenPipeError, typer.Exit, typer.Abort):
         raise
@@ -91,7 +93,7 @@ def finish(
             raise
         note(f"{type(error).__name__}: not foreseen; its message is withheld")
         _write({"error": {"type": type(error).__name__}})
-        raise typer.Exit(REFUSED) from None
+        raise typer.Exit(refused) from None
     code = result.pop("exit_code", 0)
     if json:
         _write(result)
