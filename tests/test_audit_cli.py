@@ -44,6 +44,24 @@ def run(*arguments):
 COMMON = ("m.py:responses", "--batch", "--pairs", "one below", "--answers", 1, "--samples", 9000)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("m.py:responses", "--claim-epsilon", 1), "say batch=True"),
+        ((*COMMON, "--claim-epsilon", 1, "--html", "none/page.html"), "there is no folder"),
+        ((*COMMON, "--claim-epsilon", 1, "--html", "m.py"), "an input of this command"),
+        (("zoo", "--claim-delta", 0.1, "--html", "p.html"), "leave out --claim-delta, --html"),
+    ],
+)
+def test_what_keeps_an_audit_from_running_is_no_violation(folder, arguments, message):
+    """Exit 1 is a verdict; bad use is 2, told before anything runs."""
+    done = run(*arguments)
+    assert done.exit_code == 2, done.stderr
+    assert message in done.stderr
+    assert "bound expected" not in done.stderr
+    assert (folder / "m.py").read_text() == MECHANISMS
+
+
 def test_verdict_exit_code_and_page(folder):
     """A violation exits 1, with progress on standard error and a page on request."""
     done = run(*COMMON, "--claim-epsilon", 0.5, "--html", "page.html")

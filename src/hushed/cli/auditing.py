@@ -14,7 +14,8 @@ from hushed.audit import AuditReport, Claim, Command, Pair, Renyi, ZeroConcentra
 from hushed.audit import audit as judge
 from hushed.audit.pairs import FAMILIES, Relation
 from hushed.cli.inputs import read_function
-from hushed.cli.outcome import REFUSED, finish, note, say
+from hushed.cli.outcome import BAD_USE, REFUSED, finish, note, say
+from hushed.cli.written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
@@ -74,8 +75,20 @@ def audit(
         "seed": seed,
         "workers": workers,
     }
-    with finish(json=json) as result:
+    # 1 says that a claim is violated: whatever keeps the audit from running is a 2.
+    with finish(json=json, stopped="stopped; there is no verdict", refused=BAD_USE) as result:
+        check_targets({"--html": html}, inputs_of(mechanism, pairs), force=True)
         if mechanism == "zoo":
+            _refuse_for_zoo(
+                {
+                    "--claim-delta": bool(claim_delta),
+                    "--claim-rho": claim_rho is not None,
+                    "--claim-order": claim_order is not None,
+                    "--pairs": pairs != "patterns",
+                    "--command": command,
+                    "--html": html is not None,
+                }
+            )
             _zoo(result, claim_epsilon, options, json=json)
             return
         claim = _claim(claim_epsilon, claim_delta, claim_rho, claim_order, neighbours)
@@ -145,6 +158,15 @@ def _table(rows: Any) -> Any:
         return np.array(rows, dtype=np.float64)
     except (TypeError, ValueError):
         return rows
+
+
+def _refuse_for_zoo(given: dict[str, bool]) -> None:
+    """Refuse what the zoo's own claims and pairs leave no room for."""
+    named = [option for option, is_given in given.items() if is_given]
+    if named:
+        raise ParameterError(
+            f"audit zoo brings its own claims and pairs: leave out {', '.join(named)}"
+        )
 
 
 def _zoo(

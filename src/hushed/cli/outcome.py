@@ -107,7 +107,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 @contextmanager
 def finish(
-    *, json: bool, stopped: str = "stopped; nothing was released"
+    *, json: bool, stopped: str = "stopped; nothing was released", refused: int = REFUSED
 ) -> Iterator[dict[str, Any]]:
     """Turn the end of a command into output and an exit code.
 
@@ -117,6 +117,8 @@ def finish(
         True to print the collected result, or the error, as one JSON object.
     stopped : str, optional
         What to say if the user stops the command.
+    refused : int, optional
+        Exit code of a refusal, and of what was not foreseen; for a command whose 1 is an answer.
 
     Yields
     ------
@@ -134,7 +136,7 @@ def finish(
     try:
         yield result
     except HushedError as error:
-        code = REFUSED if isinstance(error, _REFUSALS) else BAD_USE
+        code = refused if isinstance(error, _REFUSALS) else BAD_USE
         _refuse(type(error).__name__, _told(error), code, json=json)
     except (BrokenPipeError, typer.Exit, typer.Abort):
         raise
@@ -152,7 +154,7 @@ def finish(
         )
         if json:
             _write({"error": {"type": type(error).__name__, "place": place}})
-        raise typer.Exit(REFUSED) from None
+        raise typer.Exit(refused) from None
     code = result.pop("exit_code", 0)
     if json:
         _write(result)
