@@ -37,15 +37,17 @@ def url(request, tmp_path):
 def race(url, rounds, barrier, results):
     """Try to get the last unit of each budget, all at the same moment."""
     won = []
-    with hs.Ledger(url, create=False) as book:
-        for number in range(rounds):
-            barrier.wait(120)
-            try:
-                book.charge(f"round {number}", hs.Guarantee(epsilon=1.0))
-            except Overspent:
-                continue
-            won.append(number)
-    results.put(won)
+    try:
+        with hs.Ledger(url, create=False) as book:
+            for number in range(rounds):
+                barrier.wait(200)
+                try:
+                    book.charge(f"round {number}", hs.Guarantee(epsilon=1.0))
+                except Overspent:
+                    continue
+                won.append(number)
+    finally:
+        results.put(won)
 
 
 def run_race(processes, url, runners, rounds):
@@ -90,12 +92,14 @@ def spend(url, pipe):
             os.write(pipe.fileno(), RECORD.pack(entry.number))
 
 
-def kill_once(processes, url, wait):
-    """Numbers that a spender answered before it was killed after some seconds."""
+def kill_once(processes, url, wait, *, started):
+    """Numbers that a spender answered before it was killed, some seconds after start or answer."""
     ours, theirs = processes.Pipe(duplex=False)
     child = processes.Process(target=spend, args=(url, theirs))
     child.start()
     theirs.close()
+    if started:
+        assert ours.poll(60)
     time.sleep(wait)
     child.kill()
     child.join()
@@ -108,7 +112,7 @@ def kill_once(processes, url, wait):
 
 
 def kill_many(processes, make_url, trials, *, each=50):
-    """Kill spenders at random moments; (killed, answered, charged without an answer)."""
+    """Kill spenders at random moments; how many charges were answered, how many were not."""
     rng = np.random.default_rng(20)
     answered = unanswered = 0
     for start in range(0, trials, each):
@@ -117,7 +121,10 @@ def kill_many(processes, make_url, trials, *, each=50):
             book.open_budget("b", hs.Guarantee(epsilon=1.0))
             known = 0
             for _ in range(min(each, trials - start)):
-                numbers = kill_once(processes, url, float(rng.uniform(0.0, 0.12)))
+                # One in ten while it opens the ledger, the others while it charges.
+                started = bool(rng.random() < 0.9)
+                wait = float(rng.uniform(0.0, 0.01 if started else 0.1))
+                numbers = kill_once(processes, url, wait, started=started)
                 entries = book.balance("b").entries
                 # Nothing lost: what was answered is there, in order. Nothing unpaid: no answer
                 # without its entry. At most one charge, the last, was made and not answered.

@@ -8,6 +8,7 @@ default.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -257,9 +258,9 @@ def _engine(url: str, patience: float) -> Engine:
     from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
 
     sqlite = url.startswith("sqlite:")
-    arguments: dict[str, Any] = {"timeout": patience} if sqlite else {"connect_timeout": 10}
+    wait = {"timeout": patience} if sqlite else {"connect_timeout": math.ceil(patience)}
     try:
-        engine = create_engine(url, connect_args=arguments, pool_pre_ping=not sqlite)
+        engine = create_engine(url, connect_args=wait, pool_pre_ping=not sqlite)
     except ImportError:
         raise ParameterError(
             "a ledger on PostgreSQL needs the extra postgres: pip install 'hushed[postgres]'"
