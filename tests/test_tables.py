@@ -196,7 +196,7 @@ class TestCharges:
         class Cutting:
             """Charges, and then the connection breaks."""
 
-            def charge(self, budget, guarantee, note=""):
+            def charge(self, budget, guarantee, note="", *, loss=None):
                 ledger.charge(budget, guarantee, note)
                 postgres.run(cut)
 

@@ -22,8 +22,9 @@ from hushed.tables.selection import appears, threshold
 def masses(scale):
     """Probabilities of 0, 1, ... 4000 under the discrete Laplace law, normalised by summing."""
     with mpmath.workdps(40):
-        weights = [mpmath.exp(-k / (mpmath.mpf(scale.numerator) / scale.denominator))
-                   for k in range(4001)]
+        weights = [
+            mpmath.exp(-k / (mpmath.mpf(scale.numerator) / scale.denominator)) for k in range(4001)
+        ]
         norm = 2 * mpmath.fsum(weights) - weights[0]
         return [weight / norm for weight in weights]
 
@@ -145,4 +146,4 @@ class TestDraws:
         """With a huge epsilon the median of bins 5, 1, 4 lies at the end of the first bin."""
         choice = Choice(epsilon=1e6, probability=Fraction(1, 2), width=1)
         part = type("Part", (), {"noise": choice})()
-        assert drawn(part, [[5, 1, 4], [0, 0, 9]]) in ([1, 2], [1, 3])
+        assert drawn(part, [[5, 1, 4], [3, 3, 3, 3]]) == [1, 2]

@@ -13,6 +13,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Gaussian
 from hushed.mechanisms.arguments import require_positive
+from hushed.privacy_loss import LossCurve, gaussian
 from hushed.sensitivity import proven_sensitivity
 from hushed.tables.measurements import Influence, Measurement
 from hushed.tables.requests import Aggregate
@@ -160,6 +161,8 @@ class Plan:
         For private keys.
     rule : str
         How the budget was split, in words.
+    loss : LossCurve, optional
+        Law of the privacy loss, where all parts are Gaussian: a ledger then counts it exactly.
     """
 
     guarantee: Guarantee
@@ -167,6 +170,7 @@ class Plan:
     parts: tuple[Part, ...]
     selection: Selection | None
     rule: str
+    loss: LossCurve | None = None
 
 
 def noise_dims() -> int:
@@ -255,6 +259,7 @@ def lay(
         parts=tuple(parts),
         selection=selection,
         rule=_rule(len(aggregates), private_keys=private_keys, normal=bool(normal)),
+        loss=_loss(multiplier) if len(normal) == len(measured) and not private_keys else None,
     )
 
 
@@ -325,6 +330,11 @@ def _multiplier(epsilon: float, delta: float) -> float:
         1.0, "l2", neighbours="add-remove", argument="parts scaled by their shares"
     )
     return Gaussian(unit, epsilon=epsilon, delta=delta).scale
+
+
+def _loss(multiplier: float) -> LossCurve:
+    """Curve of all Gaussian parts together: one release of a vector that moves by 1; rounded up."""
+    return gaussian(math.nextafter(1 / multiplier, math.inf))
 
 
 def _normal(measurement: Measurement, multiplier: float, share: Fraction) -> NormalNoise:

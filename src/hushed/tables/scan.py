@@ -179,7 +179,7 @@ def _narrowed(what: Scan, names: Mapping[Feature, str], secret: int) -> Any:
     if not picked:
         return rows
     stages = {name: _stages(each, values[each.column], name) for each, name in names.items()}
-    rows = engine.staged(rows.select(*picked), stages)
+    rows = engine.staged(engine.fenced(rows.select(*picked)), stages)
     return rows.drop(*values.values()) if values else rows
 
 

@@ -463,7 +463,7 @@ class Table:
         check_ledger(ledger, budget)
         left = None
         if ledger is not None and hasattr(ledger, "quote"):
-            left = ledger.quote(budget, plan.guarantee)
+            left = ledger.quote(budget, plan.guarantee, loss=plan.loss)
         return quoted(plan, self.aggregates, beta=beta, rows=rows, left=left)
 
     def release(
@@ -516,7 +516,7 @@ class Table:
         check_ledger(ledger, budget)
         engine.require_alive(self.connection)
         if ledger is not None and budget:
-            ledger.charge(budget, plan.guarantee, note=note)
+            ledger.charge(budget, plan.guarantee, note=note, loss=plan.loss)
         failed = None
         try:
             return answered(self, plan, what, beta)

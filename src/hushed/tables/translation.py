@@ -53,7 +53,7 @@ def translate(expression: Expression, rows: Any, name: str) -> Any:
     """
     staged = _Staged(rows, name)
     value = staged.value(expression.tree)
-    return staged.rows.mutate(value.name(name)).drop(*staged.made)
+    return engine.fenced(staged.rows.mutate(value.name(name)).drop(*staged.made))
 
 
 class _Staged:
@@ -78,7 +78,7 @@ class _Staged:
     def _add(self, node: ast.expr, value: Any) -> None:
         """Keep a value as a column, within the range in which nothing can fail."""
         column = f"{self._prefix}{len(self.made)}"
-        self.rows = self.rows.mutate(value.name(column))
+        self.rows = engine.fenced(self.rows.mutate(value.name(column)))
         self.made.append(column)
         self._results[node] = column
 

@@ -18,6 +18,7 @@ __all__ = [
     "cases",
     "constant",
     "dense_rank",
+    "fenced",
     "hashed",
     "identifiers",
     "missing",
@@ -138,10 +139,21 @@ def presence_stages(value: str) -> list[Stage]:
 def staged(rows: Any, columns: Mapping[str, Sequence[Stage]]) -> Any:
     """Compute several columns at once, each stage on the results of the one before."""
     for i in range(max((len(stages) for stages in columns.values()), default=0)):
-        rows = rows.mutate(
-            *(stages[i](rows).name(name) for name, stages in columns.items() if i < len(stages))
+        rows = fenced(
+            rows.mutate(
+                *(stages[i](rows).name(name) for name, stages in columns.items() if i < len(stages))
+            )
         )
     return rows
+
+
+def fenced(rows: Any) -> Any:
+    """Have a stage computed once, where an engine would write it out at every use.
+
+    PostgreSQL puts the expressions of a subquery in the place of its columns; cases within cases
+    would then grow exponentially with the stages. It leaves a subquery with a limit alone.
+    """
+    return rows.limit(2**62) if rows.get_backend().name == "postgres" else rows
 
 
 def _clipped(value: Any, low: float, high: float) -> Any:

@@ -1,0 +1,75 @@
+"""The command ``hushed query``."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import hushed as hs
+from hushed.cli import app
+
+ROWS = "patient,city,cost\n" + "".join(
+    f"{i % 40},{'Rome' if i % 3 else 'Oslo'},{(i * 37) % 500}\n" for i in range(200)
+)
+
+
+@pytest.fixture
+def run(tmp_path):
+    data = tmp_path / "visits.csv"
+    data.write_text(ROWS)
+
+    def call(*words):
+        return CliRunner().invoke(app, ["query", str(data), *map(str, words)])
+
+    return call
+
+
+def test_an_answer_as_text_and_as_json(run):
+    """Two groups, three outputs, error bars; the same as one JSON object."""
+    words = ("--user", "patient", "--rows", 5, "--by", "city", "--keys", "Rome,Oslo", "--count")
+    words += ("--mean", "cost:0:500", "--quantile", "cost:0:500:0.5", "--epsilon", 50)
+    shown = run(*words)
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.splitlines()[0].split() == [
+        "city", "count", "mean_cost", "quantile_cost_0.5",
+    ]  # fmt: skip
+    told = run(*words, "--where", "cost < 400", "--derive", "k=cost / 1000", "--json")
+    found = json.loads(told.stdout)
+    assert [row["city"] for row in found["rows"]] == ["Rome", "Oslo"]
+    assert (found["epsilon"], found["unit"], found["neighbours"]) == (50, "user", "add-remove")
+    assert found["rows"][0]["count_low"] < found["rows"][0]["count"]
+
+
+def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
+    """The price with what would be left; then the query is charged, then refused."""
+    url = f"sqlite:///{tmp_path / 'b.db'}"
+    with hs.Ledger(url) as ledger:
+        ledger.open_budget("clinic", hs.Guarantee(epsilon=1.0, neighbours="add-remove"))
+    words = ("--user", "patient", "--count-users", "--epsilon", 0.75)
+    words += ("--ledger", url, "--budget", "clinic", "--json")
+    priced = json.loads(run(*words, "--quote").stdout)
+    assert priced["epsilon_left"] == pytest.approx(0.25, rel=1e-6)
+    assert run(*words).exit_code == 0
+    refused = run(*words)
+    assert refused.exit_code == 1
+    assert json.loads(refused.stdout)["error"]["type"] == "Overspent"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--count", "--by", "city"), "private"),
+        (("--count", "--keys", "a"), "--by"),
+        (("--sum", "cost"), "COLUMN:LOW:HIGH"),
+        (("--sum", "cost:1:x"), "COLUMN:LOW:HIGH"),
+        (("--sum", "cots:0:1"), "did you mean 'cost'"),
+        (("--derive", "x"), "NAME=EXPRESSION"),
+        (("--count", "--by", "city", "--keys", "a", "--keys", "b"), "once for each"),
+        (("--count", "--by", "patient", "--keys", "a"), "whole number"),
+    ],
+)
+def test_bad_use_says_what_is_wanted(run, words, said):
+    """Exit code 2 and a message on standard error."""
+    ended = run(*words, "--epsilon", 1)
+    assert ended.exit_code == 2
+    assert said in ended.stderr
