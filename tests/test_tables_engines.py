@@ -180,15 +180,22 @@ class TestLimits:
         assert other.values[2] != found.values[2]  # another key keeps other rows
         assert cells(query.count()).values[0][0] == 3 * users
 
-    def test_which_rows_are_kept_is_fair_enough(self):
-        """Over many keys every row of a user is kept about equally often (5.5 sigma)."""
-        table = pa.table({"who": [1] * 8, "x": [2.0**i for i in range(8)]})
-        query = hs.table(table, user="who").per_user(rows=1).sum("x", low=0, high=128)
-        seen = defaultdict(int)
-        for secret in range(120):
-            seen[cells(query, secret=secret * 7919 + 13).values[0][0]] += 1
-        assert len(seen) == 8
-        assert all(abs(n - 15) < 5.5 * math.sqrt(15 * 7 / 8) for n in seen.values())
+    @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+    @pytest.mark.parametrize("limits", [{"rows": 1}, {"groups": 1, "rows": 3}])
+    def test_which_rows_are_kept_is_fair(self, engine, limits, request):
+        """Of 800 users with the same 8 rows each row is kept by about 100 (5.5 sigma)."""
+        users = 800
+        table = pa.table(
+            {"who": [u for u in range(users) for _ in range(8)], "g": list(range(8)) * users}
+        )
+        source, name = table, "rows"
+        if engine == "postgres":
+            source, name = request.getfixturevalue("postgres_url"), "visits"
+            to_postgres(table, source)
+        query = hs.table(source, name, user="who").per_user(**limits)
+        found = cells(query.group_by("g", keys=list(range(8))).count()).values[0]
+        assert sum(found) == users
+        assert all(abs(n - 100) < 5.5 * math.sqrt(100 * 7 / 8) for n in found), found
 
 
 class TestPrivateKeys:

@@ -28,18 +28,18 @@ def prepared(frame, ask, **target):
 
 
 def drawing(ask, **target):
-    """A mechanism on tables that are told apart by their number of rows."""
-    ready = {f.num_rows: prepared(f, ask, **target) for f in (FRAME, SMALLER)}
+    """A mechanism on lists of users, of whom the auditor takes one away."""
+    ready = {len(f["u"].unique()): prepared(f, ask, **target) for f in (FRAME, SMALLER)}
 
-    def mechanism(rows):
-        plan, cells = ready[len(rows)]
+    def mechanism(users):
+        plan, cells = ready[len(users)]
         pairs = zip(plan.parts, cells.values, strict=True)
         return [number for part, exact in pairs for number in drawn(part, exact)]
 
     return mechanism
 
 
-PAIR = [(np.arange(float(FRAME.num_rows)), np.arange(float(SMALLER.num_rows)))]
+PAIR = [(np.array([2.0, 3.0, 4.0, 1.0]), np.array([2.0, 3.0, 4.0]))]
 
 
 class TestAudit:

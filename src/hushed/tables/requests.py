@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any, Literal
 
 from hushed.errors import ParameterError
-from hushed.tables.expressions import Expression, Kind
+from hushed.tables.expressions import Expression, Kind, find_column
 
 __all__ = [
     "GROUPABLE",
@@ -21,7 +21,9 @@ __all__ = [
     "Filter",
     "Keys",
     "Limits",
+    "grouping",
     "public_values",
+    "require_numeric",
     "require_whole",
 ]
 
@@ -147,6 +149,36 @@ def require_whole(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ParameterError(f"{name} must be a whole number, got {value!r}")
     return value
+
+
+def require_numeric(known: Mapping[str, Kind], column: str, what: str) -> None:
+    """Refuse to add up what is no number."""
+    found = known[find_column(column, known)]
+    if found not in ("whole", "real", "truth"):
+        raise ParameterError(f"column {column!r} is of kind {found}; {what} needs a numeric one")
+
+
+def grouping(
+    known: Mapping[str, Kind],
+    columns: Sequence[str],
+    keys: Sequence[Any] | Mapping[str, Sequence[Any]] | None,
+    *,
+    private_keys: bool,
+) -> Keys:
+    """Check a grouping; see `Table.group_by`."""
+    if not columns or len(set(columns)) < len(columns):
+        raise ParameterError("group_by needs at least one column, and none twice")
+    kinds = tuple(known[find_column(column, known)] for column in columns)
+    for column, kind in zip(columns, kinds, strict=True):
+        if kind not in GROUPABLE:
+            raise ParameterError(f"cannot group by {column!r} of kind {kind}; {KEY_KINDS}")
+    if (keys is None) == (private_keys is False):
+        raise ParameterError(
+            "which keys exist is private: list the public ones with keys=[...], or have them "
+            "selected with private_keys=True, which costs a delta; give one of the two"
+        )
+    values = None if keys is None else public_values(columns, kinds, keys)
+    return Keys(columns=tuple(columns), kinds=kinds, values=values)
 
 
 def public_values(

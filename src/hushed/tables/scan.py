@@ -2,9 +2,9 @@
 
 Everything before the aggregation works row by row, or on the rows of one user at a time. Which
 rows of a user are kept depends on that user's rows and on a fresh secret key alone: they are
-ordered by a keyed hash of what the query uses of them, ties by the same columns, so that rows that
-still tie are equal. For every key, adding or removing a user therefore leaves the rows of all
-others as they were; no promise rests on how random the order is.
+ordered by a keyed hash of the user and of what the query uses of them, ties by the same columns, so
+that rows that still tie are equal. For every key, adding or removing a user therefore leaves the
+rows of all others as they were; no promise rests on how random the order is.
 """
 
 from __future__ import annotations
@@ -237,12 +237,13 @@ def _bounded(what: Scan, rows: Any, secret: int) -> Any:
     who = what.connection.engine
     limits, touched = what.limits, what.touched
     if keys and limits.groups is not None:
-        order = [engine.hashed(who, secret ^ 1, [rows[k] for k in keys])]
+        columns = [rows[name] for name in ("user", *keys)]
+        order = [engine.hashed(who, secret ^ 1, columns)]
         rank = engine.dense_rank([rows["user"]], [*order, *(rows[k] for k in keys)])
         rows = _kept(rows, rank, touched.groups)
     if limits.rows is not None:
         columns = [rows[name] for name in (*keys, *rest)]
-        order = [engine.hashed(who, secret ^ 2, columns)] if columns else []
+        order = [engine.hashed(who, secret ^ 2, [rows["user"], *columns])]
         rank = engine.row_rank([rows["user"]], [*order, *columns])
         rows = _kept(rows, rank, limits.rows)
     return rows

@@ -11,21 +11,20 @@ from hushed.mechanisms.arguments import require_level
 from hushed.release import Charges
 from hushed.tables import engine
 from hushed.tables.answers import Answer
-from hushed.tables.expressions import Kind, find_column, parse
+from hushed.tables.expressions import Kind, parse
 from hushed.tables.measurements import influence, measurements
 from hushed.tables.plan import NoiseName
 from hushed.tables.quotes import Quote, quoted
 from hushed.tables.releases import answered, check_ledger, planned
 from hushed.tables.requests import (
-    GROUPABLE,
-    KEY_KINDS,
     Aggregate,
     AggregateKind,
     Derive,
     Filter,
     Keys,
     Limits,
-    public_values,
+    grouping,
+    require_numeric,
 )
 
 __all__ = ["Table"]
@@ -39,20 +38,8 @@ class Table:
 
     Parameters
     ----------
-    connection : Connection
-        Where the rows are.
-    user : str or None
-        Column of the user; None where one row is the unit of privacy.
-    columns : mapping of str to str
-        Kind of each column, derived ones too.
-    steps : tuple, default ()
-        Filters and derived columns.
-    keys : Keys
-        The grouping.
-    limits : Limits
-        What of one user counts.
-    aggregates : tuple of Aggregate, default ()
-        What is asked.
+    connection, user, columns, steps, keys, limits, aggregates
+        Where the rows are; the user's column, if any; kinds of the columns; and what was asked.
     """
 
     connection: engine.Connection
@@ -153,19 +140,8 @@ class Table:
         """
         if self.keys.columns:
             raise ParameterError("the query is grouped already; name all columns in one group_by")
-        if not columns or len(set(columns)) < len(columns):
-            raise ParameterError("group_by needs at least one column, and none twice")
-        kinds = tuple(self.columns[find_column(column, self.columns)] for column in columns)
-        for column, kind in zip(columns, kinds, strict=True):
-            if kind not in GROUPABLE:
-                raise ParameterError(f"cannot group by {column!r} of kind {kind}; {KEY_KINDS}")
-        if (keys is None) == (private_keys is False):
-            raise ParameterError(
-                "which keys exist is private: list the public ones with keys=[...], or have them "
-                "selected with private_keys=True, which costs a delta; give one of the two"
-            )
-        values = None if keys is None else public_values(columns, kinds, keys)
-        return replace(self, keys=Keys(columns=columns, kinds=kinds, values=values))
+        grouped = grouping(self.columns, columns, keys, private_keys=private_keys)
+        return replace(self, keys=grouped)
 
     def per_user(self, *, rows: int | None = None, groups: int | None = None) -> Table:
         """Limit what of one user counts.
@@ -394,11 +370,7 @@ class Table:
         probabilities: tuple[float, ...] = (),
     ) -> Table:
         if column is not None:
-            found = self.columns[find_column(column, self.columns)]
-            if found not in ("whole", "real", "truth"):
-                raise ParameterError(
-                    f"column {column!r} is of kind {found}; {kind} needs a numeric one"
-                )
+            require_numeric(self.columns, column, kind)
         name = f"{kind}_{column}" if name is None else name
         taken = {each.name for each in self.aggregates} | set(self.keys.columns)
         if name in taken:
