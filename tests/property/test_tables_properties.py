@@ -1,7 +1,7 @@
 """Adding or removing a whole user moves the exact cells by no more than their sensitivity."""
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import hushed as hs
@@ -50,6 +50,7 @@ def check(plan, here, there):
 
 @settings(max_examples=8)
 @given(st.lists(ROW, max_size=14), st.integers(1, 2), st.integers(1, 4), st.integers(0, 2**63 - 1))
+@example([(0, "ab"[i % 2], 7.0) for i in range(9)] + [(1, "b", 1.0)], 1, 2, 5)
 def test_one_user_moves_no_cell_beyond_its_sensitivity(rows, groups, limit, secret):
     """Whatever the other rows, the limits and the key, removing user 0 stays within the bound."""
     plan, here = cells(rows, groups, limit, secret)
