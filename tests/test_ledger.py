@@ -27,7 +27,7 @@ from hushed.errors import (
     Overspent,
     ParameterError,
 )
-from hushed.ledger import migrations, store
+from hushed.ledger import migrations, rows, store
 from hushed.ledger.exact import LossSum
 from hushed.ledger.laws import read_law, write_law
 
@@ -598,6 +598,19 @@ def test_ledgers_of_one_process_see_each_other(url):
         for each in (one, two):
             with pytest.raises(Overspent):
                 each.charge("b", G(epsilon=0.25))
+
+
+def test_readers_see_one_moment(url):
+    """A charge that commits between a reader's look at the head and at the entries is not seen."""
+    with hs.Ledger(url) as one, hs.Ledger(url) as two:
+        budget = one.open_budget("b", G(epsilon=1.0))
+        one.charge("b", G(epsilon=0.25))
+        with one._store.reading() as connection:
+            head = rows.head_of(connection, "b")
+            two.charge("b", G(epsilon=0.25))
+            seen = list(rows.entries_after(connection, "b", (0, budget.digest), head))
+        assert len(seen) == 1
+        assert one.balance("b").entries == 2
 
 
 def test_a_forked_child_gets_connections_of_its_own(plain):

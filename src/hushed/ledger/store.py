@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Store", "Unsettled", "connect"]
 
 _MIGRATING = 0x68757368  # key of the lock that migrations take on PostgreSQL
+_ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _DAMAGE = ("malformed", "not a database", "corrupt", "disk image")
 
 
@@ -86,7 +87,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Read in one transaction, without keeping writers out.
+        """Read in one transaction, as of one moment, without keeping writers out.
 
         Yields
         ------
@@ -103,6 +104,8 @@ class Store:
         try:
             engine = self.engine().execution_options(hushed_reads=True)
             with engine.connect() as connection, connection.begin():
+                if not self.sqlite:  # head and entries have to be of the same moment
+                    connection.exec_driver_sql(_ONE_MOMENT)
                 yield connection
         except DBAPIError as error:
             raise _told(error) from None
