@@ -144,7 +144,7 @@ class TestSplits:
             lambda rows, rng, size: rng.random(size) < 0.5 + 0.02 * rows[0],
             claim=Guarantee(epsilon=1.0),
             answers=2,
-            samples=12_000,
+            samples=20_000,
             batch=True,
             workers=1,
             sequential=sequential,
