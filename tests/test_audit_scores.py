@@ -6,12 +6,14 @@ import math
 import numpy as np
 import pytest
 
+from hushed.audit import audit, runs
 from hushed.audit.histograms import Grain, fit_histograms
 from hushed.audit.mixtures import fit_mixture
 from hushed.audit.outputs import Encoder
 from hushed.audit.segments import segments
-from hushed.audit.sequential import adjusted
+from hushed.audit.sequential import Betting, adjusted, bet, grid_of_claims
 from hushed.audit.symbols import fit_symbols
+from hushed.guarantee import Guarantee
 
 GRAIN = Grain(bins=64, penalty=3.0)
 
@@ -125,3 +127,43 @@ class TestAdjusted:
             for i in range(6)
         ]
         assert np.exp(adjusted(np.log(values))).tolist() == pytest.approx(expected)
+
+
+class TestSplits:
+    @pytest.mark.parametrize("sequential", [False, True])
+    def test_no_stream_is_used_twice(self, monkeypatch, sequential):
+        """Every stage of every pair has streams of its own, and the final split comes once."""
+        drawn, seed_of = [], runs.stage_seed
+
+        def recorded(seed, *parts):
+            drawn.append(parts)
+            return seed_of(seed, *parts)
+
+        monkeypatch.setattr(runs, "stage_seed", recorded)
+        audit(
+            lambda rows, rng, size: rng.random(size) < 0.5 + 0.02 * rows[0],
+            claim=Guarantee(epsilon=1.0),
+            answers=2,
+            samples=20_000,
+            batch=True,
+            workers=1,
+            sequential=sequential,
+        )
+        assert len(drawn) > 10
+        assert len(set(drawn)) == len(drawn)
+        assert sum(parts[0] == "final" for parts in drawn) == (not sequential)
+
+    def test_bets_are_placed_before_outputs_are_seen(self):
+        """What a round wins follows from the shares seen before it, whatever it brings."""
+
+        class Ones:
+            def holds(self, encoded):
+                return encoded[:, 0] == 1
+
+        claims = grid_of_claims(Guarantee(epsilon=0.5))
+        start = np.zeros(len(claims[0]))
+        part = Betting(pair=None, first=True, event=Ones(), wealth=start, seen=[30, 100, 10, 100])
+        placed = bet(30.5 / 101, 10.5 / 101, *claims)
+        part.advance(np.ones((50, 1)), np.zeros((50, 1)), claims)
+        assert part.wealth == pytest.approx(50 * np.log1p(placed * (1 - claims[1])))
+        assert part.seen == [80, 150, 10, 150]
