@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from hushed.errors import ParameterError
 
-__all__ = ["Expression", "Kind", "find_column", "parse"]
+__all__ = ["Expression", "Kind", "column_of", "constant_of", "find_column", "parse"]
 
 Kind = Literal["whole", "real", "text", "truth", "day", "moment", "other"]
 
