@@ -19,7 +19,17 @@ from hushed.tables.measurements import Influence, Measurement
 from hushed.tables.requests import Aggregate
 from hushed.tables.selection import threshold
 
-__all__ = ["Choice", "LaplaceNoise", "NoiseName", "NormalNoise", "Part", "Plan", "Selection", "lay"]
+__all__ = [
+    "Choice",
+    "LaplaceNoise",
+    "NoiseName",
+    "NormalNoise",
+    "Part",
+    "Plan",
+    "Selection",
+    "lay",
+    "noise_dims",
+]
 
 NoiseName = Literal["laplace", "gaussian"]
 _LARGEST_SCALE = Fraction(2**55)
