@@ -76,7 +76,7 @@ def find_column(name: str, columns: Iterable[str]) -> str:
     near = difflib.get_close_matches(str(name).lower(), {k.lower(): k for k in known}, n=3)
     names = [k for k in known if k.lower() in near]
     hint = f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
-    raise ParameterError(f"there is no column {name!r}{hint} Columns: {', '.join(known)}")
+    raise ParameterError(f"there is no column {name!r}{hint or ';'} columns: {', '.join(known)}")
 
 
 def parse(text: str, columns: Mapping[str, Kind]) -> Expression:
