@@ -15,11 +15,12 @@ from hushed.accounting.filters import Cost, FilterMethod, privacy_filters
 from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import rows
+from hushed.ledger.balance import Balance, Moment, terms_of
 from hushed.ledger.entries import Budget, Entry, digest, write_budget, write_entry
 from hushed.ledger.laws import write_law
 from hushed.ledger.migrations import now
 from hushed.ledger.store import Store, Unsettled, connect
-from hushed.ledger.tally import Balance, Moment, Tally, costs_of, tally_of, terms_of
+from hushed.ledger.tally import Tally, costs_of, tally_of
 from hushed.privacy_loss import LossCurve
 from hushed.privacy_loss.families import Family
 

@@ -1,0 +1,163 @@
+"""What a balance says: records and words; nothing here adds up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal, localcontext
+
+from hushed.guarantee import Guarantee
+from hushed.ledger.entries import Budget
+
+__all__ = ["Balance", "Moment", "assumption", "bought", "terms_of"]
+
+_ASSUMPTIONS = {
+    "adaptive": "Every release, and how much it may lose, may be chosen after seeing the answers "
+    "before it.",
+    "loss-distribution": "Assumed: which releases are made, and how much each may lose, does not "
+    "depend on the answers before. No theorem covers this rule for an analyst who steers by them.",
+}
+
+
+def assumption(budget: Budget) -> str:
+    """Say what the limit of a budget rests on.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+
+    Returns
+    -------
+    str
+        One or two sentences.
+    """
+    return _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"])
+
+
+def terms_of(budget: Budget, number: int) -> str:
+    """Say what a charge counts towards.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+    number : int
+        Number of the charge.
+
+    Returns
+    -------
+    str
+        Two or three sentences, for a certificate.
+    """
+    limit = budget.limit
+    return (
+        f"charge {number} of the budget {budget.name!r}, which keeps epsilon = {limit.epsilon:g}, "
+        f"delta = {limit.delta:g}, gamma = {limit.gamma:g} for everything charged to it "
+        f"(method {budget.method}). {assumption(budget)}"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """How much of a budget was used at some time.
+
+    Parameters
+    ----------
+    at : str
+        Time, ISO 8601 in UTC.
+    number : int
+        Charges so far.
+    used : float
+        Share used, in [0, 1]; rounded up.
+    note : str
+        Remark of the last charge.
+    """
+
+    at: str
+    number: int
+    used: float
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """Where a budget stands.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget, its limit and its rule.
+    entries : int
+        Number of charges.
+    spent : Guarantee
+        What the charges so far keep together, by the rule that finds the least; rounded up. The
+        promise of the budget is its limit: a running number is a promise only for an analyst who
+        stops by a plan.
+    used : float
+        Share of the budget that is used, in [0, 1]; rounded up. 1 where gamma or delta is used up.
+    epsilon_left : float
+        Largest epsilon that can still be charged at delta = 0 with no law known, in nats; rounded
+        down.
+    delta_left : float
+        Largest delta that charges of known epsilon may still bring; rounded down.
+    gamma_left : float
+        Largest gamma of a new estimate; rounded down.
+    """
+
+    budget: Budget
+    entries: int
+    spent: Guarantee
+    used: float
+    epsilon_left: float
+    delta_left: float
+    gamma_left: float
+
+    def explain(self) -> str:
+        """Say what is spent, what is left, and what that rests on.
+
+        Returns
+        -------
+        str
+            Plain text, a few lines.
+        """
+        limit, spent = self.budget.limit, self.spent
+        kinds = ", ".join(each.name for each in self.budget.filters)
+        charges = "1 charge" if self.entries == 1 else f"{self.entries} charges"
+        lines = [
+            f"Budget {self.budget.name!r}: epsilon {limit.epsilon:g}, delta {limit.delta:g}, "
+            f"gamma {limit.gamma:g}, neighbours {limit.neighbours}; method {self.budget.method} "
+            f"({kinds}).",
+            f"{charges} so far: epsilon {spent.epsilon:.6g} at delta {spent.delta:.3g}, gamma "
+            f"{spent.gamma:.3g}; {100 * self.used:.1f} % used.",
+            f"Left: {bought(self.epsilon_left)}; delta {self.delta_left:.3g} and gamma "
+            f"{self.gamma_left:.3g} for new charges.",
+            assumption(self.budget),
+        ]
+        return "\n".join(lines)
+
+
+def bought(epsilon: float) -> str:
+    """Say what an epsilon buys.
+
+    Parameters
+    ----------
+    epsilon : float
+        Level, in nats; 0 or more.
+
+    Returns
+    -------
+    str
+        The level, and the Laplace noise that it buys for a count.
+    """
+    if epsilon <= 0:
+        return "no epsilon"
+    return (
+        f"epsilon {_floor(epsilon)} in one charge (a count with Laplace noise of scale "
+        f"{1 / epsilon:.3g})"
+    )
+
+
+def _floor(value: float) -> str:
+    """Four digits, rounded down, so that the printed number can be charged."""
+    with localcontext(prec=4, rounding=ROUND_FLOOR):
+        return f"{float(+Decimal(value)):g}"
