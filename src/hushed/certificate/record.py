@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -303,13 +303,18 @@ def _thinned(draws: NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(draws.tolist())
 
 
-def _versions() -> dict[str, str]:
+@cache
+def _version(name: str) -> str:
+    """Installed version of a package; asking for it reads its metadata, a few milliseconds."""
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _versions() -> dict[str, str]:
     found = {"python": platform.python_version(), "numpy": np.__version__}
-    for name in ("hushed", "scipy"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "unknown"
+    found |= {name: _version(name) for name in ("hushed", "scipy")}
     return dict(sorted(found.items()))
