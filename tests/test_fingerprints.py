@@ -65,7 +65,7 @@ def test_release_refuses_another_function():
     charged = []
 
     class Ledger:
-        def charge(self, budget, guarantee, note=""):
+        def charge(self, budget, guarantee, note="", *, loss=None):
             charged.append(budget)
 
     box = hs.populations.Uniform(low=0, high=1)
