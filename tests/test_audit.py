@@ -184,6 +184,17 @@ class TestOutputs:
         assert found.verdict == "violated"
         assert word in found.witness.event
 
+    def test_arrays_without_a_dimension(self):
+        """A mechanism may give an array of no dimension: it is read as the number it holds."""
+
+        def shifted(rows, rng):
+            return np.array(rows[0] + rng.integers(2)) if rows[0] else None
+
+        found = quick(shifted, batch=False, samples=1500)
+        assert found.verdict == "violated"
+        whole = encoder_for([[np.array(1.5), np.array(2)]])
+        assert whole.values(whole.encode([np.array(1.5)])).tolist() == [[1.5]]
+
     def test_bits_of_doubles(self):
         """Laplace noise on doubles is told by its lowest bit, and is fine when only rounded."""
 

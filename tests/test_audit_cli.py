@@ -3,10 +3,9 @@
 import json
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from hushed.cli import auditing
+from hushed.cli import app
 
 MECHANISMS = """
 import numpy as np
@@ -35,9 +34,6 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(*arguments):
-    app = typer.Typer()
-    auditing.register(app)
-    app.command("other")(lambda: None)
     return CliRunner().invoke(app, ["audit", *map(str, arguments), "--workers", "1"])
 
 

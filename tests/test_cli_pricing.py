@@ -4,13 +4,9 @@ import json
 import math
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from hushed.cli import pricing
-
-app = typer.Typer()
-pricing.register(app)
+from hushed.cli import app
 
 
 def run(*args):

@@ -3,6 +3,8 @@
 import importlib
 import inspect
 import pkgutil
+import subprocess
+import sys
 import types
 
 import pytest
@@ -49,6 +51,20 @@ def test_the_package_lists_its_names_sorted():
     assert len(set(names)) == len(names)
     for name in names:
         assert getattr(hushed, name) is not None
+
+
+def test_names_are_loaded_when_asked_for():
+    """A bare import loads no NumPy, and the modules audit and release never hide the functions."""
+    code = (
+        "import sys, hushed; assert 'numpy' not in sys.modules; "
+        "import hushed.audit, hushed.release; from hushed.audit import Claim; "
+        "assert hushed.audit is sys.modules['hushed.audit'].audit; "
+        "assert hushed.release is sys.modules['hushed.release'].release; "
+        "from hushed.cli import app; assert 'hushed.cli.auditing' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'releases'"):
+        _ = hushed.releases
 
 
 def test_fixed_names_are_there():

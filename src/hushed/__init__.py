@@ -1,32 +1,48 @@
 """Make any Python function private, and prove it."""
 
+import sys as _sys
 from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-
-from hushed import errors, populations, privacy_loss
-from hushed.accounting import Composition, compose, epsilon_for_advantage, parallel
-from hushed.audit import (
-    AuditReport,
-    PopulationPairs,
-    Renyi,
-    ZeroConcentrated,
-    audit,
-    check_sensitivity,
-)
-from hushed.certificate import Certificate, verify
-from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
-from hushed.functions import fixed_seed
-from hushed.guarantee import Guarantee, union_gamma
-from hushed.ledger import Ledger
-from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace, lattice_points, on_lattice
-from hushed.release import Release, release
-from hushed.sensitivity import Sensitivity, proven_sensitivity, sample_sensitivity
-from hushed.tables import Answer, Quote, Table, table
+from typing import Any as _Any
 
 if _TYPE_CHECKING:
-    from types import ModuleType as _ModuleType
-
-    from hushed import cost, measurements, risk, spaces, transformations, zoo
+    from hushed import (
+        cost,
+        errors,
+        measurements,
+        populations,
+        privacy_loss,
+        risk,
+        spaces,
+        transformations,
+        zoo,
+    )
+    from hushed.accounting import Composition, compose, epsilon_for_advantage, parallel
+    from hushed.audit import (
+        AuditReport,
+        PopulationPairs,
+        Renyi,
+        ZeroConcentrated,
+        audit,
+        check_sensitivity,
+    )
+    from hushed.certificate import Certificate, verify
+    from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
+    from hushed.functions import fixed_seed
+    from hushed.guarantee import Guarantee, union_gamma
+    from hushed.ledger import Ledger
+    from hushed.mechanisms import (
+        Bernstein,
+        Exponential,
+        Gaussian,
+        Laplace,
+        lattice_points,
+        on_lattice,
+    )
+    from hushed.release import Release, release
+    from hushed.sensitivity import Sensitivity, proven_sensitivity, sample_sensitivity
+    from hushed.tables import Answer, Quote, Table, table
 
 __all__ = [
     "Answer",
@@ -74,9 +90,45 @@ __all__ = [
     "zoo",
 ]
 
+_HOME = {
+    name: module
+    for module, names in {
+        "accounting": "Composition compose epsilon_for_advantage parallel",
+        "audit": "AuditReport PopulationPairs Renyi ZeroConcentrated audit check_sensitivity",
+        "certificate": "Certificate verify",
+        "divergences": "DeltaEstimate count_outcomes estimate_delta",
+        "functions": "fixed_seed",
+        "guarantee": "Guarantee union_gamma",
+        "ledger": "Ledger",
+        "mechanisms": "Bernstein Exponential Gaussian Laplace lattice_points on_lattice",
+        "release": "Release release",
+        "sensitivity": "Sensitivity proven_sensitivity sample_sensitivity",
+        "tables": "Answer Quote Table table",
+    }.items()
+    for name in names.split()
+}
 
-def __getattr__(name: str) -> "_ModuleType":
-    """Load the modules that few need when they are first asked for."""
-    if name in {"cost", "measurements", "risk", "spaces", "transformations", "zoo"}:
-        return _import_module(f"hushed.{name}")
-    raise AttributeError(f"module 'hushed' has no attribute {name!r}")
+
+def __getattr__(name: str) -> _Any:
+    """Load a name when it is first asked for: nobody waits for what is not used."""
+    if name not in __all__:
+        raise AttributeError(f"module 'hushed' has no attribute {name!r}")
+    home = _import_module(f"hushed.{_HOME.get(name, name)}")
+    globals()[name] = found = getattr(home, name) if name in _HOME else home
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class _Package(_ModuleType):
+    """A package whose functions `audit` and `release` win over the modules of these names."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if _HOME.get(name) == name and isinstance(value, _ModuleType):
+            return  # what importing hushed.audit would do to hushed.audit
+        super().__setattr__(name, value)
+
+
+_sys.modules[__name__].__class__ = _Package

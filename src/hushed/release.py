@@ -195,6 +195,6 @@ def _check_against(data: Any, found: tables.Layout, sampling: Sampling) -> None:
     if not sampling.data_dependent and overlaps(sampling.source, data):
         raise PrivateRowsAsPopulation(
             "the public population holds the private rows: the sensitivity then leaks about them; "
-            "sample from a public table, a range or a simulator, or say data_dependent=True "
-            "(--data-dependent on the command line), which marks guarantee and certificate"
+            "sample from a public table, a range or a simulator, or say data_dependent=True, "
+            "which marks guarantee and certificate"
         )

@@ -139,7 +139,8 @@ def _flat(outputs: Any) -> Floats | None:
 
 def _row(output: Any, width: int) -> list[float]:
     kinds, leaves = _leaves(output)
-    length = float(len(output)) if isinstance(output, Sized) else -1.0
+    scalar = isinstance(output, np.ndarray) and not output.ndim  # Sized, but without a length
+    length = float(len(output)) if isinstance(output, Sized) and not scalar else -1.0
     head = [_code(_type_name(output)), length, _code(",".join(kinds)), _code(_text(output))]
     return head + leaves[:width] + [np.nan] * (width - len(leaves))
 
@@ -164,7 +165,7 @@ def _parts(output: Any) -> Iterable[Any]:
         return (leaf for part in output.tolist() for leaf in _parts(part))
     if isinstance(output, list | tuple):
         return (leaf for part in output for leaf in _parts(part))
-    return (output,)
+    return (output.item(),) if isinstance(output, np.ndarray) else (output,)
 
 
 def _number(part: Any) -> float:

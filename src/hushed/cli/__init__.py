@@ -3,17 +3,71 @@
 from __future__ import annotations
 
 import signal
-from importlib.metadata import version
-from typing import Annotated, Never
+from importlib import import_module
+from typing import Annotated, Any, Never
 
 import typer
+from typer.core import TyperGroup
 
-from hushed.cli import auditing, ledgers, pricing, querying, releasing, reproducing
+__all__ = ["COMMANDS", "app", "load", "main"]
 
-__all__ = ["app", "main"]
+# Name: module, and what ``hushed --help`` says. A module is loaded when its command is run, for
+# most of them take longer to load than anyone should wait for a help text.
+COMMANDS = {
+    "sensitivity": (
+        "releasing",
+        "Measure how far a function moves between neighbouring tables.",
+    ),
+    "release": ("releasing", "Release a private answer and its certificate."),
+    "verify": ("releasing", "Run the sampling of a certificate again and compare bit for bit."),
+    "risk": ("risks", "Show how likely a stronger level is: as published, and exactly."),
+    "cost": ("costs", "Find the level for a tolerated error and a budget, or price a level."),
+    "compose": ("composing", "Say what several releases on the same rows promise together."),
+    "audit": (
+        "auditing",
+        "Judge what a mechanism claims: violated with a witness, or not refuted.",
+    ),
+    "query": ("querying", "Ask a private table for noisy aggregates."),
+    "ledger": ("ledgers", "Budgets that cannot be overspent."),
+    "reproduce": (
+        "reproducing",
+        "Reproduce the figures of a paper, and say whether they agree with it.",
+    ),
+}
+
+
+def load(name: str) -> typer.Typer:
+    """Load a command.
+
+    Parameters
+    ----------
+    name : str
+        One of `COMMANDS`.
+
+    Returns
+    -------
+    typer.Typer
+        The command, or a group of them.
+    """
+    found = getattr(import_module(f"hushed.cli.{COMMANDS[name][0]}"), name)
+    if isinstance(found, typer.Typer):
+        return found
+    alone = typer.Typer(pretty_exceptions_show_locals=False, add_completion=False)
+    alone.command(name)(found)
+    return alone
+
+
+class _Loading(TyperGroup):
+    """A group whose commands are names and help texts until one is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found and typer.main.get_command(load(str(found.name))), rest
+
 
 app = typer.Typer(
     name="hushed",
+    cls=_Loading,
     help="Make any Python function private, and prove it.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
@@ -23,6 +77,8 @@ app = typer.Typer(
 
 def _tell_version(asked: bool) -> None:
     if asked:
+        from importlib.metadata import version  # noqa: PLC0415
+
         typer.echo(f"hushed {version('hushed')}")
         raise typer.Exit
 
@@ -37,12 +93,8 @@ def _options(
     """Make any Python function private, and prove it."""
 
 
-releasing.register(app)
-pricing.register(app)
-auditing.register(app)
-ledgers.register(app)
-querying.register(app)
-reproducing.register(app)
+for _name, (_, _help) in COMMANDS.items():
+    app.command(_name, help=_help)(lambda: None)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from hushed.cli.written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
-__all__ = ["audit", "register"]
+__all__ = ["audit"]
 
 
 def audit(
@@ -216,14 +216,3 @@ def _audit_specimen(specimen: Any, options: dict[str, Any]) -> AuditReport:
         batch=True,
         **{**options, "bits": False},
     )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        The command line.
-    """
-    app.command()(audit)

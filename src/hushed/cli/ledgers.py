@@ -18,7 +18,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect
 from hushed.ledger import Balance
 
-__all__ = ["charge", "export", "open_budget", "register", "show"]
+__all__ = ["charge", "export", "ledger", "open_budget", "show"]
 
 Url = Annotated[
     str, typer.Argument(metavar="LEDGER", help="sqlite:///FILE or postgresql://USER@HOST/DATABASE")
@@ -172,17 +172,13 @@ def _record(balance: Balance) -> dict[str, Any]:
     }
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group ``ledger``.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        The command line.
-    """
-    group = typer.Typer(no_args_is_help=True, help="Budgets that cannot be overspent.")
-    group.command("open")(open_budget)
-    group.command("show")(show)
-    group.command("charge")(charge)
-    group.command("export")(export)
-    app.add_typer(group, name="ledger")
+ledger = typer.Typer(
+    no_args_is_help=True,
+    help="Budgets that cannot be overspent.",
+    pretty_exceptions_show_locals=False,
+    add_completion=False,
+)
+ledger.command("open")(open_budget)
+ledger.command("show")(show)
+ledger.command("charge")(charge)
+ledger.command("export")(export)

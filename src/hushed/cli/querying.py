@@ -14,7 +14,7 @@ from hushed.errors import ParameterError
 from hushed.tables.expressions import find_column
 from hushed.tables.plan import NoiseName
 
-__all__ = ["query", "register"]
+__all__ = ["query"]
 
 _Many = list[str] | None
 
@@ -216,14 +216,3 @@ def _shown(value: Any, low: Any, high: Any) -> str:
         return " ".join(f"{each:g}" for each in value)
     text = str(value) if isinstance(value, int) else f"{value:.6g}"
     return text if low is None else f"{text} [{low:.6g}, {high:.6g}]"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        The command line.
-    """
-    app.command()(query)

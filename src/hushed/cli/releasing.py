@@ -37,7 +37,7 @@ from hushed.errors import NotFound, ParameterError
 from hushed.mechanisms.bernstein import BernsteinPolynomial
 from hushed.spaces import Norm
 
-__all__ = ["register", "release", "sensitivity", "verify"]
+__all__ = ["release", "sensitivity", "verify"]
 
 
 def sensitivity(
@@ -267,15 +267,3 @@ def _certificate(path: Path) -> hs.Certificate:
 
 def _plain(certificate: hs.Certificate) -> Any:
     return loads(certificate.to_json())
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        The command line.
-    """
-    for command in (sensitivity, release, verify):
-        app.command()(command)

@@ -13,7 +13,7 @@ from hushed.cli.outcome import finish, note, say
 if TYPE_CHECKING:
     from hushed.papers import Reproduction
 
-__all__ = ["register", "reproduce"]
+__all__ = ["reproduce"]
 
 
 def reproduce(
@@ -66,14 +66,3 @@ def _show(found: Reproduction) -> None:
     say("\n".join(f"  {line}" for line in found.verdict.text().splitlines()))
     stem = found.experiment.figure
     say(f"  Files: {found.folder / stem}.csv, .svg, .png, .txt\n")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        Command line to add to.
-    """
-    app.command()(reproduce)
