@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, get_args
 
@@ -60,7 +60,7 @@ class Guarantee:
     neighbours: Neighbours = "replace-one"
     protect: Protect = "record"
     data_dependent: bool = False
-    estimates: tuple[tuple[str, float], ...] = ()
+    estimates: tuple[tuple[str, float], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if not self.epsilon >= 0:

@@ -157,9 +157,9 @@ class Certificate:
     norm: Norm
     neighbours: Neighbours
     argument: str
-    sampling: SamplingRecord | None
+    sampling: SamplingRecord | None = field(repr=False)
     mechanism: MechanismRecord
-    versions: dict[str, str]
+    versions: dict[str, str] = field(repr=False)
     created: str = field(default="")
     charged: str = ""
 

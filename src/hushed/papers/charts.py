@@ -174,7 +174,7 @@ def _printable(value: Any) -> Any:
 
 
 def _axis(alt: Any, logarithmic: bool) -> Any:
-    return alt.Axis(tickCount=5) if logarithmic else alt.Axis()
+    return alt.Axis(tickCount=5, labelSeparation=8) if logarithmic else alt.Axis()
 
 
 def _scale(alt: Any, logarithmic: bool, *, zero: bool) -> Any:

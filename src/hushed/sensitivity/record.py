@@ -114,7 +114,7 @@ class Sensitivity:
     norm: Norm
     neighbours: Neighbours = "replace-one"
     argument: str
-    sampling: Sampling | None = None
+    sampling: Sampling | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.value) and self.value >= 0):
