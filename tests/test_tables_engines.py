@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from datetime import date
 from fractions import Fraction
 
 import duckdb
@@ -78,6 +79,26 @@ class TestEngines:
         session = SparkSession.builder.master("local[1]").getOrCreate()
         session.read.parquet(str(tmp_path / "visits.parquet")).createOrReplaceTempView("visits")
         assert cells(full(hs.table("spark://local[1]", "visits", user="who"))) == on_duckdb
+
+    @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+    def test_public_keys_of_every_kind(self, engine, request):
+        """Keys find exactly their own rows, whatever marks a text holds, alone or among others."""
+        columns = {
+            "text": ["", "\x01", "a\x02b", "a", "O'Hara", 'say "hi"', "\\x41", "\n", "a,b", None],
+            "whole": [0, -1, 2**63 - 1, -(2**63) + 1, 10, 1, 12, 123, 99, None],
+            "truth": [True, False, None, True, False, True, True, True, None, None],
+            "day": [date(2020, 2, 29), date(1, 1, 1), date(9999, 12, 31), *[None] * 7],
+        }
+        table = pa.table(columns)
+        source, name = table, "rows"
+        if engine == "postgres":
+            source, name = request.getfixturevalue("postgres_url"), "keyed"
+            to_postgres(table, source, name)
+        for column, held in columns.items():
+            all_keys = list(dict.fromkeys(v for v in held if v is not None))
+            for keys in (all_keys, all_keys[:1], all_keys[1:]):
+                query = hs.table(source, name).group_by(column, keys=keys).count()
+                assert cells(query).values[0] == [held.count(key) for key in keys]
 
     def test_plain_python_agrees(self, frame, on_duckdb):
         """Counts are those of a loop over the rows; sums are within a step for each row."""

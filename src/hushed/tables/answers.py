@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -174,10 +175,16 @@ def evaluate(
 def errors_of(parts: Sequence[Part], beta: float) -> list[float]:
     """Half-widths, in units of the outputs, that hold together but with chance beta."""
     return [
-        part.noise.error(beta / len(parts)) * part.measurement.step
+        _steps(part.noise, beta / len(parts)) * part.measurement.step
         for part in parts
         if isinstance(part.noise, LaplaceNoise | NormalNoise)
     ]
+
+
+@lru_cache(maxsize=256)
+def _steps(noise: LaplaceNoise | NormalNoise, beta: float) -> float:
+    """Once for all groups of an output."""
+    return noise.error(beta)
 
 
 def _number(

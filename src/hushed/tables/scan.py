@@ -208,8 +208,8 @@ def _with_keys(rows: Any, keys: Keys) -> Any:
         if keys.values is None:
             rows = rows.filter(rows[column].notnull())
         else:
-            known = [engine.constant(v, keys.kinds[i]) for v in keys.values[i]]
-            rows = rows.filter(_key(rows[column]).isin(known))
+            known = engine.listed(keys.values[i], keys.kinds[i])
+            rows = rows.semi_join(known, _key(rows[column]) == known["listed"])
     return rows
 
 
