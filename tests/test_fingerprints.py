@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hushed as hs
+from hushed.errors import BadFunction
 from hushed.fingerprints import same_function
 from hushed.mechanisms.bernstein import on_lattice
 
@@ -76,3 +77,77 @@ def test_release_refuses_another_function():
     assert charged == []
     hs.release(make(1), rows, hs.Laplace(s, epsilon=1.0), Ledger(), budget="b")
     assert charged == ["b"]
+
+
+def test_globals_of_nested_functions_decide():
+    """A global that only a function, lambda or comprehension within looks up counts as well."""
+    source = (
+        "def f(rows):\n"
+        "    def inner(x):\n        return (lambda y: y * SCALE)(x)\n"
+        "    return inner(rows.mean())\n"
+    )
+    first, second = {"SCALE": 1.0}, {"SCALE": 1e6}
+    exec(source, first)
+    exec(source, second)
+    assert not same_function(first["f"], second["f"])
+
+
+class TestStateThatChanges:
+    """What was measured is what is released, also in a notebook where names are set again."""
+
+    UNIT = hs.populations.Uniform(low=0, high=1)
+
+    def sampled(self, function):
+        return hs.Laplace(hs.sample_sensitivity(function, self.UNIT, rows=20, pairs=10), epsilon=1)
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            "def f(rows):\n    return rows.mean() * SCALE\n",
+            "def f(rows):\n    return sum(x * SCALE for x in rows)\n",
+            "def g(rows):\n    return rows.mean() * SCALE\ndef f(rows):\n    return g(rows)\n",
+            "import functools\ndef g(rows, k=1):\n    return rows.mean() * SCALE\n"
+            "f = functools.partial(g, k=2)\n",
+        ],
+    )
+    def test_a_global_that_changed_is_refused(self, source):
+        """The same object with another global is another function: named, nothing released."""
+        room = {"SCALE": 1.0, "__name__": "notebook"}
+        exec(source, room)
+        mechanism = self.sampled(room["f"])
+        hs.release(room["f"], np.full(20, 0.5), mechanism)
+        room["SCALE"] = 1e9
+        with pytest.raises(BadFunction, match=r"SCALE, which changed since"):
+            hs.release(room["f"], np.full(20, 0.5), mechanism)
+        room["SCALE"] = 1.0
+        hs.release(room["f"], np.full(20, 0.5), mechanism)
+
+    def test_attributes_of_a_bound_object_count(self):
+        """A method of an object whose attributes changed is refused."""
+
+        class Scaled:
+            scale = 1.0
+
+            def answer(self, rows):
+                return rows.mean() * self.scale
+
+        held = Scaled()
+        held.scale = 2.0
+        mechanism = self.sampled(held.answer)
+        hs.release(held.answer, np.full(20, 0.5), mechanism)
+        held.scale = 3.0
+        with pytest.raises(BadFunction, match="scale"):
+            hs.release(held.answer, np.full(20, 0.5), mechanism)
+
+    def test_a_function_may_count_its_calls(self):
+        """What the function itself changes while it is measured is not held against it."""
+        calls, cache = [], {}
+
+        def f(rows):
+            calls.append(1)
+            cache[len(calls)] = 0
+            return rows.mean()
+
+        mechanism = self.sampled(f)
+        hs.release(f, np.full(20, 0.5), mechanism)
+        hs.release(f, np.full(20, 0.5), mechanism)

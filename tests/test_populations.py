@@ -237,3 +237,12 @@ def test_other_populations_cannot_be_looked_into():
     """A range or a simulator is taken at its word."""
     assert not overlaps(Uniform(low=0, high=1), ROWS)
     assert not overlaps(Simulator(lambda rng, n: ROWS[:n]), ROWS)
+
+
+def test_a_small_table_asks_for_nobody():
+    """A population of few rows, one of which may be private, is not refused: it would tell."""
+    private = np.random.default_rng(1).random((1000, 3))
+    for known in range(19):
+        asked = np.vstack([private[:known], np.full((1, 3), 0.5)])
+        assert not overlaps(PublicTable(asked), private)
+    assert overlaps(PublicTable(private[:30]), private)

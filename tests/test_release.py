@@ -303,10 +303,10 @@ def others(rows):
 @pytest.mark.parametrize("name", others(np.zeros(1)))
 def test_private_rows_as_population_are_refused(name, ledger):
     """However they are handed in, before the charge; and the message says what to do."""
-    rows = np.random.default_rng(7).random((30, 2))
+    rows = np.random.default_rng(7).random((60, 2))
     public = hs.populations.PublicTable(others(rows)[name])
     with pytest.raises(PrivateRowsAsPopulation, match="data_dependent=True"):
-        hs.release(mean, rows, laplace(population=public, rows=30), ledger, budget="x")
+        hs.release(mean, rows, laplace(population=public, rows=60), ledger, budget="x")
     assert ledger.log == []
 
 
@@ -426,6 +426,13 @@ def test_proven_sensitivities_release_any_number_of_rows():
         hs.release(mean, [], m)
 
 
+def test_an_empty_table_is_a_neighbour_where_rows_are_added():
+    """Under add-remove the empty table is answered like the table with a row more."""
+    s = hs.proven_sensitivity(1, neighbours="add-remove", argument="a count moves by one")
+    value = hs.release(len, [], hs.Laplace(s, epsilon=1e3)).value
+    assert value == pytest.approx(0, abs=0.1)
+
+
 class TestSilence:
     """Nothing that a function says while it sees private rows leaves the release."""
 
@@ -458,6 +465,17 @@ class TestSilence:
             hs.release(failing, private, laplace(failing))
         assert_silent(caught.value)
         assert "S1" not in str(caught.value)
+
+    @pytest.mark.parametrize("base", [str, object])
+    def test_names_of_types_are_stripped(self, private, base, assert_silent):
+        """The type of what a function gives back may be named after a row: it is not shown."""
+
+        def named(rows):
+            return rows.mean() if rows.max() < 9e5 else type(f"row_{rows.max():.0f}", (base,), {})()
+
+        with pytest.raises(BadFunction, match="object") as caught:
+            hs.release(named, private, laplace(named))
+        assert_silent(caught.value)
 
     def test_labels_of_rows_do_not_reach_the_function(self):
         """A pandas index is renumbered as in the sampled frames."""

@@ -112,6 +112,8 @@ def called_privately(function: Callable[[Any], Any], rows: Any) -> Any:
 
 def _public_name(kind: type, otherwise: str) -> str:
     """Name of a type that is surely not made up from the rows."""
+    if kind is type(None):
+        return kind.__name__
     library = kind.__module__.partition(".")[0]
     known = library in ("builtins", "numpy") and kind.__module__ in sys.modules
     found = getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
@@ -135,15 +137,15 @@ def _numbers(raw: Any) -> Floats:
             "to measure and release it by the Bernstein mechanism"
         )
     if raw is None or isinstance(raw, str | bytes | dict | set) or np.ma.is_masked(raw):
-        what = "masked values" if np.ma.is_masked(raw) else type(raw).__name__
+        what = "masked values" if np.ma.is_masked(raw) else _public_name(type(raw), "an object")
         raise BadFunction(
             f"the function returned {what}; it must return a number or an array of numbers"
         )
     read = _read(raw)
     if read is None:
         raise BadFunction(
-            f"the function returned {type(raw).__name__}, which NumPy cannot read as one array; "
-            "join parts of different shapes with np.concatenate"
+            f"the function returned {_public_name(type(raw), 'an object')}, which NumPy cannot "
+            "read as one array; join parts of different shapes with np.concatenate"
         )
     if read.dtype.kind not in "biuf" or read.size == 0:
         # Not the whole dtype, whose width is that of the longest text.

@@ -15,7 +15,7 @@ from hushed import rows as tables
 from hushed.calibrate import Mechanism, check_shape, parameters
 from hushed.certificate import Certificate, certify
 from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation
-from hushed.fingerprints import same_function
+from hushed.fingerprints import changed, same_function
 from hushed.functions import answer
 from hushed.guarantee import Guarantee
 from hushed.populations import overlaps
@@ -119,12 +119,17 @@ def release(
     if ledger is None and budget:
         raise ParameterError(f"budget={budget!r} was named, but there is no ledger to charge")
     sampling = carried.sampling
-    rows = _checked(data, sampling)
+    rows = _checked(data, sampling, carried.neighbours)
     if sampling is not None:
         if not same_function(f, sampling.called):
             raise BadFunction(
                 f"the sensitivity was sampled on another function, {sampling.function!r}; "
                 "sample it on the one to be released"
+            )
+        if since := changed(f, sampling.state):
+            raise BadFunction(
+                f"the function uses {', '.join(since)}, which changed since its sensitivity was "
+                "sampled: sample it again"
             )
         check_shape(mechanism, sampling.shape)
         certify(mechanism, values=math.prod(sampling.shape))  # whatever it refuses is unpaid
@@ -151,10 +156,10 @@ def _exact(f: Callable[[Any], Any], rows: Any, sampling: Sampling | None) -> NDA
     return exact[0] if stacked else exact
 
 
-def _checked(data: Any, sampling: Sampling | None) -> Any:
+def _checked(data: Any, sampling: Sampling | None, neighbours: str) -> Any:
     """Rows that the function may see: a copy, in the type that was sampled."""
     found = tables.layout(data)
-    if len(data) == 0:
+    if len(data) == 0 and neighbours == "replace-one":  # otherwise a row more is a neighbour
         raise BadRows("the table is empty")
     if sampling is not None:
         _check_against(data, found, sampling)

@@ -15,6 +15,7 @@ __all__ = ["digest", "shares_rows"]
 Floats = NDArray[np.float64]
 
 _NEARLY_ALL = 0.9
+_FEW = 20
 
 
 def shares_rows(frame: Any, private: Any) -> bool:
@@ -31,8 +32,13 @@ def shares_rows(frame: Any, private: Any) -> bool:
     -------
     bool
         True if it is the private table, shares its memory, holds the same rows in any order, or
-        shares at least half of the rows of the smaller table, if the private rows are nearly all
-        different.
+        shares at least half of the rows of the smaller table (if that has 20 different rows or
+        more; of the private table otherwise), if the private rows are nearly all different.
+
+    Notes
+    -----
+    The answer depends on private rows and is not paid for. A table of few rows therefore tells
+    nothing: whoever may try tables could otherwise ask for single people by name.
     """
     if frame is private:
         return True
@@ -51,6 +57,8 @@ def shares_rows(frame: Any, private: Any) -> bool:
         return False
     # A bootstrap sample of the private rows repeats some, so that half of them may be distinct.
     smaller = min(len(distinct), len(known)) if len(known) >= len(theirs) / 2 else len(distinct)
+    if smaller < _FEW:
+        smaller = len(distinct)
     return len(distinct & known) >= smaller / 2
 
 

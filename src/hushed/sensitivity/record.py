@@ -63,6 +63,9 @@ class Sampling:
         Name of the function by its content; see `hushed.fingerprints.identity`.
     draws : ndarray of float, shape (pairs,)
         Movements, sorted upwards.
+    state : dict of str to str
+        Digests of the data that the function used and did not change by itself; see
+        `hushed.fingerprints.state`.
     shift : float
         Kullback-Leibler divergence per row, in nats, that ``gamma`` was enlarged for.
     """
@@ -89,6 +92,7 @@ class Sampling:
     function: str
     identity: str
     draws: NDArray[np.float64] = field(repr=False, compare=False)
+    state: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     shift: float = 0.0
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from hushed import rows as tables
 from hushed.errors import ParameterError
-from hushed.fingerprints import identity
+from hushed.fingerprints import changed, identity, state
 from hushed.functions import Probe, check_symmetric, probe
 from hushed.guarantee import Protect
 from hushed.populations import Population, description
@@ -128,7 +128,7 @@ def sample_sensitivity(
     _check(rows, norm, pairs, protect, batch=batch)
     rank, total = plan(calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect)
     rows, used = int(rows), seed_from(seed)
-    described = description(population)
+    described, used_data = description(population), state(f)
     first = draw_table(
         population, next(streams(used, 0, 1)), rows + 1, None, private=data_dependent
     )
@@ -150,6 +150,8 @@ def sample_sensitivity(
     trials = -(-rank.pairs // block)
     with _progress(trials, shown=progress) as report:
         found = run_trials(evaluate, trials, seed=used, workers=workers, report=report)
+    for name in changed(f, used_data):  # by the function itself: a counter, a cache
+        del used_data[name]
     draws = np.sort(found.ravel()[: rank.pairs])
     draws.flags.writeable = False
     sampling = Sampling(
@@ -175,6 +177,7 @@ def sample_sensitivity(
         function=getattr(f, "__qualname__", type(f).__name__),
         identity=identity(f),
         draws=draws,
+        state=used_data,
     )
     return Sensitivity(
         value=float(draws[rank.rank - 1]),
