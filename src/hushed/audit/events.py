@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from hushed.audit.bounds import Rectangle
 from hushed.audit.claims import Claim, measure
+from hushed.audit.histograms import Histograms
+from hushed.audit.leaning import leaned
 from hushed.audit.scores import Score
 from hushed.guarantee import Guarantee
 
@@ -105,6 +107,7 @@ def best_pick(
     final: int,
     alpha: float,
     directions: tuple[bool, ...] = (True, False),
+    lean: bool = False,
 ) -> Pick:
     """Choose score, direction and threshold by the bound that the final split should give.
 
@@ -122,6 +125,8 @@ def best_pick(
         Error of its bound.
     directions : tuple of bool, default (True, False)
         Tables on which the event may be the likelier one: True for the first.
+    lean : bool, default False
+        Whether to lean on histograms where counts are few; see `hushed.audit.leaning.leaned`.
 
     Returns
     -------
@@ -130,11 +135,13 @@ def best_pick(
         the best of many events was lucky on the selection split.
     """
     best: Pick | None = None
+    goal = claim, final, alpha
     for score in scores:
+        leaning = lean and isinstance(score, Histograms)
         one, other = score.of(first), score.of(second)
         for likelier in directions:
             ahead, behind = (one, other) if likelier else (-other, -one)
-            pick = _best_threshold(score, ahead, behind, likelier, (claim, final, alpha))
+            pick = _best_threshold(score, (ahead, behind), likelier, goal, lean=leaning)
             if best is None or pick.merit > best.merit:
                 best = pick
     if best is None:
@@ -143,17 +150,23 @@ def best_pick(
 
 
 def _best_threshold(
-    score: Score, ahead: Floats, behind: Floats, likelier: bool, goal: tuple[Claim, int, float]
+    score: Score,
+    sides: tuple[Floats, Floats],
+    likelier: bool,
+    goal: tuple[Claim, int, float],
+    *,
+    lean: bool,
 ) -> Pick:
     claim, final, alpha = goal
-    ahead, behind = np.sort(ahead), np.sort(behind)
+    ahead, behind = (np.sort(side) for side in sides)
     cuts = _thresholds(ahead, behind)
-    shares = [1 - np.searchsorted(each, cuts) / len(each) for each in (ahead, behind)]
+    shares = tuple(1 - np.searchsorted(each, cuts) / len(each) for each in (ahead, behind))
+    rarer = leaned(ahead, behind, cuts, (shares[0], shares[1])) if lean else shares[1]
     effective = 1 / (1 / final + _DOUBT / min(len(ahead), len(behind)))
     best = (-math.inf, -math.inf, -math.inf), 0, 0.0
     lows = _interpolated(shares[0] * effective, effective, alpha / 2)
     highs = 1 - _interpolated((1 - shares[1]) * effective, effective, alpha / 2)
-    guides = _guides(claim, shares[0], shares[1], effective, alpha)
+    guides = _guides(claim, shares[0], rarer, effective, alpha)
     for i, (low, high) in enumerate(zip(lows.tolist(), highs.tolist(), strict=True)):
         region = Rectangle(low=low, other_high=high)
         guide = measure(claim, region) if guides is None else float(guides[i])

@@ -91,7 +91,8 @@ class Search:
             raise ValueError("there are no runs to choose from yet")
         scores = fitted_scores(runs.encoder, *self.train, effort=effort, bits=runs.bits)
         claim, final, alpha = goal
-        pick = best_pick(scores, *self.select, claim=claim, final=final, alpha=alpha)
+        lean = effort != "quick"  # in the search, runs are too few for the score as well
+        pick = best_pick(scores, *self.select, claim=claim, final=final, alpha=alpha, lean=lean)
         sign = 1.0 if pick.event.first else -1.0
         return pick, sign * np.concatenate([pick.event.score.of(side) for side in self.select])
 

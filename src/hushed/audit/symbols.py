@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.audit.histograms import Grain, fit_histograms
+from hushed.audit.leaning import fitted_slope
 from hushed.audit.outputs import STRUCTURE, Encoder
 from hushed.audit.views import View
 
@@ -21,7 +22,6 @@ _ATOMS_OF = 20_000
 _RADIX_LIMIT = 2**52
 _PRIOR = Grain(bins=64, penalty=1.5)
 _WEIGHTS = np.geomspace(1, 1e7, 29)  # of the prior, in runs
-_NEWTON_STEPS, _STEEPEST = 20, 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,7 +113,7 @@ def _shrunk(first: NDArray[np.int64], second: NDArray[np.int64], guess: Floats) 
     """Log ratios of counts, drawn towards a guess as far as the counts bear it out."""
     from scipy import special  # noqa: PLC0415
 
-    slope = _scaled(first, second, guess)
+    slope = fitted_slope(first, second, guess)
     offset = math.log(first.sum() / second.sum())
     share = special.expit(slope * guess + offset)
     share = np.clip(share, 1e-9, 1 - 1e-9)
@@ -125,19 +125,6 @@ def _shrunk(first: NDArray[np.int64], second: NDArray[np.int64], guess: Floats) 
             best, weight = fit, float(trial)
     ratios = np.log((first + weight * share) / (second + weight * (1 - share))) - offset
     return np.asarray(ratios)
-
-
-def _scaled(first: NDArray[np.int64], second: NDArray[np.int64], guess: Floats) -> float:
-    """Slope of a logistic regression of the table on the guess, by Newton's method."""
-    from scipy import special  # noqa: PLC0415
-
-    total, offset, slope = first + second, math.log(first.sum() / second.sum()), 0.0
-    for _ in range(_NEWTON_STEPS):
-        share = special.expit(slope * guess + offset)
-        curvature = float((total * share * (1 - share)) @ guess**2) + 1e-9
-        step = float((first - total * share) @ guess) / curvature
-        slope += min(1.0, max(-1.0, step))
-    return min(_STEEPEST, max(0.0, slope))
 
 
 def _names(encoder: Encoder, sample: Floats) -> tuple[str, ...]:
