@@ -318,6 +318,24 @@ def test_a_strange_population_in_a_certificate_is_refused():
             hs.verify(json.dumps(loaded), mean)
 
 
+def test_a_promise_for_users_is_of_version_two():
+    """Its unit is in the text and the words; a promise for rows stays as version 1 wrote it."""
+    for unit, version in (("row", 1), ("user", 2)):
+        s = hs.proven_sensitivity(1.0, neighbours="add-remove", unit=unit, argument="proof")
+        c = certify(hs.Laplace(s, epsilon=1.0), values=1)
+        loaded = json.loads(c.to_json())
+        assert loaded["schema_version"] == version
+        assert loaded["guarantee"].get("unit", "row") == unit
+        assert ("unit" in loaded["guarantee"]) == (version == 2)
+        again = hs.Certificate.from_json(c.to_json())
+        assert again == c
+        assert again.guarantee.unit == unit
+        assert ("all rows of one user added or removed" in c.explain()) == (version == 2)
+        loaded["schema_version"] = 3 - version
+        with pytest.raises(ParameterError, match="schema_version"):
+            hs.Certificate.from_json(json.dumps(loaded))
+
+
 def test_a_proven_sensitivity_has_nothing_to_run():
     """Verify says to check the argument instead."""
     m = hs.Laplace(hs.proven_sensitivity(0.1, argument="clipped"), epsilon=2)

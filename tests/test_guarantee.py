@@ -27,6 +27,7 @@ def mean(rows):
         {"epsilon": 1, "gamma": float("nan")},
         {"epsilon": 1, "neighbours": "replace"},
         {"epsilon": 1, "protect": "nobody"},
+        {"epsilon": 1, "unit": "person"},
     ],
 )
 def test_out_of_range_is_refused(numbers):

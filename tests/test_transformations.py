@@ -380,6 +380,26 @@ class TestSampled:
             with pytest.raises(ParameterError):
                 t.from_sensitivity(np.mean, sampled, source=space)
 
+    @pytest.mark.parametrize("rows", ["sampled", "proven"])
+    def test_refused_for_users(self, sampled, rows):
+        """How far one replaced row moves an answer is not how far all rows of a user do."""
+        proven = hs.proven_sensitivity(0.1, argument="mean of 10 numbers in [0, 1]")
+        s = sampled if rows == "sampled" else proven
+        table = Table.of({"x": Cell(low=0, high=1), "u": Cell(kind="int")}, size=10, key="u")
+        users = Space(domain=table, metric=Metric(name="change-one", unit="user"))
+        with pytest.raises(ParameterError, match="all rows of a user"):
+            t.from_sensitivity(np.mean, s, source=users)
+
+    def test_a_sensitivity_proven_for_users(self):
+        """It goes with users and with nothing else."""
+        s = hs.proven_sensitivity(1.0, unit="user", argument="a user moves it by at most 1")
+        table = Table.of({"x": Cell(low=0, high=1), "u": Cell(kind="int")}, key="u")
+        users = Space(domain=table, metric=Metric(name="change-one", unit="user"))
+        assert t.from_sensitivity(len, s, source=users).map(2).value == 2
+        for source in (None, Space(domain=table, metric=CHANGE_ONE)):
+            with pytest.raises(ParameterError, match="counts users"):
+                t.from_sensitivity(len, s, source=source)
+
     def test_another_function_is_refused(self, sampled):
         """The sensitivity of one function is none of another."""
         with pytest.raises(ParameterError, match="another function"):

@@ -10,10 +10,11 @@ from typing import Literal, get_args
 
 from hushed.errors import ParameterError
 
-__all__ = ["Guarantee", "Neighbours", "Protect", "stated_gamma", "union_gamma"]
+__all__ = ["Guarantee", "Neighbours", "Protect", "Unit", "stated_gamma", "union_gamma"]
 
 Neighbours = Literal["replace-one", "add-remove"]
 Protect = Literal["record", "everyone", "simultaneous"]
+Unit = Literal["row", "user"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,11 @@ class Guarantee:
         neighbours for ``protect="record"`` and the whole table otherwise.
     neighbours : {"replace-one", "add-remove"}, default "replace-one"
         The relation that all three numbers refer to.
+    unit : {"row", "user"}, default "row"
+        What is replaced, added or removed between neighbours: one row, or all rows of one user.
+        Neither promise implies the other, so that they are never added up: a user may have many
+        rows, and a query that keeps one row of each user may swap it for another when that row
+        goes, and so move by more than when the user goes.
     protect : {"record", "everyone", "simultaneous"}, default "record"
         Whom ``gamma`` speaks of: one record at a time, or all records of the table at once, by
         the union bound (``"everyone"``) or by a sampled maximum (``"simultaneous"``).
@@ -58,6 +64,7 @@ class Guarantee:
     delta: float = 0.0
     gamma: float = 0.0
     neighbours: Neighbours = "replace-one"
+    unit: Unit = "row"
     protect: Protect = "record"
     data_dependent: bool = False
     estimates: tuple[tuple[str, float], ...] = field(default=(), repr=False)
@@ -73,6 +80,8 @@ class Guarantee:
             raise ParameterError(
                 f"neighbours must be one of {get_args(Neighbours)}, got {self.neighbours!r}"
             )
+        if self.unit not in get_args(Unit):
+            raise ParameterError(f"unit must be one of {get_args(Unit)}, got {self.unit!r}")
         if self.protect not in get_args(Protect):
             raise ParameterError(
                 f"protect must be one of {get_args(Protect)}, got {self.protect!r}"

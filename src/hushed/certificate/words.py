@@ -48,9 +48,10 @@ def _warning() -> str:
 def _promise(certificate: Certificate) -> str:
     g = certificate.guarantee
     factor = math.exp(g.epsilon) if g.epsilon < 700 else math.inf
+    whose = "one person's row" if g.unit == "row" else "all rows of one user"
     pair = {
-        "replace-one": "with one person's row replaced by another row",
-        "add-remove": "with one person's row added or removed",
+        "replace-one": f"with {whose} replaced by {'another row' if g.unit == 'row' else 'others'}",
+        "add-remove": f"with {whose} added or removed",
     }[g.neighbours]
     slack = f", up to a slack of {g.delta:.3g}" if g.delta else ""
     covered = "" if g.gamma else " This holds for every such pair of tables."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hushed.accounting.filters import Cost, FilterMethod, privacy_filters
 from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
-from hushed.guarantee import Guarantee
+from hushed.guarantee import Guarantee, Unit
 from hushed.ledger import rows
 from hushed.ledger.balance import Balance, Moment, terms_of
 from hushed.ledger.entries import Budget, Entry, digest, write_budget, write_entry
@@ -188,8 +188,8 @@ class Ledger:
         NotFound
             If there is no such budget.
         ParameterError
-            If the promise is for other neighbours than the budget, or for fewer people, or not
-            a promise at all.
+            If the promise is for other neighbours or another unit than the budget, or for fewer
+            people, or not a promise at all.
         LedgerUnavailable
             If the ledger cannot be written; the message says if it may have been charged.
         DamagedLedger
@@ -442,6 +442,8 @@ def _check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) -
             f"budget {budget.name!r} is for {limit.neighbours} neighbours, the charge for "
             f"{promise.neighbours}; state the promise for {limit.neighbours}"
         )
+    if promise.unit != limit.unit:
+        raise ParameterError(_of_another_unit(budget.name, limit.unit, promise.unit))
     if promise.data_dependent and not limit.data_dependent:
         raise ParameterError(
             f"the population behind this charge was made from private rows: its numbers are "
@@ -459,6 +461,16 @@ def _check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) -
                 f"the loss needs delta {kept:.4g} at epsilon {promise.epsilon:g}, the guarantee "
                 f"says {promise.delta:.4g}: they are not of the same release"
             )
+
+
+def _of_another_unit(name: str, limit: Unit, promised: Unit) -> str:
+    """Why a charge for users does not go into a budget for rows, nor the other way round."""
+    ask = "with" if limit == "user" else "without"
+    return (
+        f"budget {name!r} protects one {limit}, the charge one {promised}: neither promise implies "
+        f"the other, so they do not add up. Open a second budget with unit={promised!r}, or query "
+        f"tables {ask} user=COLUMN. Nothing was charged"
+    )
 
 
 def _law_of(loss: LossCurve | None) -> list[dict[str, Any]] | None:

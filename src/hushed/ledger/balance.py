@@ -52,8 +52,8 @@ def terms_of(budget: Budget, number: int) -> str:
     limit = budget.limit
     return (
         f"charge {number} of the budget {budget.name!r}, which keeps epsilon = {limit.epsilon:g}, "
-        f"delta = {limit.delta:g}, gamma = {limit.gamma:g} for everything charged to it "
-        f"(method {budget.method}). {assumption(budget)}"
+        f"delta = {limit.delta:g}, gamma = {limit.gamma:g} for everything charged to it, for one "
+        f"{limit.unit} (method {budget.method}). {assumption(budget)}"
     )
 
 
@@ -125,8 +125,8 @@ class Balance:
         charges = "1 charge" if self.entries == 1 else f"{self.entries} charges"
         lines = [
             f"Budget {self.budget.name!r}: epsilon {limit.epsilon:g}, delta {limit.delta:g}, "
-            f"gamma {limit.gamma:g}, neighbours {limit.neighbours}; method {self.budget.method} "
-            f"({kinds}).",
+            f"gamma {limit.gamma:g}, neighbours {limit.neighbours}, unit {limit.unit}; method "
+            f"{self.budget.method} ({kinds}).",
             f"{charges} so far: epsilon {spent.epsilon:.6g} at delta {spent.delta:.3g}, gamma "
             f"{spent.gamma:.3g}; {100 * self.used:.1f} % used.",
             f"Left: {bought(self.epsilon_left)}; delta {self.delta_left:.3g} and gamma "

@@ -245,7 +245,8 @@ class Tally:
         return low
 
     def _plain(self, level: float) -> Guarantee:
-        return Guarantee(epsilon=level, neighbours=self.budget.limit.neighbours)
+        limit = self.budget.limit
+        return Guarantee(epsilon=level, neighbours=limit.neighbours, unit=limit.unit)
 
     def balance(self) -> Balance:
         """Where the budget stands.

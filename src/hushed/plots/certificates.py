@@ -112,7 +112,7 @@ def certificate_page(certificate: Certificate) -> str:
             ("epsilon", f"{g.epsilon:.6g}"),
             ("delta", f"{g.delta:.6g}"),
             ("gamma", f"{g.gamma:.6g} ({g.protect})"),
-            ("neighbours", g.neighbours),
+            ("neighbours", f"{g.neighbours}, one {g.unit}"),
             ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
             ("mechanism", f"{certificate.mechanism.name}, scale {certificate.mechanism.scale:.6g}"),
             ("accuracy at 95 %", f"{certificate.mechanism.accuracy:.6g}"),
