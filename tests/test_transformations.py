@@ -210,24 +210,55 @@ class TestMembership:
         with pytest.raises(BadRows, match="out of bounds"):
             (UNIT >> t.mean())([0.5] * 9 + [7.0])
 
-    def test_a_function_is_checked_at_every_use(self, assert_silent):
-        """What a function of the caller gives must lie in the domain it declared."""
-        chain = FLOATS >> t.map_rows(lambda x: x * 987654.321, Cell(low=0, high=1)) >> t.sum_of()
-        assert float(chain([0.0])) == 0
-        with pytest.raises(BadRows) as caught:
-            chain([1.0])
-        assert_silent(str(caught.value))
+    def test_what_a_function_gives_is_moved_into_its_cell(self):
+        """A row out of the declared bounds does not tell of itself by an error."""
+        chain = FLOATS >> t.map_rows(lambda x: x * x, Cell(low=0, high=50)) >> t.sum_of()
+        assert float(chain([1.0, 2.0])) == 5
+        assert float(chain([1.0, 2.0, 9.0])) == 55
+        assert chain.map(1).value == pytest.approx(50, rel=1e-6)
+
+    @pytest.mark.parametrize(
+        ("cell", "expected"),
+        [
+            (Cell(low=-1, high=1), [1.0, -1.0, -1.0, 0.5]),
+            (Cell(missing=True), [2.0, math.nan, math.nan, 0.5]),
+            (Cell(kind="int"), [2, 0, 0, 0]),
+            (Cell(kind="text"), ["", "", "word", ""]),
+            (Cell(kind="text", missing=True), [None, None, "word", None]),
+        ],
+        ids=str,
+    )
+    def test_no_row_makes_a_step_fail(self, cell, expected):
+        """Where a function raises or gives something else, its own row alone gets the constant."""
+
+        def odd(value):
+            if value == 1.0:
+                raise SystemExit
+            return {0.0: 2, 2.0: "word", 3.0: 0.5}[value]
+
+        found = (FLOATS >> t.map_rows(odd, cell))([0.0, 1.0, 2.0, 3.0])
+        assert found.tolist() == pytest.approx(expected, nan_ok=True)
+
+    def test_rows_on_which_a_condition_fails_are_left_out(self):
+        """Of neighbours, one with a row that no condition can be asked about, both answer."""
+
+        def keep(value):
+            return 1 / value > 0 if value != 3.0 else np.array([True, False])
+
+        kept = FLOATS >> t.filter_rows(keep)
+        assert kept([1.0, -1.0, 2.0]).tolist() == [1.0, 2.0]
+        assert kept([1.0, -1.0, 0.0, 2.0, 3.0]).tolist() == [1.0, 2.0]
 
     def test_a_failing_function_shows_nothing(self, private, assert_silent):
-        """The text of an exception on private rows is withheld."""
+        """The text of an exception on a whole private table is withheld."""
 
-        def fail(value):
-            raise ValueError(f"cannot use {value}")
+        def fail(rows):
+            raise ValueError(f"cannot use {rows}")
 
-        for step in (t.map_rows(fail, Cell()), t.filter_rows(fail)):
-            with pytest.raises(BadFunction) as caught:
-                (FLOATS >> step)(private)
-            assert_silent(caught.value)
+        step = t.declared(fail, source=FLOATS, target=FLOATS, stability=1, argument="none")
+        with pytest.raises(BadFunction) as caught:
+            step(private)
+        assert_silent(caught.value)
 
 
 class TestKnownValues:

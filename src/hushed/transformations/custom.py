@@ -49,7 +49,8 @@ def declared(
     ----------
     function : callable
         Takes a checked member of the source domain; what it gives is checked against the target
-        domain at every use.
+        domain at every use. That it neither fails nor leaves the target domain, whatever the rows,
+        is declared, too: an error would be an answer without noise.
     source, target : Space
         What it takes and gives.
     stability : float or callable
@@ -109,7 +110,8 @@ def from_sensitivity(
     Parameters
     ----------
     function : callable
-        The function whose sensitivity it is; gives finite numbers.
+        The function whose sensitivity it is; gives finite numbers, and does not fail, whatever
+        the rows: an error would be an answer without noise.
     sensitivity : Sensitivity
         From `hushed.sample_sensitivity` or `hushed.proven_sensitivity`; not in the range norm.
     dims : int, optional
