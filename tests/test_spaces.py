@@ -56,8 +56,9 @@ def test_error_stays_within_what_the_noise_makes_up_for():
 
 ODD = [
     None, "x", "", b"x", math.nan, math.inf, -math.inf, -0.0, 1.5, 2.5, -7, True, 10**310,
-    -(10**310), 2**53 + 1, 1e300, np.float32(0.1), np.int8(-3), np.uint64(2**64 - 1), np.longdouble("1e4000"),
-    np.array(4.0), np.array([1.0, 2.0]), 1j, [], object(), float, np.str_("y"), Fraction(1, 3),
+    -(10**310), 2**53 + 1, 1e300, np.float32(0.1), np.int8(-3), np.uint64(2**64 - 1),
+    np.longdouble("1e4000"), np.array(4.0), np.array([1.0, 2.0]), 1j, [], object(), float,
+    np.str_("y"), Fraction(1, 3),
 ]  # fmt: skip
 CELLS = [
     Cell(),
