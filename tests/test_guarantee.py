@@ -3,9 +3,12 @@
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import hushed as hs
 from hushed.errors import ParameterError
+from hushed.guarantee import shown_above, shown_below
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 
@@ -109,3 +112,33 @@ def test_gammas_stated_by_hand_are_separate_events():
     stated = hs.Guarantee(epsilon=1, gamma=0.25)
     assert hs.union_gamma([stated, stated]) >= 0.5
     assert hs.union_gamma([]) == 0
+
+
+@given(st.floats(min_value=0, allow_infinity=True), st.integers(1, 8))
+def test_printed_numbers_are_on_the_safe_side(level, digits):
+    """What is printed encloses the level, and is at most one unit of its last digit away."""
+    above, below = shown_above(level, digits), shown_below(level, digits)
+    assert float(below) <= level <= float(above)
+    for text in (above, below):
+        mantissa = text.partition("e")[0].replace(".", "").strip("0")
+        assert text == "inf" or len(mantissa) <= digits
+    if 0 < level < 1e300:
+        assert Fraction(float(above)) - Fraction(level) <= Fraction(level) / 10 ** (digits - 1) + (
+            Fraction(5e-324)
+        )
+
+
+@pytest.mark.parametrize(
+    ("level", "above", "below"),
+    [
+        (1.0000004, "1.00001", "1"),
+        (0.9999996, "1", "0.999999"),
+        (0.1, "0.1", "0.1"),
+        (0.0, "0", "0"),
+        (5e-324, "4.94066e-324", "4.94066e-324"),
+        (float("inf"), "inf", "inf"),
+    ],
+)
+def test_known_prints(level, above, below):
+    """A promise is never printed smaller than it is, and a round one stays as it was written."""
+    assert (shown_above(level), shown_below(level)) == (above, below)

@@ -801,3 +801,20 @@ def test_version_two_is_brought_up_to_date(url):
         assert book.balance("b").budget.limit == G(epsilon=1.0)
         with book._store.reading() as connection:
             assert migrations.found_version(connection) == 3
+
+
+def test_balances_print_on_the_safe_side(plain):
+    """What is promised and spent is not printed smaller than it is, what is left not larger."""
+    limit = G(epsilon=2.0000004, delta=1.0000004e-6, gamma=0.30000004)
+    plain.open_budget("b", limit, method="basic")
+    terms = plain.charge("b", G(epsilon=1.0000001, delta=1.23456749e-7, gamma=0.12345674)).terms
+    assert "epsilon = 2.00001, delta = 1.00001e-06, gamma = 0.300001" in terms
+    first, second, third, _ = plain.balance("b").explain().splitlines()
+    assert "epsilon 2.00001, delta 1.00001e-06, gamma 0.300001," in first
+    assert "epsilon 1.00001 at delta 1.23457e-07, gamma 0.123457; 50.0 % used" in second
+    assert "Left: epsilon 1 in" in third  # of 1.0000003
+    assert "delta 8.76543e-07 and gamma 0.176543 for" in third
+    with pytest.raises(
+        Overspent, match=r"of epsilon 1.00001, delta 0 does not fit into epsilon 2,"
+    ):
+        plain.charge("b", G(epsilon=1.0000004))

@@ -139,6 +139,19 @@ class TestPrices:
         assert ledger.log == []
         assert "count: within" in quote.explain()
 
+    def test_levels_are_printed_on_the_safe_side(self, table):
+        """A quote and an answer do not print a smaller epsilon or a larger confidence."""
+        query = table.count_users()
+        for said in (
+            query.quote(epsilon=1.0000004, beta=0.004).explain(),
+            query.release(epsilon=1.0000004, beta=0.004).explain(),
+        ):
+            assert "epsilon 1.00001 for" in said
+            assert "with 99.6%" in said  # and not 100%
+        said = query.quote(epsilon=1.0, delta=1.0000004e-6, noise="gaussian").explain()
+        assert "delta 1.00001e-06 for" in said
+        assert "with 95%" in said
+
     def test_the_ledger_says_what_would_be_left(self, table, tmp_path):
         """A quote with a ledger carries the balance after the query, and charges nothing."""
         with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as ledger:

@@ -5,12 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from typing import Literal, get_args
 
 from hushed.errors import ParameterError
 
-__all__ = ["Guarantee", "Neighbours", "Protect", "Unit", "stated_gamma", "union_gamma"]
+__all__ = [
+    "Guarantee",
+    "Neighbours",
+    "Protect",
+    "Unit",
+    "shown_above",
+    "shown_below",
+    "stated_gamma",
+    "union_gamma",
+]
 
 Neighbours = Literal["replace-one", "add-remove"]
 Protect = Literal["record", "everyone", "simultaneous"]
@@ -111,14 +121,14 @@ def union_gamma(guarantees: Iterable[Guarantee]) -> float:
     one and the same pair.
     """
     events: dict[str, float] = {}
-    total: list[float] = []
+    total = Fraction(0)
     for promise in guarantees:
         for fingerprint, gamma in promise.estimates:
             events[fingerprint] = max(gamma, events.get(fingerprint, 0.0))
-        total.append(float(stated_gamma(promise)))
-    terms = [gamma for gamma in (*total, *events.values()) if gamma > 0]
-    exact = math.fsum(terms)
-    return exact if len(terms) <= 1 else math.nextafter(exact, math.inf)
+        total += stated_gamma(promise)
+    total += sum(map(Fraction, events.values()), Fraction(0))
+    nearest = float(total)
+    return nearest if Fraction(nearest) >= total else math.nextafter(nearest, math.inf)
 
 
 def stated_gamma(promise: Guarantee) -> Fraction:
@@ -136,3 +146,48 @@ def stated_gamma(promise: Guarantee) -> Fraction:
     """
     sampled = sum((Fraction(gamma) for _, gamma in promise.estimates), Fraction(0))
     return max(Fraction(0), Fraction(promise.gamma) - sampled)
+
+
+def shown_above(level: float, digits: int = 6) -> str:
+    """Print what is promised or spent: a number that is not below it.
+
+    Parameters
+    ----------
+    level : float
+        Epsilon, delta, gamma, or another bound; not NaN.
+    digits : int, default 6
+        Most significant digits.
+
+    Returns
+    -------
+    str
+        The nearest such number if, read as a double, it is not below the level; otherwise the
+        next one up. So 0.1 stays ``0.1``, and 1.0000004 becomes ``1.00001``.
+    """
+    return _shown(level, digits, up=True)
+
+
+def shown_below(level: float, digits: int = 6) -> str:
+    """Print what is left, or what holds at least: a number that is not above it.
+
+    Parameters
+    ----------
+    level : float
+        The rest of a budget, or another lower bound; not NaN.
+    digits : int, default 6
+        Most significant digits.
+
+    Returns
+    -------
+    str
+        As `shown_above`, on the other side.
+    """
+    return _shown(level, digits, up=False)
+
+
+def _shown(level: float, digits: int, *, up: bool) -> str:
+    nearest = f"{level:.{digits}g}"
+    if math.isinf(level) or (float(nearest) >= level if up else float(nearest) <= level):
+        return nearest
+    with localcontext(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR):
+        return f"{float(+Decimal(level)):.{digits}g}"

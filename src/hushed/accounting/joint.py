@@ -19,7 +19,7 @@ from hushed.accounting.theorems import (
     renyi_conversion,
 )
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, Protect, union_gamma
+from hushed.guarantee import Guarantee, Protect, shown_above, shown_below, union_gamma
 from hushed.privacy_loss import Bracket, LossCurve
 
 __all__ = ["Composition", "Method", "Promises", "Releasable", "compose", "joined", "parallel"]
@@ -118,10 +118,12 @@ class Composition:
         """
         g = self.guarantee
         lines = [
-            f"{self.releases} releases together: epsilon {g.epsilon:.6g} at delta {g.delta:g}, "
-            f"gamma {g.gamma:g}, neighbours {g.neighbours}, unit {g.unit}.",
+            f"{self.releases} releases together: epsilon {shown_above(g.epsilon)} at delta "
+            f"{shown_above(g.delta)}, gamma {shown_above(g.gamma)}, neighbours "
+            f"{g.neighbours}, unit {g.unit}.",
             f"By: {self.theorem}.",
-            f"The smallest possible epsilon lies in [{self.exact.low:.6g}, {self.exact.high:.6g}].",
+            f"The smallest possible epsilon lies in [{shown_below(self.exact.low)}, "
+            f"{shown_above(self.exact.high)}].",
         ]
         return "\n".join([*lines, *(f"Note: {text}" for text in self.warnings)])
 
