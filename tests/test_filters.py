@@ -225,3 +225,28 @@ def test_bad_limits_are_refused(arguments, message):
     """Every refusal says what is allowed."""
     with pytest.raises(ParameterError, match=message):
         privacy_filters(**arguments)
+
+
+class TestTinyLosses:
+    @pytest.mark.parametrize("epsilon", [5e-324, 1e-200, 1e-163])
+    @pytest.mark.parametrize("method", ["zcdp", "gaussian", "renyi", "loss-distribution", "basic"])
+    @pytest.mark.parametrize("law", [None, privacy_loss.laplace, privacy_loss.gaussian])
+    def test_no_loss_is_free(self, epsilon, method, law):
+        """Where the square of a loss underflows it costs something all the same."""
+        (found,) = privacy_filters(1.0, 1e-6, method=method)
+        loss = None if law is None else law(epsilon)
+        cost = filter_cost(found, Guarantee(epsilon=epsilon), loss, 1.0)
+        assert cost.amount > 0
+        assert Fraction(cost.amount) >= Fraction(epsilon) ** 2 / 2
+        assert filter_cost(found, Guarantee(epsilon=0.0), None, 1.0).amount == 0
+
+    @pytest.mark.parametrize("epsilon", [1e-14, 1e-10, 1e-8, 1e-3, 0.7, 30.0])
+    @pytest.mark.parametrize("order", [1.0625, 2.0, 8.0, 100.0])
+    def test_renyi_divergence_of_randomised_response(self, epsilon, order):
+        """Never below the divergence in 60 digits, of small losses either, and close to it."""
+        with mpmath.workdps(60):
+            kept = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
+            gone, a = 1 - kept, mpmath.mpf(order)
+            exact = mpmath.log(kept**a * gone ** (1 - a) + gone**a * kept ** (1 - a)) / (a - 1)
+            found = filters._pure_renyi(epsilon, order)
+            assert exact <= found <= min(exact * (1 + mpmath.mpf("3e-9")), epsilon)

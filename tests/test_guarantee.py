@@ -1,7 +1,10 @@
 """Guarantees refuse what is no promise, and gammas add without counting an estimate twice."""
 
+import math
+from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,6 +34,13 @@ def mean(rows):
         {"epsilon": 1, "neighbours": "replace"},
         {"epsilon": 1, "protect": "nobody"},
         {"epsilon": 1, "unit": "person"},
+        {"epsilon": "1"},
+        {"epsilon": True},
+        {"epsilon": 1j},
+        {"epsilon": Decimal(1)},
+        {"epsilon": None},
+        {"epsilon": -(10**400)},
+        {"epsilon": 1, "gamma": 1 - Fraction(1, 2**60)},
     ],
 )
 def test_out_of_range_is_refused(numbers):
@@ -142,3 +152,21 @@ def test_printed_numbers_are_on_the_safe_side(level, digits):
 def test_known_prints(level, above, below):
     """A promise is never printed smaller than it is, and a round one stays as it was written."""
     assert (shown_above(level), shown_below(level)) == (above, below)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [1, 0, Fraction(1, 3), Fraction(1, 10), np.float32(0.1), np.int64(2), 2**60 + 1, 10**400],
+    ids=str,
+)
+def test_real_numbers_become_doubles_that_are_not_below(number):
+    """A guarantee holds the double at or above what it is given, of whatever real type."""
+    epsilon = hs.Guarantee(epsilon=number).epsilon
+    assert type(epsilon) is float
+    exact = Fraction(number.item() if hasattr(number, "item") else number)
+    assert epsilon >= exact
+    assert math.isinf(epsilon) or math.nextafter(epsilon, -1) < exact
+    share = Fraction(1, 3)
+    promise = hs.Guarantee(epsilon=1, delta=share, gamma=share)
+    assert promise.delta == promise.gamma
+    assert share < promise.gamma < share + Fraction(1, 2**53)

@@ -818,3 +818,14 @@ def test_balances_print_on_the_safe_side(plain):
         Overspent, match=r"of epsilon 1.00001, delta 0 does not fit into epsilon 2,"
     ):
         plain.charge("b", G(epsilon=1.0000004))
+
+
+@pytest.mark.parametrize("method", ["basic", "adaptive", "zcdp", "loss-distribution"])
+@pytest.mark.parametrize("number", [1, Fraction(1, 3), np.float32(0.1), np.int64(1)], ids=str)
+def test_real_numbers_of_any_type_are_charged(plain, number, method):
+    """Limits and charges may be whole numbers, fractions or NumPy's; they are kept as doubles."""
+    plain.open_budget("b", G(epsilon=4, delta=Fraction(1, 10)), method=method)
+    plain.charge("b", G(epsilon=number, delta=0))
+    (entry,) = plain.entries("b")
+    assert entry.guarantee.epsilon >= number
+    assert plain.balance("b").entries == 1

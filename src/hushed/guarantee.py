@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
-from typing import Literal, get_args
+from numbers import Real
+from typing import Any, Literal, get_args
 
 from hushed.errors import ParameterError
 
@@ -34,7 +35,8 @@ class Guarantee:
     Parameters
     ----------
     epsilon : float
-        Bound on the privacy loss, in nats; 0 or more, may be infinite.
+        Bound on the privacy loss, in nats; 0 or more, may be infinite. Other real numbers are
+        converted to doubles, rounded up, as are delta and gamma.
     delta : float, default 0
         Slack in the (epsilon, delta) inequality; in [0, 1].
     gamma : float, default 0
@@ -61,7 +63,7 @@ class Guarantee:
     Raises
     ------
     ParameterError
-        If a number leaves its range or is NaN.
+        If a number leaves its range, is NaN, or is no real number.
 
     Notes
     -----
@@ -80,6 +82,8 @@ class Guarantee:
     estimates: tuple[tuple[str, float], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
+        for name in ("epsilon", "delta", "gamma"):
+            object.__setattr__(self, name, _double(name, getattr(self, name)))
         if not self.epsilon >= 0:
             raise ParameterError(f"epsilon must be 0 or more, got {self.epsilon}")
         if not 0 <= self.delta <= 1:
@@ -96,6 +100,20 @@ class Guarantee:
             raise ParameterError(
                 f"protect must be one of {get_args(Protect)}, got {self.protect!r}"
             )
+
+
+def _double(name: str, value: Any) -> float:
+    """Read a real number of any type as a double that is not below it."""
+    if type(value) is float:
+        return value
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    if not real:
+        raise ParameterError(f"{name} must be a real number, got {type(value).__name__}")
+    try:
+        nearest = float(value)
+    except OverflowError:
+        nearest = math.inf if value > 0 else -math.inf
+    return math.nextafter(nearest, math.inf) if nearest < value else nearest
 
 
 def union_gamma(guarantees: Iterable[Guarantee]) -> float:

@@ -61,6 +61,7 @@ FilterMethod = Literal["adaptive", "basic", "zcdp", "renyi", "gaussian", "loss-d
 
 # Coordinates that the slack for discrete noise is counted for, as in the Gaussian mechanism.
 _MOST_DIMS = 2**20
+_SMALLEST = 5e-324  # the smallest double above 0: what a loss costs whose square underflows
 _SHARES: dict[FilterName, float] = {"basic": 0.5, "zcdp": 0.25, "gaussian": 0.25}
 
 
@@ -309,14 +310,14 @@ def pure_zcdp(epsilon: float) -> float:
     Returns
     -------
     float
-        ``epsilon tanh(epsilon / 2)``, at most ``epsilon**2 / 2``.
+        ``epsilon tanh(epsilon / 2)``, at most ``epsilon**2 / 2``; above 0 if epsilon is.
 
     Notes
     -----
     Bun and Steinke, *Concentrated Differential Privacy*, TCC 2016, Proposition 3.3: the worst
     mechanism is randomised response, whose divergence over its order is largest at order 1.
     """
-    return round_up(epsilon * math.tanh(epsilon / 2), 8)
+    return _some(round_up(epsilon * math.tanh(epsilon / 2), 8), epsilon)
 
 
 @lru_cache(maxsize=4096)
@@ -396,13 +397,14 @@ def _pure_renyi(epsilon: float, order: float) -> float:
     """Renyi divergence of randomised response: Mironov, CSF 2017, Proposition 5; rounded up."""
     if epsilon > 700.0:
         return epsilon
-    kept = 1.0 / (1.0 + math.exp(-epsilon))
-    odds = kept * math.expm1((order - 1) * epsilon) if (order - 1) * epsilon < 700 else math.inf
-    if math.isinf(odds):
+    power = (order - 1) * epsilon
+    if power >= 700:
         return epsilon
-    odds += (1.0 - kept) * math.expm1((1 - order) * epsilon)
-    exact = math.log1p(max(odds, 0.0)) / (order - 1)
-    return min(epsilon, pure_zcdp(epsilon) * order, exact * (1 + 1e-9) + 1e-300)
+    # The mean of exp(power) and exp(-power) under (1, exp(-epsilon)), less 1: no term is negative,
+    # so that nothing cancels.
+    odds = 2.0 * math.sinh(power / 2) ** 2 + math.tanh(epsilon / 2) * math.sinh(power)
+    exact = math.log1p(odds) / (order - 1)
+    return _some(min(epsilon, pure_zcdp(epsilon) * order, exact * (1 + 1e-9)), epsilon)
 
 
 def _of_curve(found: PrivacyFilter, loss: LossCurve, limit: float) -> Cost:
@@ -450,7 +452,12 @@ def discreteness(loss: LossCurve, limit: float, *, laplace: bool) -> float:
 
 
 def _square(ratio: float) -> float:
-    return round_up(ratio * ratio)
+    return _some(round_up(ratio * ratio), ratio)
+
+
+def _some(cost: float, level: float) -> float:
+    """Cost of a loss: above 0 if there is any, also where its square underflows."""
+    return max(cost, _SMALLEST) if level > 0 else cost
 
 
 @lru_cache(maxsize=4096)
@@ -463,32 +470,32 @@ def _family_zcdp(family: Family) -> float:
     2025), with the error of the cancellation added.
     """
     if isinstance(family, GaussianLoss):
-        return round_up(family.ratio * family.ratio / 2)
+        return _some(round_up(family.ratio * family.ratio / 2), family.ratio)
     if isinstance(family, LaplaceLoss):
         b = family.bound
-        return min(pure_zcdp(b), round_up(b + math.expm1(-b)) + b * 2.0**-50)
+        return _some(min(pure_zcdp(b), round_up(b + math.expm1(-b)) + b * 2.0**-50), b)
     if isinstance(family, FiniteLoss):
         pure = pure_zcdp(family.supremum) if family.infinite == 0 else math.inf
-        return min(family.concentrated, pure)
+        return _some(min(family.concentrated, pure), family.supremum)
     curve = LossCurve(family)
-    return min(curve.zcdp(), pure_zcdp(family.supremum))
+    return _some(min(curve.zcdp(), pure_zcdp(family.supremum)), family.supremum)
 
 
 @lru_cache(maxsize=4096)
 def _family_renyi(family: Family, order: float) -> float:
     """Renyi divergence of one law, rounded up with room for the error of its logarithm."""
     if isinstance(family, GaussianLoss):
-        return round_up(order * family.ratio * family.ratio / 2, 8)
+        return _some(round_up(order * family.ratio * family.ratio / 2, 8), family.ratio)
     rho = _family_zcdp(family) * order
     if not isinstance(family, LaplaceLoss | BoundedRangeLoss):
         return rho
-    return min(rho, LossCurve(family).renyi(order) * (1 + 1e-9))
+    return _some(min(rho, LossCurve(family).renyi(order) * (1 + 1e-9)), family.bound)
 
 
 def _family_squares(family: Family) -> float:
     """Squared ratio of a Gaussian pair that is worse than one law, rounded up."""
     if isinstance(family, GaussianLoss):
-        return round_up(family.ratio * family.ratio)
+        return _square(family.ratio)
     if family.infinite > 0:
         return math.inf
     return _square(pure_gaussian(family.supremum))
