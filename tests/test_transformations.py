@@ -301,6 +301,13 @@ class TestKnownValues:
         with pytest.raises(SpaceMismatch, match=r"limit_rows\(most\)"):
             _ = users >> t.select("x")
 
+    def test_equal_numbers_are_one_user(self):
+        """Zero is one user with either sign, and rows without a user are those of one."""
+        table = Table.of({"who": Cell(missing=True), "x": Cell(low=0, high=5)}, key="who")
+        users = Space(domain=table, metric=Metric(name="symmetric", unit="user"))
+        data = {"who": [0.0, -0.0, 1.0, math.nan, None, -0.0], "x": [5.0] * 6}
+        assert float((users >> t.limit_rows(1) >> t.select("x") >> t.sum_of())(data)) == 15
+
     def test_resizing_samples(self):
         """Surplus rows stay with equal chance: 4000 draws of 2 from 4, false alarm below 1e-6."""
         chain = FLOATS >> t.resize(2, 0.0)
