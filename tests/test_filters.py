@@ -11,6 +11,7 @@ import pytest
 from hushed import Guarantee, privacy_loss
 from hushed.accounting import filters
 from hushed.accounting.filters import filter_cost, privacy_filters
+from hushed.accounting.pure import pure_gaussian, pure_renyi, pure_zcdp
 from hushed.errors import ParameterError
 from hushed.ledger.exact import LossSum
 
@@ -136,7 +137,7 @@ def test_a_zcdp_capacity_holds_for_gaussian_noise(epsilon, delta):
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.1, 1.0, 5.0, 30.0, 300.0])
 def test_the_gaussian_pair_behind_epsilon_is_worse_and_barely(epsilon):
     """Its ratio meets the kink of randomised response in 50 digits, within 1e-6."""
-    ratio = filters.pure_gaussian(epsilon)
+    ratio = pure_gaussian(epsilon)
     with mpmath.workdps(200):
         kink = 1 / (1 + mpmath.exp(mpmath.mpf(epsilon)))
         assert mpmath.ncdf(-mpmath.mpf(ratio) / 2) <= kink
@@ -147,7 +148,7 @@ def test_the_gaussian_pair_behind_epsilon_is_worse_and_barely(epsilon):
 def test_closed_forms_of_rho_agree_with_the_numeric_ones(epsilon):
     """Randomised response and Laplace: within the 0.2 % by which the numeric one rounds up."""
     response = privacy_loss.approximate(epsilon).zcdp()
-    assert response * 0.998 <= filters.pure_zcdp(epsilon) <= response
+    assert response * 0.998 <= pure_zcdp(epsilon) <= response
     (found,) = privacy_filters(1.0, 1e-6, method="zcdp")
     laplace = filter_cost(found, Guarantee(epsilon=epsilon), privacy_loss.laplace(epsilon), 1.0)
     numeric = privacy_loss.laplace(epsilon).zcdp()
@@ -182,8 +183,8 @@ def test_costs_of_known_laws():
     (found,) = privacy_filters(1.0, 1e-6, method="gaussian")
     curve = privacy_loss.compose([privacy_loss.gaussian(0.3), privacy_loss.laplace(0.1)])
     cost = filter_cost(found, Guarantee(epsilon=9.0, delta=1e-9), curve, 1.0)
-    assert cost.amount == pytest.approx(0.09 + filters.pure_gaussian(0.1) ** 2, rel=1e-12)
-    assert cost.amount > 0.09 + filters.pure_gaussian(0.1) ** 2 * (1 - 1e-15)
+    assert cost.amount == pytest.approx(0.09 + pure_gaussian(0.1) ** 2, rel=1e-12)
+    assert cost.amount > 0.09 + pure_gaussian(0.1) ** 2 * (1 - 1e-15)
     assert 0 < cost.delta < 1e-20
     bare = filter_cost(found, Guarantee(epsilon=0.1, delta=1e-9), None, 1.0)
     assert bare.delta == 1e-9
@@ -248,5 +249,5 @@ class TestTinyLosses:
             kept = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
             gone, a = 1 - kept, mpmath.mpf(order)
             exact = mpmath.log(kept**a * gone ** (1 - a) + gone**a * kept ** (1 - a)) / (a - 1)
-            found = filters._pure_renyi(epsilon, order)
+            found = pure_renyi(epsilon, order)
             assert exact <= found <= min(exact * (1 + mpmath.mpf("3e-9")), epsilon)

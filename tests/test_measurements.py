@@ -405,6 +405,29 @@ class TestRelease:
             m.chain_sensitivity(t.from_sensitivity(np.mean, s))
 
 
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-8, 1e-3, 0.5, 20.0])
+def test_a_pure_loss_in_other_terms(epsilon):
+    """Rho and divergences of randomised response in 60 digits: never below, and close."""
+    theirs = m.Measurement(
+        name="pure", source=NUMBER, measure=PURE, draw=float, known=lambda _: {PURE: epsilon}
+    )
+    with mpmath.workdps(60):
+        x = mpmath.mpf(epsilon)
+        kept = 1 / (1 + mpmath.exp(-x))
+        first = x * mpmath.tanh(x / 2)
+        exact = {1.0: first, math.inf: x}
+        for order in (1.25, 2.0, 50.0):
+            a = mpmath.mpf(order)
+            mean = kept**a * (1 - kept) ** (1 - a) + (1 - kept) ** a * kept ** (1 - a)
+            exact[order] = mpmath.log(mean) / (a - 1)
+        bound = theirs.map(1.0, RENYI)
+        for order, divergence in exact.items():
+            assert divergence <= bound(order) <= divergence * (1 + mpmath.mpf("3e-9"))
+        assert first <= theirs.map(1.0, ZCDP) <= first * (1 + mpmath.mpf("1e-14"))
+    with pytest.raises(ParameterError):
+        bound(0.5)
+
+
 class TestUnits:
     def test_a_chain_from_users_promises_to_users(self):
         """Guarantee, sensitivity and mechanism of the chain say so; a chain from rows says rows."""

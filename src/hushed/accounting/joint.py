@@ -304,9 +304,8 @@ def _check_alike(promises: Sequence[Guarantee]) -> None:
         )
     if len({promise.unit for promise in promises}) > 1:
         raise ParameterError(
-            "promises for rows and promises for users cannot be joined: a user may have any number "
-            "of rows, and neither promise implies the other; state all of them for one unit, for "
-            "tables by hs.table(..., user=COLUMN) each time"
+            "promises for rows and promises for users cannot be joined: neither promise implies "
+            "the other; state all of them for one unit, as hs.table(..., user=COLUMN) does"
         )
 
 
@@ -466,13 +465,12 @@ def parallel(
     ------
     ParameterError
         If there are no parts, a promise is for users, or the relation is replace-one with private
-        membership: a replaced row may leave one part and enter another, which no replace-one
-        promise covers.
+        membership: a replaced row may leave one part and enter another.
 
     Notes
     -----
     McSherry, *Privacy Integrated Queries*, SIGMOD 2009, Theorem 4: for adding or removing one
-    record. It changes one part only. The rows of one user may lie in many parts.
+    record: it changes one part. The rows of one user may lie in many parts.
     """
     items = [_item(one) for one in parts]
     promises = [item.guarantee for item in items if item.guarantee is not None]
@@ -490,10 +488,7 @@ def parallel(
             "membership='public' if no row can change its part, or use compose"
         )
     if any(promise.unit == "user" for promise in promises):
-        raise ParameterError(
-            "disjoint parts of the rows may each hold rows of one user, so the largest promise "
-            "does not cover a user: use compose"
-        )
+        raise ParameterError("disjoint parts may each hold rows of one user: use compose")
     epsilon = max(promise.epsilon for promise in promises)
     delta = max(promise.delta for promise in promises)
     return Composition(
