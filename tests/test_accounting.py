@@ -241,6 +241,25 @@ class TestInputs:
         assert "smallest possible" in text
 
 
+class TestUnits:
+    def test_rows_and_users_are_not_joined(self):
+        """Promises for users make one for users; with one for rows among them they are refused."""
+        users = [Guarantee(epsilon=0.25, unit="user")] * 2
+        joint = compose(users, method="basic")
+        assert joint.guarantee == Guarantee(epsilon=joint.epsilon, unit="user")
+        assert "unit user" in joint.explain()
+        for mixed in ([*users, Guarantee(epsilon=0.25)], [Guarantee(epsilon=0.25), *users]):
+            with pytest.raises(ParameterError, match="neither promise implies the other"):
+                compose(mixed, delta=0)
+
+    @pytest.mark.parametrize("membership", ["private", "public"])
+    def test_disjoint_rows_are_not_disjoint_users(self, membership):
+        """A user may have rows in every part, so the largest promise does not cover a user."""
+        users = [Guarantee(epsilon=0.5, neighbours="add-remove", unit="user")] * 2
+        with pytest.raises(ParameterError, match="rows of one user"):
+            parallel(users, membership=membership)
+
+
 class TestParallel:
     def test_largest_promise_holds_under_add_remove(self):
         """Disjoint parts cost the largest epsilon and delta, and all gammas."""

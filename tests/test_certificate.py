@@ -318,6 +318,33 @@ def test_a_strange_population_in_a_certificate_is_refused():
             hs.verify(json.dumps(loaded), mean)
 
 
+def test_a_level_is_not_printed_smaller_than_it_is():
+    """Epsilon and the movement that the noise covers are rounded up to six digits."""
+    s = hs.proven_sensitivity(1.0000004, argument="proof")
+    words = certify(hs.Laplace(s, epsilon=1.0000004), values=1).explain()
+    assert "epsilon = 1.00001, delta = 0, gamma = 0." in words
+    assert "at most 1.00001 in the l1 norm" in words
+    assert "e^epsilon = 2.719" in words  # e is 2.7182...
+
+
+def test_a_promise_for_users_is_of_version_two():
+    """Its unit is in the text and the words; a promise for rows stays as version 1 wrote it."""
+    for unit, version in (("row", 1), ("user", 2)):
+        s = hs.proven_sensitivity(1.0, neighbours="add-remove", unit=unit, argument="proof")
+        c = certify(hs.Laplace(s, epsilon=1.0), values=1)
+        loaded = json.loads(c.to_json())
+        assert loaded["schema_version"] == version
+        assert loaded["guarantee"].get("unit", "row") == unit
+        assert ("unit" in loaded["guarantee"]) == (version == 2)
+        again = hs.Certificate.from_json(c.to_json())
+        assert again == c
+        assert again.guarantee.unit == unit
+        assert ("all rows of one user added or removed" in c.explain()) == (version == 2)
+        loaded["schema_version"] = 3 - version
+        with pytest.raises(ParameterError, match="schema_version"):
+            hs.Certificate.from_json(json.dumps(loaded))
+
+
 def test_a_proven_sensitivity_has_nothing_to_run():
     """Verify says to check the argument instead."""
     m = hs.Laplace(hs.proven_sensitivity(0.1, argument="clipped"), epsilon=2)
@@ -383,7 +410,7 @@ def test_the_accuracy_in_the_words_is_that_of_all_values():
     _, m = all_mechanisms()[0]
     c = certify(m, values=2)
     assert c.mechanism.accuracy == m.accuracy(0.05, 2)
-    assert f"all 2 released numbers are within {m.accuracy(0.05, 2):.4g}" in c.explain()
+    assert "all 2 released numbers are within 5.076" in c.explain()
 
 
 def test_movements_are_thinned_but_keep_the_ends():

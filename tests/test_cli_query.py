@@ -44,7 +44,9 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
     """The price with what would be left; then the query is charged, then refused."""
     url = f"sqlite:///{tmp_path / 'b.db'}"
     with hs.Ledger(url) as ledger:
-        ledger.open_budget("clinic", hs.Guarantee(epsilon=1.0, neighbours="add-remove"))
+        ledger.open_budget(
+            "clinic", hs.Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
+        )
     words = ("--user", "patient", "--count-users", "--epsilon", 0.75)
     words += ("--ledger", url, "--budget", "clinic", "--json")
     priced = json.loads(run(*words, "--quote").stdout)

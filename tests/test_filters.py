@@ -11,6 +11,7 @@ import pytest
 from hushed import Guarantee, privacy_loss
 from hushed.accounting import filters
 from hushed.accounting.filters import filter_cost, privacy_filters
+from hushed.accounting.pure import pure_gaussian, pure_renyi, pure_zcdp
 from hushed.errors import ParameterError
 from hushed.ledger.exact import LossSum
 
@@ -136,7 +137,7 @@ def test_a_zcdp_capacity_holds_for_gaussian_noise(epsilon, delta):
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.1, 1.0, 5.0, 30.0, 300.0])
 def test_the_gaussian_pair_behind_epsilon_is_worse_and_barely(epsilon):
     """Its ratio meets the kink of randomised response in 50 digits, within 1e-6."""
-    ratio = filters.pure_gaussian(epsilon)
+    ratio = pure_gaussian(epsilon)
     with mpmath.workdps(200):
         kink = 1 / (1 + mpmath.exp(mpmath.mpf(epsilon)))
         assert mpmath.ncdf(-mpmath.mpf(ratio) / 2) <= kink
@@ -147,7 +148,7 @@ def test_the_gaussian_pair_behind_epsilon_is_worse_and_barely(epsilon):
 def test_closed_forms_of_rho_agree_with_the_numeric_ones(epsilon):
     """Randomised response and Laplace: within the 0.2 % by which the numeric one rounds up."""
     response = privacy_loss.approximate(epsilon).zcdp()
-    assert response * 0.998 <= filters.pure_zcdp(epsilon) <= response
+    assert response * 0.998 <= pure_zcdp(epsilon) <= response
     (found,) = privacy_filters(1.0, 1e-6, method="zcdp")
     laplace = filter_cost(found, Guarantee(epsilon=epsilon), privacy_loss.laplace(epsilon), 1.0)
     numeric = privacy_loss.laplace(epsilon).zcdp()
@@ -182,8 +183,8 @@ def test_costs_of_known_laws():
     (found,) = privacy_filters(1.0, 1e-6, method="gaussian")
     curve = privacy_loss.compose([privacy_loss.gaussian(0.3), privacy_loss.laplace(0.1)])
     cost = filter_cost(found, Guarantee(epsilon=9.0, delta=1e-9), curve, 1.0)
-    assert cost.amount == pytest.approx(0.09 + filters.pure_gaussian(0.1) ** 2, rel=1e-12)
-    assert cost.amount > 0.09 + filters.pure_gaussian(0.1) ** 2 * (1 - 1e-15)
+    assert cost.amount == pytest.approx(0.09 + pure_gaussian(0.1) ** 2, rel=1e-12)
+    assert cost.amount > 0.09 + pure_gaussian(0.1) ** 2 * (1 - 1e-15)
     assert 0 < cost.delta < 1e-20
     bare = filter_cost(found, Guarantee(epsilon=0.1, delta=1e-9), None, 1.0)
     assert bare.delta == 1e-9
@@ -225,3 +226,28 @@ def test_bad_limits_are_refused(arguments, message):
     """Every refusal says what is allowed."""
     with pytest.raises(ParameterError, match=message):
         privacy_filters(**arguments)
+
+
+class TestTinyLosses:
+    @pytest.mark.parametrize("epsilon", [5e-324, 1e-200, 1e-163])
+    @pytest.mark.parametrize("method", ["zcdp", "gaussian", "renyi", "loss-distribution", "basic"])
+    @pytest.mark.parametrize("law", [None, privacy_loss.laplace, privacy_loss.gaussian])
+    def test_no_loss_is_free(self, epsilon, method, law):
+        """Where the square of a loss underflows it costs something all the same."""
+        (found,) = privacy_filters(1.0, 1e-6, method=method)
+        loss = None if law is None else law(epsilon)
+        cost = filter_cost(found, Guarantee(epsilon=epsilon), loss, 1.0)
+        assert cost.amount > 0
+        assert Fraction(cost.amount) >= Fraction(epsilon) ** 2 / 2
+        assert filter_cost(found, Guarantee(epsilon=0.0), None, 1.0).amount == 0
+
+    @pytest.mark.parametrize("epsilon", [1e-14, 1e-10, 1e-8, 1e-3, 0.7, 30.0])
+    @pytest.mark.parametrize("order", [1.0625, 2.0, 8.0, 100.0])
+    def test_renyi_divergence_of_randomised_response(self, epsilon, order):
+        """Never below the divergence in 60 digits, of small losses either, and close to it."""
+        with mpmath.workdps(60):
+            kept = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
+            gone, a = 1 - kept, mpmath.mpf(order)
+            exact = mpmath.log(kept**a * gone ** (1 - a) + gone**a * kept ** (1 - a)) / (a - 1)
+            found = pure_renyi(epsilon, order)
+            assert exact <= found <= min(exact * (1 + mpmath.mpf("3e-9")), epsilon)

@@ -1,11 +1,17 @@
 """Guarantees refuse what is no promise, and gammas add without counting an estimate twice."""
 
+import math
+from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import hushed as hs
 from hushed.errors import ParameterError
+from hushed.guarantee import shown_above, shown_below
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 
@@ -27,6 +33,14 @@ def mean(rows):
         {"epsilon": 1, "gamma": float("nan")},
         {"epsilon": 1, "neighbours": "replace"},
         {"epsilon": 1, "protect": "nobody"},
+        {"epsilon": 1, "unit": "person"},
+        {"epsilon": "1"},
+        {"epsilon": True},
+        {"epsilon": 1j},
+        {"epsilon": Decimal(1)},
+        {"epsilon": None},
+        {"epsilon": -(10**400)},
+        {"epsilon": 1, "gamma": 1 - Fraction(1, 2**60)},
     ],
 )
 def test_out_of_range_is_refused(numbers):
@@ -108,3 +122,51 @@ def test_gammas_stated_by_hand_are_separate_events():
     stated = hs.Guarantee(epsilon=1, gamma=0.25)
     assert hs.union_gamma([stated, stated]) >= 0.5
     assert hs.union_gamma([]) == 0
+
+
+@given(st.floats(min_value=0, allow_infinity=True), st.integers(1, 8))
+def test_printed_numbers_are_on_the_safe_side(level, digits):
+    """What is printed encloses the level, and is at most one unit of its last digit away."""
+    above, below = shown_above(level, digits), shown_below(level, digits)
+    assert float(below) <= level <= float(above)
+    for text in (above, below):
+        mantissa = text.partition("e")[0].replace(".", "").strip("0")
+        assert text == "inf" or len(mantissa) <= digits
+    if 0 < level < 1e300:
+        assert Fraction(float(above)) - Fraction(level) <= Fraction(level) / 10 ** (digits - 1) + (
+            Fraction(5e-324)
+        )
+
+
+@pytest.mark.parametrize(
+    ("level", "above", "below"),
+    [
+        (1.0000004, "1.00001", "1"),
+        (0.9999996, "1", "0.999999"),
+        (0.1, "0.1", "0.1"),
+        (0.0, "0", "0"),
+        (5e-324, "4.94066e-324", "4.94066e-324"),
+        (float("inf"), "inf", "inf"),
+    ],
+)
+def test_known_prints(level, above, below):
+    """A promise is never printed smaller than it is, and a round one stays as it was written."""
+    assert (shown_above(level), shown_below(level)) == (above, below)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [1, 0, Fraction(1, 3), Fraction(1, 10), np.float32(0.1), np.int64(2), 2**60 + 1, 10**400],
+    ids=str,
+)
+def test_real_numbers_become_doubles_that_are_not_below(number):
+    """A guarantee holds the double at or above what it is given, of whatever real type."""
+    epsilon = hs.Guarantee(epsilon=number).epsilon
+    assert type(epsilon) is float
+    exact = Fraction(number.item() if hasattr(number, "item") else number)
+    assert epsilon >= exact
+    assert math.isinf(epsilon) or math.nextafter(epsilon, -1) < exact
+    share = Fraction(1, 3)
+    promise = hs.Guarantee(epsilon=1, delta=share, gamma=share)
+    assert promise.delta == promise.gamma
+    assert share < promise.gamma < share + Fraction(1, 2**53)

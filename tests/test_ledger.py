@@ -7,16 +7,18 @@ import os
 import pickle
 import sqlite3
 import threading
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 import psycopg
+import pyarrow as pa
 import pytest
 
 import hushed as hs
 from hushed import privacy_loss
-from hushed.accounting.filters import Cost, gaussian_capacity
+from hushed.accounting.filters import Cost, gaussian_capacity, privacy_filters
 from hushed.errors import (
     DamagedLedger,
     HushedError,
@@ -28,6 +30,7 @@ from hushed.errors import (
     ParameterError,
 )
 from hushed.ledger import migrations, rows, store
+from hushed.ledger.entries import Budget, digest, write_budget, write_entry
 from hushed.ledger.exact import LossSum
 from hushed.ledger.laws import read_law, write_law
 
@@ -722,3 +725,107 @@ def test_processes_share_a_budget(url):
             each.join()
         assert [each.exitcode for each in children] == [0, 0, 0]
         assert book.balance("b").epsilon_left == 0.0
+
+
+# Whom a budget protects
+
+
+class TestUnits:
+    def test_rows_and_users_do_not_share_a_budget(self, ledger):
+        """Neither goes into a budget for the other, by a charge or a quote; the way out is told."""
+        ledger.open_budget("rows", G(epsilon=1.0, neighbours="add-remove"))
+        ledger.open_budget("users", G(epsilon=1.0, neighbours="add-remove", unit="user"))
+        for name, other in [("rows", "user"), ("users", "row")]:
+            promise = G(epsilon=0.25, neighbours="add-remove", unit=other)
+            for verb in (ledger.charge, ledger.quote):
+                with pytest.raises(ParameterError, match=f"second budget with unit='{other}'"):
+                    verb(name, promise)
+            assert ledger.balance(name).entries == 0
+
+    def test_the_unit_is_kept_and_told(self, ledger, url):
+        """Budget, entries, balance, terms and a joint promise are for users, after reopening."""
+        limit = G(epsilon=1.0, neighbours="add-remove", unit="user")
+        for method in ("basic", "loss-distribution"):
+            ledger.open_budget(method, limit, method=method)
+            terms = ledger.charge(method, replace(limit, epsilon=0.25)).terms
+            assert "for one user" in terms
+        with hs.Ledger(url) as again:
+            balance = again.balance("basic")
+            assert (balance.budget.limit, balance.spent.unit) == (limit, "user")
+            assert again.balance("loss-distribution").epsilon_left == 0.75
+            assert "unit user" in balance.explain()
+            (entry,) = again.entries("basic")
+            assert hs.compose([entry, entry], delta=0).guarantee.unit == "user"
+
+    def test_two_tables_of_one_budget(self, plain):
+        """The same rows asked by user and by row do not add up to a small sum."""
+        visits = pa.table({"who": [1] * 1000 + [2], "x": [1.0] * 1001})
+        plain.open_budget("b", G(epsilon=1.0, neighbours="add-remove"))
+        hs.table(visits).count().release(epsilon=0.1, ledger=plain, budget="b")
+        with pytest.raises(ParameterError, match="protects one row, the charge one user"):
+            hs.table(visits, user="who").count_users().release(
+                epsilon=0.1, ledger=plain, budget="b"
+            )
+        assert plain.balance("b").entries == 1
+
+    def test_texts_without_a_unit_are_for_rows(self, plain):
+        """What a ledger wrote before there were units reads as rows and keeps its digests."""
+        plain.open_budget("b", G(epsilon=1.0), note="n")
+        entry = plain.charge("b", G(epsilon=0.5))
+        for body in (write_budget(plain.budgets()[0]), write_entry(entry)):
+            assert "unit" not in body
+        assert plain.entries("b")[0].guarantee.unit == "row"
+        users = write_entry(replace(entry, guarantee=G(epsilon=0.5, unit="user")))
+        assert json.loads(users)["guarantee"]["unit"] == "user"
+
+
+def test_version_two_is_brought_up_to_date(url):
+    """A ledger of the version before units keeps budgets, entries and chain; older readers stop."""
+    found = store.Store(store._address(url), 10.0)
+    budget = Budget(
+        name="b",
+        limit=G(epsilon=1.0),
+        method="basic",
+        filters=privacy_filters(1.0, 0.0),
+        note="",
+        opened="2026-01-01T00:00:00.000000+00:00",
+    )
+    body = write_budget(budget)
+    assert '"neighbours":"replace-one","protect":"record"' in body
+    with found.writing() as connection:
+        assert migrations.migrate(connection, upto=2) == 2
+        rows.insert_budget(connection, replace(budget, digest=digest("", body)))
+    found.close()
+    with hs.Ledger(url) as book:
+        book.charge("b", G(epsilon=0.5))
+        assert book.balance("b").budget.limit == G(epsilon=1.0)
+        with book._store.reading() as connection:
+            assert migrations.found_version(connection) == 3
+
+
+def test_balances_print_on_the_safe_side(plain):
+    """What is promised and spent is not printed smaller than it is, what is left not larger."""
+    limit = G(epsilon=2.0000004, delta=1.0000004e-6, gamma=0.30000004)
+    plain.open_budget("b", limit, method="basic")
+    terms = plain.charge("b", G(epsilon=1.0000001, delta=1.23456749e-7, gamma=0.12345674)).terms
+    assert "epsilon = 2.00001, delta = 1.00001e-06, gamma = 0.300001" in terms
+    first, second, third, _ = plain.balance("b").explain().splitlines()
+    assert "epsilon 2.00001, delta 1.00001e-06, gamma 0.300001," in first
+    assert "epsilon 1.00001 at delta 1.23457e-07, gamma 0.123457; 50.0 % used" in second
+    assert "Left: epsilon 1 in" in third  # of 1.0000003
+    assert "delta 8.76543e-07 and gamma 0.176543 for" in third
+    with pytest.raises(
+        Overspent, match=r"of epsilon 1.00001, delta 0 does not fit into epsilon 2,"
+    ):
+        plain.charge("b", G(epsilon=1.0000004))
+
+
+@pytest.mark.parametrize("method", ["basic", "adaptive", "zcdp", "loss-distribution"])
+@pytest.mark.parametrize("number", [1, Fraction(1, 3), np.float32(0.1), np.int64(1)], ids=str)
+def test_real_numbers_of_any_type_are_charged(plain, number, method):
+    """Limits and charges may be whole numbers, fractions or NumPy's; they are kept as doubles."""
+    plain.open_budget("b", G(epsilon=4, delta=Fraction(1, 10)), method=method)
+    plain.charge("b", G(epsilon=number, delta=0))
+    (entry,) = plain.entries("b")
+    assert entry.guarantee.epsilon >= number
+    assert plain.balance("b").entries == 1

@@ -121,3 +121,14 @@ def test_the_figure_holds_the_history():
     assert [row["used"] for row in steps["data"]["values"]] == [0, 25, 50, 75]
     assert top["data"]["values"] == [{"used": 100}]
     assert "% of the budget" in json.dumps(chart)
+
+
+def test_a_budget_for_users():
+    """The unit is an option of the budget, and by default that of its charges."""
+    opened = run("open", URL, "people", "--epsilon", 1, "--unit", "user", "--json")
+    assert json_of(opened)["limit"]["unit"] == "user"
+    assert json_of(run("charge", URL, "people", "--epsilon", 0.5, "--json"))["charged"] == 1
+    refused = run("charge", URL, "people", "--epsilon", 0.25, "--unit", "row", "--json")
+    assert refused.exit_code != 0
+    assert "unit='row'" in json_of(refused)["error"]["message"]
+    assert "unit user" in run("show", URL).stdout

@@ -29,6 +29,7 @@ from hushed.spaces import (
     ZCDP,
     Cell,
     Column,
+    Metric,
     Numbers,
     Space,
     Table,
@@ -402,6 +403,54 @@ class TestRelease:
         s = hs.sample_sensitivity(np.mean, pop, rows=10, gamma=0.1, workers=1)
         with pytest.raises(ParameterError, match="sampled sensitivity"):
             m.chain_sensitivity(t.from_sensitivity(np.mean, s))
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-8, 1e-3, 0.5, 20.0])
+def test_a_pure_loss_in_other_terms(epsilon):
+    """Rho and divergences of randomised response in 60 digits: never below, and close."""
+    theirs = m.Measurement(
+        name="pure", source=NUMBER, measure=PURE, draw=float, known=lambda _: {PURE: epsilon}
+    )
+    with mpmath.workdps(60):
+        x = mpmath.mpf(epsilon)
+        kept = 1 / (1 + mpmath.exp(-x))
+        first = x * mpmath.tanh(x / 2)
+        exact = {1.0: first, math.inf: x}
+        for order in (1.25, 2.0, 50.0):
+            a = mpmath.mpf(order)
+            mean = kept**a * (1 - kept) ** (1 - a) + (1 - kept) ** a * kept ** (1 - a)
+            exact[order] = mpmath.log(mean) / (a - 1)
+        bound = theirs.map(1.0, RENYI)
+        for order, divergence in exact.items():
+            assert divergence <= bound(order) <= divergence * (1 + mpmath.mpf("3e-9"))
+        assert first <= theirs.map(1.0, ZCDP) <= first * (1 + mpmath.mpf("1e-14"))
+    with pytest.raises(ParameterError):
+        bound(0.5)
+
+
+class TestUnits:
+    def test_a_chain_from_users_promises_to_users(self):
+        """Guarantee, sensitivity and mechanism of the chain say so; a chain from rows says rows."""
+        table = Table.of({"who": Cell(kind="text"), "x": Cell(low=0, high=1)}, key="who")
+        for unit in ("row", "user"):
+            space = Space(domain=table, metric=Metric(name="symmetric", unit=unit))
+            kept = space >> t.limit_rows(2) if unit == "user" else None
+            chain = (kept or space >> t.filter_rows(bool)) >> t.select("x") >> t.sum_of()
+            assert (chain >> m.laplace(1.0)).guarantee().unit == unit
+            stated = m.chain_sensitivity(chain)
+            assert stated.unit == unit
+            assert hs.Laplace(stated, epsilon=1.0).guarantee.unit == unit
+
+    def test_users_behind_a_sampled_sensitivity_are_refused(self):
+        """A gamma about one replaced row is none about a user with several rows."""
+        pop = hs.populations.Uniform(low=0, high=1)
+        s = hs.sample_sensitivity(np.mean, pop, rows=10, gamma=0.1, workers=1)
+        table = Table.of({"who": Cell(kind="text"), "x": Cell(low=0, high=1)}, key="who")
+        users = Space(domain=table, metric=Metric(name="change-one", unit="user"))
+        sized = users >> t.limit_rows(2) >> t.select("x") >> t.resize(10, 0.5)
+        chain = sized >> t.from_sensitivity(np.mean, s, source=sized.target) >> m.laplace(1.0)
+        with pytest.raises(ParameterError, match="says nothing of a user"):
+            chain.guarantee()
 
 
 @pytest.mark.parametrize(

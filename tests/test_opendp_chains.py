@@ -2,11 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from hushed import measurements as m
 from hushed import transformations as t
-from hushed.errors import BadRows, ParameterError
+from hushed.errors import BadRows, ParameterError, SpaceMismatch
 from hushed.spaces import CHANGE_ONE, LOSS_CURVE, PURE, SYMMETRIC, ZCDP, Cell, Column, Space
 
 dp = pytest.importorskip("opendp.prelude")
@@ -118,6 +119,65 @@ class TestParts:
         assert theirs([100.0, 0.0]) == 100.0
         with pytest.raises(BadRows):
             m.from_opendp(theirs)([100.0, 0.0])
+
+    @pytest.mark.parametrize("vector", [False, True])
+    def test_answers_are_not_rounded_to_single_floats(self, vector):
+        """Neighbours 1 apart that round to 16 apart are told apart, so the map is not ours."""
+        one, other = 2.0**27 + 8, 2.0**27 + 9
+        assert abs(float(np.float32(one)) - float(np.float32(other))) == 16
+        atom = dp.atom_domain(T="f32", nan=False)
+        domain, metric = (
+            (dp.vector_domain(atom, size=2), dp.l1_distance(T="f32"))
+            if vector
+            else (atom, dp.absolute_distance(T="f32"))
+        )
+        with pytest.raises(ParameterError, match="T='f64'"):
+            m.from_opendp(dp.m.make_laplace(domain, metric, scale=1.0))
+
+    def test_distances_are_not_rounded_to_single_floats(self):
+        """Whole numbers under a distance in single floats are refused, too."""
+        integers = dp.vector_domain(dp.atom_domain(T="i32"), size=2)
+        with pytest.raises(ParameterError, match="f32"):
+            m.from_opendp(dp.m.make_gaussian(integers, dp.l2_distance(T="f32"), scale=1.0))
+
+    @pytest.mark.parametrize(
+        ("kind", "answer", "nearest"),
+        [
+            ("i32", 2**31, 2**31 - 1),
+            ("i32", -(2**40), -(2**31)),
+            ("u64", -1, 0),
+            ("i64", 2**53, 2**53),
+        ],
+    )
+    def test_whole_answers_are_moved_into_the_range(self, kind, answer, nearest):
+        """An answer beyond OpenDP's type does not tell of itself by an error."""
+        theirs = dp.m.make_laplace(
+            dp.atom_domain(T=kind), dp.absolute_distance(T=kind), scale=0.001
+        )
+        release = m.from_opendp(theirs)
+        # A scale of 0.001 makes noise other than 0 with a chance of exp(-1000).
+        assert release(answer) == nearest
+        assert release.map(1) == theirs.map(1)
+
+    def test_columns_of_narrow_integers_have_bounds(self):
+        """Rows beyond OpenDP's type are refused by the space, before there are any rows."""
+        theirs = dp.t.make_clamp(
+            dp.vector_domain(dp.atom_domain(T="i32")), dp.symmetric_distance(), (0, 10)
+        )
+        cell = m.from_opendp(theirs).source.domain.cell
+        assert (cell.low, cell.high) == (-(2**31), 2**31 - 1)
+        with pytest.raises(SpaceMismatch, match="clip"):
+            _ = (
+                Space(domain=Column(cell=Cell(kind="int")), metric=SYMMETRIC)
+                >> t.filter_rows(bool)
+                >> m.from_opendp(theirs)
+            )
+
+    def test_sums_beyond_all_answers(self):
+        """What exceeds 2**53 is moved there: no table makes the chain fail."""
+        domain = dp.vector_domain(dp.atom_domain(bounds=(0, 2**50), T="i64"))
+        theirs = m.from_opendp(dp.t.make_sum(domain, dp.symmetric_distance()))
+        assert [int(theirs([2**50] * rows)) for rows in (7, 8, 9)] == [7 * 2**50, 2**53, 2**53]
 
     def test_approximate_measurements(self):
         """A fixed (epsilon, delta) of OpenDP is read as the worst curve with that promise."""

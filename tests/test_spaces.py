@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hushed.spaces import NORMS, size
+from hushed.spaces import NORMS, Cell, size
 
 VECTOR = np.array([3.0, -4.0, 0.5])
 
@@ -52,3 +52,53 @@ def test_error_stays_within_what_the_noise_makes_up_for():
         assert Fraction(float(size(vector, "l1"))) * slack >= sum(parts)
         squared = (Fraction(float(size(vector, "l2"))) * slack) ** 2
         assert squared >= sum(p * p for p in parts)
+
+
+ODD = [
+    None, "x", "", b"x", math.nan, math.inf, -math.inf, -0.0, 1.5, 2.5, -7, True, 10**310,
+    -(10**310), 2**53 + 1, 1e300, np.float32(0.1), np.int8(-3), np.uint64(2**64 - 1),
+    np.longdouble("1e4000"), np.array(4.0), np.array([1.0, 2.0]), 1j, [], object(), float,
+    np.str_("y"), Fraction(1, 3),
+]  # fmt: skip
+CELLS = [
+    Cell(),
+    Cell(missing=True),
+    Cell(low=-1, high=2),
+    Cell(low=0.5, high=0.5, missing=True),
+    Cell(kind="int"),
+    Cell(kind="int", low=-2, high=5),
+    Cell(kind="text"),
+    Cell(kind="text", missing=True),
+]
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_the_nearest_value_of_a_cell_is_in_it(cell):
+    """Anything becomes what the check of the cell takes, and what it takes stays as it is."""
+    moved = [cell.nearest(each) for each in ODD]
+    read = cell.check(moved)
+    assert len(read) == len(ODD)
+    assert [cell.nearest(each) for each in read.tolist()] == pytest.approx(
+        read.tolist(), nan_ok=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "value", "expected"),
+    [
+        (Cell(low=-1, high=2), 7, 2.0),
+        (Cell(low=-1, high=2), -math.inf, -1.0),
+        (Cell(low=-1, high=2), math.nan, -1.0),
+        (Cell(low=-1, high=2), "1", -1.0),
+        (Cell(), 10**310, math.inf),
+        (Cell(), None, 0.0),
+        (Cell(kind="int"), 2.5, 2),
+        (Cell(kind="int"), 2**53 + 1, 2**53),
+        (Cell(kind="int", low=3, high=5), None, 3),
+        (Cell(kind="text"), 7, ""),
+        (Cell(kind="text", missing=True), 7, None),
+    ],
+)
+def test_nearest_values(cell, value, expected):
+    """Numbers go to the nearest bound, the rest to a public constant or missing."""
+    assert cell.nearest(value) == expected

@@ -131,7 +131,7 @@ class TestPrices:
         monkeypatch.setattr(engine, "fetch", lambda *_: pytest.fail("the data was touched"))
         query = table.per_user(rows=5).count().mean("cost", low=0, high=1000)
         quote = query.quote(epsilon=1.0, rows=500, ledger=ledger, budget="b")
-        assert quote.guarantee == hs.Guarantee(epsilon=1.0, neighbours="add-remove")
+        assert quote.guarantee == hs.Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
         # 5 rows over half of epsilon 1: a discrete Laplace law of scale 10, told by its tail
         q = math.exp(-1 / 10)
         error = quote.accuracy("count")
@@ -139,10 +139,25 @@ class TestPrices:
         assert ledger.log == []
         assert "count: within" in quote.explain()
 
+    def test_levels_are_printed_on_the_safe_side(self, table):
+        """A quote and an answer do not print a smaller epsilon or a larger confidence."""
+        query = table.count_users()
+        for said in (
+            query.quote(epsilon=1.0000004, beta=0.004).explain(),
+            query.release(epsilon=1.0000004, beta=0.004).explain(),
+        ):
+            assert "epsilon 1.00001 for" in said
+            assert "with 99.6%" in said  # and not 100%
+        said = query.quote(epsilon=1.0, delta=1.0000004e-6, noise="gaussian").explain()
+        assert "delta 1.00001e-06 for" in said
+        assert "with 95%" in said
+
     def test_the_ledger_says_what_would_be_left(self, table, tmp_path):
         """A quote with a ledger carries the balance after the query, and charges nothing."""
         with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as ledger:
-            ledger.open_budget("study", hs.Guarantee(epsilon=2.0, neighbours="add-remove"))
+            ledger.open_budget(
+                "study", hs.Guarantee(epsilon=2.0, neighbours="add-remove", unit="user")
+            )
             quote = table.count_users().quote(epsilon=0.5, ledger=ledger, budget="study")
             assert quote.left.epsilon_left == pytest.approx(1.5, rel=1e-6)
             assert len(ledger.entries("study")) == len(ledger.entries("study"))
@@ -161,7 +176,12 @@ class TestCharges:
         monkeypatch.setattr(scan.engine, "fetch", lost)
         with pytest.raises(QueryFailed, match="the charge stays"):
             table.count_users().release(epsilon=1.0, ledger=ledger, budget="b", note="n")
-        charge = ("charge", "b", hs.Guarantee(epsilon=1.0, neighbours="add-remove"), "n")
+        charge = (
+            "charge",
+            "b",
+            hs.Guarantee(epsilon=1.0, neighbours="add-remove", unit="user"),
+            "n",
+        )
         assert ledger.log == [charge, "read"]
 
     def test_a_refused_charge_reads_nothing(self, table, refusing_ledger, monkeypatch):
@@ -175,7 +195,9 @@ class TestCharges:
     def test_overspending_is_refused_by_a_real_ledger(self, table, tmp_path):
         """Two queries fit into the budget, the third does not and is told what is left."""
         with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as ledger:
-            ledger.open_budget("study", hs.Guarantee(epsilon=1.0, neighbours="add-remove"))
+            ledger.open_budget(
+                "study", hs.Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
+            )
             for _ in range(2):
                 table.count_users().release(epsilon=0.4, ledger=ledger, budget="study")
             with pytest.raises(Overspent) as caught:

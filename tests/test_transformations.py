@@ -210,24 +210,55 @@ class TestMembership:
         with pytest.raises(BadRows, match="out of bounds"):
             (UNIT >> t.mean())([0.5] * 9 + [7.0])
 
-    def test_a_function_is_checked_at_every_use(self, assert_silent):
-        """What a function of the caller gives must lie in the domain it declared."""
-        chain = FLOATS >> t.map_rows(lambda x: x * 987654.321, Cell(low=0, high=1)) >> t.sum_of()
-        assert float(chain([0.0])) == 0
-        with pytest.raises(BadRows) as caught:
-            chain([1.0])
-        assert_silent(str(caught.value))
+    def test_what_a_function_gives_is_moved_into_its_cell(self):
+        """A row out of the declared bounds does not tell of itself by an error."""
+        chain = FLOATS >> t.map_rows(lambda x: x * x, Cell(low=0, high=50)) >> t.sum_of()
+        assert float(chain([1.0, 2.0])) == 5
+        assert float(chain([1.0, 2.0, 9.0])) == 55
+        assert chain.map(1).value == pytest.approx(50, rel=1e-6)
+
+    @pytest.mark.parametrize(
+        ("cell", "expected"),
+        [
+            (Cell(low=-1, high=1), [1.0, -1.0, -1.0, 0.5]),
+            (Cell(missing=True), [2.0, math.nan, math.nan, 0.5]),
+            (Cell(kind="int"), [2, 0, 0, 0]),
+            (Cell(kind="text"), ["", "", "word", ""]),
+            (Cell(kind="text", missing=True), [None, None, "word", None]),
+        ],
+        ids=str,
+    )
+    def test_no_row_makes_a_step_fail(self, cell, expected):
+        """Where a function raises or gives something else, its own row alone gets the constant."""
+
+        def odd(value):
+            if value == 1.0:
+                raise SystemExit
+            return {0.0: 2, 2.0: "word", 3.0: 0.5}[value]
+
+        found = (FLOATS >> t.map_rows(odd, cell))([0.0, 1.0, 2.0, 3.0])
+        assert found.tolist() == pytest.approx(expected, nan_ok=True)
+
+    def test_rows_on_which_a_condition_fails_are_left_out(self):
+        """Of neighbours, one with a row that no condition can be asked about, both answer."""
+
+        def keep(value):
+            return 1 / value > 0 if value != 3.0 else np.array([True, False])
+
+        kept = FLOATS >> t.filter_rows(keep)
+        assert kept([1.0, -1.0, 2.0]).tolist() == [1.0, 2.0]
+        assert kept([1.0, -1.0, 0.0, 2.0, 3.0]).tolist() == [1.0, 2.0]
 
     def test_a_failing_function_shows_nothing(self, private, assert_silent):
-        """The text of an exception on private rows is withheld."""
+        """The text of an exception on a whole private table is withheld."""
 
-        def fail(value):
-            raise ValueError(f"cannot use {value}")
+        def fail(rows):
+            raise ValueError(f"cannot use {rows}")
 
-        for step in (t.map_rows(fail, Cell()), t.filter_rows(fail)):
-            with pytest.raises(BadFunction) as caught:
-                (FLOATS >> step)(private)
-            assert_silent(caught.value)
+        step = t.declared(fail, source=FLOATS, target=FLOATS, stability=1, argument="none")
+        with pytest.raises(BadFunction) as caught:
+            step(private)
+        assert_silent(caught.value)
 
 
 class TestKnownValues:
@@ -269,6 +300,13 @@ class TestKnownValues:
         assert float(chain(data)) == 16
         with pytest.raises(SpaceMismatch, match=r"limit_rows\(most\)"):
             _ = users >> t.select("x")
+
+    def test_equal_numbers_are_one_user(self):
+        """Zero is one user with either sign, and rows without a user are those of one."""
+        table = Table.of({"who": Cell(missing=True), "x": Cell(low=0, high=5)}, key="who")
+        users = Space(domain=table, metric=Metric(name="symmetric", unit="user"))
+        data = {"who": [0.0, -0.0, 1.0, math.nan, None, -0.0], "x": [5.0] * 6}
+        assert float((users >> t.limit_rows(1) >> t.select("x") >> t.sum_of())(data)) == 15
 
     def test_resizing_samples(self):
         """Surplus rows stay with equal chance: 4000 draws of 2 from 4, false alarm below 1e-6."""
@@ -379,6 +417,26 @@ class TestSampled:
         ):
             with pytest.raises(ParameterError):
                 t.from_sensitivity(np.mean, sampled, source=space)
+
+    @pytest.mark.parametrize("rows", ["sampled", "proven"])
+    def test_refused_for_users(self, sampled, rows):
+        """How far one replaced row moves an answer is not how far all rows of a user do."""
+        proven = hs.proven_sensitivity(0.1, argument="mean of 10 numbers in [0, 1]")
+        s = sampled if rows == "sampled" else proven
+        table = Table.of({"x": Cell(low=0, high=1), "u": Cell(kind="int")}, size=10, key="u")
+        users = Space(domain=table, metric=Metric(name="change-one", unit="user"))
+        with pytest.raises(ParameterError, match="all rows of a user"):
+            t.from_sensitivity(np.mean, s, source=users)
+
+    def test_a_sensitivity_proven_for_users(self):
+        """It goes with users and with nothing else."""
+        s = hs.proven_sensitivity(1.0, unit="user", argument="a user moves it by at most 1")
+        table = Table.of({"x": Cell(low=0, high=1), "u": Cell(kind="int")}, key="u")
+        users = Space(domain=table, metric=Metric(name="change-one", unit="user"))
+        assert t.from_sensitivity(len, s, source=users).map(2).value == 2
+        for source in (None, Space(domain=table, metric=CHANGE_ONE)):
+            with pytest.raises(ParameterError, match="counts users"):
+                t.from_sensitivity(len, s, source=source)
 
     def test_another_function_is_refused(self, sampled):
         """The sensitivity of one function is none of another."""

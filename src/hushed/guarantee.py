@@ -5,15 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
-from typing import Literal, get_args
+from numbers import Real
+from typing import Any, Literal, get_args
 
 from hushed.errors import ParameterError
 
-__all__ = ["Guarantee", "Neighbours", "Protect", "stated_gamma", "union_gamma"]
+__all__ = [
+    "Guarantee",
+    "Neighbours",
+    "Protect",
+    "Unit",
+    "shown_above",
+    "shown_below",
+    "stated_gamma",
+    "union_gamma",
+]
 
 Neighbours = Literal["replace-one", "add-remove"]
 Protect = Literal["record", "everyone", "simultaneous"]
+Unit = Literal["row", "user"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +35,8 @@ class Guarantee:
     Parameters
     ----------
     epsilon : float
-        Bound on the privacy loss, in nats; 0 or more, may be infinite.
+        Bound on the privacy loss, in nats; 0 or more, may be infinite. Other real numbers are
+        converted to doubles, rounded up, as are delta and gamma.
     delta : float, default 0
         Slack in the (epsilon, delta) inequality; in [0, 1].
     gamma : float, default 0
@@ -32,6 +45,11 @@ class Guarantee:
         neighbours for ``protect="record"`` and the whole table otherwise.
     neighbours : {"replace-one", "add-remove"}, default "replace-one"
         The relation that all three numbers refer to.
+    unit : {"row", "user"}, default "row"
+        What is replaced, added or removed between neighbours: one row, or all rows of one user.
+        Neither promise implies the other, so that they are never added up: a user may have many
+        rows, and a query that keeps one row of each user may swap it for another when that row
+        goes, and so move by more than when the user goes.
     protect : {"record", "everyone", "simultaneous"}, default "record"
         Whom ``gamma`` speaks of: one record at a time, or all records of the table at once, by
         the union bound (``"everyone"``) or by a sampled maximum (``"simultaneous"``).
@@ -45,7 +63,7 @@ class Guarantee:
     Raises
     ------
     ParameterError
-        If a number leaves its range or is NaN.
+        If a number leaves its range, is NaN, or is no real number.
 
     Notes
     -----
@@ -58,11 +76,14 @@ class Guarantee:
     delta: float = 0.0
     gamma: float = 0.0
     neighbours: Neighbours = "replace-one"
+    unit: Unit = "row"
     protect: Protect = "record"
     data_dependent: bool = False
     estimates: tuple[tuple[str, float], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
+        for name in ("epsilon", "delta", "gamma"):
+            object.__setattr__(self, name, _double(name, getattr(self, name)))
         if not self.epsilon >= 0:
             raise ParameterError(f"epsilon must be 0 or more, got {self.epsilon}")
         if not 0 <= self.delta <= 1:
@@ -73,10 +94,26 @@ class Guarantee:
             raise ParameterError(
                 f"neighbours must be one of {get_args(Neighbours)}, got {self.neighbours!r}"
             )
+        if self.unit not in get_args(Unit):
+            raise ParameterError(f"unit must be one of {get_args(Unit)}, got {self.unit!r}")
         if self.protect not in get_args(Protect):
             raise ParameterError(
                 f"protect must be one of {get_args(Protect)}, got {self.protect!r}"
             )
+
+
+def _double(name: str, value: Any) -> float:
+    """Read a real number of any type as a double that is not below it."""
+    if type(value) is float:
+        return value
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    if not real:
+        raise ParameterError(f"{name} must be a real number, got {type(value).__name__}")
+    try:
+        nearest = float(value)
+    except OverflowError:
+        nearest = math.inf if value > 0 else -math.inf
+    return math.nextafter(nearest, math.inf) if nearest < value else nearest
 
 
 def union_gamma(guarantees: Iterable[Guarantee]) -> float:
@@ -102,14 +139,14 @@ def union_gamma(guarantees: Iterable[Guarantee]) -> float:
     one and the same pair.
     """
     events: dict[str, float] = {}
-    total: list[float] = []
+    total = Fraction(0)
     for promise in guarantees:
         for fingerprint, gamma in promise.estimates:
             events[fingerprint] = max(gamma, events.get(fingerprint, 0.0))
-        total.append(float(stated_gamma(promise)))
-    terms = [gamma for gamma in (*total, *events.values()) if gamma > 0]
-    exact = math.fsum(terms)
-    return exact if len(terms) <= 1 else math.nextafter(exact, math.inf)
+        total += stated_gamma(promise)
+    total += sum(map(Fraction, events.values()), Fraction(0))
+    nearest = float(total)
+    return nearest if Fraction(nearest) >= total else math.nextafter(nearest, math.inf)
 
 
 def stated_gamma(promise: Guarantee) -> Fraction:
@@ -127,3 +164,48 @@ def stated_gamma(promise: Guarantee) -> Fraction:
     """
     sampled = sum((Fraction(gamma) for _, gamma in promise.estimates), Fraction(0))
     return max(Fraction(0), Fraction(promise.gamma) - sampled)
+
+
+def shown_above(level: float, digits: int = 6) -> str:
+    """Print what is promised or spent: a number that is not below it.
+
+    Parameters
+    ----------
+    level : float
+        Epsilon, delta, gamma, or another bound; not NaN.
+    digits : int, default 6
+        Most significant digits.
+
+    Returns
+    -------
+    str
+        The nearest such number if, read as a double, it is not below the level; otherwise the
+        next one up. So 0.1 stays ``0.1``, and 1.0000004 becomes ``1.00001``.
+    """
+    return _shown(level, digits, up=True)
+
+
+def shown_below(level: float, digits: int = 6) -> str:
+    """Print what is left, or what holds at least: a number that is not above it.
+
+    Parameters
+    ----------
+    level : float
+        The rest of a budget, or another lower bound; not NaN.
+    digits : int, default 6
+        Most significant digits.
+
+    Returns
+    -------
+    str
+        As `shown_above`, on the other side.
+    """
+    return _shown(level, digits, up=False)
+
+
+def _shown(level: float, digits: int, *, up: bool) -> str:
+    nearest = f"{level:.{digits}g}"
+    if math.isinf(level) or (float(nearest) >= level if up else float(nearest) <= level):
+        return nearest
+    with localcontext(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR):
+        return f"{float(+Decimal(level)):.{digits}g}"

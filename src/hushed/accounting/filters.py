@@ -33,6 +33,13 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from hushed import noise
+from hushed.accounting.pure import (
+    at_least_some,
+    pure_gaussian,
+    pure_renyi,
+    pure_zcdp,
+    smallest_level,
+)
 from hushed.accounting.theorems import renyi_conversion
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
@@ -51,9 +58,6 @@ __all__ = [
     "gaussian_capacity",
     "largest",
     "privacy_filters",
-    "pure_gaussian",
-    "pure_zcdp",
-    "smallest_level",
 ]
 
 FilterName = Literal["basic", "zcdp", "renyi", "gaussian", "loss-distribution"]
@@ -273,84 +277,6 @@ def largest(holds: Callable[[float], bool], guess: float) -> float:
     return low
 
 
-def smallest_level(holds: Callable[[float], bool]) -> float:
-    """Smallest level from which on a condition holds, rounded up.
-
-    Parameters
-    ----------
-    holds : callable
-        False for small levels, true from some level on.
-
-    Returns
-    -------
-    float
-        A level at which it holds, within 1e-12 of the smallest; 0 if it holds there.
-    """
-    if holds(0.0):
-        return 0.0
-    high = 1.0
-    while not holds(high):
-        high *= 2.0
-    low = 0.0
-    while high - low > 1e-12 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
-def pure_zcdp(epsilon: float) -> float:
-    """Rho of the worst mechanism that keeps epsilon, rounded up.
-
-    Parameters
-    ----------
-    epsilon : float
-        Level, in nats; 0 or more, may be infinite.
-
-    Returns
-    -------
-    float
-        ``epsilon tanh(epsilon / 2)``, at most ``epsilon**2 / 2``.
-
-    Notes
-    -----
-    Bun and Steinke, *Concentrated Differential Privacy*, TCC 2016, Proposition 3.3: the worst
-    mechanism is randomised response, whose divergence over its order is largest at order 1.
-    """
-    return round_up(epsilon * math.tanh(epsilon / 2), 8)
-
-
-@lru_cache(maxsize=4096)
-def pure_gaussian(epsilon: float) -> float:
-    """Smallest ratio of a Gaussian pair that is worse than every mechanism with this epsilon.
-
-    Parameters
-    ----------
-    epsilon : float
-        Level, in nats; 0 or more, may be infinite.
-
-    Returns
-    -------
-    float
-        ``2 Phi^-1(1 / (1 + exp(-epsilon)))``, rounded up.
-
-    Notes
-    -----
-    Dong, Roth and Su, *Gaussian Differential Privacy*, JRSS-B 2022: the trade-off function of
-    randomised response has one kink, at ``1 / (1 + exp(epsilon))`` on the diagonal, and lies above
-    the convex Gaussian one that passes through it.
-    """
-    if epsilon == 0.0 or math.isinf(epsilon):
-        return epsilon
-    small = round_up(epsilon * math.sqrt(math.pi / 2), 8)  # the tangent at 0, above the function
-    if epsilon < 1e-3:
-        return small
-    if epsilon > 700.0:
-        return math.inf
-    kink = round_down(1.0 / (1.0 + math.exp(epsilon)), 8)
-    ratio = smallest_level(lambda x: 0.5 * math.erfc(x / math.sqrt(8.0)) * (1 + 1e-14) <= kink)
-    return min(small, round_up(ratio, 8))
-
-
 def filter_cost(
     found: PrivacyFilter, promise: Guarantee, loss: LossCurve | None, limit: float
 ) -> Cost:
@@ -387,22 +313,8 @@ def _bare(found: PrivacyFilter, promise: Guarantee) -> Cost:
     if found.name == "zcdp":
         return Cost(amount=pure_zcdp(level), delta=own)
     if found.name == "renyi":
-        return Cost(amount=_pure_renyi(level, found.order), delta=own)
+        return Cost(amount=pure_renyi(level, found.order), delta=own)
     return Cost(amount=_square(pure_gaussian(level)), delta=own)
-
-
-@lru_cache(maxsize=4096)
-def _pure_renyi(epsilon: float, order: float) -> float:
-    """Renyi divergence of randomised response: Mironov, CSF 2017, Proposition 5; rounded up."""
-    if epsilon > 700.0:
-        return epsilon
-    kept = 1.0 / (1.0 + math.exp(-epsilon))
-    odds = kept * math.expm1((order - 1) * epsilon) if (order - 1) * epsilon < 700 else math.inf
-    if math.isinf(odds):
-        return epsilon
-    odds += (1.0 - kept) * math.expm1((1 - order) * epsilon)
-    exact = math.log1p(max(odds, 0.0)) / (order - 1)
-    return min(epsilon, pure_zcdp(epsilon) * order, exact * (1 + 1e-9) + 1e-300)
 
 
 def _of_curve(found: PrivacyFilter, loss: LossCurve, limit: float) -> Cost:
@@ -450,7 +362,7 @@ def discreteness(loss: LossCurve, limit: float, *, laplace: bool) -> float:
 
 
 def _square(ratio: float) -> float:
-    return round_up(ratio * ratio)
+    return at_least_some(round_up(ratio * ratio), ratio)
 
 
 @lru_cache(maxsize=4096)
@@ -463,32 +375,32 @@ def _family_zcdp(family: Family) -> float:
     2025), with the error of the cancellation added.
     """
     if isinstance(family, GaussianLoss):
-        return round_up(family.ratio * family.ratio / 2)
+        return at_least_some(round_up(family.ratio * family.ratio / 2), family.ratio)
     if isinstance(family, LaplaceLoss):
         b = family.bound
-        return min(pure_zcdp(b), round_up(b + math.expm1(-b)) + b * 2.0**-50)
+        return at_least_some(min(pure_zcdp(b), round_up(b + math.expm1(-b)) + b * 2.0**-50), b)
     if isinstance(family, FiniteLoss):
         pure = pure_zcdp(family.supremum) if family.infinite == 0 else math.inf
-        return min(family.concentrated, pure)
+        return at_least_some(min(family.concentrated, pure), family.supremum)
     curve = LossCurve(family)
-    return min(curve.zcdp(), pure_zcdp(family.supremum))
+    return at_least_some(min(curve.zcdp(), pure_zcdp(family.supremum)), family.supremum)
 
 
 @lru_cache(maxsize=4096)
 def _family_renyi(family: Family, order: float) -> float:
     """Renyi divergence of one law, rounded up with room for the error of its logarithm."""
     if isinstance(family, GaussianLoss):
-        return round_up(order * family.ratio * family.ratio / 2, 8)
+        return at_least_some(round_up(order * family.ratio * family.ratio / 2, 8), family.ratio)
     rho = _family_zcdp(family) * order
     if not isinstance(family, LaplaceLoss | BoundedRangeLoss):
         return rho
-    return min(rho, LossCurve(family).renyi(order) * (1 + 1e-9))
+    return at_least_some(min(rho, LossCurve(family).renyi(order) * (1 + 1e-9)), family.bound)
 
 
 def _family_squares(family: Family) -> float:
     """Squared ratio of a Gaussian pair that is worse than one law, rounded up."""
     if isinstance(family, GaussianLoss):
-        return round_up(family.ratio * family.ratio)
+        return _square(family.ratio)
     if family.infinite > 0:
         return math.inf
     return _square(pure_gaussian(family.supremum))

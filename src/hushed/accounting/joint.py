@@ -19,7 +19,7 @@ from hushed.accounting.theorems import (
     renyi_conversion,
 )
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, Protect, union_gamma
+from hushed.guarantee import Guarantee, Protect, shown_above, shown_below, union_gamma
 from hushed.privacy_loss import Bracket, LossCurve
 
 __all__ = ["Composition", "Method", "Promises", "Releasable", "compose", "joined", "parallel"]
@@ -118,10 +118,12 @@ class Composition:
         """
         g = self.guarantee
         lines = [
-            f"{self.releases} releases together: epsilon {g.epsilon:.6g} at delta {g.delta:g}, "
-            f"gamma {g.gamma:g}, neighbours {g.neighbours}.",
+            f"{self.releases} releases together: epsilon {shown_above(g.epsilon)} at delta "
+            f"{shown_above(g.delta)}, gamma {shown_above(g.gamma)}, neighbours "
+            f"{g.neighbours}, unit {g.unit}.",
             f"By: {self.theorem}.",
-            f"The smallest possible epsilon lies in [{self.exact.low:.6g}, {self.exact.high:.6g}].",
+            f"The smallest possible epsilon lies in [{shown_below(self.exact.low)}, "
+            f"{shown_above(self.exact.high)}].",
         ]
         return "\n".join([*lines, *(f"Note: {text}" for text in self.warnings)])
 
@@ -167,7 +169,7 @@ def compose(
     ------
     ParameterError
         If there is nothing to compose, delta is out of range or not reachable, the neighbour
-        relations differ, gamma adds up to 1, or the method does not apply.
+        relations or the units differ, gamma adds up to 1, or the method does not apply.
 
     Notes
     -----
@@ -252,7 +254,7 @@ def joined(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guara
     Parameters
     ----------
     promises : sequence of Guarantee
-        At least one, all for one neighbour relation.
+        At least one, all for one neighbour relation and one unit.
     epsilon, delta : float
         The joint level.
 
@@ -264,14 +266,9 @@ def joined(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guara
     Raises
     ------
     ParameterError
-        If the relations differ or the gammas reach 1.
+        If the relations or the units differ, or the gammas reach 1.
     """
-    relations = {promise.neighbours for promise in promises}
-    if len(relations) > 1:
-        raise ParameterError(
-            f"promises for different neighbour relations cannot be joined: {sorted(relations)}; "
-            "state all of them for one relation"
-        )
+    _check_alike(promises)
     gamma = union_gamma(promises)
     if gamma >= 1:
         raise ParameterError(
@@ -289,11 +286,27 @@ def joined(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guara
         delta=delta,
         gamma=gamma,
         neighbours=promises[0].neighbours,
+        unit=promises[0].unit,
         protect=_weakest(sampled or {promise.protect for promise in promises}),
         data_dependent=any(promise.data_dependent for promise in promises),
         # A gamma stated by hand has no fingerprint; the joint gamma then stands by itself.
         estimates=() if by_hand else tuple(sorted(events.items())),
     )
+
+
+def _check_alike(promises: Sequence[Guarantee]) -> None:
+    """Refuse promises that speak of different neighbours."""
+    relations = {promise.neighbours for promise in promises}
+    if len(relations) > 1:
+        raise ParameterError(
+            f"promises for different neighbour relations cannot be joined: {sorted(relations)}; "
+            "state all of them for one relation"
+        )
+    if len({promise.unit for promise in promises}) > 1:
+        raise ParameterError(
+            "promises for rows and promises for users cannot be joined: neither promise implies "
+            "the other; state all of them for one unit, as hs.table(..., user=COLUMN) does"
+        )
 
 
 def _weakest(found: set[Protect]) -> Protect:
@@ -451,13 +464,13 @@ def parallel(
     Raises
     ------
     ParameterError
-        If there are no parts, or the relation is replace-one with private membership: a replaced
-        row may leave one part and enter another, which no replace-one promise covers.
+        If there are no parts, a promise is for users, or the relation is replace-one with private
+        membership: a replaced row may leave one part and enter another.
 
     Notes
     -----
     McSherry, *Privacy Integrated Queries*, SIGMOD 2009, Theorem 4: for adding or removing one
-    record. It changes one part only.
+    record: it changes one part. The rows of one user may lie in many parts.
     """
     items = [_item(one) for one in parts]
     promises = [item.guarantee for item in items if item.guarantee is not None]
@@ -474,6 +487,8 @@ def parallel(
             "promise does not cover it; state the promises for add-remove, say "
             "membership='public' if no row can change its part, or use compose"
         )
+    if any(promise.unit == "user" for promise in promises):
+        raise ParameterError("disjoint parts may each hold rows of one user: use compose")
     epsilon = max(promise.epsilon for promise in promises)
     delta = max(promise.delta for promise in promises)
     return Composition(

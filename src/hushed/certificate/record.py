@@ -125,8 +125,8 @@ class Certificate:
 
     Parameters
     ----------
-    schema_version : int
-        Version of this record.
+    schema_version : {1, 2}
+        Version of this record: 2 if the promise is for users, which version 1 cannot say.
     guarantee : Guarantee
         The promise.
     sensitivity : float
@@ -151,7 +151,7 @@ class Certificate:
 
     __pydantic_config__ = _CLOSED
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[1, 2] = 1
     guarantee: Guarantee
     sensitivity: float
     norm: Norm
@@ -163,17 +163,27 @@ class Certificate:
     created: str = field(default="")
     charged: str = ""
 
+    def __post_init__(self) -> None:
+        if self.schema_version != _schema_of(self.guarantee):
+            raise ParameterError(
+                f"schema_version {self.schema_version} does not go with a promise for one "
+                f"{self.guarantee.unit}: certificates for rows have version 1, for users 2"
+            )
+
     def to_json(self) -> str:
         """Write as canonical JSON: sorted keys, two spaces, every double exact.
 
         Returns
         -------
         str
-            One JSON object.
+            One JSON object; a promise for rows does not name its unit.
         """
         import json  # noqa: PLC0415
 
-        return json.dumps(_adapter().dump_python(self, mode="json"), indent=2, sort_keys=True)
+        record = _adapter().dump_python(self, mode="json")
+        if self.schema_version == 1:
+            del record["guarantee"]["unit"]
+        return json.dumps(record, indent=2, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
@@ -203,7 +213,9 @@ class Certificate:
                 f"{'.'.join(map(str, e['loc'])) or 'certificate'}: {e['msg']}"
                 for e in cause.errors(include_input=False, include_url=False)
             )
-            raise ParameterError(f"not a hushed certificate of version 1: {problems}") from None
+            raise ParameterError(
+                f"not a hushed certificate of version 1 or 2: {problems}"
+            ) from None
 
     def explain(self) -> str:
         """Say in plain words what was and what was not promised.
@@ -214,6 +226,10 @@ class Certificate:
             A few paragraphs for the people in the table and those who read the answer.
         """
         return explained(self)
+
+
+def _schema_of(guarantee: Guarantee) -> Literal[1, 2]:
+    return 1 if guarantee.unit == "row" else 2
 
 
 @lru_cache(maxsize=1)
@@ -249,6 +265,7 @@ def certify(mechanism: Mechanism, *, values: int, charged: str = "") -> Certific
     name, options = parameters(mechanism)
     accuracy = mechanism.accuracy(0.05) if name == "bernstein" else mechanism.accuracy(0.05, values)
     return Certificate(
+        schema_version=_schema_of(mechanism.guarantee),
         guarantee=mechanism.guarantee,
         sensitivity=sensitivity.value,
         norm=sensitivity.norm,

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
 from typing import TYPE_CHECKING
+
+from hushed.guarantee import shown_above, shown_below
 
 if TYPE_CHECKING:
     from hushed.certificate.record import Certificate, SamplingRecord
@@ -48,30 +52,33 @@ def _warning() -> str:
 def _promise(certificate: Certificate) -> str:
     g = certificate.guarantee
     factor = math.exp(g.epsilon) if g.epsilon < 700 else math.inf
+    whose = "one person's row" if g.unit == "row" else "all rows of one user"
     pair = {
-        "replace-one": "with one person's row replaced by another row",
-        "add-remove": "with one person's row added or removed",
+        "replace-one": f"with {whose} replaced by {'another row' if g.unit == 'row' else 'others'}",
+        "add-remove": f"with {whose} added or removed",
     }[g.neighbours]
-    slack = f", up to a slack of {g.delta:.3g}" if g.delta else ""
+    slack = f", up to a slack of {shown_above(g.delta, 3)}" if g.delta else ""
     covered = "" if g.gamma else " This holds for every such pair of tables."
     return (
-        f"What is promised: epsilon = {g.epsilon:.6g}, delta = {g.delta:.6g}, "
-        f"gamma = {g.gamma:.6g}. Whatever is concluded from the released answer would have been "
+        f"What is promised: epsilon = {shown_above(g.epsilon)}, "
+        f"delta = {shown_above(g.delta)}, gamma = {shown_above(g.gamma)}. Whatever is "
+        f"concluded from the released answer would have been "
         f"concluded with nearly the same probability from the table {pair}: no probability "
-        f"changes by more than a factor e^epsilon = {factor:.4g}{slack}.{covered}"
+        f"changes by more than a factor e^epsilon = {shown_above(factor, 4)}{slack}.{covered}"
     )
 
 
 def _accuracy(certificate: Certificate) -> str:
     m = certificate.mechanism
+    error = shown_above(m.accuracy, 4)
     if m.name == "exponential":
-        what = f"the chosen candidate's score is within {m.accuracy:.4g} of the best of {m.values}"
+        what = f"the chosen candidate's score is within {error} of the best of {m.values}"
     elif m.name == "bernstein":
-        what = f"noise moves the released function by at most {m.accuracy:.4g} anywhere"
+        what = f"noise moves the released function by at most {error} anywhere"
     elif m.values == 1:
-        what = f"the released number is within {m.accuracy:.4g} of the exact answer"
+        what = f"the released number is within {error} of the exact answer"
     else:
-        what = f"all {m.values} released numbers are within {m.accuracy:.4g} of the exact ones"
+        what = f"all {m.values} released numbers are within {error} of the exact ones"
     return (
         f"How exact the answer is: {m.name} noise of scale {m.scale:.4g}. With probability 95 % "
         f"{what}."
@@ -80,10 +87,11 @@ def _accuracy(certificate: Certificate) -> str:
 
 def _reach(certificate: Certificate) -> str:
     sampling = certificate.sampling
+    moved = shown_above(certificate.sensitivity)
     if sampling is None:
         return (
             f"Whom it protects: everyone in the table, whatever the rows. The answer was stated "
-            f"to move by at most {certificate.sensitivity:.6g} in the {certificate.norm} norm, "
+            f"to move by at most {moved} in the {certificate.norm} norm, "
             f"because: {certificate.argument}. The statement was not checked here."
         )
     n, gamma = sampling.rows, certificate.guarantee.gamma
@@ -91,7 +99,7 @@ def _reach(certificate: Certificate) -> str:
         f"the answer's movement was measured on {sampling.pairs} "
         f"{'tables' if sampling.protect == 'simultaneous' else 'pairs of tables'} drawn from "
         f"{_source(sampling)}, and the noise covers number {sampling.rank} of them "
-        f"counted from the smallest: {certificate.sensitivity:.6g} in the {certificate.norm} norm"
+        f"counted from the smallest: {moved} in the {certificate.norm} norm"
     )
     return f"Whom it protects: {kept}. {_gamma_words(sampling, n, gamma)}"
 
@@ -108,17 +116,24 @@ def _gamma_words(sampling: SamplingRecord, n: int, gamma: float) -> str:
             else "each single pair was held to gamma / n"
         )
         return (
-            f"With probability at least {1 - gamma:.6g} over the table, the replacements and the "
-            f"sampler, the promise holds at once for all {n} people of the table, each replaced "
-            f"by a fresh draw from the population ({detail}). {limits}"
+            f"With probability at least {_complement(gamma)} over the table, the replacements and "
+            f"the sampler, the promise holds at once for all {n} people of the table, each "
+            f"replaced by a fresh draw from the population ({detail}). {limits}"
         )
     return (
         f"The promise is per record: it fails for a given record with probability at most "
-        f"{gamma:.6g}. Among the {n} people of the table, up to {gamma * n:.4g} on average may "
+        f"{shown_above(gamma)}. Among the {n} people of the table, up to "
+        f"{shown_above(float(Fraction(gamma) * n), 4)} on average may "
         f"be outside it, and those are the unusual ones, whose rows move the answer most. "
         f"protect='everyone' covers all at once, at the price of more pairs and more noise. "
         f"{limits}"
     )
+
+
+def _complement(gamma: float) -> str:
+    """One minus the gamma that is printed, rounded down."""
+    with localcontext(rounding=ROUND_FLOOR):
+        return str(1 - Decimal(shown_above(gamma)))
 
 
 def _assumptions(certificate: Certificate) -> str:
@@ -134,7 +149,7 @@ def _assumptions(certificate: Certificate) -> str:
             "the private rows are independent draws from the population that was sampled"
             if not sampling.shift
             else f"the private rows are independent draws from a distribution Q with "
-            f"KL(P || Q) of at most {sampling.shift:g} per row from the sampled P",
+            f"KL(P || Q) of at most {shown_below(sampling.shift)} per row from the sampled P",
             "the population is public"
             if sampling.population_is_public
             else "the population was made from the private rows, so none of this protects them",

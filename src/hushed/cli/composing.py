@@ -13,7 +13,7 @@ from hushed.cli.options import JsonOption, PlotOption
 from hushed.cli.outcome import finish, note, notes, print_table, say
 from hushed.cli.written import check_figure
 from hushed.errors import ParameterError
-from hushed.guarantee import Neighbours
+from hushed.guarantee import Neighbours, shown_above, shown_below
 
 if TYPE_CHECKING:
     from hushed.accounting import Composition
@@ -156,12 +156,20 @@ def compose(
             f"{len(items)} releases at delta = {delta:g}",
             ["method", "epsilon", "delta", "above the smallest possible"],
             [
-                [one.method, f"{one.epsilon:.6g}", f"{one.delta:g}", f"{100 * one.looseness:.3g} %"]
+                [
+                    one.method,
+                    shown_above(one.epsilon),
+                    shown_above(one.delta),
+                    f"{100 * one.looseness:.3g} %",
+                ]
                 for one in found
             ],
         )
         exact = found[-1].exact
-        say(f"Smallest possible epsilon: between {exact.low:.8g} and {exact.high:.8g}.")
+        say(
+            f"Smallest possible epsilon: between {shown_below(exact.low, 8)} and "
+            f"{shown_above(exact.high, 8)}."
+        )
         for one in found:
             say(f"{one.method}: {one.theorem}.")
             notes([f"{one.method}: {text}" for text in one.warnings])
@@ -192,5 +200,8 @@ def _parallel(
     result.update(asdict(found))
     if not quiet:
         promise = found.guarantee
-        say(f"Together: epsilon = {promise.epsilon:.6g}, delta = {promise.delta:g}.")
+        say(
+            f"Together: epsilon = {shown_above(promise.epsilon)}, delta = "
+            f"{shown_above(promise.delta)}."
+        )
         say(f"parallel: {found.theorem}.")

@@ -15,7 +15,7 @@ from hushed.cli.options import JsonOption
 from hushed.cli.outcome import finish, note, say
 from hushed.cli.written import check_targets
 from hushed.errors import ParameterError
-from hushed.guarantee import Neighbours, Protect
+from hushed.guarantee import Neighbours, Protect, Unit
 from hushed.ledger import Balance
 
 __all__ = ["charge", "export", "ledger", "open_budget", "show"]
@@ -40,6 +40,9 @@ def open_budget(
     neighbours: Annotated[Neighbours, typer.Option(help="Relation of the promises.")] = (
         "replace-one"
     ),
+    unit: Annotated[Unit, typer.Option(help="What the promises protect: a row or a user.")] = (
+        "row"
+    ),
     protect: Annotated[Protect, typer.Option(help="Whom gamma speaks of.")] = "record",
     method: Annotated[FilterMethod, typer.Option(help="Rule that stops the spending.")] = (
         "adaptive"
@@ -54,7 +57,12 @@ def open_budget(
     """Open a budget; the ledger is made if there is none."""
     with finish(json=json, stopped=_STOPPED) as result:
         limit = hs.Guarantee(
-            epsilon=epsilon, delta=delta, gamma=gamma, neighbours=neighbours, protect=protect
+            epsilon=epsilon,
+            delta=delta,
+            gamma=gamma,
+            neighbours=neighbours,
+            unit=unit,
+            protect=protect,
         )
         with hs.Ledger(ledger) as book:
             book.open_budget(budget, limit, method=method, slack=slack, order=order, note=remark)
@@ -97,6 +105,7 @@ def charge(
     delta: Annotated[float, typer.Option(help="Delta of the promise.")] = 0.0,
     gamma: Annotated[float, typer.Option(help="Gamma of the promise, stated by hand.")] = 0.0,
     neighbours: Annotated[Neighbours | None, typer.Option(help="By default the budget's.")] = None,
+    unit: Annotated[Unit | None, typer.Option(help="By default the budget's.")] = None,
     loss: Annotated[
         str | None,
         typer.Option(
@@ -115,6 +124,7 @@ def charge(
                 delta=delta,
                 gamma=gamma,
                 neighbours=neighbours or limit.neighbours,
+                unit=unit or limit.unit,
                 protect=limit.protect,
             )
             entry = book.charge(budget, promise, remark, loss=_loss(loss))

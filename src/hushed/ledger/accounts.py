@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
 from threading import Lock, RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -15,6 +14,7 @@ from hushed.accounting.filters import Cost, FilterMethod, privacy_filters
 from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import rows
+from hushed.ledger.admission import check_promise
 from hushed.ledger.balance import Balance, Moment, terms_of
 from hushed.ledger.entries import Budget, Entry, digest, write_budget, write_entry
 from hushed.ledger.laws import write_law
@@ -22,7 +22,6 @@ from hushed.ledger.migrations import now
 from hushed.ledger.store import Store, Unsettled, connect
 from hushed.ledger.tally import Tally, costs_of, tally_of
 from hushed.privacy_loss import LossCurve
-from hushed.privacy_loss.families import Family
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -188,8 +187,8 @@ class Ledger:
         NotFound
             If there is no such budget.
         ParameterError
-            If the promise is for other neighbours than the budget, or for fewer people, or not
-            a promise at all.
+            If the promise is for other neighbours or another unit than the budget, or for fewer
+            people, or not a promise at all.
         LedgerUnavailable
             If the ledger cannot be written; the message says if it may have been charged.
         DamagedLedger
@@ -200,7 +199,7 @@ class Ledger:
         known = None if law is None else loss
         with self._page(name) as page:
             tally = page.tally or self._current(page, name)
-            _check_promise(tally.budget, guarantee, loss)
+            check_promise(tally.budget, guarantee, loss)
             costs = costs_of(tally.budget, guarantee, known)
             try:
                 with self._store.writing() as connection:
@@ -247,7 +246,7 @@ class Ledger:
         known = None if law is None else loss
         with self._page(name) as page:
             tally = self._current(page, name)
-            _check_promise(tally.budget, guarantee, loss)
+            check_promise(tally.budget, guarantee, loss)
             costs = costs_of(tally.budget, guarantee, known)
             tally.check(guarantee, known, costs)
             page.tally = None  # the tally is used up for the preview
@@ -429,49 +428,12 @@ def _check_text(name: str, note: str) -> None:
         raise ParameterError(f"a note is a text of at most {_LONGEST_NOTE} characters")
 
 
-def _check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> None:
-    """Refuse what the budget's limit does not speak of."""
-    limit = budget.limit
-    if not isinstance(promise, Guarantee):
-        raise ParameterError(
-            f"a charge is a Guarantee, got {type(promise).__name__}; pass mechanism.guarantee, and "
-            "loss=mechanism.loss"
-        )
-    if promise.neighbours != limit.neighbours:
-        raise ParameterError(
-            f"budget {budget.name!r} is for {limit.neighbours} neighbours, the charge for "
-            f"{promise.neighbours}; state the promise for {limit.neighbours}"
-        )
-    if promise.data_dependent and not limit.data_dependent:
-        raise ParameterError(
-            f"the population behind this charge was made from private rows: its numbers are "
-            f"nominal, and budget {budget.name!r} was not opened for that (data_dependent=True)"
-        )
-    if promise.gamma > 0 and promise.protect == "record" and limit.protect != "record":
-        raise ParameterError(
-            f"budget {budget.name!r} speaks of all records at once (protect={limit.protect!r}), "
-            "the charge of one record at a time; sample with protect='everyone'"
-        )
-    if loss is not None and len(loss.parts) == 1 and loss.parts[0][1] == 1:
-        kept = _kept(loss.parts[0][0], promise.epsilon)
-        if kept > promise.delta * (1 + 1e-9) + 1e-18:
-            raise ParameterError(
-                f"the loss needs delta {kept:.4g} at epsilon {promise.epsilon:g}, the guarantee "
-                f"says {promise.delta:.4g}: they are not of the same release"
-            )
-
-
 def _law_of(loss: LossCurve | None) -> list[dict[str, Any]] | None:
     if loss is not None and not isinstance(loss, LossCurve):
         raise ParameterError(
             f"loss must be a LossCurve such as mechanism.loss, got {type(loss).__name__}"
         )
     return None if loss is None else write_law(loss)
-
-
-@lru_cache(maxsize=4096)
-def _kept(family: Family, epsilon: float) -> float:
-    return LossCurve(family).delta(epsilon)
 
 
 def _next_entry(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal, localcontext
 
-from hushed.guarantee import Guarantee
+from hushed.guarantee import Guarantee, shown_above, shown_below
 from hushed.ledger.entries import Budget
 
 __all__ = ["Balance", "Moment", "assumption", "bought", "terms_of"]
@@ -51,8 +51,9 @@ def terms_of(budget: Budget, number: int) -> str:
     """
     limit = budget.limit
     return (
-        f"charge {number} of the budget {budget.name!r}, which keeps epsilon = {limit.epsilon:g}, "
-        f"delta = {limit.delta:g}, gamma = {limit.gamma:g} for everything charged to it "
+        f"charge {number} of the budget {budget.name!r}, which keeps epsilon = "
+        f"{shown_above(limit.epsilon)}, delta = {shown_above(limit.delta)}, gamma = "
+        f"{shown_above(limit.gamma)} for everything charged to it, for one {limit.unit} "
         f"(method {budget.method}). {assumption(budget)}"
     )
 
@@ -124,13 +125,14 @@ class Balance:
         kinds = ", ".join(each.name for each in self.budget.filters)
         charges = "1 charge" if self.entries == 1 else f"{self.entries} charges"
         lines = [
-            f"Budget {self.budget.name!r}: epsilon {limit.epsilon:g}, delta {limit.delta:g}, "
-            f"gamma {limit.gamma:g}, neighbours {limit.neighbours}; method {self.budget.method} "
-            f"({kinds}).",
-            f"{charges} so far: epsilon {spent.epsilon:.6g} at delta {spent.delta:.3g}, gamma "
-            f"{spent.gamma:.3g}; {100 * self.used:.1f} % used.",
-            f"Left: {bought(self.epsilon_left)}; delta {self.delta_left:.3g} and gamma "
-            f"{self.gamma_left:.3g} for new charges.",
+            f"Budget {self.budget.name!r}: epsilon {shown_above(limit.epsilon)}, delta "
+            f"{shown_above(limit.delta)}, gamma {shown_above(limit.gamma)}, neighbours "
+            f"{limit.neighbours}, unit {limit.unit}; method {self.budget.method} ({kinds}).",
+            f"{charges} so far: epsilon {shown_above(spent.epsilon)} at delta "
+            f"{shown_above(spent.delta)}, gamma {shown_above(spent.gamma)}; "
+            f"{math.ceil(1000 * self.used) / 10:.1f} % used.",
+            f"Left: {bought(self.epsilon_left)}; delta {shown_below(self.delta_left)} and gamma "
+            f"{shown_below(self.gamma_left)} for new charges.",
             assumption(self.budget),
         ]
         return "\n".join(lines)
@@ -152,12 +154,6 @@ def bought(epsilon: float) -> str:
     if epsilon <= 0:
         return "no epsilon"
     return (
-        f"epsilon {_floor(epsilon)} in one charge (a count with Laplace noise of scale "
-        f"{1 / epsilon:.3g})"
+        f"epsilon {shown_below(epsilon)} in one charge (a count with Laplace noise of scale "
+        f"{shown_above(1 / epsilon, 3)})"
     )
-
-
-def _floor(value: float) -> str:
-    """Four digits, rounded down, so that the printed number can be charged."""
-    with localcontext(prec=4, rounding=ROUND_FLOOR):
-        return f"{float(+Decimal(value)):g}"

@@ -288,7 +288,9 @@ def _parsed(body: str, kind: str) -> dict[str, Any]:
 
 
 def _promise(guarantee: Guarantee) -> dict[str, Any]:
-    return {
+    # Without a unit it is one row: texts from before there were units keep their digests.
+    unit = {} if guarantee.unit == "row" else {"unit": guarantee.unit}
+    return unit | {
         "epsilon": float(guarantee.epsilon).hex(),
         "delta": float(guarantee.delta).hex(),
         "gamma": float(guarantee.gamma).hex(),
@@ -306,6 +308,7 @@ def _guarantee(record: dict[str, Any]) -> Guarantee:
             delta=float.fromhex(record["delta"]),
             gamma=float.fromhex(record["gamma"]),
             neighbours=record["neighbours"],
+            unit=record.get("unit", "row"),
             protect=record["protect"],
             data_dependent=record["data_dependent"],
             estimates=tuple((name, float.fromhex(g)) for name, g in record["estimates"]),

@@ -3,7 +3,7 @@
 Composing the laws of a long history takes longer than a charge may. So the history is composed
 now and then only; from that point on a *room* is kept: the squared ratio of the largest Gaussian
 release that could still follow. A release that is better than a Gaussian pair (every one is, see
-`hushed.accounting.filters.pure_gaussian`) takes its squared ratio from the room. When the room is
+`hushed.accounting.pure.pure_gaussian`) takes its squared ratio from the room. When the room is
 used up the history is composed again. As the Gaussian pair overstates a law by a bounded factor,
 each round leaves a fixed share of what was left, so that the number of rounds grows with the
 logarithm of the number of charges. Of many different laws, later ones are rounded up to a grid.

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from hushed.accounting.filters import Cost, PrivacyFilter, filter_cost, largest
 from hushed.errors import Overspent, ParameterError
-from hushed.guarantee import Guarantee, stated_gamma
+from hushed.guarantee import Guarantee, shown_above, shown_below, stated_gamma
 from hushed.ledger.balance import Balance, bought
 from hushed.ledger.entries import Budget, Entry
 from hushed.ledger.exact import LossSum
@@ -180,20 +180,22 @@ class Tally:
         sampled = promise.gamma > 0 or promise.estimates
         if sampled and self.gamma(promise) > Fraction(limit.gamma):
             raise Overspent(
-                f"budget {name!r}: this charge brings gamma {promise.gamma:.4g}, of which "
-                f"{float(self.gamma(promise) - self.gamma()):.4g} is new; "
-                f"{self.gamma_left():.4g} of {limit.gamma:g} is left. Release with an estimate "
-                "that is already paid for, or sample with a smaller gamma. Nothing was charged",
+                f"budget {name!r}: this charge brings gamma {shown_above(promise.gamma)}, of "
+                f"which {shown_above(_up(self.gamma(promise) - self.gamma()))} is new; "
+                f"{shown_below(self.gamma_left())} of {shown_below(limit.gamma)} is left. "
+                "Release with an estimate that is paid for, or sample with a smaller gamma. "
+                "Nothing was charged",
                 name,
                 self.epsilon_left(),
             )
         if not self.fits(promise, loss, costs):
             left = self.epsilon_left()
             raise Overspent(
-                f"budget {name!r}: this charge of epsilon {promise.epsilon:g}, delta "
-                f"{promise.delta:g} does not fit into epsilon {limit.epsilon:g}, delta "
-                f"{limit.delta:g} ({self.number} charges so far, method {self.budget.method}); "
-                f"left: {bought(left)}, and delta {self.delta_left():.3g} for new charges. "
+                f"budget {name!r}: this charge of epsilon {shown_above(promise.epsilon)}, "
+                f"delta {shown_above(promise.delta)} does not fit into epsilon "
+                f"{shown_below(limit.epsilon)}, delta {shown_below(limit.delta)} "
+                f"({self.number} charges so far, method {self.budget.method}); left: "
+                f"{bought(left)}, and delta {shown_below(self.delta_left())} for new charges. "
                 "Nothing was charged",
                 name,
                 left,
@@ -245,7 +247,8 @@ class Tally:
         return low
 
     def _plain(self, level: float) -> Guarantee:
-        return Guarantee(epsilon=level, neighbours=self.budget.limit.neighbours)
+        limit = self.budget.limit
+        return Guarantee(epsilon=level, neighbours=limit.neighbours, unit=limit.unit)
 
     def balance(self) -> Balance:
         """Where the budget stands.

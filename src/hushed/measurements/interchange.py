@@ -1,7 +1,9 @@
 """OpenDP's transformations and measurements in a chain of ours, and ours in OpenDP.
 
 What comes from OpenDP keeps its own function, arithmetic and map: its proofs are trusted, only
-membership in the source domain is checked before, which OpenDP does not do. What goes to OpenDP is
+membership in the source domain is checked before, which OpenDP does not do. Answers go in without
+rounding, so that its map speaks of ours: 32-bit floats are refused there, and whole numbers are
+moved into the range of its type, which brings no two of them farther apart. What goes to OpenDP is
 built anew from its constructors: it computes the same question in OpenDP's arithmetic, under
 OpenDP's map and with OpenDP's noise.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ from hushed import privacy_loss
 from hushed.errors import NotFound, ParameterError
 from hushed.measurements.losses import CurveLoss, Loss
 from hushed.measurements.record import Measurement
+from hushed.privacy_loss.rounding import double_above
 from hushed.spaces import (
     ABSOLUTE,
     CHANGE_ONE,
@@ -35,6 +39,7 @@ from hushed.spaces import (
     Numbers,
     Space,
 )
+from hushed.spaces.cells import LARGEST_INT
 from hushed.transformations.chain import Transformation, guarded, linear
 
 __all__ = ["from_opendp", "to_opendp"]
@@ -66,7 +71,7 @@ def from_opendp(thing: Any, *, dims: int | None = None) -> Transformation | Meas
     thing : opendp.Transformation or opendp.Measurement
         Between columns and answers of numbers or texts, under symmetric, change-one, absolute,
         L1, L2 or LInf distances; a measurement under max divergence, zero-concentrated
-        divergence or approximate max divergence.
+        divergence or approximate max divergence. Answers that it takes are whole numbers or f64.
     dims : int, optional
         Length of a vector of answers, where OpenDP does not know it.
 
@@ -78,16 +83,21 @@ def from_opendp(thing: Any, *, dims: int | None = None) -> Transformation | Meas
     Raises
     ------
     ParameterError
-        If a domain, metric or measure has no equivalent here.
+        If a domain, metric or measure has no equivalent here, or if it takes answers as 32-bit
+        floats: the rounding to them is not in its map.
     """
     source = _space(thing.input_domain, thing.input_metric, dims)
-    whole = not _of_floats(thing.input_metric)
-    called = guarded(lambda data: thing(data.tolist()))
+    if not source.metric.of_rows:
+        _refuse_single(thing)
+    whole = "f64" not in repr(thing.input_metric)
+    reach = _reach(str(thing.input_domain.carrier_type))
+    called = guarded(lambda data: thing(_within(data.tolist(), reach)))
 
     def bound(distance: float) -> Any:
         if math.isinf(distance):
             return math.inf
-        return thing.map(math.ceil(distance) if whole else float(distance))
+        exact = Fraction(distance)
+        return thing.map(math.ceil(exact) if whole else double_above(exact))
 
     if hasattr(thing, "output_measure"):
         measure = _measure(thing.output_measure)
@@ -99,17 +109,43 @@ def from_opendp(thing: Any, *, dims: int | None = None) -> Transformation | Meas
             known=lambda d_in: _loss(bound(d_in.value), measure),
         )
     target = _space(thing.output_domain, thing.output_metric, dims)
+    given = _reach(str(thing.output_domain.carrier_type))
     return Transformation(
         name="opendp transformation",
         source=source,
         target=target,
-        function=lambda data: target.domain.check(called(data)),
+        function=lambda data: target.domain.check(_within(called(data), given)),
         relation=linear(bound),
     )
 
 
-def _of_floats(metric: Any) -> bool:
-    return "f64" in repr(metric) or "f32" in repr(metric)
+def _refuse_single(thing: Any) -> None:
+    """Refuse to round an answer: two answers may come farther apart than the map is asked for."""
+    if "f32" in str(thing.input_domain.carrier_type) or "f32" in repr(thing.input_metric):
+        raise ParameterError(
+            "OpenDP takes these answers or their distance as 32-bit floats (f32), and the rounding "
+            "is not in its map: build it with T='f64', or put all of the chain into OpenDP"
+        )
+
+
+def _reach(carrier: str) -> tuple[int, int] | None:
+    """Whole numbers that both OpenDP's type and ours can hold; None for other types."""
+    name = carrier.removeprefix("Vec<").removesuffix(">")
+    if _KINDS.get(name) != "int":
+        return None
+    bits = int(name[1:])
+    low, high = (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return max(low, -LARGEST_INT), min(high, LARGEST_INT)
+
+
+def _within(data: Any, reach: tuple[int, int] | None) -> Any:
+    """Move whole numbers into a range, one by one: an error would tell of one out of it."""
+    if reach is None:
+        return data
+    low, high = reach
+    if isinstance(data, list):
+        return [min(max(each, low), high) for each in data]
+    return min(max(data, low), high)
 
 
 def _space(domain: Any, metric: Any, dims: int | None) -> Space:
@@ -129,7 +165,9 @@ def _domain(domain: Any, *, rows: bool, dims: int | None) -> Domain:
     if rows:
         atom = domain.element_domain
         bounds = None if kind == "text" else atom.bounds
-        low, high = (None, None) if bounds is None else bounds
+        low, high = (_reach(carrier) or (None, None)) if bounds is None else bounds
+        if (low, high) == (-LARGEST_INT, LARGEST_INT):  # as wide as any column of integers
+            low, high = None, None
         missing = kind == "float" and bool(atom.nan)
         cell = Cell(kind=_kind(kind), low=low, high=high, missing=missing)
         return Column(cell=cell, size=domain.size)

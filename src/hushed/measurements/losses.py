@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from hushed import privacy_loss
+from hushed.accounting.pure import pure_renyi, pure_zcdp
 from hushed.accounting.theorems import renyi_conversion
 from hushed.errors import ParameterError
 from hushed.privacy_loss import LossCurve
@@ -134,7 +135,7 @@ def restated(known: Mapping[Measure, Loss], measure: Measure) -> Loss:
         rho = _number(known[ZCDP])
         return lambda order: round_up(rho * order)
     if found is None and PURE in known:
-        found = _of_curve(CurveLoss(curve=pure_curve(_number(known[PURE]))), measure)
+        found = _of_pure(_number(known[PURE]), measure)
     if found is None:
         names = " and ".join(str(each) for each in known)
         raise ParameterError(
@@ -147,6 +148,15 @@ def _number(loss: Loss) -> float:
     if not isinstance(loss, int | float):
         raise ParameterError(f"expected a number, got {type(loss).__name__}")
     return float(loss)
+
+
+def _of_pure(epsilon: float, measure: Measure) -> Loss | None:
+    """Loss of randomised response; rho and divergences in closed form, to the last digits."""
+    if measure == RENYI:
+        return lambda order: pure_renyi(epsilon, order)
+    if measure == ZCDP:
+        return pure_zcdp(epsilon) if math.isfinite(epsilon) else None
+    return _of_curve(CurveLoss(curve=pure_curve(epsilon)), measure)
 
 
 def _of_curve(loss: CurveLoss, measure: Measure) -> Loss | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hushed.accounting import joined
+from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.measurements.losses import Loss, epsilon_at, restated
 from hushed.spaces import Distance, Measure, Space
@@ -98,19 +99,26 @@ class Measurement:
         Returns
         -------
         Guarantee
-            With the smallest epsilon that is known to hold, rounded up.
+            With the smallest epsilon that is known to hold, rounded up; for rows or for users, as
+            the source metric counts them.
 
         Raises
         ------
         ParameterError
-            If the source holds answers instead of rows, or no two tables are that far apart.
+            If the source holds answers instead of rows, no two tables are that far apart, or the
+            chain leads from users to a sensitivity that was sampled for rows.
         """
         space = self.source
         neighbours = neighbours_at(space, d_in)
         distance = distance_in(space, d_in)
         epsilon = epsilon_at(self.known(distance), delta)
         terms = self.relation(distance).terms
-        own = Guarantee(epsilon=epsilon, delta=delta, neighbours=neighbours)
+        if terms and space.metric.unit == "user":
+            raise ParameterError(
+                "the chain carries a sensitivity that was sampled for one replaced row: its gamma "
+                "says nothing of a user; count rows, or prove the sensitivity"
+            )
+        own = Guarantee(epsilon=epsilon, delta=delta, neighbours=neighbours, unit=space.metric.unit)
         return joined([own, *terms], epsilon, delta) if terms else own
 
     def after(self, first: Transformation) -> Measurement:

@@ -168,5 +168,6 @@ def chain_sensitivity(
         moved.value,
         wanted,
         neighbours=neighbours,
+        unit=space.metric.unit,
         argument=f"{chain.name}, on {space}, at a distance of {d_in}; arithmetic included",
     )

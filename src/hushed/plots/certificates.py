@@ -7,6 +7,7 @@ from typing import Any
 
 from hushed.certificate import Certificate
 from hushed.errors import ParameterError
+from hushed.guarantee import shown_above
 from hushed.plots.figures import altair_or_refuse
 
 __all__ = ["certificate_page", "movement_figure"]
@@ -70,7 +71,7 @@ def movement_figure(certificate: Certificate) -> Any:
             title=alt.Title(
                 f"How far {sampling.function} moved",
                 subtitle=f"{sampling.pairs} draws of {sampling.rows} rows from the population; "
-                f"gamma = {certificate.guarantee.gamma:g}, {sampling.calibration}",
+                f"gamma = {shown_above(certificate.guarantee.gamma)}, {sampling.calibration}",
             ),
         )
         .configure_view(stroke=None)
@@ -109,13 +110,13 @@ def certificate_page(certificate: Certificate) -> str:
         certificate=certificate,
         picture=picture,
         rows=[
-            ("epsilon", f"{g.epsilon:.6g}"),
-            ("delta", f"{g.delta:.6g}"),
-            ("gamma", f"{g.gamma:.6g} ({g.protect})"),
-            ("neighbours", g.neighbours),
+            ("epsilon", shown_above(g.epsilon)),
+            ("delta", shown_above(g.delta)),
+            ("gamma", f"{shown_above(g.gamma)} ({g.protect})"),
+            ("neighbours", f"{g.neighbours}, one {g.unit}"),
             ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
             ("mechanism", f"{certificate.mechanism.name}, scale {certificate.mechanism.scale:.6g}"),
-            ("accuracy at 95 %", f"{certificate.mechanism.accuracy:.6g}"),
+            ("accuracy at 95 %", shown_above(certificate.mechanism.accuracy)),
             ("created", certificate.created),
         ],
         paragraphs=certificate.explain().split("\n\n"),

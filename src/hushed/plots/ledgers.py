@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hushed.guarantee import shown_above
 from hushed.ledger import Budget, Moment
 from hushed.plots.figures import altair_or_refuse
 
@@ -51,7 +52,8 @@ def budget_over_time(budget: Budget, history: Sequence[Moment]) -> Any:
     )
     title = {
         "text": f"Budget {budget.name}",
-        "subtitle": f"limit: epsilon {limit.epsilon:g}, delta {limit.delta:g}, gamma "
-        f"{limit.gamma:g}; method {budget.method}; {history[-1].number} charges",
+        "subtitle": f"limit: epsilon {shown_above(limit.epsilon)}, delta "
+        f"{shown_above(limit.delta)}, gamma {shown_above(limit.gamma)}, one {limit.unit}; method "
+        f"{budget.method}; {history[-1].number} charges",
     }
     return (steps + top).properties(title=title, width=480, height=320)

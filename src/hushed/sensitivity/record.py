@@ -6,13 +6,13 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, Neighbours, Protect
+from hushed.guarantee import Guarantee, Neighbours, Protect, Unit
 from hushed.rows import Layout
 from hushed.sensitivity.ranks import Calibration
 from hushed.spaces import NORMS, Norm
@@ -108,6 +108,8 @@ class Sensitivity:
         Norm in which the movement is measured.
     neighbours : {"replace-one", "add-remove"}
         Relation between the two tables.
+    unit : {"row", "user"}, default "row"
+        What is replaced, added or removed between them; ``row`` for a sampled one.
     argument : str
         Why the value holds, in words.
     sampling : Sampling, optional
@@ -117,6 +119,7 @@ class Sensitivity:
     value: float
     norm: Norm
     neighbours: Neighbours = "replace-one"
+    unit: Unit = "row"
     argument: str
     sampling: Sampling | None = field(default=None, repr=False)
 
@@ -127,6 +130,11 @@ class Sensitivity:
             )
         if self.norm not in NORMS:
             raise ParameterError(f"norm must be one of {NORMS}, got {self.norm!r}")
+        if self.unit not in get_args(Unit) or (self.sampling is not None and self.unit != "row"):
+            raise ParameterError(
+                f"unit must be one of {get_args(Unit)}, and 'row' for a sampled sensitivity; got "
+                f"{self.unit!r}"
+            )
 
     @property
     def gamma(self) -> float:
@@ -173,12 +181,15 @@ class Sensitivity:
             With the gamma of this sensitivity and the estimate it comes from.
         """
         if self.sampling is None:
-            return Guarantee(epsilon=epsilon, delta=delta, neighbours=self.neighbours)
+            return Guarantee(
+                epsilon=epsilon, delta=delta, neighbours=self.neighbours, unit=self.unit
+            )
         return Guarantee(
             epsilon=epsilon,
             delta=delta,
             gamma=self.gamma,
             neighbours=self.neighbours,
+            unit=self.unit,
             protect=self.sampling.protect,
             data_dependent=self.sampling.data_dependent,
             estimates=((self.fingerprint, self.gamma),),
@@ -252,7 +263,12 @@ def _fingerprint(sensitivity: Sensitivity) -> str:
 
 
 def proven_sensitivity(
-    value: float, norm: Norm = "l1", *, neighbours: Neighbours = "replace-one", argument: str
+    value: float,
+    norm: Norm = "l1",
+    *,
+    neighbours: Neighbours = "replace-one",
+    unit: Unit = "row",
+    argument: str,
 ) -> Sensitivity:
     """State a sensitivity that you can prove.
 
@@ -265,6 +281,8 @@ def proven_sensitivity(
         Norm in which the movement is bounded.
     neighbours : {"replace-one", "add-remove"}, default "replace-one"
         Relation between the tables.
+    unit : {"row", "user"}, default "row"
+        What is replaced, added or removed between them: one row, or all rows of one user.
     argument : str
         The proof, or where to find it; goes into the certificate.
 
@@ -285,4 +303,6 @@ def proven_sensitivity(
     """
     if not argument.strip():
         raise ParameterError("argument must say why the bound holds, got an empty text")
-    return Sensitivity(value=float(value), norm=norm, neighbours=neighbours, argument=argument)
+    return Sensitivity(
+        value=float(value), norm=norm, neighbours=neighbours, unit=unit, argument=argument
+    )

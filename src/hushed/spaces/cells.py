@@ -104,6 +104,50 @@ class Cell:
             raise BadRows(f"a column declared as {self} has values out of bounds; clip it first")
         return read
 
+    def nearest(self, value: object) -> float | str | None:
+        """Turn anything into what this cell may hold, without ever refusing.
+
+        Parameters
+        ----------
+        value : object
+            What is to be put here.
+
+        Returns
+        -------
+        float, int, str or None
+            A number moved into the bounds; in a cell of integers rounded to the nearest one, ties
+            to even, and moved to within ``2**53``. NaN, None, and what is no number here, or no
+            text in a cell of texts, becomes missing (NaN among floats, None among texts). Where
+            nothing may be missing it becomes the constant of the cell: the low bound, 0 without
+            bounds, the empty text.
+        """
+        if self.kind == "text":
+            if isinstance(value, str):
+                return str(value)
+            return None if self.missing else ""
+        number = _number(value)
+        if number is None:
+            if self.missing:
+                return math.nan
+            number = 0 if self.low is None else self.low
+        if self.low is not None and self.high is not None:
+            number = min(max(number, self.low), self.high)
+        elif self.kind == "int":
+            number = min(max(number, -LARGEST_INT), LARGEST_INT)
+        elif isinstance(number, int) and abs(number) > LARGEST_FLOAT:  # perhaps beyond all doubles
+            number = math.inf if number > 0 else -math.inf
+        return round(number) if self.kind == "int" else float(number)
+
+
+def _number(value: object) -> float | None:
+    """Read a number, a whole one exactly; None if it is none, or NaN."""
+    found = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if isinstance(found, bool | int | np.bool_ | np.integer):
+        return int(found)
+    if not isinstance(found, float | np.floating) or math.isnan(found):
+        return None
+    return float(found)
+
 
 def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Tell which cells of a checked column are missing.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, Neighbours, union_gamma
+from hushed.guarantee import Guarantee, Neighbours, Unit, union_gamma
 from hushed.spaces.domains import Domain, Groups, Numbers, Table
 
 __all__ = [
@@ -52,7 +52,7 @@ class Metric:
     """
 
     name: MetricName
-    unit: Literal["row", "user"] = "row"
+    unit: Unit = "row"
 
     def __post_init__(self) -> None:
         if self.name not in get_args(MetricName):

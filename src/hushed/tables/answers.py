@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
 from hushed.errors import NotFound, ParameterError
-from hushed.guarantee import Guarantee
+from hushed.guarantee import Guarantee, shown_above, shown_below
 from hushed.tables.plan import Choice, LaplaceNoise, NormalNoise, Part
 from hushed.tables.requests import Aggregate
 
-__all__ = ["Answer", "Interval", "errors_of", "evaluate", "rank_errors"]
+__all__ = ["Answer", "Interval", "errors_of", "evaluate", "percent", "rank_errors"]
 
 Interval = tuple[Any, Any]
 
@@ -128,12 +129,17 @@ class Answer:
             Plain text.
         """
         g = self.guarantee
-        delta = f", delta {g.delta:g}" if g.delta else ""
+        delta = f", delta {shown_above(g.delta)}" if g.delta else ""
         return (
-            f"epsilon {g.epsilon:g}{delta} for adding or removing one {self.unit}; "
-            f"{len(self)} rows. Each error bar holds with {self.level:.0%} against the noise "
+            f"epsilon {shown_above(g.epsilon)}{delta} for adding or removing one {self.unit}; "
+            f"{len(self)} rows. Each error bar holds with {percent(self.level)} against the noise "
             "alone: clipping and limits of a user are not in it."
         )
+
+
+def percent(level: float) -> str:
+    """Confidence as printed: 0.95 as "95%", and never more than it is."""
+    return f"{shown_below(float(Decimal(repr(level)) * 100))}%"
 
 
 def evaluate(

@@ -264,7 +264,7 @@ def lay(
             drawn = LaplaceNoise(scale=_scale(Fraction(each.l1), whole * shares[i]))
         parts.append(Part(measurement=each, noise=drawn, share=float(shares[i])))
     return Plan(
-        guarantee=Guarantee(epsilon=epsilon, delta=delta, neighbours="add-remove"),
+        guarantee=Guarantee(epsilon=epsilon, delta=delta, neighbours="add-remove", unit=unit),
         unit=unit,
         parts=tuple(parts),
         selection=selection,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hushed.guarantee import Guarantee
-from hushed.tables.answers import errors_of
+from hushed.guarantee import Guarantee, shown_above
+from hushed.tables.answers import errors_of, percent
 from hushed.tables.plan import Choice, Part, Plan
 from hushed.tables.requests import Aggregate
 
@@ -92,17 +92,19 @@ class Quote:
             Plain text.
         """
         g = self.guarantee
-        delta = f", delta {g.delta:g}" if g.delta else ""
-        lines = [f"epsilon {g.epsilon:g}{delta} for adding or removing one {self.unit}"]
+        delta = f", delta {shown_above(g.delta)}" if g.delta else ""
+        lines = [f"epsilon {shown_above(g.epsilon)}{delta} for adding or removing one {self.unit}"]
         for each in self.outputs:
-            parts = ", ".join(f"{what} within {error:.4g}" for what, error in each.measured)
-            total = "" if each.accuracy is None else f"within {each.accuracy:.4g}: "
+            parts = ", ".join(
+                f"{what} within {shown_above(error, 4)}" for what, error in each.measured
+            )
+            total = "" if each.accuracy is None else f"within {shown_above(each.accuracy, 4)}: "
             lines.append(f"{each.name}: {total}{parts}; {each.share:.0%} of epsilon")
         if self.threshold is not None:
             lines.append(
                 f"keys are named from {self.threshold} {self.unit}s on, counted with noise"
             )
-        lines.append(f"each within its error with {self.level:.0%}; {self.rule}")
+        lines.append(f"each within its error with {percent(self.level)}; {self.rule}")
         if self.left is not None:
             lines.append(f"left in the budget afterwards: {self.left}")
         return "\n".join(lines)

@@ -49,7 +49,8 @@ def declared(
     ----------
     function : callable
         Takes a checked member of the source domain; what it gives is checked against the target
-        domain at every use.
+        domain at every use. That it neither fails nor leaves the target domain, whatever the rows,
+        is declared, too: an error would be an answer without noise.
     source, target : Space
         What it takes and gives.
     stability : float or callable
@@ -109,14 +110,15 @@ def from_sensitivity(
     Parameters
     ----------
     function : callable
-        The function whose sensitivity it is; gives finite numbers.
+        The function whose sensitivity it is; gives finite numbers, and does not fail, whatever
+        the rows: an error would be an answer without noise.
     sensitivity : Sensitivity
         From `hushed.sample_sensitivity` or `hushed.proven_sensitivity`; not in the range norm.
     dims : int, optional
         Length of the answer; None for a single number.
     source : Space, optional
         What the function takes; by default rows in any container under the relation of the
-        sensitivity, in the number that was sampled.
+        sensitivity, in the number that was sampled. A sensitivity for users needs one.
 
     Returns
     -------
@@ -128,10 +130,12 @@ def from_sensitivity(
     Raises
     ------
     ParameterError
-        If the source counts another kind of change than the sensitivity, rows are added or
-        removed under a sampled one, the number of rows or the function is not the sampled one,
-        or the function takes stacked tables.
+        If the source counts another kind of change than the sensitivity, or users where that
+        counts rows or the other way round, rows are added or removed under a sampled one, the
+        number of rows or the function is not the sampled one, or the function takes stacked
+        tables.
     """
+    promise = sensitivity.guarantee(0.0)
     wanted = CHANGE_ONE if sensitivity.neighbours == "replace-one" else SYMMETRIC
     sampling = getattr(sensitivity, "sampling", None)
     rows = None if sampling is None else sampling.rows
@@ -139,7 +143,6 @@ def from_sensitivity(
     _check_source(given, sensitivity, rows)
     if sensitivity.norm not in _METRICS:
         raise ParameterError(f"norm must be one of {tuple(_METRICS)}, got {sensitivity.norm!r}")
-    promise = sensitivity.guarantee(0.0)
     if promise.gamma and sampling is not None and sampling.called is not function:
         raise ParameterError("the sensitivity was sampled on another function: sample this one")
     if sampling is not None and sampling.batch:
@@ -162,8 +165,19 @@ def from_sensitivity(
 
 
 def _check_source(given: Space, sensitivity: Movement, rows: int | None) -> None:
-    if sensitivity.guarantee(0.0).gamma and sensitivity.neighbours != "replace-one":
+    promise = sensitivity.guarantee(0.0)
+    if promise.gamma and sensitivity.neighbours != "replace-one":
         raise ParameterError("a sampled sensitivity covers replaced rows only")
+    if promise.unit != given.metric.unit:
+        raise ParameterError(
+            f"the sensitivity is for one {promise.unit}, the source counts {given.metric}: how far "
+            "an answer moves with one row says nothing of all rows of a user; "
+            + (
+                "give source=Space(...) that counts users"
+                if promise.unit == "user"
+                else "prove it for users, with hs.proven_sensitivity(..., unit='user')"
+            )
+        )
     if given.neighbours != sensitivity.neighbours or not given.metric.of_rows:
         raise ParameterError(
             f"the sensitivity is for {sensitivity.neighbours} neighbours, the source is {given}; "

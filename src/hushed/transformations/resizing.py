@@ -168,7 +168,9 @@ def limited(
     users: defaultdict[str, list[tuple[bytes, int]]] = defaultdict(list)
     keys = _keys(rows, salt)
     for place, (user, row_key) in enumerate(zip(data[key].tolist(), keys, strict=True)):
-        users[repr(user)].append((row_key, place))
+        # 0.0 and -0.0 are one user; so are all rows without one, which NaN would not be.
+        one = repr(user + 0.0 if isinstance(user, float) else user)
+        users[one].append((row_key, place))
     places = sorted(place for found in users.values() for _, place in sorted(found)[:most])
     return {name: values[places] for name, values in data.items()}
 

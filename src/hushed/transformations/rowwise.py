@@ -3,7 +3,8 @@
 A row added, removed or replaced in the input is one row added, removed or replaced in the output,
 so distances stay as they are; where rows are left out, a replaced row may be one removed and one
 added. A function of the caller must look at its own row only and always answer the same: that is
-declared by handing it in.
+declared by handing it in. No step fails on a value: whether it did would be an answer without
+noise.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.errors import ParameterError
+from hushed.errors import BadFunction, ParameterError
 from hushed.spaces import (
     CHANGE_ONE,
     SYMMETRIC,
@@ -231,17 +232,16 @@ def filter_rows(keep: Callable[[Any], bool]) -> Step[Transformation]:
     -------
     Step
         From a column or table to one of unknown number of rows, under rows added or removed; a
-        replaced row counts twice.
+        replaced row counts twice. A row on which the function fails is left out: an error would
+        tell that there is such a row.
     """
 
     def build(space: Space) -> Transformation:
         domain = _rows_of(space, "filter_rows")
-        chosen = guarded(
-            lambda data: np.array([bool(keep(row)) for row in _each_row(data)], dtype=np.bool_)
-        )
+        chosen = _on_each_row(lambda row: bool(keep(row)), otherwise=False)
 
         def function(data: Any) -> Any:
-            mask = chosen(data)
+            mask = np.array(chosen(data), dtype=np.bool_)
             if isinstance(data, dict):
                 return {name: values[mask] for name, values in data.items()}
             return data[mask]
@@ -261,17 +261,20 @@ def map_rows(function: Callable[[Any], Any], cell: Cell) -> Step[Transformation]
     function : callable
         Takes one row, a value or a dict of values by column, and looks at nothing else.
     cell : Cell
-        What it gives; checked at every use.
+        What it gives.
 
     Returns
     -------
     Step
-        From a column or table to a column; distances stay as they are.
+        From a column or table to a column; distances stay as they are. What lies outside of the
+        cell is moved into it by `hushed.spaces.Cell.nearest`, and a row on which the function fails
+        becomes missing, or the constant of the cell: an error would tell that there is such a row.
+        So try the function on public rows first, where errors show.
     """
 
     def build(space: Space) -> Transformation:
         domain = _rows_of(space, "map_rows")
-        made = guarded(lambda data: [function(row) for row in _each_row(data)])
+        made = _on_each_row(lambda row: cell.nearest(function(row)), otherwise=cell.nearest(None))
         target = Column(cell=cell, size=domain.size)
         name = f"map_rows({_called(function)})"
         return _rowwise(name, space, target, lambda data: target.check(made(data)))
@@ -290,6 +293,28 @@ def _each_row(data: Values | Mapping[str, Values]) -> list[Any]:
         return list(data.tolist())
     columns = [values.tolist() for values in data.values()]
     return [dict(zip(data, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _on_each_row(
+    function: Callable[[Any], Any], *, otherwise: Any
+) -> Callable[[Values | Mapping[str, Values]], list[Any]]:
+    """Call a user's function on every row; where it fails, a public constant takes its place."""
+    swift = guarded(lambda data: [function(row) for row in _each_row(data)])
+    single = guarded(function)
+
+    def one(row: Any) -> Any:
+        try:
+            return single(row)
+        except BadFunction:
+            return otherwise
+
+    def every(data: Values | Mapping[str, Values]) -> list[Any]:
+        try:
+            return list(swift(data))
+        except BadFunction:  # on some row; guarding each by itself takes longer
+            return [one(row) for row in _each_row(data)]
+
+    return every
 
 
 def _called(function: Callable[..., Any]) -> str:

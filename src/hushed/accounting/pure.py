@@ -1,0 +1,151 @@
+"""Worst losses of a pure promise in other terms: those of randomised response, rounded up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+from hushed.errors import ParameterError
+from hushed.privacy_loss.rounding import round_down, round_up
+
+__all__ = ["at_least_some", "pure_gaussian", "pure_renyi", "pure_zcdp", "smallest_level"]
+
+_SMALLEST = 5e-324  # the smallest double above 0
+
+
+def smallest_level(holds: Callable[[float], bool]) -> float:
+    """Smallest level from which on a condition holds, rounded up.
+
+    Parameters
+    ----------
+    holds : callable
+        False for small levels, true from some level on.
+
+    Returns
+    -------
+    float
+        A level at which it holds, within 1e-12 of the smallest; 0 if it holds there.
+    """
+    if holds(0.0):
+        return 0.0
+    high = 1.0
+    while not holds(high):
+        high *= 2.0
+    low = 0.0
+    while high - low > 1e-12 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def pure_zcdp(epsilon: float) -> float:
+    """Rho of the worst mechanism that keeps epsilon, rounded up.
+
+    Parameters
+    ----------
+    epsilon : float
+        Level, in nats; 0 or more, may be infinite.
+
+    Returns
+    -------
+    float
+        ``epsilon tanh(epsilon / 2)``, at most ``epsilon**2 / 2``; above 0 if epsilon is.
+
+    Notes
+    -----
+    Bun and Steinke, *Concentrated Differential Privacy*, TCC 2016, Proposition 3.3: the worst
+    mechanism is randomised response, whose divergence over its order is largest at order 1.
+    """
+    return at_least_some(round_up(epsilon * math.tanh(epsilon / 2), 8), epsilon)
+
+
+@lru_cache(maxsize=4096)
+def pure_gaussian(epsilon: float) -> float:
+    """Smallest ratio of a Gaussian pair that is worse than every mechanism with this epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        Level, in nats; 0 or more, may be infinite.
+
+    Returns
+    -------
+    float
+        ``2 Phi^-1(1 / (1 + exp(-epsilon)))``, rounded up.
+
+    Notes
+    -----
+    Dong, Roth and Su, *Gaussian Differential Privacy*, JRSS-B 2022: the trade-off function of
+    randomised response has one kink, at ``1 / (1 + exp(epsilon))`` on the diagonal, and lies above
+    the convex Gaussian one that passes through it.
+    """
+    if epsilon == 0.0 or math.isinf(epsilon):
+        return epsilon
+    small = round_up(epsilon * math.sqrt(math.pi / 2), 8)  # the tangent at 0, above the function
+    if epsilon < 1e-3:
+        return small
+    if epsilon > 700.0:
+        return math.inf
+    kink = round_down(1.0 / (1.0 + math.exp(epsilon)), 8)
+    ratio = smallest_level(lambda x: 0.5 * math.erfc(x / math.sqrt(8.0)) * (1 + 1e-14) <= kink)
+    return min(small, round_up(ratio, 8))
+
+
+@lru_cache(maxsize=4096)
+def pure_renyi(epsilon: float, order: float) -> float:
+    """Renyi divergence of the worst mechanism that keeps epsilon, rounded up.
+
+    Parameters
+    ----------
+    epsilon : float
+        Level, in nats; 0 or more, may be infinite.
+    order : float
+        Order; 1 or more, may be infinite.
+
+    Returns
+    -------
+    float
+        That of randomised response, in nats; above 0 if epsilon is.
+
+    Raises
+    ------
+    ParameterError
+        If the order is below 1 or NaN.
+
+    Notes
+    -----
+    Mironov, *Renyi Differential Privacy*, CSF 2017, Proposition 5.
+    """
+    if not order >= 1:
+        raise ParameterError(f"order must be 1 or more, got {order}")
+    if order == 1:
+        return min(epsilon, pure_zcdp(epsilon))
+    if epsilon > 700.0 or math.isinf(order):
+        return epsilon
+    power = (order - 1) * epsilon
+    if power >= 700:
+        return epsilon
+    # The mean of exp(power) and exp(-power) under (1, exp(-epsilon)), less 1: no term is negative,
+    # so that nothing cancels.
+    odds = 2.0 * math.sinh(power / 2) ** 2 + math.tanh(epsilon / 2) * math.sinh(power)
+    exact = math.log1p(odds) / (order - 1)
+    return at_least_some(min(epsilon, pure_zcdp(epsilon) * order, exact * (1 + 1e-9)), epsilon)
+
+
+def at_least_some(cost: float, level: float) -> float:
+    """Cost of a loss: above 0 if there is any, also where its square underflows.
+
+    Parameters
+    ----------
+    cost : float
+        As computed; 0 or more.
+    level : float
+        The loss; 0 or more.
+
+    Returns
+    -------
+    float
+        The cost, but at least the smallest double if the level is above 0.
+    """
+    return max(cost, _SMALLEST) if level > 0 else cost
