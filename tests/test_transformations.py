@@ -443,6 +443,29 @@ class TestSampled:
         with pytest.raises(ParameterError, match="another function"):
             t.from_sensitivity(np.median, sampled)
 
+    def test_a_function_that_changed_is_refused(self):
+        """Another value of a global makes another function, when the chain is made and when run."""
+        room = {"SCALE": 1.0, "__name__": "notebook"}
+        exec("def f(rows):\n    return rows.mean() * SCALE\n", room)
+        unit = hs.populations.Uniform(low=0, high=1)
+        found = hs.sample_sensitivity(room["f"], unit, rows=10, pairs=10)
+        chain = t.from_sensitivity(room["f"], found)
+        assert 0 <= float(chain(np.full(10, 0.5))) <= 1
+        room["SCALE"] = 1e9
+        with pytest.raises(ParameterError, match="SCALE, which changed"):
+            chain(np.full(10, 0.5))
+        with pytest.raises(ParameterError, match="SCALE, which changed"):
+            t.from_sensitivity(room["f"], found)
+
+    def test_protection_of_everyone_is_for_single_rows(self):
+        """The union over n rows does not cover pairs of rows; a fixed pair of rows it would."""
+        unit = hs.populations.Uniform(low=0, high=1)
+        found = hs.sample_sensitivity(np.mean, unit, rows=10, gamma=0.2, protect="everyone")
+        chain = t.from_sensitivity(np.mean, found)
+        assert chain.map(1).gamma == found.gamma
+        with pytest.raises(ParameterError, match="protect='record'"):
+            chain.map(2)
+
     def test_in_a_chain(self, sampled):
         """Rows that are resized first may be added and removed: each replaces at most one."""
         space = Space(domain=Column(cell=Cell(low=0, high=1)), metric=SYMMETRIC)

@@ -11,7 +11,7 @@ from hushed.audit.bounds import Counts
 from hushed.audit.claims import Claim, in_words
 from hushed.audit.pairs import Pair
 from hushed.divergences import DeltaEstimate
-from hushed.guarantee import Guarantee
+from hushed.guarantee import Guarantee, shown_above, shown_below
 
 __all__ = ["AuditReport", "PopulationCount", "Verdict", "Witness"]
 
@@ -163,19 +163,19 @@ class AuditReport:
         head = f"Certified with confidence {self.confidence:g}:"
         at = self.claim if isinstance(self.claim, Guarantee) else Guarantee(epsilon=0.0)
         both = (
-            f"epsilon is at least {self.epsilon_low:.6g} at delta = {at.delta:g}; "
-            f"delta is at least {self.delta_low:.6g} at epsilon = {at.epsilon:g}"
+            f"epsilon is at least {shown_below(self.epsilon_low)} at delta = {at.delta:g}; "
+            f"delta is at least {shown_below(self.delta_low)} at epsilon = {at.epsilon:g}"
         )
         if self.population is not None:
             p = self.population
             return (
                 f"{head} {p.caught} of {p.drawn} pairs drawn from the population violate the "
                 f"claimed epsilon and delta, {p.needed} contradict gamma; their share is at "
-                f"least {p.share_low:.4g}. On more than a share gamma of pairs {both}."
+                f"least {shown_below(p.share_low, 4)}. On more than a share gamma of pairs {both}."
             )
         if isinstance(self.claim, Guarantee):
             return f"{head} {both}.{self._pairs()}"
-        return f"{head} the claimed quantity is at least {self.measured:.6g}; {both}."
+        return f"{head} the claimed quantity is at least {shown_below(self.measured)}; {both}."
 
     def _pairs(self) -> str:
         if self.mode != "sequential" or self.verdict != "violated" or len(self.tried) == 1:
@@ -186,8 +186,8 @@ class AuditReport:
 
     def _unseen(self) -> str:
         seen = (
-            f"a loss of {self.detectable:.6g} or more through an event of this kind would have "
-            "been caught with probability 0.95"
+            f"a loss of {shown_above(self.detectable)} or more through an event of this kind "
+            "would have been caught with probability 0.95"
             if math.isfinite(self.detectable)
             else "no loss through an event of this kind would have been caught"
         )

@@ -16,7 +16,7 @@ from hushed.audit.pairs import Pair
 from hushed.audit.runs import Runs
 from hushed.audit.scores import fitted_scores
 from hushed.errors import TooFewSamples
-from hushed.guarantee import Guarantee
+from hushed.guarantee import Guarantee, shown_below
 
 __all__ = ["Betting", "Outcome", "adjusted", "bet", "grid_of_claims", "play"]
 
@@ -272,7 +272,7 @@ def play(runs: Runs, pairs: list[Pair], claim: Guarantee, samples: int, alpha: f
         runs.tell(
             f"round {number}: {used * len(pairs)} runs, evidence against the claim "
             f"{math.exp(min(best[0], 700)):.3g} of {2 / alpha:.3g} needed, epsilon is at least "
-            f"{_certified(best, claims, limit)[0]:.4g}"
+            f"{shown_below(_certified(best, claims, limit)[0], 4)}"
         )
     leader = max(parts, key=lambda part: float(part.wealth[0]))
     epsilon_low, delta_low = _certified(best, claims, limit)

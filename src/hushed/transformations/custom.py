@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
+from hushed.fingerprints import changed, same_function
 from hushed.functions import answer
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss.rounding import double_above
@@ -143,13 +144,15 @@ def from_sensitivity(
     _check_source(given, sensitivity, rows)
     if sensitivity.norm not in _METRICS:
         raise ParameterError(f"norm must be one of {tuple(_METRICS)}, got {sensitivity.norm!r}")
-    if promise.gamma and sampling is not None and sampling.called is not function:
-        raise ParameterError("the sensitivity was sampled on another function: sample this one")
+    if sampling is not None:
+        _check_function(function, sampling)
     if sampling is not None and sampling.batch:
         raise ParameterError("the function takes stacked tables: sample it again with batch=False")
     domain = Numbers(dims=dims)
 
     def evaluate(data: Any) -> NDArray[np.float64]:
+        if sampling is not None:  # again: what the function uses may have changed since
+            _check_function(function, sampling)
         return domain.check(answer(function, data, private=True))
 
     return Transformation(
@@ -162,6 +165,16 @@ def from_sensitivity(
         relation=lambda d_in: _carried(d_in, sensitivity.value, promise),
         settings=(function, sensitivity),
     )
+
+
+def _check_function(function: Callable[[Any], Any], sampling: Any) -> None:
+    if not same_function(function, sampling.called):
+        raise ParameterError("the sensitivity was sampled on another function: sample this one")
+    if since := changed(function, sampling.state):
+        raise ParameterError(
+            f"the function uses {', '.join(since)}, which changed since its sensitivity was "
+            "sampled: sample it again"
+        )
 
 
 def _check_source(given: Space, sensitivity: Movement, rows: int | None) -> None:
@@ -197,6 +210,11 @@ def _carried(d_in: Distance, value: float, promise: Guarantee) -> Distance:
     moved = double_above(steps * Fraction(value))
     if not promise.gamma or not steps:
         return Distance(moved, d_in.terms)
+    if steps > 1 and promise.protect != "record":
+        raise ParameterError(
+            f"gamma covers each of all people, one row replaced; for {steps} replaced rows sample "
+            "the sensitivity with protect='record'"
+        )
     gamma = double_above(steps * Fraction(promise.gamma))
     if gamma >= 1:
         raise ParameterError(
