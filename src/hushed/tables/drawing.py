@@ -15,23 +15,23 @@ from hushed.tables.plan import Choice, LaplaceNoise, NormalNoise, Part, Selectio
 __all__ = ["drawn", "named"]
 
 
-def named(selection: Selection, keys: Sequence[int], users: Sequence[int]) -> list[int]:
+def named(selection: Selection, keys: Sequence[str], users: Sequence[int]) -> list[str]:
     """Draw which private keys may be named.
 
     Parameters
     ----------
     selection : Selection
         Noise and threshold.
-    keys : sequence of int
-        Opaque numbers of the keys.
+    keys : sequence of str
+        Opaque names of the keys.
     users : sequence of int
         Exact number of units of privacy behind each.
 
     Returns
     -------
-    list of int
-        Numbers of those whose noisy count reaches the threshold, in random-looking order of the
-        numbers themselves, which says nothing of the rows.
+    list of str
+        Names of those whose noisy count reaches the threshold, in their own random-looking order,
+        which says nothing of the rows.
     """
     extra = noise.discrete_laplace(selection.noise.scale, len(keys)).tolist()
     reached = [

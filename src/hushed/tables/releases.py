@@ -106,9 +106,9 @@ def answered(query: Asked, plan: Plan, what: Scan, beta: float) -> Answer:
         chosen = named(plan.selection, [key[0] for key in keys], cells.users)
         place = {key[0]: i for i, key in enumerate(keys)}
         names = name_keys(what, secret, chosen)
-        ordered = sorted(chosen, key=lambda number: names[number])
-        values = [[column[place[number]] for number in ordered] for column in values]
-        keys = [names[number] for number in ordered]
+        ordered = sorted(chosen, key=lambda name: names[name])
+        values = [[column[place[name]] for name in ordered] for column in values]
+        keys = [names[name] for name in ordered]
     noisy = [drawn(part, column) for part, column in zip(plan.parts, values, strict=True)]
     found, low, high = evaluate(query.aggregates, plan.parts, noisy, beta)
     columns = query.keys.columns
