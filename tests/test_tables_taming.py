@@ -11,7 +11,7 @@ from pyarrow import parquet
 from tests.nasty_tables import nasty
 
 import hushed as hs
-from hushed.errors import NotFound, ParameterError
+from hushed.errors import NotFound, ParameterError, QueryFailed
 from hushed.tables.engine import tamed
 from hushed.tables.releases import planned
 from hushed.tables.scan import name_keys, scan
@@ -324,6 +324,30 @@ class TestGroups:
         _, what = planned(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
         here, there = scan(what, SECRET).keys, scan(what, SECRET // 3).keys
         assert not set(here) & set(there)
+
+
+class TestReserve:
+    def test_all_numbers_of_a_query_share_the_reserve(self):
+        """Two histograms that fit one by one, and not together, are refused before the charge."""
+        keys = [str(i) for i in range(60)]
+        query = hs.table(pa.table({"c": [1.0], "k": ["0"]})).group_by("k", keys=keys)
+        query = query.histogram("c", low=0, high=1, bins=10_000)
+        query.quote(epsilon=1.0, delta=1e-6, noise="gaussian")
+        double = query.histogram("c", low=0, high=2, bins=10_000, name="more")
+        with pytest.raises(ParameterError, match="1048576 numbers"):
+            double.quote(epsilon=1.0, delta=1e-6, noise="gaussian")
+        double.quote(epsilon=1.0)
+
+    def test_private_keys_share_it_too(self, monkeypatch):
+        """Where the number of keys turns out with the selection, the answer fails."""
+        from hushed.tables import releases
+
+        monkeypatch.setattr(releases, "noise_dims", lambda: 3)
+        frame = pa.table({"k": ["a", "b"] * 500, "c": [1.0] * 1000})
+        query = hs.table(frame).group_by("k", private_keys=True).count()
+        assert len(query.release(epsilon=9.0, delta=1e-3, noise="gaussian")) == 2
+        with pytest.raises(QueryFailed, match="3 numbers"):
+            query.count(name="again").release(epsilon=9.0, delta=1e-3, noise="gaussian")
 
 
 def csv_file(path, cells):

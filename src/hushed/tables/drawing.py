@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from hushed import noise
-from hushed.errors import QueryFailed
-from hushed.tables.plan import Choice, LaplaceNoise, NormalNoise, Part, Selection, noise_dims
+from hushed.tables.plan import Choice, LaplaceNoise, NormalNoise, Part, Selection
 
 __all__ = ["drawn", "named"]
 
@@ -73,8 +72,6 @@ def _noisy(law: LaplaceNoise | NormalNoise, exact: list[int]) -> list[Any]:
     if isinstance(law, LaplaceNoise):
         draws = noise.discrete_laplace(law.scale, len(exact)).tolist()
         return [number + more for number, more in zip(exact, draws, strict=True)]
-    if len(exact) > noise_dims():
-        raise QueryFailed(f"a Gaussian query releases at most {noise_dims()} numbers of a kind")
     grid = law.grid(len(exact))
     draws = noise.discrete_gaussian(grid.scale, len(exact)).tolist()
     return [
