@@ -70,6 +70,7 @@ class TestEngines:
         assert there == on_duckdb
         assert sum(map(sum, (c for c in there.values if isinstance(c[0], int)))) != 0
 
+    @pytest.mark.filterwarnings("ignore")  # pyspark and pandas are not of one age
     def test_spark_agrees(self, frame, on_duckdb, tmp_path):
         """The same on Spark, where it is installed."""
         pytest.importorskip("pyspark", reason="pyspark is not installed: pip install hushed[spark]")

@@ -1,6 +1,7 @@
 """No value of one row decides whether a query fails, or which rows are one group."""
 
 import datetime
+import decimal
 import math
 
 import duckdb
@@ -227,8 +228,23 @@ class TestTimes:
         )
         self.check_infinite(source)
 
-    def check_infinite(self, source):
-        table = hs.table(source, "t")
+    @pytest.mark.filterwarnings("ignore")  # pyspark and pandas are not of one age
+    def test_far_times_on_spark(self):
+        """The same on Spark, where it is installed."""
+        pytest.importorskip("pyspark", reason="pyspark is not installed: pip install hushed[spark]")
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.builder.master("local[1]").getOrCreate()
+        rows = [
+            f"(DATE'{y}-01-01', TIMESTAMP_NTZ'{y}-01-01 00:00:00', TIMESTAMP'{y}-01-01 00:00:00Z')"
+            for y in ("2020", "-5000", "+200000")
+        ]
+        held = f"SELECT * FROM VALUES {', '.join(rows)} AS v(d, m, z)"
+        session.sql(f"CREATE OR REPLACE TEMP VIEW far AS {held}")
+        self.check_infinite("spark://local[1]", "far")
+
+    def check_infinite(self, source, name="t"):
+        table = hs.table(source, name)
         for column in "dmz":
             assert counts(table.filter(f"is_null({column})").count()) == [2]
             assert counts(table.filter(f"year({column}) == 2020").count()) == [1]
@@ -495,6 +511,27 @@ class TestTypes:
         found = table.group_by("s", private_keys=True).count_users()
         _, what = planned(found, epsilon=1.0, delta=1e-6, noise_name="laplace")
         assert sorted(scan(what, SECRET).values[0]) == [1, 2]
+
+    @pytest.mark.parametrize("source", ["frame", "parquet"])
+    def test_types_that_only_arrow_knows_are_read_as_their_next(self, source, tmp_path):
+        """Halves of floats, decimals of 256 bits, categories and views of texts."""
+        opened = pa.table(
+            {
+                "h": pa.array([1.0, math.nan, 2.0], pa.float16()),
+                "d": pa.array([decimal.Decimal(10**60), None, decimal.Decimal(2)]).cast(
+                    pa.decimal256(70, 2)
+                ),
+                "c": pa.array(["a", None, "b"]).dictionary_encode(),
+                "v": pa.array(["a", None, "b"], pa.string_view()),
+            }
+        )
+        if source == "parquet":
+            parquet.write_table(opened, tmp_path / "t.parquet")
+            opened = tmp_path / "t.parquet"
+        table = hs.table(opened)
+        assert list(table.columns.values()) == ["real", "real", "text", "text"]
+        for condition in ("h < 3", "d > 1", "c in ['a', 'b']", "v in ['a', 'b']"):
+            assert counts(table.filter(condition).count()) == [2]
 
     def test_a_frame_is_left_as_it_was(self):
         """Opening copies what it has to change."""

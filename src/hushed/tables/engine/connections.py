@@ -74,6 +74,7 @@ def failures() -> tuple[type[Exception], ...]:
         pa.ArrowException,
         OSError,
         MemoryError,
+        UnicodeError,
     ]
     if "psycopg" in sys.modules:
         found.append(sys.modules["psycopg"].Error)

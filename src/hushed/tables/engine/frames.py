@@ -87,19 +87,26 @@ def _texts(cells: Any, absent: Any) -> Any:
 
 
 def settled_schema(schema: Any) -> Any:
-    """Give the schema in which times are in UTC without saying so.
+    """Give the schema in which reading a column fails on no cell, or on every one.
 
     Reading a time with a zone, an engine converts it to microseconds, which fails on far ones;
-    without one it does not.
+    without one, in UTC, it does not. Some types that DuckDB cannot read are near one that it can.
     """
     import pyarrow as pa  # noqa: PLC0415
 
-    return pa.schema(
-        [
-            pa.field(f.name, pa.timestamp(f.type.unit) if pa.types.is_timestamp(f.type) else f.type)
-            for f in schema
-        ]
-    )
+    return pa.schema([pa.field(field.name, _plain(field.type)) for field in schema])
+
+
+def _plain(dtype: Any) -> Any:
+    """Type to read a column as."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if pa.types.is_dictionary(dtype):
+        return _plain(dtype.value_type)
+    if pa.types.is_timestamp(dtype):
+        return pa.timestamp(dtype.unit)
+    near = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string()}
+    return pa.float64() if pa.types.is_decimal256(dtype) else near.get(dtype, dtype)
 
 
 def settled(arrow: Any) -> Any:
@@ -110,7 +117,7 @@ def settled(arrow: Any) -> Any:
         dtype = column.type
         if pa.types.is_dictionary(dtype):
             return plain(column.cast(dtype.value_type))
-        return column.cast(pa.timestamp(dtype.unit)) if pa.types.is_timestamp(dtype) else column
+        return column if _plain(dtype) == dtype else column.cast(_plain(dtype))
 
     columns = [_valid(plain(column)) for column in arrow.columns]
     return pa.Table.from_arrays(columns, names=arrow.column_names)

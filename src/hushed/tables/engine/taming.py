@@ -72,6 +72,12 @@ _SOME_ZONED = (
     "CASE WHEN {0} BETWEEN TIMESTAMP WITH TIME ZONE '0001-01-01 00:00:00+00' "
     "AND TIMESTAMP WITH TIME ZONE '9999-12-31 23:59:59.999999+00' THEN {0} AT TIME ZONE 'UTC' END"
 )
+_SOME_DECIMAL = (
+    "CAST(CASE WHEN {0} = CAST('NaN' AS numeric) THEN NULL "
+    "WHEN {0} > CAST('1e200' AS numeric) THEN CAST('1e200' AS numeric) "
+    "WHEN {0} < CAST('-1e200' AS numeric) THEN CAST('-1e200' AS numeric) "
+    "WHEN ABS({0}) < CAST('1e-200' AS numeric) THEN 0 ELSE {0} END AS double precision)"
+)
 _FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "duckdb": MappingProxyType(
@@ -94,11 +100,7 @@ _FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
                 "unsigned": "CAST({0} AS numeric)",
                 "real": "NULLIF(CAST({0} AS double precision), CAST('NaN' AS double precision))",
                 # A number that is too small for a double is an error, and NaN above all others.
-                "decimal": "CAST(CASE WHEN {0} = CAST('NaN' AS numeric) THEN NULL "
-                "WHEN {0} > CAST('1e200' AS numeric) THEN CAST('1e200' AS numeric) "
-                "WHEN {0} < CAST('-1e200' AS numeric) THEN CAST('-1e200' AS numeric) "
-                "WHEN ABS({0}) < CAST('1e-200' AS numeric) THEN CAST('0' AS numeric) "
-                "ELSE {0} END AS double precision)",
+                "decimal": _SOME_DECIMAL.format("CAST({0} AS numeric)"),
                 "text": 'CAST({0} AS text) COLLATE "C"',
                 "truth": "{0}",
                 "day": _SOME_DAY,
