@@ -3,6 +3,9 @@
 import datetime
 import decimal
 import math
+import random
+import re
+from collections import Counter
 
 import duckdb
 import psycopg
@@ -14,6 +17,7 @@ from tests.nasty_tables import nasty
 import hushed as hs
 from hushed.errors import NotFound, ParameterError, QueryFailed
 from hushed.tables.engine import tamed
+from hushed.tables.engine.frames import lines_query
 from hushed.tables.releases import planned
 from hushed.tables.scan import name_keys, scan
 
@@ -424,6 +428,22 @@ class TestCsv:
         assert counts(table.filter("a == 2.5").count()) == [1]
         assert counts(table.filter(f"b == 'x{between}y' and c").count()) == [1]
         assert counts(table.filter("is_null(c)").count()) == [1]
+
+    @pytest.mark.parametrize("between", [",", ";", "\t", "|"])
+    def test_lines_are_split_alike_whichever_way_they_take(self, between):
+        """Thousands of short lines of quotes, marks and letters, against Python's regular ones."""
+        rng = random.Random(7)
+        marks = f'"a{between} %'
+        lines = ["".join(rng.choices(marks, k=rng.randint(1, 8))) for _ in range(5000)]
+        wanted = []
+        for line in lines:
+            cells = re.findall(f'[{between}]("(?:[^"]|"")*"|[^{between}]*)', between + line)
+            plain = [c[1:-1].replace('""', '"') if re.fullmatch('".*"', c) else c for c in cells]
+            wanted.append(tuple(cell or None for cell in [*plain, "", ""][:3]))
+        with duckdb.connect() as opened:
+            opened.register("lines", pa.table({"line": lines}))
+            found = opened.execute(lines_query("lines", between, 3)).fetchall()
+        assert Counter(found) == Counter(wanted)
 
     def test_kinds_read_what_they_can(self, tmp_path):
         """Whole numbers may be written as reals, and are never rounded."""

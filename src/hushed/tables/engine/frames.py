@@ -200,12 +200,18 @@ def lines_query(lines: str, between: str, width: int) -> str:
         mark as two; a mark without its partner is a character like any other.
     """
     quoted = f"""'[{between}]("(?:[^"]|"")*"|[^{between}]*)'"""
+    cell = f'(?:[^"{between}]*|"[^"{between}]*")'
     texts = ", ".join(f"nullif(cells[{i + 1}], '') AS c{i}" for i in range(width))
-    return f"""WITH split AS MATERIALIZED (SELECT CASE WHEN contains(line, '"') THEN
-        list_transform(regexp_extract_all('{between}' || line, {quoted}, 1),
+    # The general way, the last, takes ten times as long: lines that need no more take the first.
+    return f"""WITH marked AS MATERIALIZED (SELECT line, CASE WHEN NOT contains(line, '"') THEN 0
+            WHEN regexp_full_match(line, '{cell}(?:[{between}]{cell})*') THEN 1 ELSE 2 END AS way
+            FROM {lines} WHERE line <> ''), split AS (
+        SELECT string_split(replace(line, '"', ''), '{between}') AS cells FROM marked WHERE way < 2
+        UNION ALL
+        SELECT list_transform(regexp_extract_all('{between}' || line, {quoted}, 1),
             lambda x: CASE WHEN x LIKE '"%"' AND strlen(x) > 1
-                THEN replace(substring(x, 2, length(x) - 2), '""', '"') ELSE x END)
-        ELSE string_split(line, '{between}') END AS cells FROM {lines} WHERE line <> '')
+                THEN replace(substring(x, 2, length(x) - 2), '""', '"') ELSE x END) AS cells
+            FROM marked WHERE way = 2)
         SELECT {texts} FROM split"""  # noqa: S608
 
 
