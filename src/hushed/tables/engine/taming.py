@@ -7,7 +7,7 @@ which rows are one group. So nothing of a table is used as it lies: the innermos
 query gives each column an opaque name and one of six forms, by expressions that are total.
 
 =======  ==========================================================================================
-whole    a whole number of 64 bits (exact; unsigned ones as decimals)
+whole    a whole number of up to 64 bits (exact; unsigned ones of 64 as decimals)
 real     a double; NaN is missing
 text     a text that is equal to itself only, byte by byte
 truth    true or false
@@ -82,7 +82,7 @@ _FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "duckdb": MappingProxyType(
             {
-                "whole": "CAST({0} AS BIGINT)",
+                "whole": "{0}",
                 "unsigned": "CAST({0} AS DECIMAL(20, 0))",
                 "real": "CASE WHEN NOT isnan(CAST({0} AS DOUBLE)) THEN CAST({0} AS DOUBLE) END",
                 "decimal": "CAST({0} AS DOUBLE)",
@@ -96,7 +96,7 @@ _FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         ),
         "postgres": MappingProxyType(
             {
-                "whole": "CAST({0} AS bigint)",
+                "whole": "{0}",
                 "unsigned": "CAST({0} AS numeric)",
                 "real": "NULLIF(CAST({0} AS double precision), CAST('NaN' AS double precision))",
                 # A number that is too small for a double is an error, and NaN above all others.
@@ -110,7 +110,7 @@ _FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         ),
         "pyspark": MappingProxyType(
             {
-                "whole": "CAST({0} AS BIGINT)",
+                "whole": "{0}",
                 "unsigned": "CAST({0} AS DECIMAL(20, 0))",
                 "real": "CASE WHEN NOT isnan(CAST({0} AS DOUBLE)) THEN CAST({0} AS DOUBLE) END",
                 "decimal": "CAST({0} AS DOUBLE)",
@@ -205,4 +205,6 @@ def cell_of(engine: str, quoted: str, dtype: Any, *, name: str, declared: Kind |
     if shape == "other":
         return Cell(kind="other", sql="NULL", dtype="null")
     kind = kind_of(dtype) if declared is None else declared
+    if shape == "whole" and declared is None:  # a wider one would take longer to sort
+        return Cell(kind=kind, sql=quoted, dtype=str(dtype.copy(nullable=True)))
     return Cell(kind=kind, sql=_FORMS[engine][shape].format(quoted), dtype=_DTYPES[shape])
