@@ -19,7 +19,8 @@ def run(tmp_path):
     data.write_text(ROWS)
 
     def call(*words):
-        return CliRunner().invoke(app, ["query", str(data), *map(str, words)])
+        types = ["--type", "patient=whole", "--type", "cost=real"]
+        return CliRunner().invoke(app, ["query", str(data), *types, *map(str, words)])
 
     return call
 
@@ -66,6 +67,10 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
         (("--sum", "cost:1:x"), "COLUMN:LOW:HIGH"),
         (("--sum", "cots:0:1"), "did you mean 'cost'"),
         (("--derive", "x"), "NAME=EXPRESSION"),
+        (("--type", "cost"), "COLUMN=KIND"),
+        (("--type", "cost=number"), "kinds are whole, real"),
+        (("--type", "cots=real"), "did you mean 'cost'"),
+        (("--sum", "city:0:1"), "types="),
         (("--count", "--by", "city", "--keys", "a", "--keys", "b"), "once for each"),
         (("--count", "--by", "patient", "--keys", "a"), "whole number"),
     ],

@@ -70,6 +70,7 @@ class TestEngines:
         assert there == on_duckdb
         assert sum(map(sum, (c for c in there.values if isinstance(c[0], int)))) != 0
 
+    @pytest.mark.filterwarnings("ignore")  # pyspark and pandas are not of one age
     def test_spark_agrees(self, frame, on_duckdb, tmp_path):
         """The same on Spark, where it is installed."""
         pytest.importorskip("pyspark", reason="pyspark is not installed: pip install hushed[spark]")
@@ -140,8 +141,8 @@ class TestEngines:
 
         frame = pd.DataFrame({"who": [1, 1, 2], "x": [1.0, None, 3.0], "city": ["a", None, "b"]})
         csv.write_csv(pa.Table.from_pandas(frame, preserve_index=False), tmp_path / "t.csv")
-        for source in (frame, tmp_path / "t.csv"):
-            query = hs.table(source, user="who").per_user(rows=5)
+        for source, types in ((frame, None), (tmp_path / "t.csv", {"x": "real"})):
+            query = hs.table(source, user="who", types=types).per_user(rows=5)
             found = cells(query.filter("x < 2.5 or is_null(x)").count().count_users())
             assert [column[0] for column in found.values] == [2, 1]
 
@@ -220,18 +221,18 @@ class TestLimits:
 
 
 class TestPrivateKeys:
-    def test_only_numbers_cross_before_the_selection(self, frame):
-        """Private keys are opaque numbers; those that are chosen can be named, and no others."""
+    def test_only_opaque_names_cross_before_the_selection(self, frame):
+        """Private keys are 32 hexadecimal digits; those chosen can be named, and no others."""
         query = hs.table(frame, user="who").per_user(groups=2).group_by("city", private_keys=True)
         query = query.count_users()
         _, what = planned(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
         found = scan(what, SECRET)
-        assert all(isinstance(key[0], int) for key in found.keys)
+        assert all(len(key[0]) == 32 and int(key[0], 16) > 0 for key in found.keys)
         assert 2 <= len(found.keys) <= 9
         chosen = [key[0] for key in found.keys[:2]]
         assert set(name_keys(what, SECRET, chosen)) == set(chosen)
         with pytest.raises(hs.errors.QueryFailed):
-            name_keys(what, SECRET, [chosen[0], 17])
+            name_keys(what, SECRET, [chosen[0], "0" * 32])
 
     def test_engines_name_the_same_keys(self, frame, postgres_url):
         """Private groups of both engines hold the same users, by key, where limits do not bind."""

@@ -11,7 +11,7 @@ import hushed as hs
 from hushed.cli.options import JsonOption
 from hushed.cli.outcome import finish, say
 from hushed.errors import ParameterError
-from hushed.tables.expressions import find_column
+from hushed.tables.expressions import Kind, find_column
 from hushed.tables.plan import NoiseName
 
 __all__ = ["query"]
@@ -32,6 +32,14 @@ def query(
     table: Annotated[str, typer.Option(help="Name of the table in a database.")] = "rows",
     user: Annotated[
         str | None, typer.Option(help="Column that says whose row it is; without it a row counts.")
+    ] = None,
+    types: Annotated[
+        _Many,
+        typer.Option(
+            "--type",
+            help="COLUMN=KIND, kinds whole, real, text, truth, day, moment; repeat. A CSV file "
+            "holds text until told otherwise.",
+        ),
     ] = None,
     rows: Annotated[int | None, typer.Option(help="Rows of one user that count.")] = None,
     groups: Annotated[int | None, typer.Option(help="Groups of one user that count.")] = None,
@@ -63,7 +71,7 @@ def query(
 ) -> None:
     """Ask a private table for noisy aggregates."""
     with finish(json=json) as result:
-        asked = hs.table(data, table, user=user)
+        asked = hs.table(data, table, user=user, types=_types(types or ()))
         for condition in where or ():
             asked = asked.filter(condition)
         for text in derive or ():
@@ -94,6 +102,17 @@ def query(
             shown = "\n".join([*_lines(answer), "", answer.explain()])
         if not json:
             say(shown)
+
+
+def _types(texts: Sequence[str]) -> dict[str, Kind]:
+    """Kinds of columns as written on the command line; `table` checks them."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        column, equals, kind = text.rpartition("=")
+        if not equals or not column:
+            raise ParameterError(f"--type takes COLUMN=KIND, got {text!r}")
+        found[column.strip()] = kind.strip()
+    return found
 
 
 def _grouped(

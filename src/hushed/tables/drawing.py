@@ -9,29 +9,28 @@ from typing import Any
 import numpy as np
 
 from hushed import noise
-from hushed.errors import QueryFailed
-from hushed.tables.plan import Choice, LaplaceNoise, NormalNoise, Part, Selection, noise_dims
+from hushed.tables.plan import Choice, LaplaceNoise, NormalNoise, Part, Selection
 
 __all__ = ["drawn", "named"]
 
 
-def named(selection: Selection, keys: Sequence[int], users: Sequence[int]) -> list[int]:
+def named(selection: Selection, keys: Sequence[str], users: Sequence[int]) -> list[str]:
     """Draw which private keys may be named.
 
     Parameters
     ----------
     selection : Selection
         Noise and threshold.
-    keys : sequence of int
-        Opaque numbers of the keys.
+    keys : sequence of str
+        Opaque names of the keys.
     users : sequence of int
         Exact number of units of privacy behind each.
 
     Returns
     -------
-    list of int
-        Numbers of those whose noisy count reaches the threshold, in random-looking order of the
-        numbers themselves, which says nothing of the rows.
+    list of str
+        Names of those whose noisy count reaches the threshold, in their own random-looking order,
+        which says nothing of the rows.
     """
     extra = noise.discrete_laplace(selection.noise.scale, len(keys)).tolist()
     reached = [
@@ -73,8 +72,6 @@ def _noisy(law: LaplaceNoise | NormalNoise, exact: list[int]) -> list[Any]:
     if isinstance(law, LaplaceNoise):
         draws = noise.discrete_laplace(law.scale, len(exact)).tolist()
         return [number + more for number, more in zip(exact, draws, strict=True)]
-    if len(exact) > noise_dims():
-        raise QueryFailed(f"a Gaussian query releases at most {noise_dims()} numbers of a kind")
     grid = law.grid(len(exact))
     draws = noise.discrete_gaussian(grid.scale, len(exact)).tolist()
     return [

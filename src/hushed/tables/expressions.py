@@ -18,7 +18,17 @@ from typing import Any, Literal
 
 from hushed.errors import ParameterError
 
-__all__ = ["Expression", "Kind", "column_of", "constant_of", "find_column", "parse"]
+__all__ = [
+    "Expression",
+    "Kind",
+    "advice_on",
+    "column_of",
+    "columns_in",
+    "constant_of",
+    "find_column",
+    "parse",
+    "read_time",
+]
 
 Kind = Literal["whole", "real", "text", "truth", "day", "moment", "other"]
 
@@ -123,7 +133,7 @@ class _Checker:
     def kind(self, node: ast.expr) -> Kind:  # noqa: PLR0911  (one for each kind of node)
         name = column_of(node)
         if name is not None:
-            return self.columns[find_column(name, self.columns)]
+            return self.column(name)
         match node:
             case ast.Constant(value=value):
                 return self.constant(value)
@@ -147,6 +157,12 @@ class _Checker:
                 return self.call(function, one)
         raise self.refuse("this is not part of the language")
 
+    def column(self, name: str) -> Kind:
+        found = self.columns[find_column(name, self.columns)]
+        if found == "other":
+            raise self.refuse(f"column {name!r} is of a type that cannot be asked")
+        return found
+
     def constant(self, value: object) -> Kind:
         if isinstance(value, bool):
             return "truth"
@@ -163,6 +179,7 @@ class _Checker:
         if found not in kinds:
             raise self.refuse(
                 f"{ast.unparse(node)} is of kind {found}, here {' or '.join(kinds)} is needed"
+                f"{advice_on(found)}"
             )
 
     def call(self, function: str, one: ast.expr) -> Kind:
@@ -212,8 +229,15 @@ class _Checker:
                 return
         raise self.refuse(
             f"{ast.unparse(left)} is of kind {kinds[0]} and {ast.unparse(right)} of kind "
-            f"{kinds[1]}: they do not compare (write a date as 'YYYY-MM-DD')"
+            f"{kinds[1]}: they do not compare (write a date as 'YYYY-MM-DD'){advice_on(*kinds)}"
         )
+
+
+def advice_on(*kinds: str) -> str:
+    """Advice where a text may be meant as something else."""
+    if "text" not in kinds:
+        return ""
+    return " (a column of a CSV file is text until types={'COLUMN': 'real'} declares it)"
 
 
 def column_of(node: ast.expr) -> str | None:
@@ -238,9 +262,42 @@ def constant_of(node: ast.expr) -> Any:
     return None
 
 
+def columns_in(node: ast.expr) -> set[str]:
+    """Names of all columns that an expression reads."""
+    name = column_of(node)
+    if name is not None:
+        return {name}
+    below = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
+    return {each for child in below if isinstance(child, ast.expr) for each in columns_in(child)}
+
+
+def read_time(text: str) -> datetime.datetime:
+    """Read an ISO date or time, in UTC if it has a zone.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``"2024-02-29"`` or ``"2024-02-29T12:00:00+01:00"``.
+
+    Returns
+    -------
+    datetime.datetime
+        Without a zone, in the years 1 to 9999: the moments that every column can hold.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    OverflowError
+        If it leaves those years in UTC.
+    """
+    found = datetime.datetime.fromisoformat(text)
+    return found if found.tzinfo is None else found.astimezone(datetime.UTC).replace(tzinfo=None)
+
+
 def _is_time(text: object) -> bool:
     try:
-        datetime.datetime.fromisoformat(str(text))
-    except ValueError:
+        read_time(str(text))
+    except (ValueError, OverflowError):
         return False
     return isinstance(text, str)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hushed.errors import ParameterError
 from hushed.tables import engine
-from hushed.tables.expressions import find_column
+from hushed.tables.expressions import Kind, find_column
 from hushed.tables.requests import GROUPABLE, KEY_KINDS
 from hushed.tables.table import Table
 
 __all__ = ["table"]
 
 
-def table(source: Any, name: str = "rows", *, user: str | None = None) -> Table:
+def table(
+    source: Any,
+    name: str = "rows",
+    *,
+    user: str | None = None,
+    types: Mapping[str, Kind] | None = None,
+) -> Table:
     """Open a private table.
 
     Parameters
@@ -26,6 +33,10 @@ def table(source: Any, name: str = "rows", *, user: str | None = None) -> Table:
     user : str, optional
         Column that says whose row it is. Then one user with all rows is the unit of privacy, and
         rows without a user are left out. Without it, the unit is one row.
+    types : mapping of str to {"whole", "real", "text", "truth", "day", "moment"}, optional
+        What to read columns of a file, a frame or a DuckDB table as; a cell that cannot be read so
+        is missing. The columns of a CSV file are text unless this says otherwise: a type that was
+        guessed from the rows would tell of them.
 
     Returns
     -------
@@ -52,9 +63,9 @@ def table(source: Any, name: str = "rows", *, user: str | None = None) -> Table:
     if not isinstance(name, str) or not name or "\x00" in name:
         raise ParameterError(f"name must be the name of a table, got {name!r}")
     if isinstance(source, str) or hasattr(source, "__fspath__"):
-        connection = engine.connect(str(source), name)
+        connection = engine.connect(str(source), name, types or {})
     else:
-        connection = engine.over_frame(source, name)
+        connection = engine.over_frame(source, name, types or {})
     if user is not None:
         kind = connection.columns[find_column(user, connection.columns)]
         if kind not in GROUPABLE:

@@ -27,6 +27,7 @@ __all__ = [
     "Part",
     "Plan",
     "Selection",
+    "gaussian_numbers",
     "lay",
     "noise_dims",
 ]
@@ -186,6 +187,14 @@ class Plan:
 def noise_dims() -> int:
     """Numbers that one Gaussian query may release; the reserve of its delta is made for them."""
     return 2**20
+
+
+def gaussian_numbers(parts: Sequence[Part], groups: int) -> int:
+    """Numbers with Gaussian noise in an answer for so many groups: coordinates of one vector."""
+    normal = [part.measurement for part in parts if isinstance(part.noise, NormalNoise)]
+    return groups * sum(
+        each.feature.bins if each.role == "bins" and each.feature else 1 for each in normal
+    )
 
 
 def lay(

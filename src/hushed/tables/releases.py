@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Literal, Protocol
 
 from hushed import noise
-from hushed.errors import ParameterError
+from hushed.errors import ParameterError, QueryFailed
 from hushed.tables.answers import Answer, evaluate, rank_errors
 from hushed.tables.drawing import drawn, named
 from hushed.tables.engine import Connection
 from hushed.tables.expressions import Kind
 from hushed.tables.measurements import influence, measurements
-from hushed.tables.plan import NoiseName, Plan, lay
+from hushed.tables.plan import NoiseName, Plan, gaussian_numbers, lay, noise_dims
 from hushed.tables.requests import Aggregate, Derive, Filter, Keys, Limits
 from hushed.tables.scan import Scan, name_keys, scan
 
@@ -75,6 +76,9 @@ def planned(
         delta=delta,
         noise_name=noise_name,
     )
+    if query.keys.values is not None:
+        groups = math.prod(map(len, query.keys.values))
+        _require_reserve(plan, groups, ParameterError, "ask for fewer keys, bins or aggregates")
     what = Scan(
         connection=query.connection,
         user=query.user,
@@ -85,6 +89,18 @@ def planned(
         measured=measured,
     )
     return plan, what
+
+
+def _require_reserve(
+    plan: Plan, groups: int, problem: type[ParameterError | QueryFailed], advice: str
+) -> None:
+    """Refuse more numbers than the delta of Gaussian noise has a reserve for, all together."""
+    found = gaussian_numbers(plan.parts, groups)
+    if found > noise_dims():
+        raise problem(
+            f"a query releases at most {noise_dims()} numbers with Gaussian noise, this one "
+            f"{found}: {advice}"
+        )
 
 
 def check_ledger(ledger: object, budget: str | None) -> None:
@@ -106,9 +122,10 @@ def answered(query: Asked, plan: Plan, what: Scan, beta: float) -> Answer:
         chosen = named(plan.selection, [key[0] for key in keys], cells.users)
         place = {key[0]: i for i, key in enumerate(keys)}
         names = name_keys(what, secret, chosen)
-        ordered = sorted(chosen, key=lambda number: names[number])
-        values = [[column[place[number]] for number in ordered] for column in values]
-        keys = [names[number] for number in ordered]
+        ordered = sorted(chosen, key=lambda name: names[name])
+        values = [[column[place[name]] for name in ordered] for column in values]
+        keys = [names[name] for name in ordered]
+        _require_reserve(plan, len(keys), QueryFailed, "so many keys were named")
     noisy = [drawn(part, column) for part, column in zip(plan.parts, values, strict=True)]
     found, low, high = evaluate(query.aggregates, plan.parts, noisy, beta)
     columns = query.keys.columns

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any, Literal
 
 from hushed.errors import ParameterError
-from hushed.tables.expressions import Expression, Kind, find_column
+from hushed.tables.expressions import Expression, Kind, advice_on, find_column
 
 __all__ = [
     "GROUPABLE",
@@ -155,7 +155,9 @@ def require_numeric(known: Mapping[str, Kind], column: str, what: str) -> None:
     """Refuse to add up what is no number."""
     found = known[find_column(column, known)]
     if found not in ("whole", "real", "truth"):
-        raise ParameterError(f"column {column!r} is of kind {found}; {what} needs a numeric one")
+        raise ParameterError(
+            f"column {column!r} is of kind {found}; {what} needs a numeric one{advice_on(found)}"
+        )
 
 
 def grouping(

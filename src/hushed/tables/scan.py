@@ -16,6 +16,7 @@ from typing import Any
 
 from hushed.errors import QueryFailed
 from hushed.tables import engine
+from hushed.tables.expressions import columns_in
 from hushed.tables.measurements import Feature, Influence, Measurement
 from hushed.tables.requests import Derive, Filter, Keys, Limits
 from hushed.tables.translation import translate
@@ -63,7 +64,7 @@ class Cells:
     Parameters
     ----------
     keys : tuple of tuple
-        The public keys; for private ones, one opaque number each.
+        The public keys; for private ones, one opaque name each.
     values : tuple of list
         For each measurement, one whole number (or list of them) for each key.
     users : list of int, optional
@@ -97,11 +98,10 @@ def scan(what: Scan, secret: int) -> Cells:
     """
     features = _features(what.measured)
     names = {feature: f"v{i}" for i, feature in enumerate(features)}
-    bounded = _bounded(what, _narrowed(what, names, secret), secret)
-    ids = ["id"] if what.keys.private else [f"k{i}" for i in range(len(what.keys.columns))]
-    plain = _grouped(what, bounded, ids, names)
+    bounded = _bounded(what, _narrowed(what, names), secret)
+    plain = _grouped(what, bounded, secret, names)
     binned = {
-        feature: _counted_bins(what, bounded, ids, names[feature], feature.bins)
+        feature: _counted_bins(what, bounded, secret, names[feature], feature.bins)
         for feature in features
         if feature.kind == "bin"
     }
@@ -119,8 +119,8 @@ def scan(what: Scan, secret: int) -> Cells:
     return Cells(keys=keys, values=tuple(values), users=users)
 
 
-def name_keys(what: Scan, secret: int, chosen: Sequence[int]) -> dict[int, Key]:
-    """Find the keys behind opaque numbers that noise has chosen.
+def name_keys(what: Scan, secret: int, chosen: Sequence[str]) -> dict[str, Key]:
+    """Find the keys behind opaque names that noise has chosen.
 
     Parameters
     ----------
@@ -128,29 +128,40 @@ def name_keys(what: Scan, secret: int, chosen: Sequence[int]) -> dict[int, Key]:
         The query that was run.
     secret : int
         The same number as then.
-    chosen : sequence of int
-        Numbers of the groups that may be named.
+    chosen : sequence of str
+        Opaque names of the groups that may be named.
 
     Returns
     -------
-    dict of int to tuple
-        Key by number.
+    dict of str to tuple
+        Key by opaque name.
 
     Raises
     ------
     QueryFailed
-        If two keys share a number, or the rows changed in between.
+        If the rows changed in between.
     """
     if not chosen:
         return {}
-    rows = _narrowed(what, {}, secret)
-    columns = [f"k{i}" for i in range(len(what.keys.columns))]
-    wanted = rows.filter(rows["id"].isin(engine.identifiers(what.connection.engine, chosen)))
-    found = engine.fetch(what.connection, wanted.select("id", *columns).distinct())
-    named = dict(zip(found["id"], zip(*(found[c] for c in columns), strict=True), strict=True))
-    if len(named) < len(found["id"]) or set(named) != set(chosen):
-        raise QueryFailed("two keys share a number, or the table changed during the query")
-    return named
+    columns = _key_names(what)
+    keys = _narrowed(what, {}).select(*columns).distinct()
+    known = engine.listed(chosen, "text")
+    named = keys.mutate(id=_opaque(what, keys, secret))
+    wanted = named.semi_join(known, named["id"] == known["listed"])
+    found = engine.fetch(what.connection, wanted)
+    keys_by_id = dict(zip(found["id"], zip(*(found[c] for c in columns), strict=True), strict=True))
+    if set(keys_by_id) != set(chosen):
+        raise QueryFailed("the table changed during the query")
+    return keys_by_id
+
+
+def _key_names(what: Scan) -> list[str]:
+    return [f"k{i}" for i in range(len(what.keys.columns))]
+
+
+def _opaque(what: Scan, rows: Any, secret: int) -> Any:
+    keys = [rows[name] for name in _key_names(what)]
+    return engine.opaque(what.connection.engine, secret, keys).name("id")
 
 
 def _features(measured: Sequence[Measurement]) -> list[Feature]:
@@ -163,19 +174,17 @@ def _cell_name(measurement: Measurement, names: Mapping[Feature, str]) -> str:
     return f"t_{names[measurement.feature]}"
 
 
-def _narrowed(what: Scan, names: Mapping[Feature, str], secret: int) -> Any:
+def _narrowed(what: Scan, names: Mapping[Feature, str]) -> Any:
     """User, keys and features of the rows that the query is about, and nothing else."""
-    rows = _with_keys(_prepared(what), what.keys)
-    keys = [_key(rows[column]) for column in what.keys.columns]
-    picked = [key.name(f"k{i}") for i, key in enumerate(keys)]
-    if what.user is not None:
-        rows = rows.filter(rows[what.user].notnull())
-        picked.append(rows[what.user].name("user"))
-    if what.keys.private:
-        picked.append(engine.hashed(what.connection.engine, secret, keys).name("id"))
     columns = list(dict.fromkeys(feature.column for feature in names))
+    rows, places = _prepared(what, columns)
+    rows = _with_keys(rows, what.keys, places)
+    picked = [rows[places[column]].name(f"k{i}") for i, column in enumerate(what.keys.columns)]
+    if what.user is not None:
+        rows = rows.filter(rows[places[what.user]].notnull())
+        picked.append(rows[places[what.user]].name("user"))
     values = {column: f"w{i}" for i, column in enumerate(columns)}
-    picked += [engine.number(rows[column]).name(values[column]) for column in columns]
+    picked += [engine.number(rows[places[each]]).name(values[each]) for each in columns]
     if not picked:
         return rows
     stages = {name: _stages(each, values[each.column], name) for each, name in names.items()}
@@ -183,33 +192,35 @@ def _narrowed(what: Scan, names: Mapping[Feature, str], secret: int) -> Any:
     return rows.drop(*values.values()) if values else rows
 
 
-def _prepared(what: Scan) -> Any:
-    """Apply filters and derived columns in their order."""
-    rows = what.connection.rows
-    for step in what.steps:
+def _prepared(what: Scan, columns: Sequence[str]) -> tuple[Any, dict[str, str]]:
+    """Apply filters and derived columns in their order; what each column is called after it.
+
+    The columns that the query needs go under names of our own from the start: an engine may fold
+    the case of names, and then one column would stand in for another.
+    """
+    trees = [s.value.tree if isinstance(s, Derive) else s.condition.tree for s in what.steps]
+    needed = {what.user, *what.keys.columns, *columns, *(c for t in trees for c in columns_in(t))}
+    stored = [name for name in what.connection.cells if name in needed]
+    places = {name: f"c{i}" for i, name in enumerate(stored)}
+    rows = engine.tamed(what.connection, places)
+    for i, step in enumerate(what.steps):
         if isinstance(step, Derive):
-            rows = translate(step.value, rows, step.name)
+            rows = translate(step.value, rows, f"d{i}", places)
+            places[step.name] = f"d{i}"
             continue
-        name = "condition"
-        while name in rows.columns:
-            name += "_"
-        rows = translate(step.condition, rows, name)
-        rows = rows.filter(rows[name]).drop(name)
-    return rows
+        rows = translate(step.condition, rows, "condition", places)
+        rows = rows.filter(rows["condition"]).drop("condition")
+    return rows, places
 
 
-def _key(column: Any) -> Any:
-    return column.cast("string") if column.type().is_uuid() else column
-
-
-def _with_keys(rows: Any, keys: Keys) -> Any:
+def _with_keys(rows: Any, keys: Keys, places: Mapping[str, str]) -> Any:
     """Drop rows whose key is missing or not among the public ones."""
     for i, column in enumerate(keys.columns):
         if keys.values is None:
-            rows = rows.filter(rows[column].notnull())
+            rows = rows.filter(rows[places[column]].notnull())
         else:
             known = engine.listed(keys.values[i], keys.kinds[i])
-            rows = rows.semi_join(known, _key(rows[column]) == known["listed"])
+            rows = rows.semi_join(known, rows[places[column]] == known["listed"])
     return rows
 
 
@@ -232,8 +243,8 @@ def _bounded(what: Scan, rows: Any, secret: int) -> Any:
     """Keep what the limits allow of each user, in an order that nobody chose."""
     if what.user is None:
         return rows
-    keys = [f"k{i}" for i in range(len(what.keys.columns))]
-    rest = [name for name in rows.columns if name not in (*keys, "user", "id")]
+    keys = _key_names(what)
+    rest = [name for name in rows.columns if name not in (*keys, "user")]
     who = what.connection.engine
     limits, touched = what.limits, what.touched
     if keys and limits.groups is not None:
@@ -255,7 +266,7 @@ def _kept(rows: Any, rank: Any, limit: int) -> Any:
 
 
 def _grouped(
-    what: Scan, rows: Any, ids: list[str], names: Mapping[Feature, str]
+    what: Scan, rows: Any, secret: int, names: Mapping[Feature, str]
 ) -> dict[Key, dict[str, Any]]:
     """Count and add up every group, in one scan."""
     sums = {
@@ -268,7 +279,7 @@ def _grouped(
         cells["users"] = rows["user"].nunique() if what.user is not None else rows.count()
     if all(each.role in ("bins", "rank") for each in what.measured) and not what.keys.private:
         return {}
-    grouped = rows.group_by(ids).aggregate(**cells) if ids else rows.aggregate(**cells)
+    ids, grouped = _aggregated(what, rows, secret, [], cells)
     found = engine.fetch(what.connection, grouped)
     return {
         tuple(found[name][i] for name in ids): {cell: found[cell][i] for cell in cells}
@@ -276,14 +287,29 @@ def _grouped(
     }
 
 
+def _aggregated(
+    what: Scan, rows: Any, secret: int, others: Sequence[str], cells: Mapping[str, Any]
+) -> tuple[list[str], Any]:
+    """Aggregate by key, and by what else is given; say what the key is in the answer, too.
+
+    Groups are those of the keys themselves, never of a hash of them. A private key is replaced by
+    its opaque name only then, and does not leave the engine.
+    """
+    keys = _key_names(what)
+    by = [*keys, *others]
+    grouped = rows.group_by(by).aggregate(**cells) if by else rows.aggregate(**cells)
+    if not what.keys.private:
+        return keys, grouped
+    return ["id"], grouped.select(_opaque(what, grouped, secret), *others, *cells)
+
+
 def _counted_bins(
-    what: Scan, rows: Any, ids: list[str], bin_name: str, width: int
+    what: Scan, rows: Any, secret: int, bin_name: str, width: int
 ) -> dict[Key, list[int]]:
     """Rows in each bin of every group: a scan of its own."""
     there = rows.filter(rows[bin_name] >= 0)
-    found = engine.fetch(
-        what.connection, there.group_by([*ids, bin_name]).aggregate(rows=there.count())
-    )
+    ids, grouped = _aggregated(what, there, secret, [bin_name], {"rows": there.count()})
+    found = engine.fetch(what.connection, grouped)
     counts: dict[Key, list[int]] = {}
     for i, number in enumerate(found["rows"]):
         key = tuple(found[name][i] for name in ids)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -34,7 +34,7 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 _EXACT = float(2**53)
 
 
-def translate(expression: Expression, rows: Any, name: str) -> Any:
+def translate(expression: Expression, rows: Any, name: str, columns: Mapping[str, str]) -> Any:
     """Add the value of a checked expression as a column.
 
     Parameters
@@ -42,16 +42,18 @@ def translate(expression: Expression, rows: Any, name: str) -> Any:
     expression : Expression
         From `parse`.
     rows : ibis.Table
-        A table with the columns that it was checked against.
+        A table with tamed columns.
     name : str
         Name of the new column.
+    columns : mapping of str to str
+        What the columns of the expression are called in the table.
 
     Returns
     -------
     ibis.Table
         The table with one more column; it never fails on a value.
     """
-    staged = _Staged(rows, name)
+    staged = _Staged(rows, columns)
     value = staged.value(expression.tree)
     return engine.fenced(staged.rows.mutate(value.name(name)).drop(*staged.made))
 
@@ -59,15 +61,13 @@ def translate(expression: Expression, rows: Any, name: str) -> Any:
 class _Staged:
     """A table that grows a column for every result of arithmetic."""
 
-    __slots__ = ("_prefix", "_results", "made", "rows")
+    __slots__ = ("_columns", "_results", "made", "rows")
 
-    def __init__(self, rows: Any, name: str) -> None:
+    def __init__(self, rows: Any, columns: Mapping[str, str]) -> None:
         self.rows = rows
         self.made: list[str] = []
+        self._columns = columns
         self._results: dict[ast.expr, str] = {}
-        self._prefix = f"{name} part "
-        while any(column.startswith(self._prefix) for column in rows.columns):
-            self._prefix += "_"
 
     def value(self, node: ast.expr) -> Any:
         """Value of a node, on the table with all columns it needs."""
@@ -77,7 +77,7 @@ class _Staged:
 
     def _add(self, node: ast.expr, value: Any) -> None:
         """Keep a value as a column, within the range in which nothing can fail."""
-        column = f"{self._prefix}{len(self.made)}"
+        column = f"part{len(self.made)}"
         self.rows = engine.fenced(self.rows.mutate(value.name(column)))
         self.made.append(column)
         self._results[node] = column
@@ -114,7 +114,7 @@ class _Staged:
         if node in self._results:
             return self.rows[self._results[node]]
         if name is not None:
-            return _column(self.rows[name])
+            return self.rows[self._columns[name]]
         if value is not None:
             return engine.constant(value, _kind_of(value))
         match node:
@@ -175,13 +175,6 @@ def _arithmetic_within(node: ast.expr) -> list[ast.expr]:
 def _kind_of(value: object) -> Kind:
     kinds: dict[type, Kind] = {bool: "truth", int: "whole", float: "real", str: "text"}
     return kinds[type(value)]
-
-
-def _column(column: Any) -> Any:
-    dtype = column.type()
-    if dtype.is_floating() or dtype.is_decimal():
-        return engine.number(column)
-    return column.cast("string") if dtype.is_uuid() else column
 
 
 def _among(value: Any, elements: list[ast.expr]) -> Any:

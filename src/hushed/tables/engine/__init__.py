@@ -13,6 +13,7 @@ from hushed.tables.engine.connections import (
     fetch,
     over_frame,
     require_alive,
+    tamed,
 )
 from hushed.tables.engine.operations import (
     Stage,
@@ -22,10 +23,10 @@ from hushed.tables.engine.operations import (
     dense_rank,
     fenced,
     hashed,
-    identifiers,
     listed,
     missing,
     number,
+    opaque,
     presence_stages,
     row_rank,
     squares_stages,
@@ -48,10 +49,10 @@ __all__ = [
     "fenced",
     "fetch",
     "hashed",
-    "identifiers",
     "listed",
     "missing",
     "number",
+    "opaque",
     "over_frame",
     "presence_stages",
     "require_alive",
@@ -60,5 +61,6 @@ __all__ = [
     "staged",
     "steps_stages",
     "tame",
+    "tamed",
     "total",
 ]

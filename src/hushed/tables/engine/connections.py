@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -12,7 +12,15 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from hushed.errors import EngineUnavailable, NotFound, ParameterError, QueryFailed
-from hushed.tables.expressions import Kind
+from hushed.tables.engine.frames import (
+    from_pandas,
+    lines_query,
+    read_lines,
+    settled,
+    settled_schema,
+)
+from hushed.tables.engine.taming import DECLARED, Cell, cell_of, read_as
+from hushed.tables.expressions import Kind, find_column
 
 __all__ = [
     "Connection",
@@ -22,6 +30,7 @@ __all__ = [
     "fetch",
     "over_frame",
     "require_alive",
+    "tamed",
 ]
 
 EngineName = Literal["duckdb", "postgres", "pyspark"]
@@ -36,14 +45,19 @@ class Connection:
     engine : {"duckdb", "postgres", "pyspark"}
         Who answers.
     rows : ibis.Table
-        The table as an expression.
-    columns : mapping of str to str
-        Kind of each column; public.
+        The table as it lies. Queries read it through `tamed` only.
+    cells : mapping of str to Cell
+        How each column is read.
     """
 
     engine: EngineName
     rows: Any = field(repr=False, compare=False)
-    columns: Mapping[str, Kind]
+    cells: Mapping[str, Cell]
+
+    @property
+    def columns(self) -> Mapping[str, Kind]:
+        """Kind of each column; public."""
+        return MappingProxyType({name: cell.kind for name, cell in self.cells.items()})
 
 
 def failures() -> tuple[type[Exception], ...]:
@@ -60,6 +74,7 @@ def failures() -> tuple[type[Exception], ...]:
         pa.ArrowException,
         OSError,
         MemoryError,
+        UnicodeError,
     ]
     if "psycopg" in sys.modules:
         found.append(sys.modules["psycopg"].Error)
@@ -70,7 +85,7 @@ def failures() -> tuple[type[Exception], ...]:
     return tuple(found)
 
 
-def connect(url: str, name: str) -> Connection:
+def connect(url: str, name: str, types: Mapping[str, Kind]) -> Connection:
     """Open a table behind an address.
 
     Parameters
@@ -80,12 +95,13 @@ def connect(url: str, name: str) -> Connection:
         or the path of a CSV, Parquet or Arrow file, which DuckDB reads.
     name : str
         Name of the table, as ``table`` or ``schema.table``.
+    types : mapping of str to str
+        Kinds to read columns as; DuckDB only.
 
     Returns
     -------
     Connection
-        Nothing but names and types of the columns was asked for. (The types of a CSV file are
-        guessed by DuckDB from its rows.)
+        Nothing but names and types of the columns was asked for; they depend on no row.
 
     Raises
     ------
@@ -93,23 +109,27 @@ def connect(url: str, name: str) -> Connection:
         If there is no such file or table.
     EngineUnavailable
         If the database does not answer, or its driver is not installed.
+    ParameterError
+        If the types cannot be had.
     """
     scheme, found, rest = url.partition("://")
     if not found:
-        return _file(Path(url), name)
+        return _file(Path(url), name, types)
     if scheme == "duckdb":
-        return _duckdb_file(rest, name)
-    if scheme in ("postgresql", "postgres"):
-        return _postgres(url, name)
-    if scheme == "spark":
-        return _spark(rest, name)
+        return _duckdb_file(rest, name, types)
+    if scheme in ("postgresql", "postgres", "spark"):
+        if types:
+            raise ParameterError(
+                "types=... is for files and frames; in this database, cast the column in a view"
+            )
+        return _spark(rest, name) if scheme == "spark" else _postgres(url, name)
     raise ParameterError(
         f"cannot read {scheme}:// addresses; use duckdb:///FILE, postgresql://..., spark://... or "
         "the path of a CSV, Parquet or Arrow file"
     )
 
 
-def over_frame(frame: Any, name: str) -> Connection:
+def over_frame(frame: Any, name: str, types: Mapping[str, Kind]) -> Connection:
     """Open a frame in memory with DuckDB.
 
     Parameters
@@ -118,6 +138,8 @@ def over_frame(frame: Any, name: str) -> Connection:
         The private rows. Not changed.
     name : str
         What to call it.
+    types : mapping of str to str
+        Kinds to read columns as.
 
     Returns
     -------
@@ -127,7 +149,7 @@ def over_frame(frame: Any, name: str) -> Connection:
     Raises
     ------
     ParameterError
-        If it is no frame.
+        If it is no frame, or the types cannot be had.
     """
     import pyarrow as pa  # noqa: PLC0415
 
@@ -135,7 +157,7 @@ def over_frame(frame: Any, name: str) -> Connection:
     if isinstance(frame, pa.Table):
         arrow = frame
     elif module == "pandas" and hasattr(frame, "columns"):
-        arrow = _from_pandas(frame)
+        arrow = from_pandas(frame)
     elif module == "polars" and hasattr(frame, "to_arrow") and hasattr(frame, "columns"):
         arrow = frame.to_arrow()
     else:
@@ -143,27 +165,17 @@ def over_frame(frame: Any, name: str) -> Connection:
             "a table is an address, the path of a file, or a pandas, Polars or Arrow frame, got "
             f"{type(frame).__name__}"
         )
+    names = _different(arrow.column_names)
     backend = _duckdb()
-    backend.con.register(name, arrow)
-    return _opened("duckdb", backend, name)
+    short = [f"c{i}" for i in range(len(names))]  # DuckDB would take "City" and "city" for one
+    backend.con.register(name, settled(arrow).rename_columns(short))
+    return _opened("duckdb", backend, name, types, dict(zip(names, short, strict=True)))
 
 
-def _from_pandas(frame: Any) -> Any:
-    import pyarrow as pa  # noqa: PLC0415
-
-    names = [str(column) for column in frame.columns]
+def _different(names: list[str]) -> list[str]:
     if len(set(names)) < len(names):
-        raise ParameterError("two columns of the frame have the same name; rename one")
-    mixed: str | None = None
-    columns = []
-    for position, column in enumerate(names):
-        try:
-            columns.append(pa.array(frame.iloc[:, position], from_pandas=True))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            mixed = column
-    if mixed is not None:  # raised out here, so that no cell is shown with it
-        raise ParameterError(f"column {mixed!r} of the frame mixes types; give it one type")
-    return pa.table(dict(zip(names, columns, strict=True)))
+        raise ParameterError("two columns of the table have the same name; rename one")
+    return names
 
 
 def _duckdb(path: str = ":memory:", *, read_only: bool = False) -> Any:
@@ -174,7 +186,7 @@ def _duckdb(path: str = ":memory:", *, read_only: bool = False) -> Any:
     return backend
 
 
-def _duckdb_file(rest: str, name: str) -> Connection:
+def _duckdb_file(rest: str, name: str, types: Mapping[str, Kind]) -> Connection:
     path = rest[1:] if rest.startswith("/") else rest
     if not Path(path).is_file():
         raise NotFound(
@@ -190,10 +202,10 @@ def _duckdb_file(rest: str, name: str) -> Connection:
         raise EngineUnavailable(
             f"DuckDB cannot open {path} ({reason}); is it a DuckDB file, and free?"
         )
-    return _opened("duckdb", backend, name)
+    return _opened("duckdb", backend, name, types)
 
 
-def _file(path: Path, name: str) -> Connection:
+def _file(path: Path, name: str, types: Mapping[str, Kind]) -> Connection:
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
     kind = path.suffix.lower()
@@ -202,21 +214,62 @@ def _file(path: Path, name: str) -> Connection:
         if kind in (".arrow", ".feather", ".ipc"):
             from pyarrow import feather  # noqa: PLC0415
 
-            return over_frame(feather.read_table(path, memory_map=True), name)
-        backend = _duckdb()
-        readers = {
-            ".csv": backend.read_csv,
-            ".tsv": backend.read_csv,
-            ".parquet": backend.read_parquet,
-        }
-        if kind in readers:
-            readers[kind](str(path), table_name=name)
-            return _opened("duckdb", backend, name)
+            return over_frame(feather.read_table(path, memory_map=True), name, types)
+        if kind in (".csv", ".tsv"):
+            return _csv(path, types)
+        if kind == ".parquet":
+            return _parquet(path, name, types)
     except failures() as error:
         reason = type(error).__name__
     if reason is not None:
         raise NotFound(f"{path.name} cannot be read as a {kind[1:]} file ({reason})")
     raise ParameterError(f"{path.name}: a table is a .csv, .tsv, .parquet, .arrow or .feather file")
+
+
+def _parquet(path: Path, name: str, types: Mapping[str, Kind]) -> Connection:
+    """Have Arrow read the file for DuckDB, whose own reader fails on a far time or a bad text."""
+    from pyarrow import dataset  # noqa: PLC0415
+
+    backend = _duckdb()
+    schema = settled_schema(dataset.dataset(path, format="parquet").schema)
+    _different([each.lower() for each in schema.names])  # DuckDB would take them for one
+    backend.con.register(name, dataset.dataset(path, format="parquet", schema=schema))
+    return _opened("duckdb", backend, name, types)
+
+
+def _csv(path: Path, types: Mapping[str, Kind]) -> Connection:
+    """Read every line as a row of texts, and those texts as what was declared."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    found, between, lines = read_lines(path)
+    names = _different(found)
+    declared = _declared(types, names)
+    backend = _duckdb()
+    backend.con.register("lines", pa.table({"line": lines}))
+    texts = lines_query("lines", between, len(names))
+    cells = [
+        f"{read_as(f'c{i}', declared[each]) if each in declared else f'c{i}'} AS c{i}"
+        for i, each in enumerate(names)
+    ]
+    made = f"CREATE TABLE cells AS SELECT {', '.join(cells)} FROM ({texts})"  # noqa: S608
+    backend.con.execute(made)
+    backend.con.unregister("lines")
+    short = {each: f"c{i}" for i, each in enumerate(names)}
+    return _opened("duckdb", backend, "cells", {}, short)
+
+
+def _declared(types: Mapping[str, Kind], names: Iterable[str]) -> dict[str, Kind]:
+    """Check the types that were declared."""
+    known = list(names)
+    if not isinstance(types, Mapping):
+        raise ParameterError(f"types is a mapping such as {{'age': 'whole'}}, got {types!r}")
+    for column, kind in types.items():
+        find_column(column, known)
+        if kind not in DECLARED:
+            raise ParameterError(
+                f"{column!r} cannot be of kind {kind!r}; kinds are {', '.join(DECLARED)}"
+            )
+    return dict(types)
 
 
 def _postgres(url: str, name: str) -> Connection:
@@ -233,7 +286,7 @@ def _postgres(url: str, name: str) -> Connection:
         reason = type(error).__name__
     if backend is None:
         raise EngineUnavailable(f"cannot reach the PostgreSQL database: {reason}")
-    return _opened("postgres", backend, name)
+    return _opened("postgres", backend, name, {})
 
 
 def _spark(master: str, name: str) -> Connection:
@@ -253,34 +306,68 @@ def _spark(master: str, name: str) -> Connection:
         reason = type(error).__name__
     if backend is None:
         raise EngineUnavailable(f"cannot reach Spark: {reason}")
-    return _opened("pyspark", backend, name)
+    return _opened("pyspark", backend, name, {})
 
 
-def _opened(engine: EngineName, backend: Any, name: str) -> Connection:
+def _opened(
+    engine: EngineName,
+    backend: Any,
+    name: str,
+    types: Mapping[str, Kind],
+    stored: Mapping[str, str] | None = None,
+) -> Connection:
+    """Look at the types of a table; `stored` says what its columns are called in there."""
     reason = rows = None
-    place, _, short = name.rpartition(".")
+    place, _, short = ("", "", name) if stored is not None else name.rpartition(".")
     try:
         rows = backend.table(short, database=place or None)
     except failures() as error:
         reason = type(error).__name__
     if rows is None:
         raise NotFound(f"there is no table {name!r} ({reason})")
-    kinds = {column: _kind(dtype) for column, dtype in rows.schema().items()}
-    return Connection(engine=engine, rows=rows, columns=MappingProxyType(kinds))
+    schema = rows.schema()
+    stored = {column: column for column in schema} if stored is None else stored
+    declared = _declared(types, stored)
+    cells = {
+        column: cell_of(
+            engine,
+            _quoted(backend, inside),
+            schema[inside],
+            name=column,
+            declared=declared.get(column),
+        )
+        for column, inside in stored.items()
+    }
+    return Connection(engine=engine, rows=rows, cells=MappingProxyType(cells))
 
 
-def _kind(dtype: Any) -> Kind:
-    if dtype.is_boolean():
-        return "truth"
-    if dtype.is_integer():
-        return "whole"
-    if dtype.is_floating() or dtype.is_decimal():
-        return "real"
-    if dtype.is_date():
-        return "day"
-    if dtype.is_timestamp():
-        return "moment"
-    return "text" if dtype.is_string() or dtype.is_uuid() else "other"
+def _quoted(backend: Any, name: str) -> str:
+    import sqlglot  # noqa: PLC0415
+
+    return str(sqlglot.to_identifier(name, quoted=True).sql(backend.dialect))
+
+
+def tamed(connection: Connection, names: Mapping[str, str]) -> Any:
+    """Columns of a table in their known forms: where every query starts.
+
+    Parameters
+    ----------
+    connection : Connection
+        The table.
+    names : mapping of str to str
+        Columns that are needed, and what to call them from here on.
+
+    Returns
+    -------
+    ibis.Table
+        With those columns; a single constant one if none is needed.
+    """
+    backend = connection.rows.get_backend()
+    cells = {short: connection.cells[name] for name, short in names.items()}
+    shown = ", ".join(f"{cell.sql} AS {short}" for short, cell in cells.items()) or "1 AS nothing"
+    schema = {short: cell.dtype for short, cell in cells.items()} or {"nothing": "int64"}
+    query = f"SELECT {shown} FROM ({backend.compile(connection.rows)}) AS stored"  # noqa: S608
+    return backend.sql(query, schema=schema)
 
 
 def fetch(connection: Connection, aggregated: Any) -> dict[str, list[Any]]:

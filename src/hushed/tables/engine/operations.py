@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -9,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hushed.tables.engine.connections import EngineName
-from hushed.tables.expressions import Kind
+from hushed.tables.expressions import Kind, read_time
 from hushed.tables.grid import FARTHEST, NEAREST, Grid
 
 __all__ = [
@@ -20,10 +21,10 @@ __all__ = [
     "dense_rank",
     "fenced",
     "hashed",
-    "identifiers",
     "listed",
     "missing",
     "number",
+    "opaque",
     "presence_stages",
     "row_rank",
     "squares_stages",
@@ -35,7 +36,6 @@ __all__ = [
 
 Stage = Callable[[Any], Any]
 _WIDE = "decimal(38, 0)"
-_FAR = 1e200
 
 
 def cases(*branches: tuple[Any, Any], otherwise: Any) -> Any:
@@ -46,13 +46,13 @@ def cases(*branches: tuple[Any, Any], otherwise: Any) -> Any:
 
 
 def constant(value: object, kind: Kind) -> Any:
-    """Give a constant of a kind; dates and times from ISO texts."""
+    """Give a constant of a kind; dates and times from ISO texts, as `read_time` reads them."""
     import ibis  # noqa: PLC0415
 
     if kind == "day":
-        return ibis.date(str(value)[:10])
+        return ibis.date(read_time(str(value)).date())
     if kind == "moment":
-        return ibis.timestamp(str(value))
+        return ibis.timestamp(read_time(str(value)))
     return ibis.literal(value, {"whole": "int64", "real": "float64"}.get(kind))
 
 
@@ -84,16 +84,10 @@ def missing(kind: Kind) -> Any:
 
 
 def number(column: Any) -> Any:
-    """Take numbers or truths as doubles; NaN becomes NULL, and huge decimals come nearer."""
-    dtype = column.type()
-    if dtype.is_boolean():
+    """Take tamed numbers or truths as doubles."""
+    if column.type().is_boolean():
         return cases((column, 1.0), (~column, 0.0), otherwise=missing("real"))
-    if dtype.is_decimal():
-        column = cases((column > _FAR, _FAR), (column < -_FAR, -_FAR), otherwise=column)
-    if not column.type().is_floating():
-        return column.cast("float64")
-    column = column.cast("float64")
-    return cases((column.isnan(), missing("real")), otherwise=column)
+    return column if column.type().is_floating() else column.cast("float64")
 
 
 def tame(value: Any) -> Any:
@@ -191,13 +185,6 @@ def _within(rows: Any, value: str, name: str, ends: tuple[int, int], absent: int
     ).cast("int64")
 
 
-def identifiers(engine: EngineName, numbers: Sequence[int]) -> list[Any]:
-    """Give hashes back to the engine as constants of its own type."""
-    import ibis  # noqa: PLC0415
-
-    return [ibis.literal(number, _HASHES[engine][2]) for number in numbers]
-
-
 def total(engine: EngineName, column: Any) -> Any:
     """Exact sum of whole numbers; nothing overflows."""
     if engine == "pyspark":  # its sum of 64-bit integers would wrap
@@ -229,10 +216,12 @@ _HASHES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
 
 
 def hashed(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
-    """Mix columns without NULL into 64 bits under a key, by the engine's own hash.
+    """Mix columns into 64 bits under a key, by the engine's own hash, which is fast.
 
-    Not cryptographic. Used to put rows into an order that nobody chose, and to name groups before
-    their keys may be named; no promise rests on its quality.
+    Not cryptographic: some texts share their number under every key. It does nothing but put the
+    rows of one user into an order that nobody chose, and where it ties, the columns themselves
+    decide: how much of a user is kept, and that no other row's fate depends on it, holds for any
+    function here.
     """
     import ibis  # noqa: PLC0415
 
@@ -248,6 +237,55 @@ def hashed(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
     last = _hash_function(engine, on_whole, dtype, whole=True)
     ends = ibis.literal(len(columns), "int64")
     return last(ends, mixed) if engine == "postgres" else last(mixed, ends)
+
+
+def opaque(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
+    """Give different tamed values different names that tell nothing without the key.
+
+    A hash of the key and of the hash of each value by SHA-256, 128 bits of it as text: whoever
+    cannot know the key cannot find two values with one name, nor a value by its name.
+    """
+    import ibis  # noqa: PLC0415
+
+    whole = ibis.literal(f"{key:016x}")
+    for column in columns:
+        truth = column.type().is_boolean()
+        text = cases((column, "1"), otherwise="0") if truth else column.cast("string")
+        whole = whole + _sha256(engine, text)
+    return _sha256(engine, whole).substr(0, 32)
+
+
+def _sha256(engine: EngineName, text: Any) -> Any:
+    """SHA-256 of a text's bytes, in hexadecimal digits."""
+    if engine == "duckdb":
+        return _builtin("sha256", ("string",), "string")(text)
+    if engine == "pyspark":
+        return _builtin("sha2", ("string", "int32"), "string")(text, 256)
+    # The bytes as they lie: to another encoding not every text can be converted.
+    encoding = _builtin("getdatabaseencoding", (), "string")()
+    held = _builtin("convert_to", ("string", "string"), "binary")(text, encoding)
+    return _builtin("encode", ("binary", "string"), "string")(
+        _builtin("sha256", ("binary",), "binary")(held), "hex"
+    )
+
+
+@lru_cache(maxsize=16)
+def _builtin(name: str, takes: tuple[str, ...], gives: str) -> Any:
+    """Give a function of the engine that Ibis does not know."""
+    import ibis  # noqa: PLC0415
+    import ibis.expr.datatypes as dt  # noqa: PLC0415
+
+    def stand(*arguments: Any) -> Any:
+        """Stand for the engine's own function."""
+        raise NotImplementedError(arguments)
+
+    parameters = [
+        inspect.Parameter(f"a{i}", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for i in range(len(takes))
+    ]
+    stand.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    signature = (tuple(map(dt.dtype, takes)), dt.dtype(gives))
+    return ibis.udf.scalar.builtin(stand, name=name, signature=signature)
 
 
 @lru_cache(maxsize=16)

@@ -1,0 +1,229 @@
+"""Frames and CSV files as Arrow tables whose reading fails on no cell.
+
+The type of a column is public, so it must not depend on the cells: what a frame keeps as Python
+objects, and all of a CSV file, is text until the caller declares otherwise. And a line of a CSV
+file is a row, whatever stands in it: a quotation mark that is never closed must not swallow the
+rows of others.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hushed.errors import NotFound, ParameterError
+
+__all__ = ["from_pandas", "lines_query", "read_lines", "settled", "settled_schema"]
+
+_BETWEEN = ",;\t|"
+
+
+def from_pandas(frame: Any) -> Any:
+    """Turn a pandas frame into an Arrow table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The private rows.
+
+    Returns
+    -------
+    pyarrow.Table
+        With the types of the frame; columns of objects as text.
+
+    Raises
+    ------
+    ParameterError
+        If a type has no counterpart.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    names = [str(column) for column in frame.columns]
+    columns, unknown = [], None
+    for position, column in enumerate(names):
+        try:
+            columns.append(_column(frame.iloc[:, position]))
+        except (pa.ArrowException, NotImplementedError):
+            unknown = column
+    if unknown is not None:  # raised out here, so that no cell is shown with it
+        raise ParameterError(f"column {unknown!r} of the frame is of a type that cannot be read")
+    return pa.Table.from_arrays(columns, names=names)
+
+
+def _column(column: Any) -> Any:
+    """One column; how it is read depends on its declared type alone."""
+    import pandas as pd  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
+
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        codes = np.asarray(column.cat.codes)
+        known = _column(dtype.categories.to_series())
+        known = known.combine_chunks() if isinstance(known, pa.ChunkedArray) else known
+        chosen = pa.array(np.maximum(codes, 0), mask=codes < 0)
+        return pa.DictionaryArray.from_arrays(chosen, known).dictionary_decode()
+    if dtype is np.dtype(object) or (
+        isinstance(dtype, pd.StringDtype) and dtype.storage != "pyarrow"
+    ):
+        return _texts(column.to_numpy(dtype=object), column.isna().to_numpy())
+    return pa.array(column, from_pandas=True)
+
+
+def _texts(cells: Any, absent: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    words = [
+        None if gone else cell if isinstance(cell, str) else str(cell)
+        for cell, gone in zip(cells, absent, strict=True)
+    ]
+    try:
+        return pa.array(words, pa.large_string())
+    except UnicodeError:  # halves of characters: they become question marks
+        known = [None if w is None else w.encode("utf-8", "replace").decode() for w in words]
+        return pa.array(known, pa.large_string())
+
+
+def settled_schema(schema: Any) -> Any:
+    """Give the schema in which reading a column fails on no cell, or on every one.
+
+    Reading a time with a zone, an engine converts it to microseconds, which fails on far ones;
+    without one, in UTC, it does not. Some types that DuckDB cannot read are near one that it can.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.schema([pa.field(field.name, _plain(field.type)) for field in schema])
+
+
+def _plain(dtype: Any) -> Any:
+    """Type to read a column as."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if pa.types.is_dictionary(dtype):
+        return _plain(dtype.value_type)
+    if pa.types.is_timestamp(dtype):
+        return pa.timestamp(dtype.unit)
+    near = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string()}
+    return pa.float64() if pa.types.is_decimal256(dtype) else near.get(dtype, dtype)
+
+
+def settled(arrow: Any) -> Any:
+    """Arrow table of which every column can be read, whatever its cells."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    def plain(column: Any) -> Any:
+        dtype = column.type
+        if pa.types.is_dictionary(dtype):
+            return plain(column.cast(dtype.value_type))
+        return column if _plain(dtype) == dtype else column.cast(_plain(dtype))
+
+    columns = [_valid(plain(column)) for column in arrow.columns]
+    return pa.Table.from_arrays(columns, names=arrow.column_names)
+
+
+def _valid(column: Any) -> Any:
+    """Texts whose bytes are texts: what is not becomes the replacement character."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    wide = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
+    if column.type not in wide:
+        return column
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        cells = column.cast(wide[column.type]).to_pylist()
+        texts = [None if cell is None else cell.decode("utf-8", "replace") for cell in cells]
+        return pa.chunked_array([pa.array(texts, column.type)])
+    return column
+
+
+def read_lines(path: Path) -> tuple[list[str], str, Any]:
+    """Read a CSV file as lines.
+
+    Parameters
+    ----------
+    path : Path
+        The file. Its first line names the columns and is public.
+
+    Returns
+    -------
+    names : list of str
+        Names of the columns.
+    between : str
+        What stands between cells: a tabulator in a .tsv file, else the most frequent of
+        ``, ; | `` and tabulator in the first line.
+    lines : pyarrow.Array
+        The other lines, without their ends; bytes that are no text replaced.
+
+    Raises
+    ------
+    NotFound
+        If the first line names no columns.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    held = path.read_bytes()
+    head, _, _ = held.partition(b"\n")
+    first = head.decode("utf-8-sig", "replace").rstrip("\r")
+    between = "\t" if path.suffix.lower() == ".tsv" else max(_BETWEEN, key=first.count)
+    names = next(csv.reader([first], delimiter=between), [])
+    if not names or not all(names) or "\x00" in first:
+        raise NotFound(f"{path.name}: the first line of a CSV file names its columns, in UTF-8")
+    lines = _split(held, len(head) + 1)
+    try:
+        lines.validate(full=True)
+    except pa.ArrowInvalid:
+        lines = _split(held[len(head) + 1 :].decode("utf-8", "replace").encode(), 0)
+    return names, between, pc.ascii_rtrim(lines, "\r\n")
+
+
+def lines_query(lines: str, between: str, width: int) -> str:
+    """Write a query of DuckDB that splits each line into cells, on its own.
+
+    Parameters
+    ----------
+    lines : str
+        Table with the column `line`.
+    between : str
+        What stands between cells.
+    width : int
+        Number of cells; where a line has fewer the others are missing, and more are left out.
+
+    Returns
+    -------
+    str
+        SELECT of the texts ``c0``, ``c1`` and so on; empty ones are missing, empty lines left
+        out. A cell between quotation marks may hold what stands between cells, and a quotation
+        mark as two; a mark without its partner is a character like any other.
+    """
+    quoted = f"""'[{between}]("(?:[^"]|"")*"|[^{between}]*)'"""
+    cell = f'(?:[^"{between}]*|"[^"{between}]*")'
+    texts = ", ".join(f"nullif(cells[{i + 1}], '') AS c{i}" for i in range(width))
+    # The general way, the last, takes ten times as long: lines that need no more take the first.
+    return f"""WITH marked AS MATERIALIZED (SELECT line, CASE WHEN NOT contains(line, '"') THEN 0
+            WHEN regexp_full_match(line, '{cell}(?:[{between}]{cell})*') THEN 1 ELSE 2 END AS way
+            FROM {lines} WHERE line <> ''), split AS (
+        SELECT string_split(replace(line, '"', ''), '{between}') AS cells FROM marked WHERE way < 2
+        UNION ALL
+        SELECT list_transform(regexp_extract_all('{between}' || line, {quoted}, 1),
+            lambda x: CASE WHEN x LIKE '"%"' AND strlen(x) > 1
+                THEN replace(substring(x, 2, length(x) - 2), '""', '"') ELSE x END) AS cells
+            FROM marked WHERE way = 2)
+        SELECT {texts} FROM split"""  # noqa: S608
+
+
+def _split(held: bytes, start: int) -> Any:
+    """Lines from a place on, each with its end, without a copy."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if start >= len(held):
+        return pa.array([], pa.large_string())
+    ends = np.flatnonzero(np.frombuffer(held, np.uint8, offset=start) == ord("\n")) + start + 1
+    last = [] if ends.size and ends[-1] == len(held) else [len(held)]
+    offsets = np.concatenate([[start], ends, last]).astype(np.int64)
+    return pa.LargeStringArray.from_buffers(
+        offsets.size - 1, pa.py_buffer(offsets), pa.py_buffer(held)
+    )

@@ -1,0 +1,563 @@
+"""No value of one row decides whether a query fails, or which rows are one group."""
+
+import datetime
+import decimal
+import math
+import random
+import re
+from collections import Counter
+
+import duckdb
+import psycopg
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from tests.nasty_tables import nasty
+
+import hushed as hs
+from hushed.errors import NotFound, ParameterError, QueryFailed
+from hushed.tables.engine import tamed
+from hushed.tables.engine.frames import lines_query
+from hushed.tables.releases import planned
+from hushed.tables.scan import name_keys, scan
+
+SECRET = 1234567890123456789
+MOMENT = datetime.datetime(2020, 1, 1)
+
+
+def counts(query, secret=SECRET):
+    """Exact counts of a query with public keys."""
+    _, what = planned(query, epsilon=1.0, delta=0.0, noise_name="laplace")
+    return scan(what, secret).values[0]
+
+
+def private_counts(query, secret=SECRET):
+    """Exact counts of a query with private keys, by key."""
+    _, what = planned(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
+    found = scan(what, secret)
+    named = name_keys(what, secret, [key[0] for key in found.keys])
+    return {named[key[0]]: n for key, n in zip(found.keys, found.values[0], strict=True)}
+
+
+def on_duckdb(path, *commands):
+    """A DuckDB file made by some commands; its address."""
+    with duckdb.connect(str(path)) as made:
+        for command in commands:
+            made.execute(command)
+    return f"duckdb:///{path}"
+
+
+def on_postgres(url, *commands):
+    """A PostgreSQL database after some commands; its address."""
+    with psycopg.connect(url) as made:
+        for command in commands:
+            made.execute(command)
+    return url
+
+
+class TestEqualTexts:
+    """A text is equal to itself only, whatever the collation of its column."""
+
+    MADE = (
+        "CREATE TABLE t (u {text}, k {text})",
+        "INSERT INTO t VALUES ('zero', 'rOmE')",
+        "INSERT INTO t SELECT CONCAT('u', i), 'Rome' FROM {some} AS r(i)",
+        "INSERT INTO t VALUES ('U1', 'Rome')",
+    )
+
+    def address(self, engine, request):
+        if engine == "duckdb":
+            words = {"text": "VARCHAR COLLATE NOCASE", "some": "range(1, 20)"}
+            folder = request.getfixturevalue("tmp_path")
+            return on_duckdb(folder / "t.db", *(each.format(**words) for each in self.MADE))
+        words = {"text": "text COLLATE folded", "some": "generate_series(1, 19)"}
+        folded = "(provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+        url = request.getfixturevalue("postgres_url")
+        try:
+            on_postgres(url, f"CREATE COLLATION folded {folded}")
+        except psycopg.errors.FeatureNotSupported:
+            pytest.skip("this PostgreSQL server was built without ICU")
+        return on_postgres(url, *(each.format(**words) for each in self.MADE))
+
+    @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+    def test_a_collation_that_ignores_case_merges_nothing(self, engine, request):
+        """One row spelled otherwise moves no count of the 20 others, by key, user or condition."""
+        source = self.address(engine, request)
+        by_row, by_user = hs.table(source, "t"), hs.table(source, "t", user="u")
+        keyed = [by_row.group_by("k", keys=["Rome", "rome"])]
+        keyed.append(by_user.per_user(rows=1).group_by("k", keys=["Rome", "rome"]))
+        for query in keyed:
+            assert counts(query.count()) == [20, 0]
+        assert counts(by_user.count_users()) == [21]
+        assert counts(by_row.filter("k == 'rome'").count()) == [0]
+        assert counts(by_row.filter("k in ['rome', 'rOmE']").count()) == [1]
+        grouped = by_user.per_user(groups=1, rows=1).group_by("k", private_keys=True)
+        assert private_counts(grouped.count()) == {("Rome",): 20, ("rOmE",): 1}
+
+    def test_postgres_compares_texts_byte_by_byte(self, postgres_url):
+        """Whatever its declared collation and length, a text has the collation C from the start."""
+        made = 'CREATE TABLE t (a text COLLATE "POSIX", b varchar(9), c char(9), d uuid)'
+        table = hs.table(on_postgres(postgres_url, made, "INSERT INTO t VALUES ('a')"), "t")
+        names = {name: f"c{i}" for i, name in enumerate(table.columns)}
+        inner = table.connection.rows.get_backend().compile(tamed(table.connection, names))
+        asked = ", ".join(f"pg_collation_for({name})" for name in names.values())
+        with psycopg.connect(postgres_url) as connection:
+            (found,) = connection.execute(f"SELECT {asked} FROM ({inner}) AS inner_").fetchall()
+        assert found == ('"C"',) * 4
+
+    def test_the_words_of_a_category_decide_nothing(self):
+        """A text that no row holds is compared with a category like any other."""
+        import pandas as pd
+
+        for cities in (["Rome", "Oslo", "Bern"], ["Rome", "Oslo", None]):
+            frame = pd.DataFrame({"city": pd.Categorical(cities)})
+            table = hs.table(frame)
+            there = cities.count("Bern")
+            assert counts(table.filter("city in ['Bern', 'Paris']").count()) == [there]
+            assert counts(table.group_by("city", keys=["Bern", "Oslo"]).count()) == [there, 1]
+
+
+class TestNames:
+    """Columns are told apart by their exact names, and never from the query's own."""
+
+    @pytest.mark.parametrize("name", ["CONDITION", "Condition", "x part 0", "C0", "K0", "user"])
+    def test_a_derived_name_collides_with_nothing(self, name):
+        """A column like one of the query's own changes no answer, and fails on no row."""
+        frame = pa.table({"who": [1, 2], "name": ["Ann", "Bob"], "age": [20, 30]})
+        for someone, there in (("Bob", 1), ("Eve", 0)):
+            query = hs.table(frame, user="who").per_user(rows=1)
+            query = query.filter(f"name == '{someone}'").derive(name, "name")
+            query = query.derive("x", "abs(age)").filter("x > 0 and age > 0").count()
+            assert counts(query) == [there]
+
+    @pytest.mark.parametrize("name", ["Condition", "X part 0", "c1", "W0", "Part0"])
+    @pytest.mark.parametrize("cells", [["a", "b"], [True, False], [1, 2**62]])
+    def test_a_base_column_collides_with_nothing(self, name, cells):
+        """Whatever a table's own column is called and holds, other columns are what counts."""
+        frame = pa.table({"age": [20.0, 30.0], name: cells})
+        query = hs.table(frame).filter("age > 25").derive("x", "age * age").filter("x > 100")
+        assert counts(query.sum("x", low=0, high=1000)) == [900 * 2**20]
+
+    def test_names_that_differ_in_case_are_two_columns(self, tmp_path):
+        """In a frame each is itself; a Parquet file with both is refused."""
+        frame = pa.table({"u": [1, 1, 1, 2], "U": [1, 2, 3, 4], "city": ["1", "Rome", "2", "2"]})
+        for user, users in (("u", 2), ("U", 4)):
+            assert counts(hs.table(frame, user=user).count_users()) == [users]
+        query = hs.table(frame).derive("City", "floor(U)").group_by("City", keys=[1, 4])
+        assert counts(query.count()) == [1, 1]
+        parquet.write_table(frame, tmp_path / "t.parquet")
+        with pytest.raises(ParameterError, match="name"):
+            hs.table(tmp_path / "t.parquet")
+
+    def test_the_same_name_twice_is_refused(self):
+        """Which of the two is meant cannot be said."""
+        frame = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+        with pytest.raises(ParameterError, match="same name"):
+            hs.table(frame)
+
+
+TIMES = ("m > '2020-01-01'", "year(m) > 1", "month(m) > 0", "m == v", "m in ['2020-01-01']",
+         "m < '9999-12-31'", "m != '0001-01-01'", "not (m < v)")  # fmt: skip
+
+
+class TestTimes:
+    """Times of every unit and with any value compare alike, as microseconds or missing."""
+
+    @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Rome"])
+    @pytest.mark.parametrize(
+        ("source", "unit"),
+        [*(("frame", unit) for unit in ("s", "ms", "us", "ns")),
+         *(("parquet", unit) for unit in ("ms", "us", "ns"))],
+    )  # fmt: skip
+    def test_one_extreme_time_fails_nothing(self, source, unit, zone, tmp_path):
+        """Beside far values of 64 bits, conditions find the same plain rows as without them."""
+        plain = [MOMENT, datetime.datetime(2021, 5, 6, 7)]
+        far = pa.array([2**62, -(2**62), 2**63 - 1], pa.int64()).cast(pa.timestamp(unit, zone))
+        made = pa.array(plain, pa.timestamp("us")).cast(pa.timestamp(unit)).cast(pa.int64())
+        made = made.cast(pa.timestamp(unit, zone))  # in UTC
+        several = []
+        for moments in (made, pa.concat_arrays([made, far])):
+            others = pa.array([MOMENT] * len(moments), pa.timestamp("ns"))
+            keep = ["a"] * 2 + ["b"] * (len(moments) - 2)
+            opened = pa.table({"m": moments, "v": others, "k": keep})
+            if source == "parquet":
+                parquet.write_table(opened, tmp_path / "t.parquet")
+                opened = tmp_path / "t.parquet"
+            table = hs.table(opened)
+            assert dict(table.columns) == {"m": "moment", "v": "moment", "k": "text"}
+            found = [table.filter(t).group_by("k", keys=["a"]).count() for t in TIMES]
+            several.append([counts(each) for each in found])
+        assert several == [[[1], [2], [2], [1], [1], [2], [2], [2]]] * 2
+
+    @pytest.mark.parametrize("who", ["Bob", "Eve"])
+    def test_a_constant_that_a_unit_cannot_hold_is_still_compared(self, who):
+        """No nanosecond column reaches the year 9999: nothing matches, and nothing fails."""
+        frame = pa.table({"who": ["Ann", "Bob"], "left": pa.array([1, 2], pa.timestamp("ns"))})
+        query = hs.table(frame).filter(f"who == '{who}'").filter("left == '9999-12-31'").count()
+        assert counts(query) == [0]
+
+    def test_times_that_no_column_holds_are_refused_before_the_query(self):
+        """A constant beyond the year 9999 in UTC is no time; one with a zone is read in UTC."""
+        frame = pa.table({"m": pa.array([MOMENT], pa.timestamp("us")), "d": [MOMENT.date()]})
+        table = hs.table(frame)
+        for text in ("10000-01-01", "9999-12-31T23:00:00-05:00", "0001-01-01T00:00:00+02:00"):
+            with pytest.raises(ParameterError, match="do not compare"):
+                table.filter(f"m < '{text}'")
+        assert counts(table.filter("m == '2020-01-01T02:00:00+02:00'").count()) == [1]
+        assert counts(table.filter("d == '20200101'").count()) == [1]
+
+    def test_infinite_times_on_duckdb(self, tmp_path):
+        """Infinite dates and times are missing; so are those before the year 1."""
+        source = on_duckdb(
+            tmp_path / "t.db",
+            "CREATE TABLE t AS SELECT * FROM (VALUES (DATE '2020-01-01', TIMESTAMP '2020-01-01'),"
+            "('infinity'::DATE, '-infinity'::TIMESTAMP), ('5000-01-01 (BC)'::DATE,"
+            " '290309-12-22 (BC) 00:00:00'::TIMESTAMP)) v(d, m)",
+            "ALTER TABLE t ADD COLUMN z TIMESTAMPTZ",
+            "UPDATE t SET z = TIMESTAMPTZ '2020-01-01 00:00:00+00' WHERE d = '2020-01-01'",
+            "UPDATE t SET z = 'infinity' WHERE d > '2020-01-01'",
+            "UPDATE t SET z = '-infinity' WHERE d < '2020-01-01'",
+        )
+        self.check_infinite(source)
+
+    def test_infinite_times_on_postgres(self, postgres_url):
+        """The same in PostgreSQL, where extracting the year of an infinite time fails."""
+        rows = ["('2020-01-01', '2020-01-01', '2020-01-01 00:00+00')"]
+        rows += ["('infinity', '-infinity', 'infinity')"]
+        rows += ["('4000-01-01 BC', '4000-01-01 BC', '4000-01-01 BC')"]
+        source = on_postgres(
+            postgres_url,
+            "CREATE TABLE t (d date, m timestamp, z timestamptz)",
+            f"INSERT INTO t VALUES {', '.join(rows)}",
+        )
+        self.check_infinite(source)
+
+    @pytest.mark.filterwarnings("ignore")  # pyspark and pandas are not of one age
+    def test_far_times_on_spark(self):
+        """The same on Spark, where it is installed."""
+        pytest.importorskip("pyspark", reason="pyspark is not installed: pip install hushed[spark]")
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.builder.master("local[1]").getOrCreate()
+        rows = [
+            f"(DATE'{y}-01-01', TIMESTAMP_NTZ'{y}-01-01 00:00:00', TIMESTAMP'{y}-01-01 00:00:00Z')"
+            for y in ("2020", "-5000", "+200000")
+        ]
+        held = f"SELECT * FROM VALUES {', '.join(rows)} AS v(d, m, z)"
+        session.sql(f"CREATE OR REPLACE TEMP VIEW far AS {held}")
+        self.check_infinite("spark://local[1]", "far")
+
+    def check_infinite(self, source, name="t"):
+        table = hs.table(source, name)
+        for column in "dmz":
+            assert counts(table.filter(f"is_null({column})").count()) == [2]
+            assert counts(table.filter(f"year({column}) == 2020").count()) == [1]
+            assert counts(table.filter(f"month({column}) > 0").count()) == [1]
+            assert counts(table.filter(f"{column} <= '2020-01-01'").count()) == [1]
+        assert counts(table.filter("m == z").count()) == [1]
+        assert private_counts(table.group_by("d", private_keys=True).count()) == {
+            (MOMENT.date(),): 1
+        }
+
+
+class TestNumbers:
+    @pytest.mark.parametrize("largest", [3, 2**63 + 5, 2**64 - 1])
+    def test_whole_numbers_without_a_sign(self, largest):
+        """Users, keys and cells of 64 bits are exact above 2**63, too."""
+        frame = pa.table({"u": pa.array([1, 2, largest], pa.uint64()), "c": [1.0, 2.0, 3.0]})
+        table = hs.table(frame, user="u").per_user(rows=1)
+        assert table.columns["u"] == "whole"
+        assert counts(table.count()) == [3]
+        assert counts(table.count_users()) == [3]
+        assert counts(table.group_by("u", keys=[1, -3]).count()) == [1, 0]
+        assert counts(table.filter("u >= -1 and u not in [2, 1.5]").count()) == [2]
+        assert counts(table.derive("w", "floor(u)").filter("w >= 0").count()) == [3]
+        found = private_counts(table.group_by("u", private_keys=True).count())
+        assert found == {(1,): 1, (2,): 1, (largest,): 1}
+
+    @pytest.mark.parametrize(
+        ("number", "steps"),
+        [("1e-400", 0), ("-1e-310", 0), ("1e400", 10), ("NaN", None), ("-Infinity", 0), ("7", 7)],
+    )
+    def test_decimals_of_any_size_on_postgres(self, number, steps, postgres_url):
+        """What no double holds is the nearest that arithmetic can bear; NaN is missing."""
+        source = on_postgres(
+            postgres_url, "CREATE TABLE t (n numeric)", f"INSERT INTO t VALUES ('{number}')"
+        )
+        table = hs.table(source, "t")
+        assert counts(table.filter("is_null(n)").count()) == [int(steps is None)]
+        assert counts(table.sum("n", low=0, high=10)) == [(steps or 0) * 2**26]
+        assert counts(table.filter("n * n - 1 / n == n or n > 0").count()) == [int(bool(steps))]
+
+    def test_huge_whole_numbers_on_duckdb(self, tmp_path):
+        """Numbers of 128 bits are clipped like any other."""
+        huge = 2**127 - 1
+        source = on_duckdb(
+            tmp_path / "t.db",
+            f"CREATE TABLE t AS SELECT * FROM (VALUES (1::HUGEINT), ({huge}::HUGEINT)) v(n)",
+        )
+        table = hs.table(source, "t")
+        assert counts(table.filter("n * n > 2").count()) == [1]
+        assert counts(table.sum("n", low=0, high=8)) == [9 * 2**26]
+
+
+class TestGroups:
+    """Two texts with one number in DuckDB's own hash, under every key."""
+
+    ONE, OTHER = "axzbolbvaaaaabae", "sjdgwulnoyevfcdz"
+
+    def test_colliding_keys_are_two_groups(self):
+        """Private keys that a fast hash takes for one are counted, and named, apart."""
+        both = duckdb.execute(f"SELECT hash('{self.ONE}') = hash('{self.OTHER}')").fetchall()
+        assert both == [(True,)]  # or the test shows nothing
+        keys = [self.ONE] * 5 + [self.OTHER]
+        frame = pa.table({"u": list(range(6)), "k": keys, "x": [1.0] * 6})
+        query = hs.table(frame, user="u").per_user(rows=1).group_by("k", private_keys=True)
+        expected = {(self.ONE,): 5, (self.OTHER,): 1}
+        assert private_counts(query.count()) == expected
+        binned = private_counts(query.histogram("x", low=0, high=2, bins=2))
+        assert binned == {key: [0, n] for key, n in expected.items()}
+
+    def test_colliding_keys_leave_the_limits_as_they_are(self):
+        """Where the order of a user's rows ties, the keys themselves decide: one group is kept."""
+        keys = [self.ONE, self.OTHER, self.OTHER]
+        for order in (keys, keys[::-1]):
+            frame = pa.table({"u": [1] * 3, "k": order})
+            query = hs.table(frame, user="u").per_user(groups=1, rows=9)
+            assert sorted(counts(query.group_by("k", keys=[self.ONE, self.OTHER]).count())) in (
+                [0, 1],
+                [0, 2],
+            )
+
+    @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+    def test_opaque_names_tell_pairs_of_keys_apart(self, engine, request):
+        """Keys whose texts run together alike have different names, and none without the key."""
+        pairs = [("a", "bc"), ("ab", "c"), ("", "abc"), ("abc", "")]
+        frame = pa.table({"g": [p[0] for p in pairs], "h": [p[1] for p in pairs]})
+        source, name = frame, "rows"
+        if engine == "postgres":
+            values = ", ".join(f"('{g}', '{h}')" for g, h in pairs)
+            source, name = request.getfixturevalue("postgres_url"), "t"
+            on_postgres(source, "CREATE TABLE t (g text, h text)", f"INSERT INTO t VALUES {values}")
+        query = hs.table(source, name).group_by("g", "h", private_keys=True).count()
+        assert private_counts(query) == dict.fromkeys(pairs, 1)
+        _, what = planned(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
+        here, there = scan(what, SECRET).keys, scan(what, SECRET // 3).keys
+        assert not set(here) & set(there)
+
+
+class TestReserve:
+    def test_all_numbers_of_a_query_share_the_reserve(self):
+        """Two histograms that fit one by one, and not together, are refused before the charge."""
+        keys = [str(i) for i in range(60)]
+        query = hs.table(pa.table({"c": [1.0], "k": ["0"]})).group_by("k", keys=keys)
+        query = query.histogram("c", low=0, high=1, bins=10_000)
+        query.quote(epsilon=1.0, delta=1e-6, noise="gaussian")
+        double = query.histogram("c", low=0, high=2, bins=10_000, name="more")
+        with pytest.raises(ParameterError, match="1048576 numbers"):
+            double.quote(epsilon=1.0, delta=1e-6, noise="gaussian")
+        double.quote(epsilon=1.0)
+
+    def test_private_keys_share_it_too(self, monkeypatch):
+        """Where the number of keys turns out with the selection, the answer fails."""
+        from hushed.tables import releases
+
+        monkeypatch.setattr(releases, "noise_dims", lambda: 3)
+        frame = pa.table({"k": ["a", "b"] * 500, "c": [1.0] * 1000})
+        query = hs.table(frame).group_by("k", private_keys=True).count()
+        assert len(query.release(epsilon=9.0, delta=1e-3, noise="gaussian")) == 2
+        with pytest.raises(QueryFailed, match="3 numbers"):
+            query.count(name="again").release(epsilon=9.0, delta=1e-3, noise="gaussian")
+
+
+def csv_file(path, cells):
+    """A CSV file with a user and one more cell in each row."""
+    path.write_bytes(b"u,cost\n" + b"".join(b"%d,%s\n" % (i, c) for i, c in enumerate(cells)))
+    return path
+
+
+class TestCsv:
+    """A line is a row, and types are declared: no cell says anything of another."""
+
+    ROWS = tuple(b"%d" % (i % 100) for i in range(3000))
+
+    @pytest.mark.parametrize("place", [2, 2990])
+    @pytest.mark.parametrize(
+        "cell",
+        [b"abc", b"1.5", b"9" * 30, b'"x', b"3,4", b"", b'"', b"\xff\xfe", b"\x00", b"1e999",
+         b'x"y"', b"'", b"x" * 3_000_000],
+    )  # fmt: skip
+    def test_one_odd_cell_is_missing_and_moves_nothing_else(self, place, cell, tmp_path):
+        """Kinds, price and all other rows are as they were, wherever the odd cell stands."""
+        there = list(self.ROWS)
+        there[place] = cell
+        found = []
+        for cells in (self.ROWS, there):
+            path = csv_file(tmp_path / "t.csv", cells)
+            table = hs.table(path, user="u", types={"cost": "whole"}).per_user(rows=1)
+            query = table.count().sum("cost", low=0, high=1000)
+            _, what = planned(query, epsilon=1.0, delta=0.0, noise_name="laplace")
+            plain = table.filter(f"u != '{place}'").count()
+            accuracy = query.quote(epsilon=1.0).accuracy("sum_cost")
+            found.append([dict(table.columns), accuracy, counts(plain), *scan(what, SECRET).values])
+        one, other = found
+        assert one[:4] == other[:4]  # 3000 rows, 2999 of them as before
+        lost = int(self.ROWS[place]) - (3 if cell == b"3,4" else 0)
+        assert one[4][0] - other[4][0] == lost
+
+    def test_cells_are_read_as_they_are_written(self, tmp_path):
+        """Quotes, marks within them, ends of lines, blank lines, short lines, a mark of order."""
+        text = '\ufeffa;"b c";d\r\n1;"x;""y""";2020-02-29\r\n\r\n ;;\n3\n4;"";true;9\n5;z"z;1.0'
+        (tmp_path / "t.csv").write_bytes(text.encode())
+        types = {"a": "whole", "d": "day"}
+        table = hs.table(tmp_path / "t.csv", types=types)
+        assert dict(table.columns) == {"a": "whole", "b c": "text", "d": "day"}
+        wanted = [("a in [1, 3, 4, 5]", 4), ("is_null(a)", 1), ("is_null(column('b c'))", 3)]
+        wanted += [("column('b c') == 'x;\"y\"'", 1), ("column('b c') == 'z\"z'", 1)]
+        wanted += [("d == '2020-02-29'", 1), ("is_null(d)", 4), ("is_null(a) or a > 0", 5)]
+        for condition, rows in wanted:
+            assert counts(table.filter(condition).count()) == [rows], condition
+
+    @pytest.mark.parametrize("between", [",", ";", "\t", "|"])
+    def test_every_mark_between_cells(self, between, tmp_path):
+        """Commas, semicolons, tabulators and bars; quoted cells with such a mark in them."""
+        lines = [["a", "b", "c"], ["1", f'"x{between}y"', "true"], ["2.5", "z", "maybe"]]
+        path = tmp_path / ("t.tsv" if between == "\t" else "t.csv")
+        path.write_text("\n".join(between.join(line) for line in lines))
+        table = hs.table(path, types={"a": "real", "c": "truth"})
+        assert counts(table.filter("a == 2.5").count()) == [1]
+        assert counts(table.filter(f"b == 'x{between}y' and c").count()) == [1]
+        assert counts(table.filter("is_null(c)").count()) == [1]
+
+    @pytest.mark.parametrize("between", [",", ";", "\t", "|"])
+    def test_lines_are_split_alike_whichever_way_they_take(self, between):
+        """Thousands of short lines of quotes, marks and letters, against Python's regular ones."""
+        rng = random.Random(7)
+        marks = f'"a{between} %'
+        lines = ["".join(rng.choices(marks, k=rng.randint(1, 8))) for _ in range(5000)]
+        wanted = []
+        for line in lines:
+            cells = re.findall(f'[{between}]("(?:[^"]|"")*"|[^{between}]*)', between + line)
+            plain = [c[1:-1].replace('""', '"') if re.fullmatch('".*"', c) else c for c in cells]
+            wanted.append(tuple(cell or None for cell in [*plain, "", ""][:3]))
+        with duckdb.connect() as opened:
+            opened.register("lines", pa.table({"line": lines}))
+            found = opened.execute(lines_query("lines", between, 3)).fetchall()
+        assert Counter(found) == Counter(wanted)
+
+    def test_kinds_read_what_they_can(self, tmp_path):
+        """Whole numbers may be written as reals, and are never rounded."""
+        cells = ["3", "3.0", "1.5", "1e3", "-7", "9223372036854775807", "9223372036854775808", "x"]
+        (tmp_path / "t.csv").write_text("n\n" + "\n".join(cells))
+        table = hs.table(tmp_path / "t.csv", types={"n": "whole"})
+        for value, rows in ((3, 2), (1000, 1), (-7, 1), (2**63 - 1, 1), (2, 0)):
+            assert counts(table.group_by("n", keys=[value]).count()) == [rows]
+        assert counts(table.filter("is_null(n)").count()) == [3]
+
+    def test_an_empty_file_is_refused_and_one_without_rows_is_not(self, tmp_path):
+        """The first line is public and has to be there."""
+        for text in ("", "\n", "a,,b\n1,2,3\n", "a\x00\n"):
+            (tmp_path / "t.csv").write_text(text)
+            with pytest.raises(NotFound, match="first line"):
+                hs.table(tmp_path / "t.csv")
+        (tmp_path / "t.csv").write_text("a,a\n1,2\n")
+        with pytest.raises(ParameterError, match="same name"):
+            hs.table(tmp_path / "t.csv")
+        for text in ("a,b", "a,b\n"):
+            (tmp_path / "t.csv").write_text(text)
+            assert counts(hs.table(tmp_path / "t.csv").count()) == [0]
+
+    def test_an_undeclared_number_is_refused_with_advice(self, tmp_path):
+        """Adding up a text says how to declare it; so do comparisons and arithmetic."""
+        table = hs.table(csv_file(tmp_path / "t.csv", self.ROWS))
+        for ask in (
+            lambda: table.sum("cost", low=0, high=1),
+            lambda: table.filter("cost > 3"),
+            lambda: table.derive("x", "cost / 2"),
+        ):
+            with pytest.raises(ParameterError, match="types="):
+                ask()
+
+
+class TestTypes:
+    def test_bad_declarations_are_refused(self, tmp_path, postgres_url):
+        """Unknown columns and kinds, kinds that cannot be, databases with types of their own."""
+        frame = pa.table({"n": [1, 2], "d": [MOMENT.date()] * 2, "l": [[1], [2]]})
+        for types in ({"m": "whole"}, {"n": "int"}, {"n": "day"}, {"l": "text"}, ["n"]):
+            with pytest.raises(ParameterError):
+                hs.table(frame, types=types)
+        on_postgres(postgres_url, "CREATE TABLE t (n bigint)")
+        with pytest.raises(ParameterError, match="view"):
+            hs.table(postgres_url, "t", types={"n": "whole"})
+        with pytest.raises(ParameterError, match="cannot be asked"):
+            hs.table(frame).filter("is_null(l)")
+
+    def test_a_declared_kind_holds_whatever_the_cells_made_of_it(self):
+        """One missing cell turns whole numbers of a frame into reals; declared, the price stays."""
+        import pandas as pd
+
+        prices = []
+        for cells in ([1, 2, 3], [1, 2, math.nan], [1, 2, 2.5]):
+            table = hs.table(pd.DataFrame({"n": cells}), types={"n": "whole"})
+            query = table.sum("n", low=0, high=10)
+            prices.append(query.quote(epsilon=1.0).accuracy("sum_n"))
+            assert counts(query) == [6 if cells[2] == 3 else 3]
+        assert len(set(prices)) == 1
+
+    def test_columns_of_objects_are_text(self):
+        """What a frame keeps as Python objects says nothing of its type by its cells."""
+        import pandas as pd
+
+        for odd in (1, "x", None, 2.5, b"raw", MOMENT, "\ud800"):
+            frame = pd.DataFrame({"o": pd.Series(["a", "7", odd], dtype=object)})
+            table = hs.table(frame)
+            assert table.columns["o"] == "text"
+            assert counts(table.filter("o == 'a'").count()) == [1]
+            whole = hs.table(frame, types={"o": "whole"})
+            assert counts(whole.group_by("o", keys=[7]).count()) == [1]
+
+    @pytest.mark.parametrize("source", ["frame", "parquet"])
+    def test_bytes_that_are_no_text_fail_nothing(self, source, tmp_path):
+        """A text column of a broken file is read; the broken cell is a text like any other."""
+        ends = pa.py_buffer(b"".join(n.to_bytes(4, "little") for n in (0, 2, 5, 8)))
+        texts = pa.Array.from_buffers(pa.string(), 3, [None, ends, pa.py_buffer(b"\xff\xfeabcabc")])
+        opened = pa.table({"s": texts, "u": [1, 2, 3]})
+        if source == "parquet":
+            parquet.write_table(opened, tmp_path / "t.parquet")
+            opened = tmp_path / "t.parquet"
+        table = hs.table(opened, user="u").per_user(rows=1)
+        assert counts(table.filter("s == 'abc'").count()) == [2]
+        assert counts(table.group_by("s", keys=["abc", "x"]).count()) == [2, 0]
+        found = table.group_by("s", private_keys=True).count_users()
+        _, what = planned(found, epsilon=1.0, delta=1e-6, noise_name="laplace")
+        assert sorted(scan(what, SECRET).values[0]) == [1, 2]
+
+    @pytest.mark.parametrize("source", ["frame", "parquet"])
+    def test_types_that_only_arrow_knows_are_read_as_their_next(self, source, tmp_path):
+        """Halves of floats, decimals of 256 bits, categories and views of texts."""
+        opened = pa.table(
+            {
+                "h": pa.array([1.0, math.nan, 2.0], pa.float16()),
+                "d": pa.array([decimal.Decimal(10**60), None, decimal.Decimal(2)]).cast(
+                    pa.decimal256(70, 2)
+                ),
+                "c": pa.array(["a", None, "b"]).dictionary_encode(),
+                "v": pa.array(["a", None, "b"], pa.string_view()),
+            }
+        )
+        if source == "parquet":
+            parquet.write_table(opened, tmp_path / "t.parquet")
+            opened = tmp_path / "t.parquet"
+        table = hs.table(opened)
+        assert list(table.columns.values()) == ["real", "real", "text", "text"]
+        for condition in ("h < 3", "d > 1", "c in ['a', 'b']", "v in ['a', 'b']"):
+            assert counts(table.filter(condition).count()) == [2]
+
+    def test_a_frame_is_left_as_it_was(self):
+        """Opening copies what it has to change."""
+        import pandas as pd
+
+        frame = nasty(50).to_pandas()
+        before = frame.copy(deep=True)
+        hs.table(frame, user="who", types={"who": "text"})
+        pd.testing.assert_frame_equal(frame, before)
