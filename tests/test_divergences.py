@@ -144,6 +144,16 @@ class TestScores:
             delta(*sides, 0.4), abs=tolerance
         )
 
+    def test_supports_that_never_meet(self):
+        """Outcomes seen again and again, none on both sides: delta is 1, for the blend as well."""
+        rng = np.random.default_rng(3)
+        counts = rng.multinomial(300, np.full(150, 1 / 150)), np.zeros(150, dtype=int)
+        p, q = np.concatenate(counts), np.concatenate(counts[::-1])
+        assert float(estimate_delta(p, q, 0.4)) == 1.0
+        once = np.ones(30, dtype=int), np.zeros(30, dtype=int)  # nothing repeats: no evidence
+        p, q = np.concatenate(once), np.concatenate(once[::-1])
+        assert float(estimate_delta(p, q, 0.4)) < 0.9
+
     @pytest.mark.parametrize("epsilon", [5.0, 12.0, 50.0, 200.0])
     @pytest.mark.parametrize("method", ["plug-in", "minimax", "blend"])
     def test_extreme_epsilons(self, method, epsilon):

@@ -26,6 +26,8 @@ _ROUNDS = 100  # of expectation maximisation; stopping early also smooths
 _ROWS = 150  # more distinct rows than this are put into cells
 _CELL = 0.2  # width of a cell, in standard deviations
 _RATES = np.array([0.2, 1.0, 2.0, 3.5, 6.0, 10.0])
+_LEANING = 0.9  # share of a symbol that is seen on one side, mostly
+_UNLIKELY = -5.0  # log chance below which symbols are not thought to lean so
 _EXTREME = 1e10  # ratios beyond this, or below its inverse, leave no window in doubles
 
 
@@ -74,7 +76,7 @@ def blended_total(p: _Floats, q: _Floats, weight: _Floats, ratio: float, *, rate
     symbol alone is its own distribution, and scores as in the plug-in, but for a pull towards
     the kink worth a sixth of a symbol; many symbols show how much of their scatter is noise.
     Groups so small that, on the kink, one side is expected less than once score as in the
-    plug-in.
+    plug-in; so do groups in which symbols were seen again and again, but none on both sides.
     """
     total = p + q
     plain = np.maximum(q - ratio * p, 0.0)
@@ -92,10 +94,25 @@ def blended_total(p: _Floats, q: _Floats, weight: _Floats, ratio: float, *, rate
         if min(seen, ratio * seen) < 1 + ratio:  # at the kink, one side would not be seen at all
             result += float(rows.weight @ plain[here])
             continue
+        if _are_apart(rows):
+            result += float(rows.weight @ plain[here])
+            continue
         if len(rows.p) > _ROWS:
             rows = _cells(rows, place[here], octave[here])
         result += _fitted_total(rows, ratio, by_rate=level == -math.inf)
     return result
+
+
+def _are_apart(rows: _Rows) -> bool:
+    """Whether no symbol was seen on both sides, though symbols that lean nine to one would be.
+
+    All shares are then 0 or 1 by maximum likelihood, which expectation maximisation reaches only
+    in the limit.
+    """
+    if np.any((rows.p > 0) & (rows.q > 0)):
+        return False
+    unmixed = np.log(_LEANING**rows.total + (1 - _LEANING) ** rows.total)
+    return float(rows.weight @ unmixed) <= _UNLIKELY
 
 
 def _cells(rows: _Rows, place: _Floats, octave: _Floats) -> _Rows:
