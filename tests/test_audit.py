@@ -337,10 +337,12 @@ class TestBadInput:
     def test_pairs_that_are_no_neighbours(self, pair, relation, reason):
         """What differs too much, or nowhere, is refused with the reason."""
         arrays = tuple(np.array(side) for side in pair)
+        rows = relation if relation != "answers" else "replace-one"
+        options = {"relation": relation, "claim": Guarantee(epsilon=1, neighbours=rows)}
         with pytest.raises(ParameterError, match=reason):
-            quick(grid_laplace, [arrays], relation=relation)
+            quick(grid_laplace, [arrays], **options)
         with pytest.raises(ParameterError, match=r"no .* neighbours"):
-            quick(grid_laplace, [pair], relation=relation)
+            quick(grid_laplace, [pair], **options)
 
     def test_claims_that_promise_nothing(self):
         """Delta 1 and infinite epsilon cannot be contradicted."""
@@ -470,6 +472,13 @@ class TestWhatTheInputsAre:
         with pytest.raises(ParameterError, match="relation must be one of"):
             quick(count, "patterns", relation="rows")
 
+    @pytest.mark.parametrize("pairs", ["one below", [([1.0], [0.0])]])
+    def test_a_claim_is_judged_on_its_own_neighbours(self, pairs):
+        """Replacing a row may cost twice what adding one does: it refutes no claim about that."""
+        claim = Guarantee(epsilon=1, neighbours="add-remove")
+        with pytest.raises(ParameterError, match="cannot be judged on pairs that are replace-one"):
+            quick(count, pairs, claim=claim, relation="replace-one")
+
 
 class TestPairs:
     def test_the_eight_patterns(self):
@@ -484,8 +493,18 @@ class TestPairs:
     def test_extremes_are_neighbours(self, relation):
         """Tables at the ends of a domain pass the check of neighbours."""
         pairs = extreme_pairs([0, -1], [1, 5], 4, relation)
-        assert len(read_pairs(pairs, relation=relation, answers=1)) == 6
+        assert len(read_pairs(pairs, relation=relation, answers=1)) == len(pairs)
         assert {0.0, 1.0} == set(np.concatenate([p.rows[:, 0] for p in pairs]))
+
+    @pytest.mark.parametrize(
+        ("relation", "rows", "number"),
+        [("replace-one", 4, 6), ("replace-one", 1, 2), ("add-remove", 4, 4), ("add-remove", 1, 2)],
+    )
+    def test_no_extreme_is_tried_twice(self, relation, rows, number):
+        """Samples are not spent twice on tables that are the same, whichever row is meant."""
+        pairs = extreme_pairs(0, 1, rows, relation)
+        assert len(pairs) == number
+        assert len({(str(p.rows), str(p.neighbour)) for p in pairs}) == number
 
 
 class TestKinds:

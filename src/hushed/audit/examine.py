@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from hushed.audit.runs import Tell, prepare
 from hushed.audit.sequential import Outcome, play
 from hushed.divergences import DeltaEstimate
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee
+from hushed.guarantee import Guarantee, Neighbours
 from hushed.trials import seed_from
 
 __all__ = ["audit"]
@@ -167,9 +167,14 @@ class _Parts:
 
 
 def _relation(pairs: object, claim: Claim, relation: Relation | None) -> Relation:
-    """How the inputs may differ, where nothing else was said."""
+    """How the inputs may differ: as said, and as the claim says of tables."""
     if isinstance(pairs, PopulationPairs):
         return claim.neighbours
+    if relation in get_args(Neighbours) and relation != claim.neighbours:
+        raise ParameterError(
+            f"the claim is about {claim.neighbours} neighbours and cannot be judged on pairs that "
+            f"are {relation} neighbours; leave relation out, or claim what was promised for those"
+        )
     return relation or ("answers" if isinstance(pairs, str) else claim.neighbours)
 
 

@@ -172,7 +172,8 @@ def extreme_pairs(
     Returns
     -------
     list of Pair
-        All rows low, all high, and half each, with one row moved to the other end or taken away.
+        All rows low, all high, and half each, with one row moved to the other end or taken away;
+        each pair once.
 
     Raises
     ------
@@ -186,7 +187,7 @@ def extreme_pairs(
         raise ParameterError(f"rows must be 1 or more, got {rows}")
     upper = np.arange(rows) >= rows // 2
     starts = {"all low": np.zeros(rows, bool), "all high": np.ones(rows, bool), "halves": upper}
-    found = []
+    found: dict[tuple[bytes, bytes], Pair] = {}
     for name, flags in starts.items():
         mask = flags.reshape(-1, *(1,) * bottom.ndim)
         table = np.where(mask, top, bottom)
@@ -198,8 +199,9 @@ def extreme_pairs(
                 other = table.copy()
                 other[at] = bottom if flags[at] else top
                 words = f"{name}, {where} row at the other end"
-            found.append(Pair(rows=table, neighbour=other, name=words))
-    return found
+            pair = Pair(rows=table, neighbour=other, name=words)
+            found.setdefault((table.tobytes(), other.tobytes()), pair)
+    return list(found.values())
 
 
 def read_pairs(
