@@ -431,7 +431,7 @@ class TestWhatTheInputsAre:
             "VIOLATED: the claim (epsilon = 1, delta = 0) for neighbours that are query answers, "
             "all of which may move by at most 1."
         )
-        assert "says nothing about a mechanism whose input is a table" in words
+        assert "A mechanism whose input is a table has other neighbours" in words
         assert "(5 of 5 query answers move)" in words
         for word in ("rows", "replace-one"):
             assert word not in words

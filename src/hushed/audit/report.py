@@ -209,8 +209,8 @@ class AuditReport:
         if self.relation != "answers":
             return ""
         return (
-            "The inputs were query answers. This says nothing about a mechanism whose input is a "
-            "table: give it pairs of tables."
+            "The inputs were query answers. A mechanism whose input is a table has other "
+            "neighbours: audit it on pairs of tables."
         )
 
     def _unseen(self) -> str:
