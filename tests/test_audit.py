@@ -98,8 +98,27 @@ class TestVerdicts:
         """The report says what would have been caught, and that more may be missed."""
         found = quick(grid_laplace)
         assert found.verdict == "not refuted"
-        assert "Not refuted is not private" in found.explain()
         assert math.isfinite(found.detectable)
+        words = f"An epsilon of {found.detectable:.4g}"[:-1]
+        assert f"Not refuted is not private. {words}" in found.explain()
+        assert "may have been missed" in found.explain()
+        soon = quick(grid_laplace, sequential=True)
+        assert "An epsilon of about " in soon.explain()
+
+    def test_blindness_is_told(self):
+        """An output that never varies shows nothing: the report says so, and claims no power."""
+        found = quick(lambda rows, rng, size: np.zeros(size))
+        assert found.detectable == math.inf
+        assert "could not have caught any violation, however large" in found.explain()
+        assert "would have been caught" not in found.explain()
+
+    @pytest.mark.parametrize("samples", [20_000, 60_000])
+    def test_a_violation_is_not_compared_with_what_would_have_been_caught(self, samples):
+        """That number is about the power of an audit that found nothing."""
+        found = quick(responses, claim=Guarantee(epsilon=0.5), samples=samples)
+        assert found.verdict == "violated"
+        assert "caught" not in found.explain()
+        assert found.to_dict()["detectable"] == found.detectable
 
     @pytest.mark.parametrize("claim", [ZeroConcentrated(rho=0.125), Renyi(order=4, epsilon=0.5)])
     def test_claims_about_divergences(self, claim):
@@ -318,10 +337,12 @@ class TestBadInput:
     def test_pairs_that_are_no_neighbours(self, pair, relation, reason):
         """What differs too much, or nowhere, is refused with the reason."""
         arrays = tuple(np.array(side) for side in pair)
+        rows = relation if relation != "answers" else "replace-one"
+        options = {"relation": relation, "claim": Guarantee(epsilon=1, neighbours=rows)}
         with pytest.raises(ParameterError, match=reason):
-            quick(grid_laplace, [arrays], relation=relation)
+            quick(grid_laplace, [arrays], **options)
         with pytest.raises(ParameterError, match=r"no .* neighbours"):
-            quick(grid_laplace, [pair], relation=relation)
+            quick(grid_laplace, [pair], **options)
 
     def test_claims_that_promise_nothing(self):
         """Delta 1 and infinite epsilon cannot be contradicted."""
@@ -379,6 +400,86 @@ class TestBadInput:
             quick(grid_laplace, **options)
 
 
+def count(rows, rng, size):
+    """A count of ones, right at epsilon 1 when one row of zeros and ones may change."""
+    return grid_laplace(rows, rng, size)
+
+
+class TestWhatTheInputsAre:
+    def test_no_pairs_are_a_reason_to_ask(self):
+        """Nothing is guessed: the message names the families and what each is right for."""
+        with pytest.raises(ParameterError, match="needs pairs of neighbouring inputs") as caught:
+            audit(count, claim=ONE, batch=True, workers=1)
+        told = str(caught.value)
+        assert "function of rows give pairs of tables" in told
+        assert "extreme_pairs(low, high, rows)" in told
+        assert "'patterns' (every answer may move by 1" in told
+        assert "'one below, rest above'" in told
+
+    @pytest.mark.parametrize("family", ["extremes", "rows"])
+    def test_a_family_that_is_none(self, family):
+        """A name that is no family of answers leads to pairs of tables."""
+        with pytest.raises(ParameterError, match=r"give extreme_pairs\(low, high, rows\)"):
+            quick(count, family)
+
+    def test_answers_are_not_called_rows(self):
+        """Five answers that all move refute a right count of rows: the report says of what."""
+        found = quick(count, "all above", answers=5)
+        assert (found.verdict, found.relation) == ("violated", "answers")
+        words = found.explain()
+        assert words.startswith(
+            "VIOLATED: the claim (epsilon = 1, delta = 0) for neighbours that are query answers, "
+            "all of which may move by at most 1."
+        )
+        assert "A mechanism whose input is a table has other neighbours" in words
+        assert "(5 of 5 query answers move)" in words
+        for word in ("rows", "replace-one"):
+            assert word not in words
+            assert word not in found.to_json()
+
+    @pytest.mark.parametrize("first", [True, False])
+    @pytest.mark.parametrize("sequential", [True, False])
+    def test_sides_have_their_names(self, first, sequential):
+        """The side on which the event is likelier is named by what it holds."""
+
+        def leak(rows, rng, size):
+            return np.full(size, 1.0) if rows[0] == first else rng.integers(0, 2, size) / 1.0
+
+        options = {"claim": Guarantee(epsilon=0.1), "sequential": sequential}
+        by_answers = quick(leak, "one below", **options).witness
+        by_rows = quick(leak, [([1.0], [0.0])], **options).witness
+        assert by_answers.likelier in ("answers", "neighbour")
+        assert by_rows.likelier == by_answers.likelier.replace("answers", "rows")
+        assert "(1 of 1 query answers moves)" in str(by_answers)
+        for witness, name in ((by_answers, "answers"), (by_rows, "rows")):
+            other = name if witness.likelier == "neighbour" else "neighbour"
+            assert f"on the {witness.likelier}, " in str(witness)
+            assert str(witness).endswith(f"on the {other}")
+
+    def test_a_right_count_stands_on_tables(self):
+        """The same function on tables at the ends of its domain keeps its claim."""
+        found = quick(count, extreme_pairs(0, 1, 4), samples=20_000)
+        assert (found.verdict, found.relation) == ("not refuted", "replace-one")
+        assert "for replace-one neighbours" in found.explain()
+        assert "answers" not in found.explain()
+
+    def test_a_family_may_be_said_to_hold_rows_if_it_does(self):
+        """One entry that moves is one row replaced; five are not."""
+        found = quick(count, "one below", relation="replace-one", answers=3)
+        assert (found.verdict, found.relation) == ("not refuted", "replace-one")
+        with pytest.raises(ParameterError, match="5 rows differ instead of 1"):
+            quick(count, "patterns", relation="replace-one", answers=5)
+        with pytest.raises(ParameterError, match="relation must be one of"):
+            quick(count, "patterns", relation="rows")
+
+    @pytest.mark.parametrize("pairs", ["one below", [([1.0], [0.0])]])
+    def test_a_claim_is_judged_on_its_own_neighbours(self, pairs):
+        """Replacing a row may cost twice what adding one does: it refutes no claim about that."""
+        claim = Guarantee(epsilon=1, neighbours="add-remove")
+        with pytest.raises(ParameterError, match="cannot be judged on pairs that are replace-one"):
+            quick(count, pairs, claim=claim, relation="replace-one")
+
+
 class TestPairs:
     def test_the_eight_patterns(self):
         """Eight different pairs, each answer moving by at most 1 but in the X shape's sense."""
@@ -392,8 +493,18 @@ class TestPairs:
     def test_extremes_are_neighbours(self, relation):
         """Tables at the ends of a domain pass the check of neighbours."""
         pairs = extreme_pairs([0, -1], [1, 5], 4, relation)
-        assert len(read_pairs(pairs, relation=relation, answers=1)) == 6
+        assert len(read_pairs(pairs, relation=relation, answers=1)) == len(pairs)
         assert {0.0, 1.0} == set(np.concatenate([p.rows[:, 0] for p in pairs]))
+
+    @pytest.mark.parametrize(
+        ("relation", "rows", "number"),
+        [("replace-one", 4, 6), ("replace-one", 1, 2), ("add-remove", 4, 4), ("add-remove", 1, 2)],
+    )
+    def test_no_extreme_is_tried_twice(self, relation, rows, number):
+        """Samples are not spent twice on tables that are the same, whichever row is meant."""
+        pairs = extreme_pairs(0, 1, rows, relation)
+        assert len(pairs) == number
+        assert len({(str(p.rows), str(p.neighbour)) for p in pairs}) == number
 
 
 class TestKinds:

@@ -13,6 +13,14 @@ import numpy as np
 def responses(rows, rng, size):
     return np.where(rng.random(size) < 0.75, rows[0], 1 - rows[0])
 
+def count(rows, rng, size):
+    steps = rng.geometric(1 - np.exp(-1 / 64), (2, size))
+    return np.round(np.sum(rows) * 64) / 64 + (steps[0] - steps[1]) / 64
+
+def pair_sum(rows, rng, size):  # the movement of a row is that of both its columns
+    assert rows.shape[1] == 2
+    return count(rows, rng, size)
+
 def single(rows, rng):
     return bool(rng.random() < 0.5)
 """
@@ -43,10 +51,11 @@ COMMON = ("m.py:responses", "--batch", "--pairs", "one below", "--answers", 1, "
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("m.py:responses", "--claim-epsilon", 1), "say batch=True"),
+        (("m.py:responses", "--claim-epsilon", 1, "--pairs", "one below"), "say batch=True"),
         ((*COMMON, "--claim-epsilon", 1, "--html", "none/page.html"), "there is no folder"),
         ((*COMMON, "--claim-epsilon", 1, "--html", "m.py"), "an input of this command"),
         (("zoo", "--claim-delta", 0.1, "--html", "p.html"), "leave out --claim-delta, --html"),
+        (("zoo", "--pairs", "patterns", "--answers", 5), "leave out --pairs, --answers"),
     ],
 )
 def test_what_keeps_an_audit_from_running_is_no_violation(folder, arguments, message):
@@ -82,6 +91,80 @@ def test_json_is_one_object(folder, extra):
     assert 0.5 <= found["certified"]["epsilon_low"] <= 1.0987
 
 
+COUNT = ("m.py:count", "--batch", "--samples", 9000, "--claim-epsilon", 1)
+EXTREMES = (*COUNT, "--pairs", "extremes")
+
+
+def test_a_right_count_is_not_accused_by_silence(folder):
+    """Without pairs nothing is run: the message tells rows from answers, and exit code is 2."""
+    done = run(*COUNT)
+    assert done.exit_code == 2
+    assert "an audit needs --pairs. For a function of rows: 'extremes'" in done.stderr
+    assert "For a function of a list of query answers: 'patterns'" in done.stderr
+    assert "bound expected" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("low", "extra", "code"),
+    [
+        ("0", (), 0),
+        ("0", ("--neighbours", "add-remove", "--rows", 1), 0),
+        ("-1", (), 1),
+        ("-1", ("--neighbours", "add-remove"), 0),
+    ],
+)
+def test_tables_at_the_ends_of_a_domain(folder, low, extra, code):
+    """A count of rows in [0, 1] keeps epsilon 1; of rows in [-1, 1] only if rows come and go."""
+    done = run(*EXTREMES, "--low", low, "--high", 1, *extra)
+    assert done.exit_code == code, done.stderr
+    relation = "add-remove" if extra else "replace-one"
+    assert f"(epsilon = 1, delta = 0) for {relation} neighbours." in done.stdout
+    assert "answers" not in done.stdout
+
+
+def test_columns_have_their_own_ends(folder):
+    """Two columns move a sum by both widths: 0.5 and 0.5 keep epsilon 1, 0.5 and 1 do not."""
+    options = ("m.py:pair_sum", *EXTREMES[1:], "--low", "0,0", "--high")
+    assert run(*options, "0.5,0.5").exit_code == 0
+    assert run(*options, "0.5,1").exit_code == 1
+
+
+def test_a_family_of_answers_is_called_one(folder):
+    """All answers may move: what refutes a count of rows is said to speak of answers."""
+    done = run(*COUNT, "--pairs", "patterns")
+    assert done.exit_code == 1
+    assert "for neighbours that are query answers, all of which may move by at most 1" in (
+        done.stdout
+    )
+    assert "rows" not in done.stdout
+    assert "replace-one" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((*EXTREMES, "--low", 0), "needs the domain of a row: --low LOW --high HIGH"),
+        ((*EXTREMES, "--low", "a", "--high", 1), "--low takes numbers"),
+        ((*EXTREMES, "--low", "nan", "--high", 1), "low must lie below high"),
+        ((*EXTREMES, "--low", 1, "--high", 0), "low must lie below high"),
+        ((*EXTREMES, "--low", 0, "--high", "1,1"), "low must lie below high"),
+        ((*EXTREMES, "--low", 0, "--high", 1, "--rows", 0), "rows must be 1 or more"),
+        ((*EXTREMES, "--low", 0, "--high", 1, "--answers", 2), "--answers belongs to a family"),
+        ((*EXTREMES, "--low", 0, "--high", 1, "--relation", "answers"), "tables of rows"),
+        ((*COUNT, "--pairs", "one below", "--low", 0), "--low belongs to --pairs extremes"),
+        ((*COUNT, "--pairs", "pairs.json", "--rows", 3), "--rows belongs to --pairs extremes"),
+        ((*COUNT, "--pairs", "patterns", "--relation", "replace-one"), "5 rows differ"),
+    ],
+)
+def test_pairs_and_their_options_fit(folder, arguments, message):
+    """An option that would be ignored, or ends that are none, are refused before anything runs."""
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "bound expected" not in done.stderr
+
+
 def test_pairs_from_a_file_and_other_claims(folder):
     """Pairs come from JSON; rho and Renyi claims are understood."""
     shared = ("m.py:responses", "--batch", "--pairs", "pairs.json", "--samples", 5000)
@@ -105,8 +188,11 @@ def test_a_program(folder):
     [
         (("m.py:single",), "one of them"),
         (("m.py:single", "--claim-epsilon", 1, "--pairs", "none.json"), "no file none.json"),
-        (("m.py:single", "--claim-epsilon", 1, "--samples", 10), "give at least"),
-        (("m.py:none", "--claim-epsilon", 1), "defines no 'none'"),
+        (
+            ("m.py:single", "--claim-epsilon", 1, "--samples", 10, "--pairs", "one below"),
+            "give at least",
+        ),
+        (("m.py:none", "--claim-epsilon", 1, "--pairs", "one below"), "defines no 'none'"),
     ],
 )
 def test_bad_use(folder, arguments, message):

@@ -142,6 +142,7 @@ class TestSplits:
         monkeypatch.setattr(runs, "stage_seed", recorded)
         audit(
             lambda rows, rng, size: rng.random(size) < 0.5 + 0.02 * rows[0],
+            "patterns",
             claim=Guarantee(epsilon=1.0),
             answers=2,
             samples=20_000,

@@ -1,11 +1,14 @@
 """``hushed reproduce``: output, files, exit codes."""
 
 import json
+from dataclasses import dataclass
 
 import pytest
 from typer.testing import CliRunner
 
 from hushed.cli import app
+from hushed.cli.reproducing import _summary
+from hushed.papers import Reproduction, Verdict
 
 runner = CliRunner()
 
@@ -19,6 +22,9 @@ def test_one_figure_as_text(tmp_path):
     assert "point 3 of 3" in done.stderr
     assert "point 3 of 3" not in done.stdout
     assert (tmp_path / "dbb20-quick" / "figure-8.svg").is_file()
+    folder = tmp_path / "dbb20-quick"
+    last = done.stdout.splitlines()[-1]
+    assert last == f"1 verdict: 1 agrees, 0 do not. Files are in {folder}"
 
 
 def test_one_figure_as_json_twice(tmp_path):
@@ -33,6 +39,7 @@ def test_one_figure_as_json_twice(tmp_path):
         assert figure["verdict"]["agrees"] is True
         assert figure["reused"] is reused
         assert len(figure["files"]) == 4
+        assert told["summary"] == {"agrees": 1, "disagrees": 0, "no claim": 0}
 
 
 def test_a_disagreeing_figure_is_still_done(tmp_path):
@@ -40,6 +47,43 @@ def test_a_disagreeing_figure_is_still_done(tmp_path):
     done = runner.invoke(app, ["reproduce", "dbb20", "11", "--out", str(tmp_path), "--json"])
     assert done.exit_code == 0
     assert json.loads(done.stdout)["figures"][0]["verdict"]["word"] == "disagrees"
+
+
+@dataclass(frozen=True)
+class Named:
+    figure: str
+
+
+def finished(*words):
+    """Figures a, b, c ... of those verdicts."""
+    agrees = {"agrees": True, "disagrees": False, "no claim": None}
+    return [
+        Reproduction(
+            experiment=Named(figure=name),
+            verdict=Verdict(claim="", criterion="", measured="", agrees=agrees[word], better=""),
+            folder="out/ra17",
+            seconds=1.0,
+            reused=False,
+        )
+        for name, word in zip("abcdefghij", words, strict=False)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            ["agrees", "disagrees", "agrees", "no claim", "disagrees", "no claim"],
+            "4 verdicts: 2 agree, 2 do not (b, e); 2 figures without a claim",
+        ),
+        (["disagrees"], "1 verdict: 0 agree, 1 does not (a)"),
+        (["agrees", "no claim"], "1 verdict: 1 agrees, 0 do not; 1 figure without a claim"),
+        (["no claim"], "0 verdicts; 1 figure without a claim"),
+    ],
+)
+def test_the_last_line_counts(words, line):
+    """Every figure is counted once, under its own verdict; those against the paper are named."""
+    assert _summary(finished(*words)) == f"{line}. Files are in out/ra17"
 
 
 @pytest.mark.parametrize("words", [["nobody"], ["ra17", "99"]])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushed.audit.bounds import Counts, Evidence, JointTest, Rectangle
+from hushed.audit.pairs import Relation
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
@@ -19,6 +20,7 @@ __all__ = [
     "contradicts",
     "evidence",
     "in_words",
+    "levels_in_words",
     "measure",
     "stated",
 ]
@@ -209,8 +211,8 @@ def evidence(claim: Claim, counts: Counts, alpha: float, weight: float | None) -
     return JointTest(counts=counts, weight=weight, alpha=alpha)
 
 
-def in_words(claim: Claim) -> str:
-    """Words for messages.
+def levels_in_words(claim: Claim) -> str:
+    """Words for the numbers of a claim.
 
     Parameters
     ----------
@@ -220,14 +222,35 @@ def in_words(claim: Claim) -> str:
     Returns
     -------
     str
-        Such as ``"(epsilon = 1, delta = 0) for replace-one neighbours"``.
+        Such as ``"(epsilon = 1, delta = 0)"``.
     """
     if isinstance(claim, ZeroConcentrated):
-        numbers = f"zCDP with rho = {claim.rho:g}"
-    elif isinstance(claim, Renyi):
-        numbers = f"Renyi divergence {claim.epsilon:g} of order {claim.order:g}"
-    elif claim.gamma:
-        numbers = f"(epsilon = {claim.epsilon:g}, delta = {claim.delta:g}, gamma = {claim.gamma:g})"
-    else:
-        numbers = f"(epsilon = {claim.epsilon:g}, delta = {claim.delta:g})"
-    return f"{numbers} for {claim.neighbours} neighbours"
+        return f"zCDP with rho = {claim.rho:g}"
+    if isinstance(claim, Renyi):
+        return f"Renyi divergence {claim.epsilon:g} of order {claim.order:g}"
+    if claim.gamma:
+        return f"(epsilon = {claim.epsilon:g}, delta = {claim.delta:g}, gamma = {claim.gamma:g})"
+    return f"(epsilon = {claim.epsilon:g}, delta = {claim.delta:g})"
+
+
+def in_words(claim: Claim, relation: Relation) -> str:
+    """Words for a claim, and for the neighbours on which it was judged.
+
+    Parameters
+    ----------
+    claim : Guarantee, ZeroConcentrated or Renyi
+        The claim.
+    relation : {"replace-one", "add-remove", "answers"}
+        How the inputs of the audit may differ.
+
+    Returns
+    -------
+    str
+        Such as ``"(epsilon = 1, delta = 0) for replace-one neighbours"``.
+    """
+    whom = (
+        "for neighbours that are query answers, all of which may move by at most 1"
+        if relation == "answers"
+        else f"for {relation} neighbours"
+    )
+    return f"{levels_in_words(claim)} {whom}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from hushed.audit.runs import Tell, prepare
 from hushed.audit.sequential import Outcome, play
 from hushed.divergences import DeltaEstimate
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee
+from hushed.guarantee import Guarantee, Neighbours
 from hushed.trials import seed_from
 
 __all__ = ["audit"]
@@ -27,7 +27,7 @@ __all__ = ["audit"]
 
 def audit(
     mechanism: Any,
-    pairs: str | PopulationPairs | Iterable[Any] = "patterns",
+    pairs: str | PopulationPairs | Iterable[Any] | None = None,
     *,
     claim: Claim,
     samples: int = 100_000,
@@ -49,8 +49,10 @@ def audit(
         ``mechanism(rows, rng) -> output``; with ``batch`` ``mechanism(rows, rng, size) ->
         outputs``. One that takes only the rows is trusted to draw its own fresh entropy. Outputs
         may be anything; a run that raises is an outcome, too.
-    pairs : str, PopulationPairs, or iterable of Pair or (rows, neighbour), default "patterns"
-        What to run it on: a family of vectors of query answers (see `pattern_pairs`), or pairs.
+    pairs : str, PopulationPairs, or iterable of Pair or (rows, neighbour)
+        What to run it on. For a function of rows: pairs of tables (see `extreme_pairs`). For a
+        function of a list of query answers: a family of them (see `pattern_pairs`), by name.
+        There is no default, for the wrong ones accuse a right mechanism.
     claim : Guarantee, ZeroConcentrated or Renyi
         What the mechanism promises. With ``gamma`` above 0 the pairs must be `PopulationPairs`.
     samples : int, default 100_000
@@ -64,7 +66,8 @@ def audit(
     workers : int, optional
         Worker processes; the answer does not depend on them. See `hushed.trials.run_trials`.
     relation : {"replace-one", "add-remove", "answers"}, optional
-        How two inputs of a pair may differ; the claim's relation by default.
+        How two inputs of a pair may differ; ``"answers"`` by default for a named family, the
+        claim's relation for other pairs. All pairs are checked against it.
     answers : int, default 5
         Length of the vectors of a named family.
     bits : bool, default True
@@ -87,7 +90,8 @@ def audit(
     TooFewSamples, TooFewPairs
         If the samples or pairs cannot contradict the claim whatever they show.
     ParameterError
-        If a parameter leaves its range, the claim says nothing, or a pair holds no neighbours.
+        If a parameter leaves its range, the claim says nothing, there are no pairs, or a pair
+        holds no neighbours.
     BadFunction
         If the mechanism cannot be run, carries a generator into workers, or changes its rows.
 
@@ -107,7 +111,8 @@ def audit(
         tell or _silent,
         seed_from(seed),
     )
-    listed = _listed(pairs, claim, relation, answers, root, sequential=sequential)
+    differ = _relation(pairs, claim, relation)
+    listed = _listed(pairs, claim, differ, answers, root, sequential=sequential)
     least = plan_for(number, 1 if sequential else len(listed), claim, alpha)
     runs = prepare(
         source(mechanism, batch=batch, workers=workers),
@@ -119,11 +124,11 @@ def audit(
     )
     if isinstance(claim, Guarantee) and claim.gamma > 0:
         judged = judge(runs, listed, claim, number, alpha)
-        parts = _population(judged)
+        parts = _population(judged, differ)
     elif isinstance(claim, Guarantee) and sequential:
-        parts = _sequential(play(runs, listed, claim, number, alpha), claim, alpha)
+        parts = _sequential(play(runs, listed, claim, number, alpha), claim, alpha, differ)
     else:
-        parts = _fixed(find(runs, listed, least, claim, alpha), claim, alpha)
+        parts = _fixed(find(runs, listed, least, claim, alpha), claim, alpha, differ)
     return AuditReport(
         claim=claim,
         confidence=confidence,
@@ -161,10 +166,22 @@ class _Parts:
     named: tuple[str, ...] = ()
 
 
+def _relation(pairs: object, claim: Claim, relation: Relation | None) -> Relation:
+    """How the inputs may differ: as said, and as the claim says of tables."""
+    if isinstance(pairs, PopulationPairs):
+        return claim.neighbours
+    if relation in get_args(Neighbours) and relation != claim.neighbours:
+        raise ParameterError(
+            f"the claim is about {claim.neighbours} neighbours and cannot be judged on pairs that "
+            f"are {relation} neighbours; leave relation out, or claim what was promised for those"
+        )
+    return relation or ("answers" if isinstance(pairs, str) else claim.neighbours)
+
+
 def _listed(
-    pairs: str | PopulationPairs | Iterable[Any],
+    pairs: str | PopulationPairs | Iterable[Any] | None,
     claim: Claim,
-    relation: Relation | None,
+    relation: Relation,
     answers: int,
     seed: int,
     *,
@@ -184,19 +201,26 @@ def _listed(
         return draw_pairs(pairs, claim.neighbours, seed)
     if isinstance(pairs, PopulationPairs):
         return draw_pairs(pairs, claim.neighbours, seed)
-    return read_pairs(pairs, relation=relation or claim.neighbours, answers=answers)
+    return read_pairs(pairs, relation=relation, answers=answers)
 
 
-def _witness(finding: Finding) -> Witness:
+def _likelier(relation: Relation, *, first: bool) -> Literal["rows", "answers", "neighbour"]:
+    if not first:
+        return "neighbour"
+    return "answers" if relation == "answers" else "rows"
+
+
+def _witness(finding: Finding, relation: Relation) -> Witness:
     return Witness(
         pair=finding.pair,
-        likelier="rows" if finding.pick.event.first else "neighbour",
+        relation=relation,
+        likelier=_likelier(relation, first=finding.pick.event.first),
         event=finding.pick.event.words(),
         counts=finding.counts,
     )
 
 
-def _fixed(finding: Finding, claim: Claim, alpha: float) -> _Parts:
+def _fixed(finding: Finding, claim: Claim, alpha: float, relation: Relation) -> _Parts:
     region, counts = finding.region, finding.counts
     violated = contradicts(claim, region)
     at = claim if isinstance(claim, Guarantee) else Guarantee(epsilon=0.0)
@@ -210,27 +234,27 @@ def _fixed(finding: Finding, claim: Claim, alpha: float) -> _Parts:
         epsilon_low=epsilon_low,
         delta_low=max(region.delta_low(at.epsilon), floor.delta),
         measured=epsilon_low if isinstance(claim, Guarantee) else measure(claim, region),
-        witness=_witness(finding),
+        witness=_witness(finding, relation),
         detectable=detectable(claim, share, counts.samples, alpha, weight_of(claim, finding.pick)),
         estimate=estimated(finding, claim),
         named=(finding.pair.name,) if violated else (),
     )
 
 
-def _population(judged: PopulationFinding) -> _Parts:
+def _population(judged: PopulationFinding, relation: Relation) -> _Parts:
     return _Parts(
         violated=judged.count.caught >= judged.count.needed,
         mode="population",
         epsilon_low=judged.epsilon_low,
         delta_low=judged.delta_low,
         measured=judged.epsilon_low,
-        witness=_witness(judged.finding),
+        witness=_witness(judged.finding, relation),
         detectable=judged.detectable,
         population=judged.count,
     )
 
 
-def _sequential(outcome: Outcome, claim: Guarantee, alpha: float) -> _Parts:
+def _sequential(outcome: Outcome, claim: Guarantee, alpha: float, relation: Relation) -> _Parts:
     counts = outcome.counts
     share = counts.other_hits / counts.other_samples
     return _Parts(
@@ -241,7 +265,8 @@ def _sequential(outcome: Outcome, claim: Guarantee, alpha: float) -> _Parts:
         measured=outcome.epsilon_low,
         witness=Witness(
             pair=outcome.pair,
-            likelier="rows" if outcome.first else "neighbour",
+            relation=relation,
+            likelier=_likelier(relation, first=outcome.first),
             event=outcome.event.words(),
             counts=counts,
         ),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.audit.bounds import Counts, Evidence, Rectangle, share_above, tail
-from hushed.audit.claims import Claim, contradicts, evidence, in_words, measure, stated
+from hushed.audit.claims import Claim, contradicts, evidence, levels_in_words, measure, stated
 from hushed.audit.events import Pick
 from hushed.audit.pairs import Pair
 from hushed.audit.runs import Runs
@@ -120,7 +120,7 @@ def plan_for(samples: int, pairs: int, claim: Claim, alpha: float) -> Plan:
         middle = (low + high) // 2
         enough = _tells(_divided(middle, pairs), claim, alpha)
         low, high = (low, middle) if enough else (middle, high)
-    raise TooFewSamples(given=samples, needed=high, claim=in_words(claim))
+    raise TooFewSamples(given=samples, needed=high, claim=levels_in_words(claim))
 
 
 def _divided(samples: int, pairs: int) -> Plan:

@@ -13,7 +13,15 @@ from hushed import rows as tables
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours
 
-__all__ = ["FAMILIES", "Pair", "Relation", "extreme_pairs", "pattern_pairs", "read_pairs"]
+__all__ = [
+    "FAMILIES",
+    "Pair",
+    "Relation",
+    "extreme_pairs",
+    "families_in_words",
+    "pattern_pairs",
+    "read_pairs",
+]
 
 Relation = Literal["replace-one", "add-remove", "answers"]
 
@@ -87,8 +95,26 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 
 
+def families_in_words() -> str:
+    """Tell which families there are, and for which mechanisms they are right.
+
+    Returns
+    -------
+    str
+        Words for messages.
+    """
+    return (
+        "'patterns' (every answer may move by 1, as for several queries of sensitivity 1 each), "
+        "'histogram' (a single answer moves by 1), or one pattern by its name: "
+        f"{', '.join(map(repr, _PATTERNS))}"
+    )
+
+
 def pattern_pairs(family: str = "patterns", answers: int = 5) -> list[Pair]:
     """Vectors of query answers, each of which moves by at most 1.
+
+    They fit mechanisms whose input is the list of answers. On a function of rows they would not be
+    neighbours: all entries move where one row may (see `extreme_pairs`).
 
     Parameters
     ----------
@@ -114,7 +140,11 @@ def pattern_pairs(family: str = "patterns", answers: int = 5) -> list[Pair]:
     Table 1. With a single answer several patterns are the same; each is tried once.
     """
     if family not in FAMILIES:
-        raise ParameterError(f"pairs must be one of {', '.join(FAMILIES)}, got {family!r}")
+        raise ParameterError(
+            f"pairs must be one of {', '.join(FAMILIES)}, for a mechanism whose input is a list of "
+            f"query answers; got {family!r}. For a function of rows give "
+            "extreme_pairs(low, high, rows), or a list of (rows, neighbour)"
+        )
     if isinstance(answers, bool) or not isinstance(answers, int | np.integer) or answers < 1:
         raise ParameterError(f"answers must be an integer of 1 or more, got {answers!r}")
     found: dict[str, Pair] = {}
@@ -142,7 +172,8 @@ def extreme_pairs(
     Returns
     -------
     list of Pair
-        All rows low, all high, and half each, with one row moved to the other end or taken away.
+        All rows low, all high, and half each, with one row moved to the other end or taken away;
+        each pair once.
 
     Raises
     ------
@@ -156,7 +187,7 @@ def extreme_pairs(
         raise ParameterError(f"rows must be 1 or more, got {rows}")
     upper = np.arange(rows) >= rows // 2
     starts = {"all low": np.zeros(rows, bool), "all high": np.ones(rows, bool), "halves": upper}
-    found = []
+    found: dict[tuple[bytes, bytes], Pair] = {}
     for name, flags in starts.items():
         mask = flags.reshape(-1, *(1,) * bottom.ndim)
         table = np.where(mask, top, bottom)
@@ -168,20 +199,24 @@ def extreme_pairs(
                 other = table.copy()
                 other[at] = bottom if flags[at] else top
                 words = f"{name}, {where} row at the other end"
-            found.append(Pair(rows=table, neighbour=other, name=words))
-    return found
+            pair = Pair(rows=table, neighbour=other, name=words)
+            found.setdefault((table.tobytes(), other.tobytes()), pair)
+    return list(found.values())
 
 
-def read_pairs(pairs: str | Iterable[Any], *, relation: Relation, answers: int) -> list[Pair]:
+def read_pairs(
+    pairs: str | Iterable[Any] | None, *, relation: Relation, answers: int
+) -> list[Pair]:
     """Pairs that a user asked for, checked.
 
     Parameters
     ----------
-    pairs : str, or iterable of Pair or (rows, neighbour)
-        Name of a family, or the pairs themselves.
+    pairs : str, or iterable of Pair or (rows, neighbour), or None
+        Name of a family, or the pairs themselves. None is refused: no family is right for every
+        mechanism.
     relation : {"replace-one", "add-remove", "answers"}
         How two inputs may differ; ``"answers"`` lets every entry of a vector of answers move by
-        at most 1. A named family is one of answers, whatever is said here.
+        at most 1. The pairs of a named family are checked, too.
     answers : int
         Length of the vectors of a named family.
 
@@ -195,13 +230,21 @@ def read_pairs(pairs: str | Iterable[Any], *, relation: Relation, answers: int) 
     ParameterError
         If there are none, or two are no neighbours.
     """
-    if isinstance(pairs, str):
-        return pattern_pairs(pairs, answers)
+    if pairs is None:
+        raise ParameterError(
+            "an audit needs pairs of neighbouring inputs. For a function of rows give pairs of "
+            "tables that differ in one row: extreme_pairs(low, high, rows), or a list of "
+            "(rows, neighbour). For a function of a list of query answers name a family: "
+            f"{families_in_words()}"
+        )
     if relation not in get_args(Relation):
         raise ParameterError(f"relation must be one of {get_args(Relation)}, got {relation!r}")
-    found = [_pair(each, number) for number, each in enumerate(pairs, start=1)]
+    if isinstance(pairs, str):
+        found = pattern_pairs(pairs, answers)
+    else:
+        found = [_pair(each, number) for number, each in enumerate(pairs, start=1)]
     if not found:
-        raise ParameterError("no pairs were given; name a family, such as 'patterns', or list some")
+        raise ParameterError("no pairs were given; list one or more of (rows, neighbour)")
     for pair in found:
         reason = _difference(pair.rows, pair.neighbour, relation)
         if reason:

@@ -7,9 +7,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from hushed.audit.bounds import Counts
-from hushed.audit.claims import Claim, in_words
-from hushed.audit.pairs import Pair
+from hushed.audit.claims import Claim, ZeroConcentrated, in_words
+from hushed.audit.pairs import Pair, Relation
 from hushed.divergences import DeltaEstimate
 from hushed.guarantee import Guarantee, shown_above, shown_below
 
@@ -26,8 +28,10 @@ class Witness:
     ----------
     pair : Pair
         The two inputs.
-    likelier : {"rows", "neighbour"}
-        The input on which the event is the likelier one.
+    relation : {"replace-one", "add-remove", "answers"}
+        How the two may differ.
+    likelier : {"rows", "answers", "neighbour"}
+        The input on which the event is the likelier one; the first one is called by what it holds.
     event : str
         The event in words.
     counts : Counts
@@ -35,17 +39,28 @@ class Witness:
     """
 
     pair: Pair
-    likelier: Literal["rows", "neighbour"]
+    relation: Relation
+    likelier: Literal["rows", "answers", "neighbour"]
     event: str
     counts: Counts
 
     def __str__(self) -> str:
-        other = "neighbour" if self.likelier == "rows" else "rows"
+        first = "answers" if self.relation == "answers" else "rows"
+        other = first if self.likelier == "neighbour" else "neighbour"
         c = self.counts
         return (
-            f"pair: {self.pair.name}; event: {self.event}; seen {c.hits} times in {c.samples} "
-            f"on the {self.likelier}, {c.other_hits} times in {c.other_samples} on the {other}"
+            f"pair: {self.pair.name}{self._moved()}; event: {self.event}; seen {c.hits} times in "
+            f"{c.samples} on the {self.likelier}, {c.other_hits} times in {c.other_samples} on "
+            f"the {other}"
         )
+
+    def _moved(self) -> str:
+        """How many answers move, in words; nothing for tables of rows."""
+        if self.relation != "answers":
+            return ""
+        one, other = np.asarray(self.pair.rows), np.asarray(self.pair.neighbour)
+        count = int(np.count_nonzero(one != other))
+        return f" ({count} of {one.size} query answers {'moves' if count == 1 else 'move'})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,25 +148,31 @@ class AuditReport:
     population: PopulationCount | None = None
     named: tuple[str, ...] = ()
 
+    @property
+    def relation(self) -> Relation:
+        """How the two inputs of a pair may differ: by a row, or in every query answer by 1."""
+        return self.witness.relation
+
     def explain(self) -> str:
         """Say it in words.
 
         Returns
         -------
         str
-            Paragraphs: the verdict, the certificate, the evidence, what could not be seen, and
-            the estimate, apart.
+            Paragraphs: the verdict, the certificate, the evidence, with ``"not refuted"`` what
+            could not be seen, and the estimate, apart.
         """
         return "\n\n".join(
             part
             for part in (
-                f"{self.verdict.upper()}: the claim {in_words(self.claim)}.",
+                f"{self.verdict.upper()}: the claim {in_words(self.claim, self.relation)}.",
+                self._inputs(),
                 self._certified(),
                 f"Evidence. {self.witness}.",
                 self._unseen(),
                 self._estimated(),
-                f"{self.samples} runs per table over {len(self.tried)} pair(s), seed {self.seed}, "
-                f"{self.seconds:.1f} s.",
+                f"{self.samples} runs on each side over {len(self.tried)} pair(s), seed "
+                f"{self.seed}, {self.seconds:.1f} s.",
             )
             if part
         )
@@ -184,19 +205,37 @@ class AuditReport:
             return " Some pair of those tried violates; the one below shows most, uncertified."
         return f" Certified by name: {', '.join(self.named)}."
 
-    def _unseen(self) -> str:
-        seen = (
-            f"a loss of {shown_above(self.detectable)} or more through an event of this kind "
-            "would have been caught with probability 0.95"
-            if math.isfinite(self.detectable)
-            else "no loss through an event of this kind would have been caught"
-        )
-        if self.verdict == "violated":
-            return f"For comparison: {seen}."
+    def _inputs(self) -> str:
+        if self.relation != "answers":
+            return ""
         return (
-            f"Not refuted is not private: {seen}; a smaller one, another event or another pair "
-            "may have been missed."
+            "The inputs were query answers. A mechanism whose input is a table has other "
+            "neighbours: audit it on pairs of tables."
         )
+
+    def _unseen(self) -> str:
+        """Say what would have been caught, where nothing was."""
+        if self.verdict == "violated":
+            return ""
+        if not math.isfinite(self.detectable):
+            return (
+                "Not refuted is not private. Through an event as frequent as the one above this "
+                "audit could not have caught any violation, however large. Try more samples and "
+                "other pairs."
+            )
+        about = "about " if self.mode == "sequential" else ""
+        where = " on that pair" if self.population is not None else ""
+        return (
+            f"Not refuted is not private. {self._quantity()} of {about}"
+            f"{shown_above(self.detectable)} or more would have been caught{where} with "
+            "probability 0.95 if it showed in an event as rare as the one above. A smaller one, or "
+            "one that shows only in other events or on other pairs, may have been missed."
+        )
+
+    def _quantity(self) -> str:
+        if isinstance(self.claim, Guarantee):
+            return "An epsilon"
+        return "A rho" if isinstance(self.claim, ZeroConcentrated) else "A divergence"
 
     def _estimated(self) -> str:
         if self.estimate is None:
@@ -221,7 +260,8 @@ class AuditReport:
         c, w = self.witness.counts, self.witness
         record: dict[str, Any] = {
             "verdict": self.verdict,
-            "claim": in_words(self.claim),
+            "claim": in_words(self.claim, self.relation),
+            "relation": self.relation,
             "confidence": self.confidence,
             "mode": self.mode,
             "certified": {

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.audit.bounds import Counts
-from hushed.audit.claims import in_words
+from hushed.audit.claims import levels_in_words
 from hushed.audit.events import Event, best_pick
 from hushed.audit.fixed import detectable
 from hushed.audit.pairs import Pair
@@ -236,7 +236,7 @@ def play(runs: Runs, pairs: list[Pair], claim: Guarantee, samples: int, alpha: f
     """
     least = 3 * _FIRST_ROUND * len(pairs)
     if samples < least:
-        raise TooFewSamples(given=samples, needed=least, claim=in_words(claim))
+        raise TooFewSamples(given=samples, needed=least, claim=levels_in_words(claim))
     claims = grid_of_claims(claim)
     limit = math.log(2 / alpha)
     kept = [_trained(runs, pair, _FIRST_ROUND, "warm-up") for pair in pairs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as decoder
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,9 +11,17 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from hushed.audit import AuditReport, Claim, Command, Pair, Renyi, ZeroConcentrated
+from hushed.audit import (
+    AuditReport,
+    Claim,
+    Command,
+    Pair,
+    Renyi,
+    ZeroConcentrated,
+    extreme_pairs,
+)
 from hushed.audit import audit as judge
-from hushed.audit.pairs import FAMILIES, Relation
+from hushed.audit.pairs import FAMILIES, Relation, families_in_words
 from hushed.cli.inputs import read_function
 from hushed.cli.outcome import BAD_USE, REFUSED, finish, note, say
 from hushed.cli.written import check_targets, inputs_of
@@ -20,6 +29,14 @@ from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
 __all__ = ["audit"]
+
+_ANSWERS, _ROWS = 5, 4
+_EXTREMES = "extremes"
+_CHOICES = (
+    f"For a function of rows: '{_EXTREMES}' (tables at the ends of a domain, one row changed; with "
+    "--low and --high), or a JSON file with a list of [ROWS, NEIGHBOUR]. For a function of a list "
+    f"of query answers: {families_in_words()}"
+)
 
 
 def audit(
@@ -39,16 +56,28 @@ def audit(
     ] = None,
     neighbours: Annotated[Neighbours, typer.Option(help="Relation of the claim.")] = "replace-one",
     pairs: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="A family: patterns, histogram or the name of a pattern; or a JSON file with a "
-            "list of [ROWS, NEIGHBOUR]."
+            help="Needed. For a function of rows: extremes, with --low and --high, or a JSON file "
+            "with a list of [ROWS, NEIGHBOUR]. For a function of query answers: patterns, "
+            "histogram, or the name of a pattern."
         ),
-    ] = "patterns",
-    relation: Annotated[
-        Relation | None, typer.Option(help="How the inputs in a file may differ.")
     ] = None,
-    answers: Annotated[int, typer.Option(help="Query answers in a pattern.")] = 5,
+    low: Annotated[
+        str | None, typer.Option(help="Lowest value of a row, LOW[,LOW...] for columns.")
+    ] = None,
+    high: Annotated[
+        str | None, typer.Option(help="Highest value of a row, HIGH[,HIGH...] for columns.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(help=f"Rows of a table of extremes; {_ROWS} by default.")
+    ] = None,
+    relation: Annotated[
+        Relation | None, typer.Option(help="How two inputs of a pair may differ.")
+    ] = None,
+    answers: Annotated[
+        int | None, typer.Option(help=f"Query answers in a pattern; {_ANSWERS} by default.")
+    ] = None,
     samples: Annotated[int, typer.Option(help="Runs per table, all in all.")] = 100_000,
     confidence: Annotated[float, typer.Option(help="Of everything certified.")] = 0.95,
     batch: Annotated[
@@ -84,7 +113,12 @@ def audit(
                     "--claim-delta": bool(claim_delta),
                     "--claim-rho": claim_rho is not None,
                     "--claim-order": claim_order is not None,
-                    "--pairs": pairs != "patterns",
+                    "--pairs": pairs is not None,
+                    "--low": low is not None,
+                    "--high": high is not None,
+                    "--rows": rows is not None,
+                    "--relation": relation is not None,
+                    "--answers": answers is not None,
                     "--command": command,
                     "--html": html is not None,
                 }
@@ -92,14 +126,16 @@ def audit(
             _zoo(result, claim_epsilon, options, json=json)
             return
         claim = _claim(claim_epsilon, claim_delta, claim_rho, claim_order, neighbours)
+        domain = _Domain(low=low, high=high, rows=rows)
+        chosen = _pairs(pairs, domain, answers, relation or neighbours)
         subject = Command(mechanism.split()) if command else read_function(mechanism)
         report = judge(
             subject,
-            _pairs(pairs),
+            chosen,
             claim=claim,
             batch=batch,
             relation=relation,
-            answers=answers,
+            answers=_ANSWERS if answers is None else answers,
             tell=note,
             **options,
         )
@@ -130,15 +166,60 @@ def _claim(
     return Guarantee(epsilon=float(epsilon or 0), delta=delta, neighbours=neighbours)
 
 
-def _pairs(spec: str) -> str | list[Pair]:
-    """Name of a family, or pairs from a file."""
-    if spec in FAMILIES:
-        return spec
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Domain:
+    """Options for tables at the ends of a domain."""
+
+    low: str | None
+    high: str | None
+    rows: int | None
+
+    def given(self) -> list[str]:
+        named = {"--low": self.low, "--high": self.high, "--rows": self.rows}
+        return [option for option, value in named.items() if value is not None]
+
+    def pairs(self, relation: Relation) -> list[Pair]:
+        if relation == "answers":
+            raise ParameterError(
+                "--pairs extremes gives tables of rows: leave out --relation answers"
+            )
+        if self.low is None or self.high is None:
+            raise ParameterError(
+                "--pairs extremes needs the domain of a row: --low LOW --high HIGH"
+            )
+        ends = _numbers("--low", self.low), _numbers("--high", self.high)
+        return extreme_pairs(*ends, _ROWS if self.rows is None else self.rows, relation)
+
+
+def _numbers(option: str, text: str) -> float | list[float]:
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ParameterError(f"{option} takes numbers, LOW[,LOW...], got {text!r}") from None
+    return found if len(found) > 1 else found[0]
+
+
+def _pairs(
+    spec: str | None, domain: _Domain, answers: int | None, relation: Relation
+) -> str | list[Pair]:
+    """Name of a family of answers, tables at the ends of a domain, or pairs from a file."""
+    if spec is None:
+        raise ParameterError(f"an audit needs --pairs. {_CHOICES}")
+    if spec != _EXTREMES and domain.given():
+        raise ParameterError(f"{', '.join(domain.given())} belongs to --pairs {_EXTREMES}")
+    if spec not in FAMILIES and answers is not None:
+        raise ParameterError(
+            f"--answers belongs to a family of query answers: {', '.join(FAMILIES)}"
+        )
+    if spec == _EXTREMES:
+        return domain.pairs(relation)
+    return spec if spec in FAMILIES else _pairs_in_file(spec)
+
+
+def _pairs_in_file(spec: str) -> list[Pair]:
     path = Path(spec)
     if not path.is_file():
-        raise NotFound(
-            f"there is no file {spec}, and no family of that name: {', '.join(FAMILIES)}"
-        )
+        raise NotFound(f"there is no file {spec}, and no family of that name. {_CHOICES}")
     try:
         content = decoder.loads(path.read_text(encoding="utf-8"))
     except ValueError as cause:
