@@ -1,6 +1,7 @@
 """The command ``hushed query``."""
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -70,7 +71,32 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
         (("--type", "cost"), "COLUMN=KIND"),
         (("--type", "cost=number"), "kinds are whole, real"),
         (("--type", "cots=real"), "did you mean 'cost'"),
-        (("--sum", "city:0:1"), "types="),
+        (("--sum", "city:0:1"), "--type COLUMN=real"),
+        (("--where", "city > 3"), "--type COLUMN=real"),
+        (("--count", "--user", "patient"), "how many rows of one user count, with --rows N"),
+        (("--count", "--user", "patient", "--by", "city", "--keys", "a", "--rows", 0), "rows must"),
+        (
+            (
+                "--count-users",
+                "--user",
+                "patient",
+                "--by",
+                "city",
+                "--private-keys",
+                "--delta",
+                1e-6,
+            ),
+            "with --groups N, or how many rows, with --rows N",
+        ),
+        (("--count", "--by", "city"), "--keys A,B,C, or have them selected with --private-keys"),
+        ((), "nothing is asked: add --count"),
+        (("--count-users",), "--user COLUMN"),
+        (("--count", "--rows", 3), "--user COLUMN"),
+        (("--sum", "cost:0:1", "--sum", "cost:0:2"), "ask for each output once"),
+        (("--count", "--noise", "gaussian"), "--delta 0"),
+        (("--count", "--delta", 1e-6), "--noise gaussian"),
+        (("--count", "--budget", "b"), "--ledger URL"),
+        (("--count", "--header", "a,a"), "--header must name"),
         (("--count", "--by", "city", "--keys", "a", "--keys", "b"), "once for each"),
         (("--count", "--by", "patient", "--keys", "a"), "whole number"),
     ],
@@ -80,3 +106,17 @@ def test_bad_use_says_what_is_wanted(run, words, said):
     ended = run(*words, "--epsilon", 1)
     assert ended.exit_code == 2
     assert said in ended.stderr
+    assert not re.search(r"\w=|\.\w+\(", ended.stderr.replace("COLUMN=", "").replace("NAME=", ""))
+
+
+def test_a_file_without_names_shows_no_record(tmp_path):
+    """A record in place of the names is refused unseen, and counts once the names are given."""
+    data = tmp_path / "visits.csv"
+    data.write_text("P77123;cardio;HIV positive;120077\nP77124;cardio;flu;5\n" * 3)
+    words = ["query", str(data), "--user", "patient", "--count-users", "--epsilon", "200"]
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 2
+    assert "--header" in refused.stderr
+    assert not any(cell in refused.output for cell in ("P77123", "cardio", "HIV", "120077"))
+    told = CliRunner().invoke(app, [*words, "--header", "patient;ward;ill;visits", "--json"])
+    assert json.loads(told.stdout)["rows"][0]["users"] == 2

@@ -17,6 +17,27 @@ from hushed.tables.plan import NoiseName
 __all__ = ["query"]
 
 _Many = list[str] | None
+_OPTIONS = (  # how messages about a table say it in Python, and how it is said here
+    ("types={'COLUMN': 'real'}", "--type COLUMN=real"),
+    ("types=... is", "--type is"),
+    ("header=...", "--header"),
+    ("header='patient;city;cost'", '--header "patient;city;cost"'),
+    ("header must", "--header must"),
+    (".per_user(groups=...)", "--groups N"),
+    (".per_user(rows=...)", "--rows N"),
+    ("keys=[...]", "--keys A,B,C"),
+    ("private_keys=True", "--private-keys"),
+    ("add .count(), .sum(...) or", "add --count, --sum COLUMN:LOW:HIGH or"),
+    ("open the table with user='COLUMN'", "name it with --user COLUMN"),
+    ("give another name=...", "ask for each output once"),
+    ("delta=0", "--delta 0"),
+    ("noise='gaussian'", "--noise gaussian"),
+    ("a ledger has a method charge(budget, guarantee, note); ", ""),
+    ("budget='...'", "--budget NAME"),
+    ("budget='", "--budget '"),
+    ("there is no ledger to charge", "there is no ledger to charge: --ledger URL"),
+    ("with rows=...", "with --about-rows N"),
+)
 
 
 def query(
@@ -39,6 +60,14 @@ def query(
             "--type",
             help="COLUMN=KIND, kinds whole, real, text, truth, day, moment; repeat. A CSV file "
             "holds text until told otherwise.",
+        ),
+    ] = None,
+    header: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LINE",
+            help="Names for a CSV file that has no line of them: patient;city;cost, with what "
+            "stands between its cells. Every line of the file is a row then.",
         ),
     ] = None,
     rows: Annotated[int | None, typer.Option(help="Rows of one user that count.")] = None,
@@ -70,8 +99,8 @@ def query(
     json: JsonOption = False,
 ) -> None:
     """Ask a private table for noisy aggregates."""
-    with finish(json=json) as result:
-        asked = hs.table(data, table, user=user, types=_types(types or ()))
+    with finish(json=json, tell=_as_options) as result:
+        asked = hs.table(data, table, user=user, types=_types(types or ()), header=header)
         for condition in where or ():
             asked = asked.filter(condition)
         for text in derive or ():
@@ -102,6 +131,13 @@ def query(
             shown = "\n".join([*_lines(answer), "", answer.explain()])
         if not json:
             say(shown)
+
+
+def _as_options(text: str) -> str:
+    """Name the options of this command where a text names arguments in Python."""
+    for python, option in _OPTIONS:
+        text = text.replace(python, option)
+    return text
 
 
 def _types(texts: Sequence[str]) -> dict[str, Kind]:

@@ -237,7 +237,7 @@ def advice_on(*kinds: str) -> str:
     """Advice where a text may be meant as something else."""
     if "text" not in kinds:
         return ""
-    return " (a column of a CSV file is text until types={'COLUMN': 'real'} declares it)"
+    return " (to read a text as a number, declare its column: types={'COLUMN': 'real'})"
 
 
 def column_of(node: ast.expr) -> str | None:
