@@ -120,3 +120,40 @@ def test_a_file_without_names_shows_no_record(tmp_path):
     assert not any(cell in refused.output for cell in ("P77123", "cardio", "HIV", "120077"))
     told = CliRunner().invoke(app, [*words, "--header", "patient;ward;ill;visits", "--json"])
     assert json.loads(told.stdout)["rows"][0]["users"] == 2
+
+
+def test_quantiles_of_one_option_are_in_order_with_their_error_in_words(run):
+    """Three at once, other candidates, and what the choice may miss."""
+    words = ("--quantile", "cost:0:500:0.75,0.25,0.5", "--candidates", 11, "--epsilon", 1)
+    found = json.loads(run(*words, "--json").stdout)
+    three, one, two = found["rows"][0]["quantiles_cost"]
+    assert one <= two <= three
+    assert all(value % 50 == 0 for value in (one, two, three))
+    assert found["rank_error"]["quantiles_cost"] > 0
+    assert "ranks (rows in order" in run(*words).stdout
+
+
+def test_a_quote_says_the_error_of_a_mean(run):
+    """Given about how many rows there are, 1 or more."""
+    words = ("--mean", "cost:0:500", "--epsilon", 1)
+    assert (
+        "say about how many rows a group has, with --about-rows N" in run(*words, "--quote").stdout
+    )
+    told = run(*words, "--quote", "--about-rows", 200).stdout
+    assert "if about 200 rows have a value" in told
+    refused = run(*words, "--about-rows", 200)
+    assert (refused.exit_code, "--quote" in refused.stderr) == (2, True)
+    refused = run(*words, "--quote", "--about-rows", 0)
+    assert (refused.exit_code, "--about-rows" in refused.stderr) == (2, True)
+
+
+def test_decimals_that_cannot_be_read_are_remarked(tmp_path):
+    """A column of German numbers: no value is read, and the answer says so."""
+    data = tmp_path / "costs.csv"
+    data.write_text("who;cost\n" + "".join(f"{i};1.{i:03d},50\n" for i in range(300)))
+    words = ["query", str(data), "--type", "cost=real", "--mean", "cost:0:5000", "--count"]
+    told = CliRunner().invoke(app, [*words, "--epsilon", "60"])
+    assert "cannot be told from 0" in told.stdout
+    assert "decimal points (1234.50)" in told.stdout
+    told = CliRunner().invoke(app, [*words, "--epsilon", "60", "--json"])
+    assert any("cannot be told from 0" in each for each in json.loads(told.stdout)["remarks"])

@@ -24,12 +24,15 @@ from hushed.tables.requests import (
     Keys,
     Limits,
     grouping,
+    probabilities_of,
     require_numeric,
+    require_whole,
 )
 
 __all__ = ["Table"]
 
 _BETA = 0.05
+_MOST_CANDIDATES = 10_001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,11 +302,12 @@ class Table:
         column : str
             A numeric column.
         probabilities : sequence of float
-            Which ones; ``[0.5]`` is the median.
+            Which ones; ``[0.5]`` is the median. Several answers of one group are put in order,
+            so that no lower quantile lies above a higher one.
         low, high : float
             Smallest and largest candidate.
         candidates : int, default 101
-            Number of candidates, evenly spaced; 2 to 10001.
+            Number of candidates, evenly spaced from `low` to `high`, both included; 2 to 10001.
         name : str, optional
             Name of the output; ``quantiles_COLUMN`` by default.
         weight : float, default 1
@@ -314,6 +318,11 @@ class Table:
         Table
             With the aggregate. It takes a scan of its own.
         """
+        wanted = probabilities_of(probabilities)
+        if not 2 <= require_whole("candidates", candidates) <= _MOST_CANDIDATES:
+            raise ParameterError(
+                f"candidates must lie in [2, {_MOST_CANDIDATES}], got {candidates}"
+            )
         return self._asking(
             "quantiles",
             column,
@@ -322,7 +331,7 @@ class Table:
             low,
             high,
             bins=candidates - 1,
-            probabilities=tuple(float(p) for p in probabilities),
+            probabilities=wanted,
         )
 
     def histogram(
