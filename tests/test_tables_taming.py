@@ -455,6 +455,21 @@ class TestCsv:
             assert counts(table.group_by("n", keys=[value]).count()) == [rows]
         assert counts(table.filter("is_null(n)").count()) == [3]
 
+    @pytest.mark.parametrize(
+        ("kind", "read", "missing"),
+        [
+            ("real", ["1234.50", " 5 ", "-1e3"], ["1.234,50", "1,234.50", "1234,50", "1 234"]),
+            ("day", ["2024-03-01", "2024-03-01 12:30:00"], ["01.03.2024", "03/01/2024"]),
+            ("moment", ["2024-03-01 12:30:00", "2024-03-01T12:30:00"], ["01.03.2024 12:30"]),
+        ],
+    )
+    def test_spellings_are_those_of_the_documentation(self, kind, read, missing, tmp_path):
+        """A decimal point, nothing between thousands, year before month before day."""
+        lines = [f'"{cell}";x' for cell in [*read, *missing]]
+        (tmp_path / "t.csv").write_text("\n".join(["a;b", *lines]))
+        table = hs.table(tmp_path / "t.csv", types={"a": kind})
+        assert counts(table.filter("is_null(a)").count()) == [len(missing)]
+
     def test_an_empty_file_is_refused_and_one_without_rows_is_not(self, tmp_path):
         """The first line is public and has to be there."""
         for text in ("", "\n", "\ufeff", " \r\n\r\n"):
