@@ -148,6 +148,20 @@ class TestWords:
         assert said[2].endswith("all of epsilon is for the one aggregate")
         assert "split over 2 aggregates" in query.count(name="b").quote(epsilon=1.0).explain()
 
+    def test_an_answer_as_text_has_its_error_bars(self, table):
+        """One line a group; a histogram says how far each bin may be off."""
+        query = table.group_by("city", keys=["Rome", "Oslo"]).count()
+        answer = query.histogram("cost", low=0, high=200, bins=2).release(epsilon=2.0)
+        shown = [line.split(maxsplit=4) for line in str(answer).splitlines()]
+        assert shown[0] == ["city", "count", "histogram_cost"]
+        for line, row in zip(shown[1:3], answer.rows(), strict=True):
+            ends = f"{row['count']} [{row['count_low']:g}, {row['count_high']:g}]"
+            assert " ".join(line[:4]) == f"{row['city']} {ends}"
+            one, two = row["histogram_cost"]
+            assert line[4] == f"{one} {two} (within 3)"
+        assert shown[3] == []
+        assert str(answer).endswith(answer.explain())
+
     def test_a_quantile_says_its_ranks(self, table):
         """In words, without a promise of error bars that it does not have."""
         answer = table.quantiles("cost", [0.5], low=0, high=200).release(epsilon=1.0)

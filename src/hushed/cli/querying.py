@@ -232,6 +232,8 @@ def _aggregated(
             asked = method(asked, column, low=low, high=high)
     for text in histograms or ():
         column, low, high, bins = _parts("--histogram", text, 3)
+        if not float(bins).is_integer():
+            raise ParameterError(f"--histogram takes a whole number of bins, got {text!r}")
         asked = asked.histogram(column, low=low, high=high, bins=int(bins))
     return asked
 
