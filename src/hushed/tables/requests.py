@@ -22,6 +22,7 @@ __all__ = [
     "Keys",
     "Limits",
     "grouping",
+    "intervals_of",
     "probabilities_of",
     "public_values",
     "require_numeric",
@@ -30,6 +31,7 @@ __all__ = [
 
 AggregateKind = Literal["count", "users", "sum", "mean", "variance", "quantiles", "histogram"]
 _MOST_KEYS = 1_000_000
+_MOST_CANDIDATES = 10_001
 GROUPABLE: tuple[Kind, ...] = ("whole", "text", "truth", "day")
 KEY_KINDS = "whole numbers, texts, truths and dates name things (floor(x) makes a number whole)"
 
@@ -150,6 +152,13 @@ def require_whole(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ParameterError(f"{name} must be a whole number, got {value!r}")
     return value
+
+
+def intervals_of(candidates: int) -> int:
+    """Intervals between so many candidates of quantiles; refuses too few and too many."""
+    if not 2 <= require_whole("candidates", candidates) <= _MOST_CANDIDATES:
+        raise ParameterError(f"candidates must lie in [2, {_MOST_CANDIDATES}], got {candidates}")
+    return candidates - 1
 
 
 def probabilities_of(given: Any) -> tuple[float, ...]:
