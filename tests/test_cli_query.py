@@ -1,6 +1,7 @@
 """The command ``hushed query``."""
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -66,11 +67,42 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
         (("--sum", "cost"), "COLUMN:LOW:HIGH"),
         (("--sum", "cost:1:x"), "COLUMN:LOW:HIGH"),
         (("--sum", "cots:0:1"), "did you mean 'cost'"),
+        (("--histogram", "cost:0:1:2.5"), "whole number of bins"),
+        (("--histogram", "cost:0:1:inf"), "whole number of bins"),
+        (("--quantile", "cost:0:1"), "COLUMN:LOW:HIGH:PROBABILITY, got 'cost:0:1'"),
+        (("--quantile", "cost:0:1:0.5,x"), "COLUMN:LOW:HIGH:PROBABILITY"),
+        (("--quantile", "cost:0:1:nan"), "must lie in"),
+        (("--where", "cost = 5"), "equal is written =="),
         (("--derive", "x"), "NAME=EXPRESSION"),
         (("--type", "cost"), "COLUMN=KIND"),
         (("--type", "cost=number"), "kinds are whole, real"),
         (("--type", "cots=real"), "did you mean 'cost'"),
-        (("--sum", "city:0:1"), "types="),
+        (("--sum", "city:0:1"), "--type COLUMN=real"),
+        (("--where", "city > 3"), "--type COLUMN=real"),
+        (("--count", "--user", "patient"), "how many rows of one user count, with --rows N"),
+        (("--count", "--user", "patient", "--by", "city", "--keys", "a", "--rows", 0), "rows must"),
+        (
+            (
+                "--count-users",
+                "--user",
+                "patient",
+                "--by",
+                "city",
+                "--private-keys",
+                "--delta",
+                1e-6,
+            ),
+            "with --groups N, or how many rows, with --rows N",
+        ),
+        (("--count", "--by", "city"), "--keys A,B,C, or have them selected with --private-keys"),
+        ((), "nothing is asked: add --count"),
+        (("--count-users",), "--user COLUMN"),
+        (("--count", "--rows", 3), "--user COLUMN"),
+        (("--sum", "cost:0:1", "--sum", "cost:0:2"), "ask for each output once"),
+        (("--count", "--noise", "gaussian"), "--delta 0"),
+        (("--count", "--delta", 1e-6), "--noise gaussian"),
+        (("--count", "--budget", "b"), "--ledger URL"),
+        (("--count", "--header", "a,a"), "--header must name"),
         (("--count", "--by", "city", "--keys", "a", "--keys", "b"), "once for each"),
         (("--count", "--by", "patient", "--keys", "a"), "whole number"),
     ],
@@ -80,3 +112,54 @@ def test_bad_use_says_what_is_wanted(run, words, said):
     ended = run(*words, "--epsilon", 1)
     assert ended.exit_code == 2
     assert said in ended.stderr
+    assert not re.search(r"\w=|\.\w+\(", ended.stderr.replace("COLUMN=", "").replace("NAME=", ""))
+
+
+def test_a_file_without_names_shows_no_record(tmp_path):
+    """A record in place of the names is refused unseen, and counts once the names are given."""
+    data = tmp_path / "visits.csv"
+    data.write_text("P77123;cardio;HIV positive;120077\nP77124;cardio;flu;5\n" * 3)
+    words = ["query", str(data), "--user", "patient", "--count-users", "--epsilon", "200"]
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 2
+    assert "--header" in refused.stderr
+    assert not any(cell in refused.output for cell in ("P77123", "cardio", "HIV", "120077"))
+    told = CliRunner().invoke(app, [*words, "--header", "patient;ward;ill;visits", "--json"])
+    assert json.loads(told.stdout)["rows"][0]["users"] == 2
+
+
+def test_quantiles_of_one_option_are_in_order_with_their_error_in_words(run):
+    """Three at once, other candidates, and what the choice may miss."""
+    words = ("--quantile", "cost:0:500:0.75,0.25,0.5", "--candidates", 11, "--epsilon", 1)
+    found = json.loads(run(*words, "--json").stdout)
+    three, one, two = found["rows"][0]["quantiles_cost"]
+    assert one <= two <= three
+    assert all(value % 50 == 0 for value in (one, two, three))
+    assert found["rank_error"]["quantiles_cost"] > 0
+    assert "ranks (rows in order" in run(*words).stdout
+
+
+def test_a_quote_says_the_error_of_a_mean(run):
+    """Given about how many rows there are, 1 or more."""
+    words = ("--mean", "cost:0:500", "--epsilon", 1)
+    assert (
+        "say about how many rows a group has, with --about-rows N" in run(*words, "--quote").stdout
+    )
+    told = run(*words, "--quote", "--about-rows", 200).stdout
+    assert "if about 200 rows have a value" in told
+    refused = run(*words, "--about-rows", 200)
+    assert (refused.exit_code, "--quote" in refused.stderr) == (2, True)
+    refused = run(*words, "--quote", "--about-rows", 0)
+    assert (refused.exit_code, "--about-rows" in refused.stderr) == (2, True)
+
+
+def test_decimals_that_cannot_be_read_are_remarked(tmp_path):
+    """A column of German numbers: no value is read, and the answer says so."""
+    data = tmp_path / "costs.csv"
+    data.write_text("who;cost\n" + "".join(f"{i};1.{i:03d},50\n" for i in range(300)))
+    words = ["query", str(data), "--type", "cost=real", "--mean", "cost:0:5000", "--count"]
+    told = CliRunner().invoke(app, [*words, "--epsilon", "60"])
+    assert "cannot be told from 0" in told.stdout
+    assert "decimal points (1234.50)" in told.stdout
+    told = CliRunner().invoke(app, [*words, "--epsilon", "60", "--json"])
+    assert any("cannot be told from 0" in each for each in json.loads(told.stdout)["remarks"])

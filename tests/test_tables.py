@@ -11,6 +11,7 @@ from tests.nasty_tables import nasty, to_postgres
 
 import hushed as hs
 from hushed.errors import (
+    BadRows,
     EngineUnavailable,
     NotFound,
     Overspent,
@@ -98,7 +99,7 @@ class TestRefusals:
         (tmp_path / "a.db").write_text("no database")
         with pytest.raises(NotFound):
             hs.table("nowhere.csv")
-        with pytest.raises(NotFound):
+        with pytest.raises(BadRows, match="damaged"):
             hs.table(tmp_path / "a.parquet")
         with pytest.raises(EngineUnavailable):
             hs.table(f"duckdb:///{tmp_path / 'a.db'}", "t")

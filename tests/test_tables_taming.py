@@ -5,6 +5,7 @@ import decimal
 import math
 import random
 import re
+import traceback
 from collections import Counter
 
 import duckdb
@@ -15,7 +16,7 @@ from pyarrow import parquet
 from tests.nasty_tables import nasty
 
 import hushed as hs
-from hushed.errors import NotFound, ParameterError, QueryFailed
+from hushed.errors import BadRows, ParameterError, QueryFailed
 from hushed.tables.engine import tamed
 from hushed.tables.engine.frames import lines_query
 from hushed.tables.releases import planned
@@ -454,18 +455,87 @@ class TestCsv:
             assert counts(table.group_by("n", keys=[value]).count()) == [rows]
         assert counts(table.filter("is_null(n)").count()) == [3]
 
+    @pytest.mark.parametrize(
+        ("kind", "read", "missing"),
+        [
+            ("real", ["1234.50", " 5 ", "-1e3"], ["1.234,50", "1,234.50", "1234,50", "1 234"]),
+            ("day", ["2024-03-01", "2024-03-01 12:30:00"], ["01.03.2024", "03/01/2024"]),
+            ("moment", ["2024-03-01 12:30:00", "2024-03-01T12:30:00"], ["01.03.2024 12:30"]),
+        ],
+    )
+    def test_spellings_are_those_of_the_documentation(self, kind, read, missing, tmp_path):
+        """A decimal point, nothing between thousands, year before month before day."""
+        lines = [f'"{cell}";x' for cell in [*read, *missing]]
+        (tmp_path / "t.csv").write_text("\n".join(["a;b", *lines]))
+        table = hs.table(tmp_path / "t.csv", types={"a": kind})
+        assert counts(table.filter("is_null(a)").count()) == [len(missing)]
+
     def test_an_empty_file_is_refused_and_one_without_rows_is_not(self, tmp_path):
         """The first line is public and has to be there."""
-        for text in ("", "\n", "a,,b\n1,2,3\n", "a\x00\n"):
+        for text in ("", "\n", "\ufeff", " \r\n\r\n"):
             (tmp_path / "t.csv").write_text(text)
-            with pytest.raises(NotFound, match="first line"):
+            with pytest.raises(BadRows, match="is empty"):
                 hs.table(tmp_path / "t.csv")
-        (tmp_path / "t.csv").write_text("a,a\n1,2\n")
-        with pytest.raises(ParameterError, match="same name"):
-            hs.table(tmp_path / "t.csv")
         for text in ("a,b", "a,b\n"):
             (tmp_path / "t.csv").write_text(text)
             assert counts(hs.table(tmp_path / "t.csv").count()) == [0]
+
+    @pytest.mark.parametrize(
+        ("first", "why"),
+        [
+            ("P77123;cardio;HIV positive;120077", "number or a date"),
+            ("Quux;1.234,50", "number or a date"),
+            ("Quux;01.03.2024", "number or a date"),
+            ("Quux;2024-03-01 12:30", "number or a date"),
+            ("Quux;-7e3", "number or a date"),
+            ("Quux;;Rome", "empty cell"),
+            ("Quux; ;Rome", "empty cell"),
+            ("Quux;Rome;Rome", "same name twice"),
+            ("Quux\x00;Rome", "null"),
+            ("Quux" * 50_000, "empty cell"),
+        ],
+    )
+    def test_a_first_line_that_may_be_a_record_is_refused_unseen(self, first, why, tmp_path):
+        """No cell of it is told, whichever column is asked for."""
+        (tmp_path / "t.csv").write_text(f"{first}\nAda;Oslo;x;3\n")
+        with pytest.raises(BadRows, match=why) as caught:
+            hs.table(tmp_path / "t.csv", user="patient", types={"visits": "whole"})
+        told = "".join(traceback.format_exception(caught.value))
+        cells = [cell for cell in first.split(";") if cell.strip()]
+        assert not [cell for cell in cells if cell in told]
+        assert "header=" in told
+
+    def test_names_may_hold_numbers(self, tmp_path):
+        """A name with a digit, a blank, a dash or a date in it is none."""
+        (tmp_path / "t.csv").write_text("x1,b c,2024-cost,no. 7,e5\n1,2,3,4,5\n")
+        table = hs.table(tmp_path / "t.csv")
+        assert list(table.columns) == ["x1", "b c", "2024-cost", "no. 7", "e5"]
+
+    @pytest.mark.parametrize("between", [",", ";", "\t", "|"])
+    @pytest.mark.parametrize("before", ["", "\ufeff"])
+    def test_a_given_header_makes_every_line_a_row(self, between, before, tmp_path):
+        """Names, their number and the mark come from it alone, the first line counts."""
+        path = tmp_path / ("t.tsv" if between == "\t" else "t.csv")
+        lines = [["7", "x;y,z|w", "3"], ["8", "Oslo", "4", "more"], ["9"]]
+        text = "\n".join(between.join(f'"{c}"' for c in line) for line in lines)
+        path.write_text(before + text)
+        header = between.join(["who", "city", "visits"])
+        table = hs.table(path, types={"who": "whole", "visits": "whole"}, header=header)
+        assert list(table.columns) == ["who", "city", "visits"]
+        assert counts(table.count()) == [3]
+        assert counts(table.filter("who == 7 and visits == 3").count()) == [1]
+        assert counts(table.filter("is_null(visits)").count()) == [1]
+
+    def test_a_header_that_does_not_fit_is_refused(self, tmp_path):
+        """Names that are empty or twice there, and sources with names of their own."""
+        path = csv_file(tmp_path / "t.csv", self.ROWS)
+        for header in ("", "a,,b", "a,a", 3):
+            with pytest.raises(ParameterError, match="header"):
+                hs.table(path, header=header)
+        (tmp_path / "t.parquet").write_text("x")
+        for source in (pa.table({"a": [1]}), tmp_path / "t.parquet", "duckdb:///a.db"):
+            with pytest.raises(ParameterError, match="for CSV files"):
+                hs.table(source, header="a")
 
     def test_an_undeclared_number_is_refused_with_advice(self, tmp_path):
         """Adding up a text says how to declare it; so do comparisons and arithmetic."""

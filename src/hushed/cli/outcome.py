@@ -6,7 +6,7 @@ import json as encoder
 import math
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -107,7 +107,11 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 @contextmanager
 def finish(
-    *, json: bool, stopped: str = "stopped; nothing was released", refused: int = REFUSED
+    *,
+    json: bool,
+    stopped: str = "stopped; nothing was released",
+    refused: int = REFUSED,
+    tell: Callable[[str], str] = str,
 ) -> Iterator[dict[str, Any]]:
     """Turn the end of a command into output and an exit code.
 
@@ -119,6 +123,9 @@ def finish(
         What to say if the user stops the command.
     refused : int, optional
         Exit code of a refusal, and of what was not foreseen; for a command whose 1 is an answer.
+    tell : callable, optional
+        Puts the message of a refusal, which speaks of arguments in Python, into the words of the
+        command; as it is by default.
 
     Yields
     ------
@@ -137,7 +144,7 @@ def finish(
         yield result
     except HushedError as error:
         code = refused if isinstance(error, _REFUSALS) else BAD_USE
-        _refuse(type(error).__name__, _told(error), code, json=json)
+        _refuse(type(error).__name__, tell(_told(error)), code, json=json)
     except (BrokenPipeError, typer.Exit, typer.Abort):
         raise
     except (OSError, UnicodeError) as error:  # its own text may quote what was read

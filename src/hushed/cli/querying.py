@@ -17,6 +17,27 @@ from hushed.tables.plan import NoiseName
 __all__ = ["query"]
 
 _Many = list[str] | None
+_OPTIONS = (  # how messages about a table say it in Python, and how it is said here
+    ("types={'COLUMN': 'real'}", "--type COLUMN=real"),
+    ("types=... is", "--type is"),
+    ("header=...", "--header"),
+    ("header='patient;city;cost'", '--header "patient;city;cost"'),
+    ("header must", "--header must"),
+    (".per_user(groups=...)", "--groups N"),
+    (".per_user(rows=...)", "--rows N"),
+    ("keys=[...]", "--keys A,B,C"),
+    ("private_keys=True", "--private-keys"),
+    ("add .count(), .sum(...) or", "add --count, --sum COLUMN:LOW:HIGH or"),
+    ("open the table with user='COLUMN'", "name it with --user COLUMN"),
+    ("give another name=...", "ask for each output once"),
+    ("delta=0", "--delta 0"),
+    ("noise='gaussian'", "--noise gaussian"),
+    ("a ledger has a method charge(budget, guarantee, note); ", ""),
+    ("budget='...'", "--budget NAME"),
+    ("budget='", "--budget '"),
+    ("there is no ledger to charge", "there is no ledger to charge: --ledger URL"),
+    ("with rows=...", "with --about-rows N"),
+)
 
 
 def query(
@@ -41,6 +62,14 @@ def query(
             "holds text until told otherwise.",
         ),
     ] = None,
+    header: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LINE",
+            help="Names for a CSV file that has no line of them: patient;city;cost, with what "
+            "stands between its cells. Every line of the file is a row then.",
+        ),
+    ] = None,
     rows: Annotated[int | None, typer.Option(help="Rows of one user that count.")] = None,
     groups: Annotated[int | None, typer.Option(help="Groups of one user that count.")] = None,
     where: Annotated[_Many, typer.Option(help='Condition such as "age >= 18"; repeat.')] = None,
@@ -57,21 +86,41 @@ def query(
     sum_of: Annotated[_Many, typer.Option("--sum", help="COLUMN:LOW:HIGH; repeat.")] = None,
     mean: Annotated[_Many, typer.Option(help="COLUMN:LOW:HIGH; repeat.")] = None,
     variance: Annotated[_Many, typer.Option(help="COLUMN:LOW:HIGH; repeat.")] = None,
-    quantile: Annotated[_Many, typer.Option(help="COLUMN:LOW:HIGH:PROBABILITY; repeat.")] = None,
+    quantile: Annotated[
+        _Many,
+        typer.Option(
+            help="COLUMN:LOW:HIGH:PROBABILITY, or several: 0.25,0.5,0.75, whose answers are put in "
+            "order; repeat."
+        ),
+    ] = None,
+    candidates: Annotated[
+        int,
+        typer.Option(
+            help="Evenly spaced values from LOW to HIGH that a quantile is chosen from; 2 to 10001."
+        ),
+    ] = 101,
     histogram: Annotated[_Many, typer.Option(help="COLUMN:LOW:HIGH:BINS; repeat.")] = None,
     delta: Annotated[float, typer.Option(help="For --private-keys or Gaussian noise.")] = 0.0,
     noise: Annotated[NoiseName, typer.Option(help="Which noise.")] = "laplace",
     quote: Annotated[
         bool, typer.Option("--quote", help="Tell the price only: nothing is read or charged.")
     ] = False,
+    about_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Public guess of the rows of a group: then --quote tells the error of means and "
+            "variances.",
+        ),
+    ] = None,
     ledger: Annotated[str | None, typer.Option(help="Address of the ledger to charge.")] = None,
     budget: Annotated[str | None, typer.Option(help="Name of the budget in the ledger.")] = None,
     note: Annotated[str, typer.Option(help="Remark for the ledger.")] = "",
     json: JsonOption = False,
 ) -> None:
     """Ask a private table for noisy aggregates."""
-    with finish(json=json) as result:
-        asked = hs.table(data, table, user=user, types=_types(types or ()))
+    with finish(json=json, tell=_as_options) as result:
+        asked = hs.table(data, table, user=user, types=_types(types or ()), header=header)
         for condition in where or ():
             asked = asked.filter(condition)
         for text in derive or ():
@@ -84,24 +133,43 @@ def query(
         asked = _grouped(asked, by or (), keys or (), private_keys=private_keys)
         asked = asked.count() if count else asked
         asked = asked.count_users() if count_users else asked
-        asked = _aggregated(asked, sum_of, mean, variance, quantile, histogram)
+        asked = _aggregated(asked, sum_of, mean, variance, histogram)
+        asked = _ranked(asked, quantile or (), candidates)
         opened = None if ledger is None else hs.Ledger(ledger, create=False)
+        if about_rows is not None and not quote:
+            raise ParameterError("--about-rows is for --quote")
         if quote:
             price = asked.quote(
-                epsilon=epsilon, delta=delta, noise=noise, ledger=opened, budget=budget
+                epsilon=epsilon,
+                delta=delta,
+                noise=noise,
+                rows=about_rows,
+                ledger=opened,
+                budget=budget,
             )
             result.update(_price(price))
-            shown = price.explain()
+            shown = _as_options(price.explain())
         else:
             answer = asked.release(
                 epsilon=epsilon, delta=delta, noise=noise, ledger=opened, budget=budget, note=note
             )
             result.update(
-                rows=answer.rows(), level=answer.level, **_promise(answer.guarantee, answer.unit)
+                rows=answer.rows(),
+                rank_error=dict(answer.rank_error),
+                remarks=list(answer.remarks),
+                level=answer.level,
+                **_promise(answer.guarantee, answer.unit),
             )
-            shown = "\n".join([*_lines(answer), "", answer.explain()])
+            shown = str(answer)
         if not json:
             say(shown)
+
+
+def _as_options(text: str) -> str:
+    """Name the options of this command where a text names arguments in Python."""
+    for python, option in _OPTIONS:
+        text = text.replace(python, option)
+    return text
 
 
 def _types(texts: Sequence[str]) -> dict[str, Kind]:
@@ -151,7 +219,6 @@ def _aggregated(
     sums: _Many,
     means: _Many,
     variances: _Many,
-    quantiles: _Many,
     histograms: _Many,
 ) -> hs.Table:
     plain: list[tuple[str, _Many, Callable[..., hs.Table]]] = [
@@ -163,17 +230,31 @@ def _aggregated(
         for text in texts or ():
             column, low, high = _parts(option, text, 2)
             asked = method(asked, column, low=low, high=high)
-    for text in quantiles or ():
-        column, low, high, p = _parts("--quantile", text, 3)
-        name = f"quantile_{column}_{p:g}"
-        asked = asked.quantiles(column, [p], low=low, high=high, name=name)
     for text in histograms or ():
         column, low, high, bins = _parts("--histogram", text, 3)
+        if not float(bins).is_integer():
+            raise ParameterError(f"--histogram takes a whole number of bins, got {text!r}")
         asked = asked.histogram(column, low=low, high=high, bins=int(bins))
     return asked
 
 
-def _parts(option: str, text: str, numbers: int) -> tuple[Any, ...]:
+def _ranked(asked: hs.Table, quantiles: Sequence[str], candidates: int) -> hs.Table:
+    """Add quantiles; those of one option are put in order."""
+    for text in quantiles:
+        bounds, _, listed = text.rpartition(":")
+        try:
+            wanted = [float(each) for each in listed.split(",")]
+        except ValueError:
+            bounds, wanted = "", []
+        column, low, high = _parts("--quantile", bounds, 2, text)
+        name = None if len(wanted) > 1 else f"quantile_{column}_{wanted[0]:g}"
+        asked = asked.quantiles(
+            column, wanted, low=low, high=high, candidates=candidates, name=name
+        )
+    return asked
+
+
+def _parts(option: str, text: str, numbers: int, given: str | None = None) -> tuple[Any, ...]:
     """Column and numbers of ``COLUMN:LOW:HIGH...``; the column may hold colons."""
     column, *found = text.rsplit(":", numbers)
     try:
@@ -182,7 +263,7 @@ def _parts(option: str, text: str, numbers: int) -> tuple[Any, ...]:
         values = []
     if len(values) != numbers:
         more = {"--quantile": ":PROBABILITY", "--histogram": ":BINS"}.get(option, "")
-        raise ParameterError(f"{option} takes COLUMN:LOW:HIGH{more}, got {text!r}")
+        raise ParameterError(f"{option} takes COLUMN:LOW:HIGH{more}, got {given or text!r}")
     return (column, *values)
 
 
@@ -213,25 +294,3 @@ def _price(price: hs.Quote) -> dict[str, Any]:
         "epsilon_left": left,
         **_promise(price.guarantee, price.unit),
     }
-
-
-def _lines(answer: hs.Answer) -> list[str]:
-    """Lay the answer out as a table of text."""
-    rows = [
-        [str(each) for each in key]
-        + [_shown(answer.values[n][i], answer.low[n][i], answer.high[n][i]) for n in answer.values]
-        for i, key in enumerate(zip(*answer.keys.values(), strict=True) if answer.keys else [()])
-    ]
-    head = [*answer.keys, *answer.values]
-    widths = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in [head, *rows]
-    ]
-
-
-def _shown(value: Any, low: Any, high: Any) -> str:
-    if isinstance(value, list):
-        return " ".join(f"{each:g}" for each in value)
-    text = str(value) if isinstance(value, int) else f"{value:.6g}"
-    return text if low is None else f"{text} [{low:.6g}, {high:.6g}]"

@@ -11,10 +11,11 @@ from typing import Any
 
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee, shown_above, shown_below
+from hushed.tables.layout import laid_out
 from hushed.tables.plan import Choice, LaplaceNoise, NormalNoise, Part
 from hushed.tables.requests import Aggregate
 
-__all__ = ["Answer", "Interval", "errors_of", "evaluate", "percent", "rank_errors"]
+__all__ = ["Answer", "Interval", "errors_of", "evaluate", "percent", "rank_error", "rank_errors"]
 
 Interval = tuple[Any, Any]
 
@@ -34,7 +35,13 @@ class Answer:
         for each value by itself. What clipping, the limits of a user and rounding to steps do is
         not in them. For quantiles, None: see `rank_error`.
     rank_error : mapping of str to float
-        For quantiles: ranks by which the choice may miss the best candidate.
+        For quantiles: ranks by which the choice may miss the best candidate. It holds for all
+        quantiles of an output and group together, but with chance ``1 - level``.
+    present : mapping of str to tuple
+        For means and variances: noisy number of rows with a value, row by row. It was measured for
+        them and costs nothing more.
+    remarks : tuple of str
+        What the noisy numbers suggest about the column, such as that most cells are missing.
     level : float
         Confidence of each error bar.
     guarantee : Guarantee
@@ -48,12 +55,18 @@ class Answer:
     low: Mapping[str, tuple[Any, ...]] = field(repr=False)
     high: Mapping[str, tuple[Any, ...]] = field(repr=False)
     rank_error: Mapping[str, float] = field(repr=False)
+    present: Mapping[str, tuple[float, ...]] = field(repr=False)
+    remarks: tuple[str, ...] = field(repr=False)
     level: float
     guarantee: Guarantee
     unit: str
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))
+
+    def __str__(self) -> str:
+        table = laid_out(self.keys, self.values, self.low, self.high)
+        return f"{table}\n\n{self.explain()}"
 
     def value(self, name: str) -> Any:
         """Value of an output of a query without groups.
@@ -82,7 +95,7 @@ class Answer:
         return self.values[name][0]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary a group: keys, values, and ``NAME_low``, ``NAME_high``.
+        """One dictionary a group: keys, values, and what else `to_dict` gives.
 
         Returns
         -------
@@ -93,12 +106,12 @@ class Answer:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns by name: keys, values, and ``NAME_low``, ``NAME_high``.
+        """Columns by name: keys, values, ``NAME_low``, ``NAME_high``; ``NAME_rows`` of a mean.
 
         Returns
         -------
         dict of str to list
-            Plain Python values.
+            Plain Python values. Means and variances come with `present` as ``NAME_rows``.
         """
         found = {name: list(column) for name, column in self.keys.items()}
         for name, column in self.values.items():
@@ -106,6 +119,8 @@ class Answer:
             if name not in self.rank_error:
                 found[f"{name}_low"] = list(self.low[name])
                 found[f"{name}_high"] = list(self.high[name])
+            if name in self.present:
+                found[f"{name}_rows"] = list(self.present[name])
         return found
 
     def to_pandas(self) -> Any:
@@ -130,11 +145,20 @@ class Answer:
         """
         g = self.guarantee
         delta = f", delta {shown_above(g.delta)}" if g.delta else ""
-        return (
-            f"epsilon {shown_above(g.epsilon)}{delta} for adding or removing one {self.unit}; "
-            f"{len(self)} rows. Each error bar holds with {percent(self.level)} against the noise "
-            "alone: clipping and limits of a user are not in it."
-        )
+        rows = "1 row" if len(self) == 1 else f"{len(self)} rows"
+        promise = f"epsilon {shown_above(g.epsilon)}{delta} for adding or removing one {self.unit}"
+        said = [f"{promise}; {rows}."]
+        if set(self.values) - set(self.rank_error):
+            said[0] += (
+                f" Each error bar holds with {percent(self.level)} against the noise alone: "
+                "clipping and limits of a user are not in it."
+            )
+        for name, error in self.rank_error.items():
+            said.append(
+                f"{name}: at most {shown_above(error, 4)} ranks (rows in order of the value) "
+                f"farther off than the best candidate, with {percent(self.level)}."
+            )
+        return "\n".join([*said, *self.remarks])
 
 
 def percent(level: float) -> str:
@@ -216,7 +240,10 @@ def _quantiles(
     beta: float,  # noqa: ARG001
 ) -> tuple[Any, Interval]:
     width = (aggregate.high - aggregate.low) / aggregate.bins
-    found = [min(aggregate.low + index * width, aggregate.high) for index in noisy]
+    by_size = sorted(range(len(noisy)), key=aggregate.probabilities.__getitem__)
+    found = [0.0] * len(noisy)
+    for place, index in zip(by_size, sorted(noisy), strict=True):
+        found[place] = min(aggregate.low + index * width, aggregate.high)
     return (found if len(parts) > 1 else found[0]), (None, None)
 
 
@@ -294,14 +321,46 @@ _OUTPUTS: Mapping[
 )
 
 
+def rank_error(aggregate: Aggregate, parts: Sequence[Part], beta: float) -> float:
+    """Ranks by which quantiles of one output and group may miss, all together.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+        The output.
+    parts : sequence of Part
+        Its choices.
+    beta : float
+        Chance with which any of them may miss by more.
+
+    Returns
+    -------
+    float
+        Ranks beyond those by which the best candidate misses.
+
+    Notes
+    -----
+    Each choice gets an equal part of beta, and the largest error counts for all. Then it holds for
+    the sorted answers as well. Let ``s < t`` be two wanted ranks, the best candidates of which miss
+    by b and c, and let the choices have the ranks ``x > y``, with ``|x - s| <= e + b`` and
+    ``|y - t| <= e + c``. Exchanged, ``|y - s| <= e + b``: if y is above s, x is farther above it.
+    Else let r be the rank of the best candidate for s; c is at most ``|t - r|``. For ``r <= t``,
+    ``t - y <= e + t - r`` gives ``r - y <= e``, and ``s - y <= e + s - r <= e + b``. For ``r > t``,
+    ``s - y = t - y - (t - s) <= e + r - t - (t - s) <= e + r - s = e + b``. Likewise for t, and
+    sorting is a chain of such exchanges.
+    """
+    choices = [part.noise for part in parts if isinstance(part.noise, Choice)]
+    return max(each.error(beta / len(choices), aggregate.bins + 1) for each in choices)
+
+
 def rank_errors(
     aggregates: Sequence[Aggregate], parts: Sequence[Part], beta: float
 ) -> dict[str, float]:
-    """For each output of quantiles, the largest rank error of its choices."""
-    found: dict[str, float] = {}
-    for each in aggregates:
-        for part in parts:
-            if part.measurement.output == each.name and isinstance(part.noise, Choice):
-                error = part.noise.error(beta, each.bins + 1)
-                found[each.name] = max(error, found.get(each.name, 0.0))
-    return found
+    """For each output of quantiles, its `rank_error`."""
+    return {
+        each.name: rank_error(
+            each, [part for part in parts if part.measurement.output == each.name], beta
+        )
+        for each in aggregates
+        if each.kind == "quantiles"
+    }

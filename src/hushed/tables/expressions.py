@@ -12,6 +12,7 @@ import ast
 import datetime
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -35,6 +36,7 @@ Kind = Literal["whole", "real", "text", "truth", "day", "moment", "other"]
 _NUMBERS = ("whole", "real")
 _TIMES = ("day", "moment")
 _FUNCTIONS = {"abs": "real", "floor": "whole", "year": "whole", "month": "whole"}
+_SINGLE = re.compile(r"(?<![<>=!])=(?!=)")
 _GRAMMAR = (
     "allowed are columns, numbers, texts, True, False, + - * /, comparisons, in [...], "
     "and, or, not, is_null(x), abs(x), floor(x), year(x), month(x) and column('a name')"
@@ -111,13 +113,22 @@ def parse(text: str, columns: Mapping[str, Kind]) -> Expression:
     """
     if not isinstance(text, str):
         raise ParameterError(f"an expression is a text, got {type(text).__name__}")
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
-        raise ParameterError(f"cannot read the expression {text!r}; {_GRAMMAR}") from None
+    tree = _tree(text)
+    if tree is None:
+        doubled = _SINGLE.sub("==", text)
+        hint = "; equal is written ==" if doubled != text and _tree(doubled) else ""
+        raise ParameterError(f"cannot read the expression {text!r}{hint}; {_GRAMMAR}")
     if sum(1 for _ in ast.walk(tree)) > 500:
         raise ParameterError("an expression may have at most 500 parts; derive a column first")
     return Expression(text=text, tree=tree, kind=_Checker(text, columns).kind(tree))
+
+
+def _tree(text: str) -> ast.expr | None:
+    """Syntax tree of an expression; None if it has none."""
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +248,7 @@ def advice_on(*kinds: str) -> str:
     """Advice where a text may be meant as something else."""
     if "text" not in kinds:
         return ""
-    return " (a column of a CSV file is text until types={'COLUMN': 'real'} declares it)"
+    return " (to read a text as a number, declare its column: types={'COLUMN': 'real'})"
 
 
 def column_of(node: ast.expr) -> str | None:

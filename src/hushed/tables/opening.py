@@ -20,6 +20,7 @@ def table(
     *,
     user: str | None = None,
     types: Mapping[str, Kind] | None = None,
+    header: str | None = None,
 ) -> Table:
     """Open a private table.
 
@@ -37,6 +38,10 @@ def table(
         What to read columns of a file, a frame or a DuckDB table as; a cell that cannot be read so
         is missing. The columns of a CSV file are text unless this says otherwise: a type that was
         guessed from the rows would tell of them.
+    header : str, optional
+        For a CSV file without a first line of names: that line, such as
+        ``"patient;city;cost"``, with what stands between the cells of the file. Every line of the
+        file is a row then.
 
     Returns
     -------
@@ -47,6 +52,10 @@ def table(
     ------
     NotFound
         If the file or table is not there.
+    BadRows
+        If a file is damaged or empty, or the first line of a CSV file does not look like names:
+        a cell is empty, twice there, a number or a date. Nothing of that line is shown. A first
+        record of different texts looks like names.
     EngineUnavailable
         If the database does not answer or its driver is missing.
     ParameterError
@@ -62,8 +71,12 @@ def table(
     """
     if not isinstance(name, str) or not name or "\x00" in name:
         raise ParameterError(f"name must be the name of a table, got {name!r}")
+    if header is not None and not isinstance(header, str):
+        raise ParameterError("header is a line of names such as 'patient;city;cost'")
     if isinstance(source, str) or hasattr(source, "__fspath__"):
-        connection = engine.connect(str(source), name, types or {})
+        connection = engine.connect(str(source), name, types or {}, header)
+    elif header is not None:
+        raise ParameterError("header=... is for CSV files; a frame names its columns")
     else:
         connection = engine.over_frame(source, name, types or {})
     if user is not None:

@@ -381,7 +381,10 @@ def _choice(measurement: Measurement, epsilon: Fraction) -> Choice:
 
 def _rule(aggregates: int, *, private_keys: bool, normal: bool) -> str:
     selected = " and the selection of keys" if private_keys else ""
-    rule = f"epsilon is split over {aggregates} aggregates{selected} by weight"
+    many = "1 aggregate" if aggregates == 1 else f"{aggregates} aggregates"
+    rule = f"epsilon is split over {many}{selected} by weight"
+    if aggregates == 1 and not private_keys:
+        rule = "all of epsilon is for the one aggregate"
     if not normal:
         return rule
     halves = ", delta in halves over selection and noise" if private_keys else ""

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, shown_above
-from hushed.tables.answers import errors_of, percent
+from hushed.tables.answers import errors_of, percent, rank_error
 from hushed.tables.plan import Choice, Part, Plan
-from hushed.tables.requests import Aggregate
+from hushed.tables.requests import Aggregate, require_whole
 
 __all__ = ["Quote", "QuotedOutput", "quoted"]
 
@@ -26,10 +27,12 @@ class QuotedOutput:
     share : float
         Share of the budget.
     accuracy : float or None
-        Error that a value keeps within but with chance ``1 - level``; for quantiles in ranks. None
-        for means and variances unless the number of rows of a group was given.
+        Error that a value keeps within but with chance ``1 - level``; for quantiles in ranks, all
+        of a group together. None for means and variances unless the number of rows of a group was
+        given.
     measured : tuple of (str, float)
-        What is measured for it, and the error of each number by itself.
+        What is measured for it, and the error of each number by itself; of quantiles, which share
+        the chance of a miss, before they are put in order.
     """
 
     name: str
@@ -58,6 +61,8 @@ class Quote:
         How the budget is split.
     left : object or None
         What the ledger says would be left of the budget; None without a ledger.
+    rows : int or None
+        Rows of a group that the accuracies of means and variances are for.
     """
 
     guarantee: Guarantee
@@ -67,6 +72,7 @@ class Quote:
     level: float
     rule: str
     left: Any = None
+    rows: int | None = None
 
     def accuracy(self, name: str) -> float | None:
         """Accuracy of an output.
@@ -94,20 +100,38 @@ class Quote:
         g = self.guarantee
         delta = f", delta {shown_above(g.delta)}" if g.delta else ""
         lines = [f"epsilon {shown_above(g.epsilon)}{delta} for adding or removing one {self.unit}"]
-        for each in self.outputs:
-            parts = ", ".join(
-                f"{what} within {shown_above(error, 4)}" for what, error in each.measured
+        lines += [self._line(each) for each in self.outputs]
+        if any(each.accuracy is None for each in self.outputs):
+            lines.append(
+                "for the error of a mean or variance itself, say about how many rows a group has, "
+                "with rows=..."
             )
-            total = "" if each.accuracy is None else f"within {shown_above(each.accuracy, 4)}: "
-            lines.append(f"{each.name}: {total}{parts}; {each.share:.0%} of epsilon")
         if self.threshold is not None:
             lines.append(
                 f"keys are named from {self.threshold} {self.unit}s on, counted with noise"
             )
         lines.append(f"each within its error with {percent(self.level)}; {self.rule}")
         if self.left is not None:
-            lines.append(f"left in the budget afterwards: {self.left}")
+            explained = getattr(self.left, "explain", None)
+            left = explained() if callable(explained) else str(self.left)
+            lines += ["the budget afterwards:", left]
         return "\n".join(lines)
+
+    def _line(self, output: QuotedOutput) -> str:
+        """Error of an output, of what is measured for it, and its share."""
+        parts = ", ".join(
+            f"{what} within {shown_above(error, 4)}" for what, error in output.measured
+        )
+        said, first = parts, output.measured[0][0]
+        if output.accuracy is not None:
+            said = f"within {shown_above(output.accuracy, 4)}"
+            if first.startswith("rank"):
+                said += " ranks" if len(output.measured) == 1 else f" ranks: {parts}"
+            elif len(output.measured) > 1:
+                said += f" if about {self.rows} rows have a value: {parts}"
+            elif first == "rows of a bin":
+                said = f"each bin {said}"
+        return f"{output.name}: {said}; {output.share:.0%} of epsilon"
 
 
 def quoted(
@@ -133,15 +157,18 @@ def quoted(
     Quote
         The price.
     """
+    if rows is not None and require_whole("rows", rows) < 1:
+        raise ParameterError(f"rows must be 1 or more, got {rows}")
     outputs = []
     for each in aggregates:
         own = [part for part in plan.parts if part.measurement.output == each.name]
+        alone = beta / len(own) if each.kind == "quantiles" else beta
         outputs.append(
             QuotedOutput(
                 name=each.name,
                 share=math.fsum(part.share for part in own),
                 accuracy=_accuracy(each, own, beta, rows),
-                measured=tuple((_role(part), _error(part, each, beta)) for part in own),
+                measured=tuple((_role(part), _error(part, each, alone)) for part in own),
             )
         )
     return Quote(
@@ -152,6 +179,7 @@ def quoted(
         level=1 - beta,
         rule=plan.rule,
         left=left,
+        rows=rows,
     )
 
 
@@ -174,6 +202,8 @@ def _accuracy(
     aggregate: Aggregate, parts: Sequence[Part], beta: float, rows: int | None
 ) -> float | None:
     """Error of the output as a whole; of a ratio, for so many rows, whatever they hold."""
+    if aggregate.kind == "quantiles":
+        return rank_error(aggregate, parts, beta)
     if aggregate.kind not in ("mean", "variance"):
         return max(_error(part, aggregate, beta) for part in parts)
     if rows is None:

@@ -14,6 +14,7 @@ from hushed.tables.engine import Connection
 from hushed.tables.expressions import Kind
 from hushed.tables.measurements import influence, measurements
 from hushed.tables.plan import NoiseName, Plan, gaussian_numbers, lay, noise_dims
+from hushed.tables.remarks import present_rows, remarks
 from hushed.tables.requests import Aggregate, Derive, Filter, Keys, Limits
 from hushed.tables.scan import Scan, name_keys, scan
 
@@ -135,6 +136,8 @@ def answered(query: Asked, plan: Plan, what: Scan, beta: float) -> Answer:
         low=low,
         high=high,
         rank_error=rank_errors(query.aggregates, plan.parts, beta),
+        present=present_rows(query.aggregates, plan.parts, noisy),
+        remarks=remarks(query.aggregates, plan.parts, noisy, beta),
         level=1 - beta,
         guarantee=plan.guarantee,
         unit=plan.unit,

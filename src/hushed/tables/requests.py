@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, SupportsFloat
 
 from hushed.errors import ParameterError
 from hushed.tables.expressions import Expression, Kind, advice_on, find_column
@@ -22,6 +22,8 @@ __all__ = [
     "Keys",
     "Limits",
     "grouping",
+    "intervals_of",
+    "probabilities_of",
     "public_values",
     "require_numeric",
     "require_whole",
@@ -29,6 +31,7 @@ __all__ = [
 
 AggregateKind = Literal["count", "users", "sum", "mean", "variance", "quantiles", "histogram"]
 _MOST_KEYS = 1_000_000
+_MOST_CANDIDATES = 10_001
 GROUPABLE: tuple[Kind, ...] = ("whole", "text", "truth", "day")
 KEY_KINDS = "whole numbers, texts, truths and dates name things (floor(x) makes a number whole)"
 
@@ -149,6 +152,25 @@ def require_whole(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ParameterError(f"{name} must be a whole number, got {value!r}")
     return value
+
+
+def intervals_of(candidates: int) -> int:
+    """Intervals between so many candidates of quantiles; refuses too few and too many."""
+    if not 2 <= require_whole("candidates", candidates) <= _MOST_CANDIDATES:
+        raise ParameterError(f"candidates must lie in [2, {_MOST_CANDIDATES}], got {candidates}")
+    return candidates - 1
+
+
+def probabilities_of(given: Any) -> tuple[float, ...]:
+    """Probabilities as a tuple of floats; refuses a bare number and what is none."""
+    found: list[float] = []
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        for each in given:
+            if isinstance(each, bool) or not isinstance(each, SupportsFloat):
+                raise ParameterError(f"a probability of a quantile is a number, got {each!r}")
+            found.append(float(each))
+        return tuple(found)
+    raise ParameterError(f"probabilities of quantiles are a list such as [0.5], got {given!r}")
 
 
 def require_numeric(known: Mapping[str, Kind], column: str, what: str) -> None:

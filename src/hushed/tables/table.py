@@ -24,6 +24,8 @@ from hushed.tables.requests import (
     Keys,
     Limits,
     grouping,
+    intervals_of,
+    probabilities_of,
     require_numeric,
 )
 
@@ -299,11 +301,11 @@ class Table:
         column : str
             A numeric column.
         probabilities : sequence of float
-            Which ones; ``[0.5]`` is the median.
+            Which ones; ``[0.5]`` is the median. Several answers of one group are put in order.
         low, high : float
             Smallest and largest candidate.
         candidates : int, default 101
-            Number of candidates, evenly spaced; 2 to 10001.
+            Number of candidates, evenly spaced, `low` and `high` included; 2 to 10001.
         name : str, optional
             Name of the output; ``quantiles_COLUMN`` by default.
         weight : float, default 1
@@ -321,8 +323,8 @@ class Table:
             weight,
             low,
             high,
-            bins=candidates - 1,
-            probabilities=tuple(float(p) for p in probabilities),
+            bins=intervals_of(candidates),
+            probabilities=probabilities_of(probabilities),
         )
 
     def histogram(
@@ -433,9 +435,8 @@ class Table:
         plan, _ = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)
         require_level("beta", beta)
         check_ledger(ledger, budget)
-        left = None
-        if ledger is not None and hasattr(ledger, "quote"):
-            left = ledger.quote(budget, plan.guarantee, loss=plan.loss)
+        asked = hasattr(ledger, "quote")
+        left = ledger.quote(budget, plan.guarantee, loss=plan.loss) if asked else None
         return quoted(plan, self.aggregates, beta=beta, rows=rows, left=left)
 
     def release(
@@ -480,8 +481,7 @@ class Table:
         EngineUnavailable
             If the database does not answer any more; nothing is charged.
         QueryFailed
-            If the database fails on the way; what was charged stays charged, for that it failed
-            may tell something of the rows.
+            If the database fails on the way; the charge stays, for failing may tell of the rows.
         """
         plan, what = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)
         require_level("beta", beta)

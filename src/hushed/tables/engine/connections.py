@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from hushed.errors import EngineUnavailable, NotFound, ParameterError, QueryFailed
+from hushed.errors import BadRows, EngineUnavailable, NotFound, ParameterError, QueryFailed
 from hushed.tables.engine.frames import (
     from_pandas,
     lines_query,
@@ -85,7 +85,9 @@ def failures() -> tuple[type[Exception], ...]:
     return tuple(found)
 
 
-def connect(url: str, name: str, types: Mapping[str, Kind]) -> Connection:
+def connect(
+    url: str, name: str, types: Mapping[str, Kind], header: str | None = None
+) -> Connection:
     """Open a table behind an address.
 
     Parameters
@@ -97,6 +99,8 @@ def connect(url: str, name: str, types: Mapping[str, Kind]) -> Connection:
         Name of the table, as ``table`` or ``schema.table``.
     types : mapping of str to str
         Kinds to read columns as; DuckDB only.
+    header : str, optional
+        Line of names for a CSV file that has none.
 
     Returns
     -------
@@ -107,6 +111,8 @@ def connect(url: str, name: str, types: Mapping[str, Kind]) -> Connection:
     ------
     NotFound
         If there is no such file or table.
+    BadRows
+        If the file is not what its name says, or has no line of names.
     EngineUnavailable
         If the database does not answer, or its driver is not installed.
     ParameterError
@@ -114,7 +120,9 @@ def connect(url: str, name: str, types: Mapping[str, Kind]) -> Connection:
     """
     scheme, found, rest = url.partition("://")
     if not found:
-        return _file(Path(url), name, types)
+        return _file(Path(url), name, types, header)
+    if header is not None:
+        raise ParameterError("header=... is for CSV files; a database names its columns")
     if scheme == "duckdb":
         return _duckdb_file(rest, name, types)
     if scheme in ("postgresql", "postgres", "spark"):
@@ -205,10 +213,12 @@ def _duckdb_file(rest: str, name: str, types: Mapping[str, Kind]) -> Connection:
     return _opened("duckdb", backend, name, types)
 
 
-def _file(path: Path, name: str, types: Mapping[str, Kind]) -> Connection:
+def _file(path: Path, name: str, types: Mapping[str, Kind], header: str | None) -> Connection:
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
     kind = path.suffix.lower()
+    if header is not None and kind not in (".csv", ".tsv"):
+        raise ParameterError(f"header=... is for CSV files; {path.name} names its columns itself")
     reason = None
     try:
         if kind in (".arrow", ".feather", ".ipc"):
@@ -216,13 +226,16 @@ def _file(path: Path, name: str, types: Mapping[str, Kind]) -> Connection:
 
             return over_frame(feather.read_table(path, memory_map=True), name, types)
         if kind in (".csv", ".tsv"):
-            return _csv(path, types)
+            return _csv(path, types, header)
         if kind == ".parquet":
             return _parquet(path, name, types)
     except failures() as error:
         reason = type(error).__name__
     if reason is not None:
-        raise NotFound(f"{path.name} cannot be read as a {kind[1:]} file ({reason})")
+        raise BadRows(
+            f"{path.name} cannot be read as a {kind[1:]} file ({reason}); it may be damaged, or "
+            "of another kind than its name says"
+        )
     raise ParameterError(f"{path.name}: a table is a .csv, .tsv, .parquet, .arrow or .feather file")
 
 
@@ -237,12 +250,11 @@ def _parquet(path: Path, name: str, types: Mapping[str, Kind]) -> Connection:
     return _opened("duckdb", backend, name, types)
 
 
-def _csv(path: Path, types: Mapping[str, Kind]) -> Connection:
+def _csv(path: Path, types: Mapping[str, Kind], header: str | None) -> Connection:
     """Read every line as a row of texts, and those texts as what was declared."""
     import pyarrow as pa  # noqa: PLC0415
 
-    found, between, lines = read_lines(path)
-    names = _different(found)
+    names, between, lines = read_lines(path, header)
     declared = _declared(types, names)
     backend = _duckdb()
     backend.con.register("lines", pa.table({"line": lines}))

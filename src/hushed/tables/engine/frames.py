@@ -9,16 +9,20 @@ rows of others.
 from __future__ import annotations
 
 import csv
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hushed.errors import NotFound, ParameterError
+from hushed.errors import BadRows, ParameterError
 
 __all__ = ["from_pandas", "lines_query", "read_lines", "settled", "settled_schema"]
 
 _BETWEEN = ",;\t|"
+_MARK = b"\xef\xbb\xbf"  # of the order of bytes; some programs put it before a text
+_NUMERIC = re.compile(r"[-+.,:/ \d]*\d[-+.,:/ \d]*")  # numbers, dates and times in any spelling
 
 
 def from_pandas(frame: Any) -> Any:
@@ -139,13 +143,16 @@ def _valid(column: Any) -> Any:
     return column
 
 
-def read_lines(path: Path) -> tuple[list[str], str, Any]:
+def read_lines(path: Path, header: str | None = None) -> tuple[list[str], str, Any]:
     """Read a CSV file as lines.
 
     Parameters
     ----------
     path : Path
         The file. Its first line names the columns and is public.
+    header : str, optional
+        A line of names for a file that has none: then every line of the file is a row, and what
+        is decided here depends on this text alone.
 
     Returns
     -------
@@ -153,31 +160,80 @@ def read_lines(path: Path) -> tuple[list[str], str, Any]:
         Names of the columns.
     between : str
         What stands between cells: a tabulator in a .tsv file, else the most frequent of
-        ``, ; | `` and tabulator in the first line.
+        ``, ; | `` and tabulator in the line of names.
     lines : pyarrow.Array
-        The other lines, without their ends; bytes that are no text replaced.
+        The lines of rows, without their ends; bytes that are no text replaced.
 
     Raises
     ------
-    NotFound
-        If the first line names no columns.
+    BadRows
+        If the file is empty, or its first line does not look like names. None of its cells is
+        told, for they may be those of a record.
+    ParameterError
+        If the given header names a column not at all, or twice.
     """
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
 
     held = path.read_bytes()
-    head, _, _ = held.partition(b"\n")
-    first = head.decode("utf-8-sig", "replace").rstrip("\r")
-    between = "\t" if path.suffix.lower() == ".tsv" else max(_BETWEEN, key=first.count)
-    names = next(csv.reader([first], delimiter=between), [])
-    if not names or not all(names) or "\x00" in first:
-        raise NotFound(f"{path.name}: the first line of a CSV file names its columns, in UTF-8")
-    lines = _split(held, len(head) + 1)
+    tabbed = path.suffix.lower() == ".tsv"
+    if header is None:
+        head, _, _ = held.partition(b"\n")
+        start = len(head) + 1
+        first = head.decode("utf-8-sig", "replace").rstrip("\r")
+        names, between = _split_names(first, tabbed=tabbed)
+        _require_names(path, held, names, first)
+    else:
+        start = len(_MARK) if held.startswith(_MARK) else 0
+        names, between = _split_names(header, tabbed=tabbed and "\t" in header)
+        between = "\t" if tabbed else between
+        if not names or not all(map(str.strip, names)) or len(set(names)) < len(names):
+            raise ParameterError(f"header must name every column, and none twice, got {header!r}")
+    lines = _split(held, start)
     try:
         lines.validate(full=True)
     except pa.ArrowInvalid:
-        lines = _split(held[len(head) + 1 :].decode("utf-8", "replace").encode(), 0)
+        lines = _split(held[start:].decode("utf-8", "replace").encode(), 0)
     return names, between, pc.ascii_rtrim(lines, "\r\n")
+
+
+def _split_names(line: str, *, tabbed: bool) -> tuple[list[str], str]:
+    """Cells of a line of names, and what stands between them."""
+    between = "\t" if tabbed else max(_BETWEEN, key=line.count)
+    try:
+        return next(csv.reader([line], delimiter=between), []), between
+    except csv.Error:  # a cell too long for a name, or an end of line in it
+        return [], between
+
+
+def _require_names(path: Path, held: bytes, names: Sequence[str], first: str) -> None:
+    """Refuse a first line that may be a record; decided by that line alone, and none of it told."""
+    if not held.removeprefix(_MARK).strip():
+        raise BadRows(f"{path.name} is empty: not even a first line names its columns")
+    if "\x00" in first:
+        why = "holds a null character"
+    elif not names or not all(map(str.strip, names)):
+        why = "has an empty cell, or one too long for a name"
+    elif len(set(names)) < len(names):
+        why = "has the same name twice"
+    elif any(map(_numeric, names)):
+        why = "holds a number or a date"
+    else:
+        return
+    raise BadRows(
+        f"{path.name}: the first line of a CSV file names its columns, and this one {why}; it may "
+        "be a record, so nothing of it is shown. If it is one, name the columns, with what stands "
+        "between cells: header='patient;city;cost'. If not, give every column a name of its own "
+        "that is no number"
+    )
+
+
+def _numeric(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return _NUMERIC.fullmatch(cell) is not None
+    return True
 
 
 def lines_query(lines: str, between: str, width: int) -> str:

@@ -1,0 +1,51 @@
+"""An answer as a table of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hushed.guarantee import shown_above
+
+__all__ = ["laid_out"]
+
+Columns = Mapping[str, Sequence[Any]]
+
+
+def laid_out(keys: Columns, values: Columns, low: Columns, high: Columns) -> str:
+    """Lay an answer out, one line a group.
+
+    Parameters
+    ----------
+    keys, values : mapping of str to sequence
+        Columns of the keys and of the outputs.
+    low, high : mapping of str to sequence
+        Ends of the error bars of each output; None where it has none.
+
+    Returns
+    -------
+    str
+        A line of names, then the groups; error bars in brackets.
+    """
+    rows = [
+        [str(each) for each in key]
+        + [_shown(values[name][i], low[name][i], high[name][i]) for name in values]
+        for i, key in enumerate(zip(*keys.values(), strict=True) if keys else [()])
+    ]
+    head = [*keys, *values]
+    widths = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in [head, *rows]
+    )
+
+
+def _shown(value: Any, low: Any, high: Any) -> str:
+    if isinstance(value, list):
+        text = " ".join(_number(each) for each in value)
+        return text if low is None else f"{text} (within {shown_above(high[0] - value[0], 4)})"
+    return _number(value) if low is None else f"{_number(value)} [{low:.6g}, {high:.6g}]"
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.6g}"
