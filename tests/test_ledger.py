@@ -327,6 +327,28 @@ def test_promises_of_another_kind_are_refused(plain, promise, message):
     plain.charge("b", G(epsilon=0.1, gamma=0.01, protect="simultaneous"))
 
 
+def test_every_mismatch_is_named_with_the_budget_that_would_do(plain):
+    """One message tells all that differs, and what to open, in Python and on the command line."""
+    plain.open_budget("rows", G(epsilon=1.0))
+    plain.open_budget("all", G(epsilon=1.0, gamma=0.1, protect="everyone", neighbours="add-remove"))
+    with pytest.raises(ParameterError) as both:
+        plain.charge("rows", G(epsilon=0.1, neighbours="add-remove", unit="user"))
+    text = str(both.value)
+    assert "is for replace-one neighbours, the charge for add-remove" in text
+    assert "protects one row, the charge one user" in text
+    assert "neighbours='add-remove', unit='user' in its limit (--neighbours add-remove " in text
+    assert "add-remove --unit user). Nothing was charged" in text
+    assert "query tables" not in text  # without user=COLUMN it would still be for add-remove
+    with pytest.raises(ParameterError) as more:
+        plain.charge("all", G(epsilon=0.1, gamma=0.05, data_dependent=True))
+    for part in ("neighbours", "one record at a time", "nominal", "data_dependent=True"):
+        assert part in str(more.value)
+    followed = G(epsilon=1.0, neighbours="add-remove", unit="user")
+    plain.open_budget("users", followed)
+    plain.charge("users", replace(followed, epsilon=0.1))  # the advice works
+    assert plain.balance("rows").entries == plain.balance("all").entries == 0
+
+
 def test_a_law_of_another_release_is_refused(plain):
     """A law that does not keep the guarantee beside it is a mistake of the caller."""
     plain.open_budget("b", G(epsilon=1.0))
@@ -738,7 +760,10 @@ class TestUnits:
         for name, other in [("rows", "user"), ("users", "row")]:
             promise = G(epsilon=0.25, neighbours="add-remove", unit=other)
             for verb in (ledger.charge, ledger.quote):
-                with pytest.raises(ParameterError, match=f"second budget with unit='{other}'"):
+                with pytest.raises(
+                    ParameterError,
+                    match=f"another budget with neighbours='add-remove', unit='{other}'",
+                ):
                     verb(name, promise)
             assert ledger.balance(name).entries == 0
 

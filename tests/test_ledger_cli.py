@@ -132,3 +132,24 @@ def test_a_budget_for_users():
     assert refused.exit_code != 0
     assert "unit='row'" in json_of(refused)["error"]["message"]
     assert "unit user" in run("show", URL).stdout
+
+
+def test_a_query_says_which_budget_it_needs_and_takes_it(folder):
+    """The default budget refuses a query once, with every option of the one that takes it."""
+    (folder / "stays.csv").write_text("patient\n" + "\n".join(str(i // 2) for i in range(40)))
+    run("open", URL, "clinic", "--epsilon", 1, "--delta", 1e-6, "--gamma", 0.1)
+    query = ["query", "stays.csv", "--user", "patient", "--count", "--rows", "1"]
+    query += ["--epsilon", "0.1", "--ledger", URL, "--budget"]
+    refused = CliRunner().invoke(app, [*query, "clinic", "--json"])
+    assert refused.exit_code == 2
+    message = json.loads(refused.stdout)["error"]["message"]
+    options = "--neighbours add-remove --unit user"
+    assert options in message
+    assert "Nothing was charged" in message
+    opened = run("open", URL, "people", "--epsilon", 1, *options.split())
+    assert opened.exit_code == 0
+    assert "takes no charge" not in opened.stderr
+    assert CliRunner().invoke(app, [*query, "people"]).exit_code == 0
+    remark = run("open", URL, "swapped", "--epsilon", 1, "--unit", "user", "--json")
+    assert "--neighbours add-remove --unit user" in remark.stderr
+    assert json_of(remark)["limit"]["neighbours"] == "replace-one"

@@ -37,9 +37,10 @@ def open_budget(
     epsilon: Annotated[float, typer.Option(help="Limit on epsilon, in nats.")],
     delta: Annotated[float, typer.Option(help="Limit on delta.")] = 0.0,
     gamma: Annotated[float, typer.Option(help="Limit on gamma, all estimates together.")] = 0.0,
-    neighbours: Annotated[Neighbours, typer.Option(help="Relation of the promises.")] = (
-        "replace-one"
-    ),
+    neighbours: Annotated[
+        Neighbours,
+        typer.Option(help="Relation of the promises: queries and users need add-remove."),
+    ] = "replace-one",
     unit: Annotated[Unit, typer.Option(help="What the promises protect: a row or a user.")] = (
         "row"
     ),
@@ -68,6 +69,12 @@ def open_budget(
             book.open_budget(budget, limit, method=method, slack=slack, order=order, note=remark)
             found = book.balance(budget)
         result.update(_record(found))
+        if (unit, neighbours) == ("user", "replace-one"):
+            note(
+                "a budget for users with replace-one neighbours takes no charge of hushed query or "
+                "hushed release; for queries with --user open one with --neighbours add-remove "
+                "--unit user"
+            )
         if not json:
             say(found.explain())
 
