@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
+from hushed.cli.ledgers import open_named
 from hushed.cli.options import JsonOption
 from hushed.cli.outcome import finish, say
 from hushed.errors import ParameterError
@@ -85,7 +86,7 @@ def query(
         asked = asked.count() if count else asked
         asked = asked.count_users() if count_users else asked
         asked = _aggregated(asked, sum_of, mean, variance, quantile, histogram)
-        opened = None if ledger is None else hs.Ledger(ledger, create=False)
+        opened = open_named(ledger, budget)
         if quote:
             price = asked.quote(
                 epsilon=epsilon, delta=delta, noise=noise, ledger=opened, budget=budget
