@@ -208,3 +208,11 @@ def test_charges_without_a_note_say_what_was_asked(folder):
             "--ledger was given without --budget NAME"
             in json.loads(lacking.stdout)["error"]["message"]
         )
+
+
+@pytest.mark.parametrize("epsilon", ["-2", "0", "inf", "nan"])
+def test_a_limit_on_epsilon_has_one_range(epsilon):
+    """Whatever is wrong with it, the same range is told."""
+    refused = run("open", URL, "study", "--epsilon", epsilon, "--json")
+    assert refused.exit_code == 2
+    assert "must be finite and above 0" in json_of(refused)["error"]["message"]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
-from hushed.accounting.filters import FilterMethod
+from hushed.accounting.filters import FilterMethod, check_limit
 from hushed.cli.options import JsonOption
 from hushed.cli.outcome import finish, note, say
 from hushed.cli.written import check_targets
@@ -58,6 +58,7 @@ def open_budget(
 ) -> None:
     """Open a budget; the ledger is made if there is none."""
     with finish(json=json, stopped=_STOPPED) as result:
+        check_limit(epsilon, delta)
         limit = hs.Guarantee(
             epsilon=epsilon,
             delta=delta,
@@ -269,6 +270,9 @@ def _record(balance: Balance) -> dict[str, Any]:
         "entries": balance.entries,
         "spent": asdict(balance.spent),
         "used": balance.used,
+        "epsilon_used": balance.epsilon_used,
+        "delta_used": balance.delta_used,
+        "gamma_used": balance.gamma_used,
         "epsilon_left": balance.epsilon_left,
         "delta_left": balance.delta_left,
         "gamma_left": balance.gamma_left,
