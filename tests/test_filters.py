@@ -251,3 +251,30 @@ class TestTinyLosses:
             exact = mpmath.log(kept**a * gone ** (1 - a) + gone**a * kept ** (1 - a)) / (a - 1)
             found = pure_renyi(epsilon, order)
             assert exact <= found <= min(exact * (1 + mpmath.mpf("3e-9")), epsilon)
+
+
+@pytest.mark.parametrize("method", ["adaptive", "basic", "zcdp", "gaussian"])
+def test_the_shares_of_delta_never_exceed_it(method):
+    """All that filters set aside or convert adds up, exactly, to delta at most; nothing is lost.
+
+    Of the set-aside share itself no more than the last place is lost: it is a double below.
+    """
+    draws = np.random.default_rng(11)
+    deltas = [*(10 ** draws.uniform(-12, -0.1, size=6)), 1e-6, 5e-320]
+    for delta, slack in itertools.product(map(float, deltas), (0.0, 0.5, 0.3, 0.9)):
+        found = privacy_filters(1.0, delta, method=method, slack=slack)
+        total = sum(Fraction(each.slack) + Fraction(each.conversion) for each in found)
+        assert total <= Fraction(delta)
+        if method == "adaptive":
+            assert (
+                Fraction(found[0].slack)
+                <= Fraction(delta) / 2
+                < Fraction(math.nextafter(found[0].slack, 1.0))
+            )
+
+
+def test_a_delta_below_all_doubles_is_refused():
+    """The smallest double has no quarter."""
+    with pytest.raises(ParameterError, match="too small"):
+        privacy_filters(1.0, 5e-324)
+    assert privacy_filters(1.0, 5e-324, method="basic")[0].slack == 5e-324

@@ -5,6 +5,7 @@ import math
 import multiprocessing
 import os
 import pickle
+import re
 import sqlite3
 import threading
 from dataclasses import replace
@@ -20,6 +21,7 @@ import hushed as hs
 from hushed import privacy_loss
 from hushed.accounting.filters import Cost, gaussian_capacity, privacy_filters
 from hushed.errors import (
+    BudgetExists,
     DamagedLedger,
     HushedError,
     LedgerUnavailable,
@@ -327,6 +329,28 @@ def test_promises_of_another_kind_are_refused(plain, promise, message):
     plain.charge("b", G(epsilon=0.1, gamma=0.01, protect="simultaneous"))
 
 
+def test_every_mismatch_is_named_with_the_budget_that_would_do(plain):
+    """One message tells all that differs, and what to open, in Python and on the command line."""
+    plain.open_budget("rows", G(epsilon=1.0))
+    plain.open_budget("all", G(epsilon=1.0, gamma=0.1, protect="everyone", neighbours="add-remove"))
+    with pytest.raises(ParameterError) as both:
+        plain.charge("rows", G(epsilon=0.1, neighbours="add-remove", unit="user"))
+    text = str(both.value)
+    assert "is for replace-one neighbours, the charge for add-remove" in text
+    assert "protects one row, the charge one user" in text
+    assert "neighbours='add-remove', unit='user' in its limit (--neighbours add-remove " in text
+    assert "add-remove --unit user). Nothing was charged" in text
+    assert "query tables" not in text  # without user=COLUMN it would still be for add-remove
+    with pytest.raises(ParameterError) as more:
+        plain.charge("all", G(epsilon=0.1, gamma=0.05, data_dependent=True))
+    for part in ("neighbours", "one record at a time", "nominal", "data_dependent=True"):
+        assert part in str(more.value)
+    followed = G(epsilon=1.0, neighbours="add-remove", unit="user")
+    plain.open_budget("users", followed)
+    plain.charge("users", replace(followed, epsilon=0.1))  # the advice works
+    assert plain.balance("rows").entries == plain.balance("all").entries == 0
+
+
 def test_a_law_of_another_release_is_refused(plain):
     """A law that does not keep the guarantee beside it is a mistake of the caller."""
     plain.open_budget("b", G(epsilon=1.0))
@@ -346,8 +370,11 @@ def test_names_are_plain_texts(plain, name):
 def test_limits_are_checked_and_never_changed(plain):
     """A limit is finite, opened once, and not the guarantee of a sampled release."""
     plain.open_budget("b", G(epsilon=1.0))
-    with pytest.raises(ParameterError, match="already"):
-        plain.open_budget("b", G(epsilon=2.0))
+    for again in (2.0, 1.0):
+        with pytest.raises(BudgetExists, match="already"):
+            plain.open_budget("b", G(epsilon=again))
+    assert issubclass(BudgetExists, ParameterError)
+    assert plain.balance("b").budget.limit.epsilon == 1.0
     with pytest.raises(ParameterError, match="finite"):
         plain.open_budget("c", G(epsilon=math.inf))
     with pytest.raises(ParameterError, match="by hand"):
@@ -383,6 +410,15 @@ def test_other_addresses_are_refused(address):
     """A ledger lies in a file or on a server; one in memory would forget."""
     with pytest.raises(ParameterError, match="address"):
         hs.Ledger(address)
+
+
+def test_the_name_of_a_file_is_answered_with_its_address():
+    """A plain name is shown as it should be written; what may hold a password is not shown."""
+    with pytest.raises(ParameterError, match=r"got 'steward.db'; for a file sqlite:///steward.db$"):
+        hs.Ledger("steward.db")
+    for secret in ("mysql://me:pass@host/x", "me:pass@host/x", "pass@host"):
+        with pytest.raises(ParameterError, match=r"got another one$"):
+            hs.Ledger(secret)
 
 
 def test_a_server_that_is_not_there_is_said():
@@ -738,7 +774,10 @@ class TestUnits:
         for name, other in [("rows", "user"), ("users", "row")]:
             promise = G(epsilon=0.25, neighbours="add-remove", unit=other)
             for verb in (ledger.charge, ledger.quote):
-                with pytest.raises(ParameterError, match=f"second budget with unit='{other}'"):
+                with pytest.raises(
+                    ParameterError,
+                    match=f"another budget with neighbours='add-remove', unit='{other}'",
+                ):
                     verb(name, promise)
             assert ledger.balance(name).entries == 0
 
@@ -818,6 +857,111 @@ def test_balances_print_on_the_safe_side(plain):
         Overspent, match=r"of epsilon 1.00001, delta 0 does not fit into epsilon 2,"
     ):
         plain.charge("b", G(epsilon=1.0000004))
+
+
+@pytest.mark.parametrize(
+    ("method", "charged", "asked", "part"),
+    [
+        ("adaptive", (1.0, 1e-7), (1.0, 4.5e-7), "its delta does not fit, its epsilon would"),
+        ("adaptive", (2.0, 0.0), (2.0, 1e-7), "its epsilon does not fit"),
+        ("adaptive", (2.0, 0.0), (2.0, 6e-7), "neither its epsilon nor its delta fits"),
+        ("basic", (1.0, 0.0), (1.0, 2e-6), "its delta does not fit, its epsilon would"),
+        ("gaussian", (0.1, 0.0), (0.1, 6e-7), "its delta does not fit, its epsilon would"),
+        ("loss-distribution", (1.0, 0.0), (1.0, 2e-6), "its delta does not fit, its epsilon would"),
+        ("loss-distribution", (2.9, 0.0), (2.9, 0.0), "its epsilon does not fit"),
+        ("loss-distribution", (2.9, 0.0), (2.9, 2e-6), "neither its epsilon nor its delta fits"),
+    ],
+)
+def test_the_part_that_does_not_fit_is_told(plain, method, charged, asked, part):
+    """Epsilon, delta or both; and if delta, how much is set aside and how to choose it."""
+    plain.open_budget("b", G(epsilon=3.0, delta=1e-6), method=method)
+    plain.charge("b", G(epsilon=charged[0], delta=charged[1]))
+    with pytest.raises(Overspent) as refused:
+        plain.charge("b", G(epsilon=asked[0], delta=asked[1]))
+    text = str(refused.value)
+    assert part in text
+    assert "(1 charge so far" in text
+    assert text.endswith("Nothing was charged")
+    at_fault = "delta does not" in part or "neither" in part
+    assert ("Half of the limit's delta" in text) == (method == "adaptive" and at_fault)
+    assert ("--slack" in text) == (method == "gaussian")
+    assert plain.balance("b").entries == 1
+
+
+def test_parts_that_fit_only_one_by_one(plain):
+    """One rule would take the epsilon, another the delta, and none both: said so."""
+    plain.open_budget("b", G(epsilon=3.0, delta=1e-6))
+    for _ in range(58):
+        plain.charge("b", G(epsilon=0.05))
+    with pytest.raises(Overspent, match="would fit one by one, but not together"):
+        plain.charge("b", G(epsilon=0.2, delta=4e-7))
+    plain.quote("b", G(epsilon=0.2))
+    plain.quote("b", G(epsilon=0.0, delta=4e-7))
+
+
+@pytest.mark.parametrize("delta", [1e-6, 3e-7, 1e-5, 0.1])
+def test_half_of_delta_is_exactly_half(plain, delta):
+    """What is set aside for own deltas can be charged to the last place, and no more."""
+    plain.open_budget("whole", G(epsilon=3.0, delta=delta))
+    plain.charge("whole", G(epsilon=1.0, delta=delta / 2))
+    assert plain.balance("whole").delta_left == 0.0
+    plain.open_budget("over", G(epsilon=3.0, delta=delta))
+    with pytest.raises(Overspent):
+        plain.charge("over", G(epsilon=1.0, delta=math.nextafter(delta / 2, 1.0)))
+
+
+def test_a_budget_keeps_the_sums_that_it_was_opened_with(plain):
+    """Shares of delta that an earlier version rounded further down stand, and so does the chain."""
+    limit = G(epsilon=3.0, delta=1e-6)
+    half = 5e-7 * (1 - 2.0**-50)
+    filters = tuple(
+        replace(each, slack=half) if each.name == "basic" else each
+        for each in privacy_filters(3.0, 1e-6)
+    )
+    budget = Budget(
+        name="b", limit=limit, method="adaptive", filters=filters, note="", opened="2026-01-01"
+    )
+    budget = replace(budget, digest=digest("", write_budget(budget)))
+    with plain._store.writing() as connection:
+        rows.insert_budget(connection, budget)
+    with pytest.raises(Overspent, match="its delta does not fit"):
+        plain.charge("b", G(epsilon=1.0, delta=5e-7))
+    plain.charge("b", G(epsilon=1.0, delta=half))
+    assert plain.budgets() == (budget,)
+    assert plain.entries("b")[0].digest == digest(budget.digest, write_entry(plain.entries("b")[0]))
+
+
+@pytest.mark.parametrize(("size", "number"), [(0.05, 20), (0.1, 10), (0.2, 5)])
+def test_a_charge_that_misses_by_a_rounding_is_told_what_fits(plain, size, number):
+    """Doubles above their decimals: the last charge of a round number is told what to ask for."""
+    plain.open_budget("b", G(epsilon=1.0))
+    for _ in range(number - 1):
+        plain.charge("b", G(epsilon=size))
+    with pytest.raises(Overspent, match="misses by less than a millionth") as refused:
+        plain.charge("b", G(epsilon=size))
+    advice = re.search(r"Ask for epsilon ([0-9.]+)\.", str(refused.value))
+    plain.charge("b", G(epsilon=float(advice[1])))
+    with pytest.raises(Overspent) as refused:
+        plain.charge("b", G(epsilon=size))
+    assert "misses" not in str(refused.value)
+
+
+def test_the_part_that_is_used_up_is_told(plain):
+    """Gamma may be full while epsilon is not: said, with what may still go on."""
+    plain.open_budget("b", G(epsilon=1.25, delta=1e-6, gamma=0.05), method="basic")
+    estimate = {"gamma": 0.05, "estimates": (("e", 0.05),)}
+    plain.charge("b", G(epsilon=0.5, **estimate))
+    plain.charge("b", G(epsilon=0.5, **estimate))
+    balance = plain.balance("b")
+    found = (balance.epsilon_used, balance.delta_used, balance.gamma_used, balance.used)
+    assert found == (0.8, 0.0, 1.0, 1.0)
+    assert "100.0 % used, by gamma (of epsilon 80.0 %)." in balance.explain()
+    assert "one that is paid for brings no more gamma" in balance.explain()
+    plain.charge("b", G(epsilon=0.1, delta=1e-6, **estimate))  # as said
+    assert "one without may go on" in plain.balance("b").explain()
+    plain.open_budget("c", G(epsilon=1.0, delta=1e-6), method="basic")
+    plain.charge("c", G(epsilon=0.1, delta=1e-6))
+    assert "100.0 % used, by delta (of epsilon 10.0 %)" in plain.balance("c").explain()
 
 
 @pytest.mark.parametrize("method", ["basic", "adaptive", "zcdp", "loss-distribution"])

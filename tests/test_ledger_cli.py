@@ -132,3 +132,87 @@ def test_a_budget_for_users():
     assert refused.exit_code != 0
     assert "unit='row'" in json_of(refused)["error"]["message"]
     assert "unit user" in run("show", URL).stdout
+
+
+def test_a_query_says_which_budget_it_needs_and_takes_it(folder):
+    """The default budget refuses a query once, with every option of the one that takes it."""
+    (folder / "stays.csv").write_text("patient\n" + "\n".join(str(i // 2) for i in range(40)))
+    run("open", URL, "clinic", "--epsilon", 1, "--delta", 1e-6, "--gamma", 0.1)
+    query = ["query", "stays.csv", "--user", "patient", "--count", "--rows", "1"]
+    query += ["--epsilon", "0.1", "--ledger", URL, "--budget"]
+    refused = CliRunner().invoke(app, [*query, "clinic", "--json"])
+    assert refused.exit_code == 2
+    message = json.loads(refused.stdout)["error"]["message"]
+    options = "--neighbours add-remove --unit user"
+    assert options in message
+    assert "Nothing was charged" in message
+    opened = run("open", URL, "people", "--epsilon", 1, *options.split())
+    assert opened.exit_code == 0
+    assert "takes no charge" not in opened.stderr
+    assert CliRunner().invoke(app, [*query, "people"]).exit_code == 0
+    remark = run("open", URL, "swapped", "--epsilon", 1, "--unit", "user", "--json")
+    assert "--neighbours add-remove --unit user" in remark.stderr
+    assert json_of(remark)["limit"]["neighbours"] == "replace-one"
+
+
+def test_the_last_charges_are_listed(folder):
+    """Show lists number, time, levels and note; --entries says how many; JSON has plain numbers."""
+    with hs.Ledger(URL) as book:
+        book.open_budget("study", hs.Guarantee(epsilon=2.0, delta=1e-6, gamma=0.1))
+        for number in range(12):
+            book.charge("study", hs.Guarantee(epsilon=0.1, gamma=0.001), f"question {number}")
+        book.charge("study", hs.Guarantee(epsilon=0.25, delta=1e-8), "steer\x1b[2J\nthe terminal")
+    text = run("show", URL, "study").stdout
+    listed = text[text.index("entry ") :].splitlines()
+    assert [line.split()[0] for line in listed] == ["entry", "(3", *map(str, range(4, 14))]
+    assert listed[2].split()[-2:] == ["question", "3"]
+    assert listed[2].split()[3:6] == ["0.1", "0", "0.001"]
+    assert "\x1b" not in text
+    assert listed[-1].endswith("steer [2J the terminal")
+    every = run("show", URL, "--entries", "all").stdout
+    assert "earlier" not in every
+    assert sum("question" in line for line in every.splitlines()) == 12
+    assert "question" not in run("show", URL, "--entries", 0).stdout
+    (told,) = json_of(run("show", URL, "--entries", 2, "--json"))["budgets"]
+    assert told["entries"] == 13
+    last = told["charges"][-1]
+    assert (last["number"], last["epsilon"], last["delta"], last["gamma"]) == (13, 0.25, 1e-8, 0)
+    assert [each["epsilon"] for each in told["charges"]] == [0.1, 0.25]
+    exported = json_of(run("export", URL, "--json"))["budgets"][0]["entries"]
+    assert last["digest"] == exported[-1]["digest"]
+    for wrong in ("-1", "some", "1.5"):
+        assert run("show", URL, "--entries", wrong).exit_code == 2
+
+
+def test_charges_without_a_note_say_what_was_asked(folder):
+    """A release notes mechanism and function, a query its aggregates; no value and no key."""
+    (folder / "f.py").write_text("def center(rows):\n    return float(rows[:, 0].mean())\n")
+    (folder / "private.csv").write_text("age\n" + "\n".join(str(20 + i) for i in range(30)))
+    (folder / "stays.csv").write_text("ward,cost\n" + "\n".join(f"w{i % 2},{i}" for i in range(40)))
+    run("open", URL, "study", "--epsilon", 1.5, "--gamma", 0.1)
+    run("open", URL, "rows", "--epsilon", 1.5, "--neighbours", "add-remove")
+    release = ["release", "private.csv", "f.py:center", "--population", "uniform:20,80"]
+    release += ["--epsilon", "1", "--gamma", "0.05", "--workers", "1", "--ledger", URL]
+    assert CliRunner().invoke(app, [*release, "--budget", "study"]).exit_code == 0
+    query = ["query", "stays.csv", "--type", "cost=real", "--where", "cost < 30", "--by", "ward"]
+    query += ["--keys", "ward=w0,w1", "--count", "--sum", "cost:0:40", "--epsilon", "0.5"]
+    asked = CliRunner().invoke(app, [*query, "--ledger", URL, "--budget", "rows"])
+    assert asked.exit_code == 0, asked.output
+    with hs.Ledger(URL) as book:
+        assert book.entries("study")[0].note == "Laplace: center"
+        assert book.entries("rows")[0].note == "query: count, sum(cost) of filtered rows by ward"
+    for command in (release, [*query, "--ledger", URL], [*query, "--quote", "--ledger", URL]):
+        lacking = CliRunner().invoke(app, [*command, "--json"])
+        assert lacking.exit_code == 2
+        assert (
+            "--ledger was given without --budget NAME"
+            in json.loads(lacking.stdout)["error"]["message"]
+        )
+
+
+@pytest.mark.parametrize("epsilon", ["-2", "0", "inf", "nan"])
+def test_a_limit_on_epsilon_has_one_range(epsilon):
+    """Whatever is wrong with it, the same range is told."""
+    refused = run("open", URL, "study", "--epsilon", epsilon, "--json")
+    assert refused.exit_code == 2
+    assert "must be finite and above 0" in json_of(refused)["error"]["message"]

@@ -138,6 +138,16 @@ class TestNoise:
             assert release.map(math.inf) == math.inf
             assert release.map(math.inf, LOSS_CURVE).delta(5.0) == 1
 
+    @pytest.mark.parametrize("step", [t.clip(0, 1), m.laplace(1.0), t.clip(0, 1) >> t.count()])
+    def test_noise_ends_the_chain(self, step):
+        """A step behind noise is refused with what to do; plain functions may follow."""
+        release = SUM >> m.laplace(1.0)
+        with pytest.raises(SpaceMismatch, match=r"noise ends the chain: .* plain function"):
+            _ = release >> step
+        with pytest.raises(SpaceMismatch, match="noise ends the chain"):
+            _ = SUM >> (m.laplace(1.0) >> step)
+        assert isinstance((release >> round)([0.5]), int)
+
     def test_the_gaussian_curve(self):
         """Delta agrees with the formula of Balle and Wang, computed in 40 digits, and covers it."""
         release = UNIT >> t.count() >> m.gaussian(3.0)
@@ -384,6 +394,8 @@ class TestRelease:
         assert ledger.log[0][2] == released.certificate.guarantee
         assert released.certificate.neighbours == "add-remove"
         assert "select('x') >> sum_of()" in released.certificate.argument
+        assert "computed from what each step says" in released.certificate.explain()
+        assert "not checked" not in released.certificate.explain()
         assert released.certificate.guarantee.epsilon == 0.5
 
     def test_norms(self):

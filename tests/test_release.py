@@ -18,6 +18,7 @@ from hushed.errors import (
     ParameterError,
     PrivateRowsAsPopulation,
 )
+from hushed.release import default_note
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 DATA = np.random.default_rng(6).random(20)
@@ -181,6 +182,39 @@ def bad_data():
         "a number": (987654.321, "float"),
         "a scalar array": (np.array(987654.321), "dimensions"),
     }
+
+
+def test_a_failure_says_whether_it_was_paid(ledger):
+    """NaN from the private rows: with a ledger the charge stays, without one it counts."""
+    data = np.where(np.arange(20) == 3, np.nan, 0.5)
+    m = hs.Laplace(hs.proven_sensitivity(0.05, argument="mean of 20 in [0, 1]"), epsilon=1.0)
+    with pytest.raises(BadFunction, match=r"NaN or infinity.*the charge stays"):
+        hs.release(mean, data, m, ledger, budget="study")
+    assert len(ledger.log) == 1
+    assert ledger.log[0][-1] == "Laplace: mean of 20 in [0, 1]"
+    with pytest.raises(BadFunction, match="count the budget as spent"):
+        hs.release(mean, data, m)
+
+
+def test_a_ledger_is_opened_and_its_budget_named(ledger):
+    """An address is no ledger, a ledger alone no budget, a budget alone no ledger: each is told."""
+    for given, name, message in [
+        ("sqlite:///t10.db", "a", r"ledger=hs.Ledger\(...\)"),
+        (object(), "a", "a hs.Ledger, or an object"),
+        (ledger, None, "budget='NAME'"),
+        (None, "a", "no ledger to charge"),
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            hs.release(mean, DATA, laplace(), given, budget=name)
+    assert ledger.log == []
+
+
+@pytest.mark.parametrize("text", ["a\nb", "x" * 300, "\x00\x1b"])
+def test_default_notes_fit_on_a_line(text):
+    """Printable, and short enough for any ledger."""
+    found = default_note(text)
+    assert found.isprintable()
+    assert 0 < len(found) <= 200
 
 
 @pytest.mark.parametrize("name", bad_data())

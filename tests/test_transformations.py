@@ -16,6 +16,7 @@ from hushed.spaces import (
     CHANGE_ONE,
     L1,
     SYMMETRIC,
+    USERS,
     Cell,
     Column,
     Distance,
@@ -90,6 +91,7 @@ class TestMismatch:
             (ROWS, t.select("town") >> t.cast("int"), "cast('float') >> impute(value)"),
             (ROWS, t.each(t.count()), "group_by(column, keys)"),
             (ROWS, t.limit_rows(2), "a keyed table under users"),
+            (ROWS, t.limit_rows(2), "key=COLUMN), metric=hushed.spaces.USERS)"),
         ],
     )
     def test_a_step_on_a_space_that_does_not_suit(self, space, step, advice):
@@ -293,13 +295,35 @@ class TestKnownValues:
     def test_users(self):
         """Three rows of a user stay, so a user moves a sum by three times the bound."""
         table = Table.of({"who": Cell(kind="text"), "x": Cell(low=0, high=5)}, key="who")
-        users = Space(domain=table, metric=Metric(name="symmetric", unit="user"))
+        users = Space(domain=table, metric=USERS)
+        assert Metric(name="symmetric", unit="user") == USERS
+        with pytest.raises(SpaceMismatch, match=r"metric=hushed\.spaces\.USERS"):
+            _ = Space(domain=table, metric=SYMMETRIC) >> t.limit_rows(3)  # keyed, but rows count
         chain = users >> t.limit_rows(3) >> t.select("x") >> t.sum_of()
         assert chain.map(1).value == pytest.approx(15, rel=1e-6)
         data = {"who": ["a"] * 10 + ["b"], "x": [5.0] * 10 + [1.0]}
         assert float(chain(data)) == 16
         with pytest.raises(SpaceMismatch, match=r"limit_rows\(most\)"):
             _ = users >> t.select("x")
+
+    def test_the_column_that_does_not_hold_is_named(self):
+        """Of several columns the refused one is told by its public name, without its values."""
+        cells = {
+            "age": Cell(low=0, high=120),
+            "visits": Cell(kind="int"),
+            "ward": Cell(kind="text"),
+        }
+        chain = Space(domain=Table.of(cells), metric=SYMMETRIC) >> t.select("age") >> t.sum_of()
+        good = {"age": [1.0, 2.0], "visits": [1, 2], "ward": ["a", "b"]}
+        assert float(chain(good)) == 3
+        for name, bad, reason in [
+            ("visits", [1.5, 98765.25], "does not hold int"),
+            ("age", [1.0, 98765.25], "out of bounds"),
+            ("age", [1.0, math.nan], "missing values"),
+        ]:
+            with pytest.raises(BadRows, match=f"^column '{name}' .*{reason}") as caught:
+                chain(good | {name: bad})
+            assert "98765" not in str(caught.value)
 
     def test_equal_numbers_are_one_user(self):
         """Zero is one user with either sign, and rows without a user are those of one."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "BadFunction",
     "BadRows",
+    "BudgetExists",
     "DamagedLedger",
     "EngineUnavailable",
     "HushedError",
@@ -185,6 +186,10 @@ class Overspent(HushedError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class BudgetExists(ParameterError):
+    """A budget of this name was opened already: by another program, perhaps; it is unchanged."""
 
 
 class NotALedger(HushedError):

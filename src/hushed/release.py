@@ -22,7 +22,9 @@ from hushed.populations import overlaps
 from hushed.privacy_loss import LossCurve
 from hushed.sensitivity import Sampling, Sensitivity
 
-__all__ = ["Charges", "Release", "release"]
+__all__ = ["Charges", "Release", "check_ledger", "default_note", "release"]
+
+_LONGEST_NOTE = 200
 
 
 class Charges(Protocol):
@@ -83,7 +85,7 @@ def release(
     budget : str, optional
         Name of the budget in the ledger; required with one.
     note : str, default ""
-        Remark for the ledger.
+        Remark for the ledger; by default the mechanism and the name of the function.
 
     Returns
     -------
@@ -112,12 +114,7 @@ def release(
             f"got {type(mechanism).__name__}"
         )
     parameters(mechanism)  # refuses what only looks like a mechanism
-    if ledger is not None and (not budget or not hasattr(ledger, "charge")):
-        raise ParameterError(
-            "a ledger has a method charge(budget, guarantee, note); name the budget: budget='...'"
-        )
-    if ledger is None and budget:
-        raise ParameterError(f"budget={budget!r} was named, but there is no ledger to charge")
+    check_ledger(ledger, budget)
     sampling = carried.sampling
     rows = _checked(data, sampling, carried.neighbours)
     if sampling is not None:
@@ -135,11 +132,71 @@ def release(
         certify(mechanism, values=math.prod(sampling.shape))  # whatever it refuses is unpaid
     terms = ""
     if ledger is not None and budget:
-        charged = ledger.charge(budget, mechanism.guarantee, note=note, loss=mechanism.loss)
+        said = note or default_note(f"{type(mechanism).__name__}: {_asked(carried)}")
+        charged = ledger.charge(budget, mechanism.guarantee, note=said, loss=mechanism.loss)
         terms = str(getattr(charged, "terms", ""))
-    exact = _exact(f, rows, sampling)
+    try:
+        exact = _exact(f, rows, sampling)
+    except BadFunction as error:
+        paid = "the charge stays" if ledger is not None else "count the budget as spent"
+        raise type(error)(
+            f"{error}; {paid}, because that it failed on the private rows is an answer, too"
+        ) from None
     value = mechanism.draw(exact)
     return Release(value=value, certificate=certify(mechanism, values=exact.size, charged=terms))
+
+
+def check_ledger(ledger: object, budget: str | None) -> None:
+    """Refuse a ledger without a budget, a budget without a ledger, and what is no ledger.
+
+    Parameters
+    ----------
+    ledger : Ledger or Charges, optional
+        The ledger.
+    budget : str, optional
+        Name of the budget in it.
+
+    Raises
+    ------
+    ParameterError
+        If only one is given, or the ledger cannot be charged; the message says what to write.
+    """
+    if ledger is None:
+        if budget:
+            raise ParameterError(
+                f"budget={budget!r} was named, but there is no ledger to charge: ledger="
+                "hs.Ledger('sqlite:///FILE')"
+            )
+        return
+    if not hasattr(ledger, "charge"):
+        advice = "give a hs.Ledger, or an object with such a method charge as hs.Ledger has"
+        if isinstance(ledger, str):
+            advice = "open it first: ledger=hs.Ledger(...)"
+        raise ParameterError(f"a {type(ledger).__name__} cannot be charged; {advice}")
+    if not budget:
+        raise ParameterError("there is a ledger, but no budget was named in it: budget='NAME'")
+
+
+def default_note(text: str) -> str:
+    """Make a remark for the ledger that fits on a line.
+
+    Parameters
+    ----------
+    text : str
+        What was asked, in public names.
+
+    Returns
+    -------
+    str
+        The same in printable characters, cut off after 200.
+    """
+    plain = "".join(each if each.isprintable() else " " for each in text)
+    return plain if len(plain) <= _LONGEST_NOTE else plain[: _LONGEST_NOTE - 3] + "..."
+
+
+def _asked(carried: Sensitivity) -> str:
+    """Name what is released as its certificate does."""
+    return carried.argument if carried.sampling is None else carried.sampling.function
 
 
 def _exact(f: Callable[[Any], Any], rows: Any, sampling: Sampling | None) -> NDArray[np.float64]:

@@ -53,6 +53,7 @@ __all__ = [
     "FilterMethod",
     "FilterName",
     "PrivacyFilter",
+    "check_limit",
     "discreteness",
     "filter_cost",
     "gaussian_capacity",
@@ -169,10 +170,7 @@ def privacy_filters(
     ParameterError
         If a number is out of range, or delta is 0 for a method that needs it.
     """
-    if not 0 < epsilon < math.inf:
-        raise ParameterError(f"a limit on epsilon must be finite and above 0, got {epsilon}")
-    if not 0 <= delta < 1:
-        raise ParameterError(f"a limit on delta must lie in [0, 1), got {delta}")
+    check_limit(epsilon, delta)
     if method not in get_args(FilterMethod):
         raise ParameterError(f"method must be one of {get_args(FilterMethod)}, got {method!r}")
     if not 0 <= slack < 1:
@@ -188,9 +186,29 @@ def privacy_filters(
         )
     if method == "adaptive":
         return tuple(
-            _filter(name, epsilon, share * delta, slack, None) for name, share in _SHARES.items()
+            _filter(name, epsilon, _share_of(share, delta), slack, None)
+            for name, share in _SHARES.items()
         )
     return (_filter(method, epsilon, delta, slack, order),)
+
+
+def check_limit(epsilon: float, delta: float) -> None:
+    """Refuse numbers that limit nothing.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The limit.
+
+    Raises
+    ------
+    ParameterError
+        If epsilon is not finite and above 0, or delta not in [0, 1).
+    """
+    if not 0 < epsilon < math.inf:
+        raise ParameterError(f"a limit on epsilon must be finite and above 0, got {epsilon}")
+    if not 0 <= delta < 1:
+        raise ParameterError(f"a limit on delta must lie in [0, 1), got {delta}")
 
 
 def _filter(
@@ -198,9 +216,11 @@ def _filter(
 ) -> PrivacyFilter:
     """One filter for its share of delta."""
     if name == "basic":
-        return PrivacyFilter(name=name, capacity=epsilon, slack=round_down(delta))
-    own = round_down(slack * delta)
+        return PrivacyFilter(name=name, capacity=epsilon, slack=delta)
+    own = _share_of(slack, delta)
     left = round_down(delta - own)
+    if left <= 0:
+        raise ParameterError("the limit on delta is too small for a double: use method='basic'")
     if name == "gaussian":
         return PrivacyFilter(
             name=name, capacity=gaussian_capacity(epsilon, left), slack=own, conversion=left
@@ -216,6 +236,13 @@ def _filter(
             "use a larger order"
         )
     return PrivacyFilter(name=name, capacity=capacity, slack=own, order=chosen, conversion=left)
+
+
+def _share_of(share: float, delta: float) -> float:
+    """Largest double that is no more than a share: a half is exactly half."""
+    exact = Fraction(share) * Fraction(delta)
+    near = float(exact)
+    return near if Fraction(near) <= exact else math.nextafter(near, 0.0)
 
 
 def _zcdp_order(rho: float, delta: float) -> float:

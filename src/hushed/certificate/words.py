@@ -92,7 +92,8 @@ def _reach(certificate: Certificate) -> str:
         return (
             f"Whom it protects: everyone in the table, whatever the rows. The answer was stated "
             f"to move by at most {moved} in the {certificate.norm} norm, "
-            f"because: {certificate.argument}. The statement was not checked here."
+            f"because: {certificate.argument}. This reason stands as it "
+            "was given: nothing was sampled to check it."
         )
     n, gamma = sampling.rows, certificate.guarantee.gamma
     kept = (

@@ -10,15 +10,16 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
-from hushed.accounting.filters import FilterMethod
+from hushed.accounting.filters import FilterMethod, check_limit
 from hushed.cli.options import JsonOption
 from hushed.cli.outcome import finish, note, say
 from hushed.cli.written import check_targets
 from hushed.errors import ParameterError
-from hushed.guarantee import Neighbours, Protect, Unit
-from hushed.ledger import Balance
+from hushed.guarantee import Neighbours, Protect, Unit, shown_above
+from hushed.ledger import Balance, Entry
+from hushed.release import default_note
 
-__all__ = ["charge", "export", "ledger", "open_budget", "show"]
+__all__ = ["charge", "export", "ledger", "open_budget", "open_named", "show"]
 
 Url = Annotated[
     str, typer.Argument(metavar="LEDGER", help="sqlite:///FILE or postgresql://USER@HOST/DATABASE")
@@ -37,9 +38,10 @@ def open_budget(
     epsilon: Annotated[float, typer.Option(help="Limit on epsilon, in nats.")],
     delta: Annotated[float, typer.Option(help="Limit on delta.")] = 0.0,
     gamma: Annotated[float, typer.Option(help="Limit on gamma, all estimates together.")] = 0.0,
-    neighbours: Annotated[Neighbours, typer.Option(help="Relation of the promises.")] = (
-        "replace-one"
-    ),
+    neighbours: Annotated[
+        Neighbours,
+        typer.Option(help="Relation of the promises: queries and users need add-remove."),
+    ] = "replace-one",
     unit: Annotated[Unit, typer.Option(help="What the promises protect: a row or a user.")] = (
         "row"
     ),
@@ -56,6 +58,7 @@ def open_budget(
 ) -> None:
     """Open a budget; the ledger is made if there is none."""
     with finish(json=json, stopped=_STOPPED) as result:
+        check_limit(epsilon, delta)
         limit = hs.Guarantee(
             epsilon=epsilon,
             delta=delta,
@@ -68,6 +71,12 @@ def open_budget(
             book.open_budget(budget, limit, method=method, slack=slack, order=order, note=remark)
             found = book.balance(budget)
         result.update(_record(found))
+        if (unit, neighbours) == ("user", "replace-one"):
+            note(
+                "a budget for users with replace-one neighbours takes no charge of hushed query or "
+                "hushed release; for queries with --user open one with --neighbours add-remove "
+                "--unit user"
+            )
         if not json:
             say(found.explain())
 
@@ -78,24 +87,33 @@ def show(
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Figure of one budget: .svg, .png or .html.")
     ] = None,
+    entries: Annotated[
+        str, typer.Option(metavar="N|all", help="How many of the last charges to list.")
+    ] = "10",
     json: JsonOption = False,
 ) -> None:
-    """Show where budgets stand."""
+    """Show where budgets stand, and the last charges."""
     with finish(json=json, stopped=_STOPPED) as result:
+        most = _number_of(entries)
         if plot is not None and budget is None:
             raise ParameterError("--plot draws one budget: name it")
         with hs.Ledger(ledger, create=False) as book:
             names = [each.name for each in book.budgets()] if budget is None else [budget]
             found = [book.balance(each) for each in names]
+            listed = [_last(book.entries(each), most) for each in names]
             if plot is not None and budget is not None:
                 from hushed.plots import save_figure  # noqa: PLC0415
                 from hushed.plots.ledgers import budget_over_time  # noqa: PLC0415
 
                 save_figure(budget_over_time(found[0].budget, book.history(budget)), plot)
                 note(f"written to {plot}")
-        result.update(budgets=[_record(each) for each in found])
+        both = list(zip(found, listed, strict=True))
+        result.update(
+            budgets=[_record(each) | {"charges": [*map(_charge, last)]} for each, last in both]
+        )
         if not json:
-            say("\n\n".join(each.explain() for each in found) or "no budget was opened yet")
+            texts = ["\n".join([each.explain(), *_lines(last)]) for each, last in both]
+            say("\n\n".join(texts) or "no budget was opened yet")
 
 
 def charge(
@@ -156,6 +174,82 @@ def export(
             say(text)
 
 
+def open_named(url: str | None, budget: str | None) -> hs.Ledger | None:
+    """Open the ledger of a command, and look its budget up, before anything runs.
+
+    Parameters
+    ----------
+    url, budget : str, optional
+        What ``--ledger`` and ``--budget`` said.
+
+    Returns
+    -------
+    Ledger or None
+        The ledger, if one was given.
+
+    Raises
+    ------
+    ParameterError
+        If only one of both was given.
+    """
+    if url is None and budget is None:
+        return None
+    if url is None or budget is None:
+        given, lacking = ("--ledger", "--budget NAME"), ("--budget", "--ledger sqlite:///FILE")
+        one, other = given if budget is None else lacking
+        raise ParameterError(f"{one} was given without {other}: both belong together")
+    found = hs.Ledger(url, create=False)
+    found.balance(budget)
+    return found
+
+
+def _number_of(entries: str) -> int | None:
+    """How many entries to list; None for all."""
+    if entries == "all":
+        return None
+    if not entries.isdecimal():
+        raise ParameterError(f"--entries takes a whole number of 0 or more, or all; got {entries}")
+    return int(entries)
+
+
+def _last(found: tuple[Entry, ...], most: int | None) -> tuple[Entry, ...]:
+    return found if most is None else found[max(0, len(found) - most) :]
+
+
+def _charge(entry: Entry) -> dict[str, Any]:
+    """One charge for JSON; its numbers, read as doubles, are those of the ledger."""
+    promise = entry.guarantee
+    return {
+        "number": entry.number,
+        "at": entry.at,
+        "epsilon": promise.epsilon,
+        "delta": promise.delta,
+        "gamma": promise.gamma,
+        "note": entry.note,
+        "digest": entry.digest,
+    }
+
+
+def _lines(entries: tuple[Entry, ...]) -> list[str]:
+    """Charges as lines; a note by somebody else cannot steer the terminal."""
+    if not entries:
+        return []
+    table: list[tuple[str, ...]] = [("entry", "time (UTC)", "epsilon", "delta", "gamma", "note")]
+    for each in entries:
+        promise = each.guarantee
+        levels = [shown_above(x) for x in (promise.epsilon, promise.delta, promise.gamma)]
+        moment = each.at[:19].replace("T", " ")
+        table.append((str(each.number), moment, *levels, default_note(each.note)))
+    widths = [max(len(row[i]) for row in table) for i in range(5)]
+    lines = [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[5]])
+        for row in table
+    ]
+    if entries[0].number > 1:
+        lines.insert(1, f"({entries[0].number - 1} earlier: --entries all)")
+    return ["", *(line.rstrip() for line in lines)]
+
+
 def _loss(text: str | None) -> hs.privacy_loss.LossCurve | None:
     if text is None:
         return None
@@ -176,6 +270,9 @@ def _record(balance: Balance) -> dict[str, Any]:
         "entries": balance.entries,
         "spent": asdict(balance.spent),
         "used": balance.used,
+        "epsilon_used": balance.epsilon_used,
+        "delta_used": balance.delta_used,
+        "gamma_used": balance.gamma_used,
         "epsilon_left": balance.epsilon_left,
         "delta_left": balance.delta_left,
         "gamma_left": balance.gamma_left,

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
+from hushed.cli.ledgers import open_named
 from hushed.cli.options import JsonOption
 from hushed.cli.outcome import finish, say
 from hushed.errors import ParameterError
@@ -135,9 +136,9 @@ def query(
         asked = asked.count_users() if count_users else asked
         asked = _aggregated(asked, sum_of, mean, variance, histogram)
         asked = _ranked(asked, quantile or (), candidates)
-        opened = None if ledger is None else hs.Ledger(ledger, create=False)
         if about_rows is not None and not quote:
             raise ParameterError("--about-rows is for --quote")
+        opened = open_named(ledger, budget)
         if quote:
             price = asked.quote(
                 epsilon=epsilon,

@@ -15,6 +15,7 @@ import hushed as hs
 from hushed.calibrate import MechanismName
 from hushed.cli.calibration import Target, numbers_of
 from hushed.cli.inputs import read_function, read_population
+from hushed.cli.ledgers import open_named
 from hushed.cli.options import (
     CalibrationOption,
     DependentOption,
@@ -156,7 +157,7 @@ def release(
             options={name: value for name, value in given.items() if value is not None},
         )
         target.check()
-        charged = _budget_of(ledger, budget)
+        charged = open_named(ledger, budget)
         f = target.numeric(read_function(function))
         source, columns = read_population(population, frame, header=header)
         table = read_table(data, frame, header=header, known=columns or ())
@@ -220,17 +221,6 @@ def verify(
         result["exit_code"] = 0 if found.reproduced else REFUSED
         if not json:
             say(found.explain())
-
-
-def _budget_of(url: str | None, budget: str | None) -> hs.Ledger | None:
-    """Open the ledger, and look the budget up, before anything runs."""
-    if (url is None) != (budget is None):
-        raise ParameterError("--ledger and --budget belong together: give both, or none")
-    if url is None or budget is None:
-        return None
-    found = hs.Ledger(url, create=False)
-    found.balance(budget)
-    return found
 
 
 def _check_files(

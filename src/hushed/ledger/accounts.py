@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from hushed.accounting.filters import Cost, FilterMethod, privacy_filters
-from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
+from hushed.errors import BudgetExists, DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import rows
 from hushed.ledger.admission import check_promise
@@ -124,8 +124,10 @@ class Ledger:
 
         Raises
         ------
+        BudgetExists
+            If there is a budget of this name, which stays as it is; a ParameterError, too.
         ParameterError
-            If there is a budget of this name, or a parameter is out of range.
+            If a parameter is out of range.
         """
         _check_text(name, note)
         if not isinstance(limit, Guarantee):
@@ -143,7 +145,10 @@ class Ledger:
         budget = replace(budget, digest=digest("", write_budget(budget)))
         with self._store.writing() as connection:
             if any(each.name == name for each in rows.budgets(connection)):
-                raise ParameterError(f"there is a budget {name!r} already; a limit is not changed")
+                raise BudgetExists(
+                    f"there is a budget {name!r} already, and a limit is not changed; charge it as "
+                    "it is, or open one by another name"
+                )
             rows.insert_budget(connection, budget)
         return budget
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, Unit
+from hushed.guarantee import Guarantee
 from hushed.ledger.entries import Budget
 from hushed.privacy_loss import LossCurve
 from hushed.privacy_loss.families import Family
@@ -37,22 +37,10 @@ def check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) ->
             f"a charge is a Guarantee, got {type(promise).__name__}; pass mechanism.guarantee, and "
             "loss=mechanism.loss"
         )
-    if promise.neighbours != limit.neighbours:
+    if mismatches := _mismatches(limit, promise):
         raise ParameterError(
-            f"budget {budget.name!r} is for {limit.neighbours} neighbours, the charge for "
-            f"{promise.neighbours}; state the promise for {limit.neighbours}"
-        )
-    if promise.unit != limit.unit:
-        raise ParameterError(_of_another_unit(budget.name, limit.unit, promise.unit))
-    if promise.data_dependent and not limit.data_dependent:
-        raise ParameterError(
-            f"the population behind this charge was made from private rows: its numbers are "
-            f"nominal, and budget {budget.name!r} was not opened for that (data_dependent=True)"
-        )
-    if promise.gamma > 0 and promise.protect == "record" and limit.protect != "record":
-        raise ParameterError(
-            f"budget {budget.name!r} speaks of all records at once (protect={limit.protect!r}), "
-            "the charge of one record at a time; sample with protect='everyone'"
+            f"budget {budget.name!r} does not take this charge: {'; '.join(mismatches)}. "
+            f"{_way_out(limit, promise)}. Nothing was charged"
         )
     if loss is not None and len(loss.parts) == 1 and loss.parts[0][1] == 1:
         kept = _kept(loss.parts[0][0], promise.epsilon)
@@ -63,14 +51,52 @@ def check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) ->
             )
 
 
-def _of_another_unit(name: str, limit: Unit, promised: Unit) -> str:
-    """Why a charge for users does not go into a budget for rows, nor the other way round."""
-    ask = "with" if limit == "user" else "without"
-    return (
-        f"budget {name!r} protects one {limit}, the charge one {promised}: neither promise implies "
-        f"the other, so they do not add up. Open a second budget with unit={promised!r}, or query "
-        f"tables {ask} user=COLUMN. Nothing was charged"
-    )
+def _mismatches(limit: Guarantee, promise: Guarantee) -> list[str]:
+    """Everything in which a promise speaks of something else than the limit, not just the first."""
+    found = []
+    if promise.neighbours != limit.neighbours:
+        found.append(
+            f"the budget is for {limit.neighbours} neighbours, the charge for {promise.neighbours}"
+        )
+    if promise.unit != limit.unit:
+        found.append(f"the budget protects one {limit.unit}, the charge one {promise.unit}")
+    if found:
+        found[-1] += ", and neither promise implies the other, so they do not add up"
+    if _for_fewer(limit, promise):
+        found.append(
+            f"the budget speaks of all records at once (protect={limit.protect!r}), the charge of "
+            "one record at a time"
+        )
+    if promise.data_dependent and not limit.data_dependent:
+        found.append(
+            "the population behind the charge was made from private rows, so that its numbers are "
+            "nominal, and the budget was not opened for that"
+        )
+    return found
+
+
+def _for_fewer(limit: Guarantee, promise: Guarantee) -> bool:
+    return promise.gamma > 0 and promise.protect == "record" and limit.protect != "record"
+
+
+def _way_out(limit: Guarantee, promise: Guarantee) -> str:
+    """Say which budget would take a charge, in Python and on the command line."""
+    asked = []
+    if (promise.neighbours, promise.unit) != (limit.neighbours, limit.unit):
+        asked += [f"neighbours={promise.neighbours!r}", f"unit={promise.unit!r}"]
+    if _for_fewer(limit, promise):
+        asked.append(f"protect={promise.protect!r}")
+    options = " ".join("--" + each.replace("=", " ").replace("'", "") for each in asked)
+    if promise.data_dependent and not limit.data_dependent:
+        asked.append("data_dependent=True")
+        options = ""  # the command line opens no budget for nominal numbers
+    spelled = f"{', '.join(asked)} in its limit" + (f" ({options})" if options else "")
+    others = []
+    if promise.unit != limit.unit and promise.neighbours == limit.neighbours == "add-remove":
+        others.append(f"query tables {'with' if limit.unit == 'user' else 'without'} user=COLUMN")
+    if _for_fewer(limit, promise):
+        others.append(f"sample with protect={limit.protect!r}")
+    return f"Open another budget with {spelled}" + "".join(f", or {each}" for each in others)
 
 
 @lru_cache(maxsize=4096)

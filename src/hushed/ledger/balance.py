@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from hushed.guarantee import Guarantee, shown_above, shown_below
 from hushed.ledger.entries import Budget
 
-__all__ = ["Balance", "Moment", "assumption", "bought", "terms_of"]
+__all__ = ["Balance", "Moment", "assumption", "bought", "set_aside", "terms_of", "which_part"]
 
+_FULL = 0.999  # printed as 100.0 %
 _ASSUMPTIONS = {
     "adaptive": "Every release, and how much it may lose, may be chosen after seeing the answers "
     "before it.",
@@ -95,7 +96,10 @@ class Balance:
         promise of the budget is its limit: a running number is a promise only for an analyst who
         stops by a plan.
     used : float
-        Share of the budget that is used, in [0, 1]; rounded up. 1 where gamma or delta is used up.
+        Share of the budget that is used, in [0, 1]; rounded up: the largest of the next three.
+    epsilon_used, delta_used, gamma_used : float
+        Shares of each part, in [0, 1]; rounded up. Of epsilon and delta by the rule with most room;
+        ``loss-distribution`` counts both as epsilon.
     epsilon_left : float
         Largest epsilon that can still be charged at delta = 0 with no law known, in nats; rounded
         down.
@@ -109,6 +113,9 @@ class Balance:
     entries: int
     spent: Guarantee
     used: float
+    epsilon_used: float
+    delta_used: float
+    gamma_used: float
     epsilon_left: float
     delta_left: float
     gamma_left: float
@@ -129,13 +136,84 @@ class Balance:
             f"{shown_above(limit.delta)}, gamma {shown_above(limit.gamma)}, neighbours "
             f"{limit.neighbours}, unit {limit.unit}; method {self.budget.method} ({kinds}).",
             f"{charges} so far: epsilon {shown_above(spent.epsilon)} at delta "
-            f"{shown_above(spent.delta)}, gamma {shown_above(spent.gamma)}; "
-            f"{math.ceil(1000 * self.used) / 10:.1f} % used.",
+            f"{shown_above(spent.delta)}, gamma {shown_above(spent.gamma)}; {self._used()}.",
             f"Left: {bought(self.epsilon_left)}; delta {shown_below(self.delta_left)} and gamma "
-            f"{shown_below(self.gamma_left)} for new charges.",
+            f"{shown_below(self.gamma_left)} for new charges.{self._full()}",
             assumption(self.budget),
         ]
         return "\n".join(lines)
+
+    def _used(self) -> str:
+        """Share that is used, and of what, if not of epsilon."""
+        text = f"{_percent(self.used)} % used"
+        if self.used <= self.epsilon_used:
+            return text
+        part = "gamma" if self.used <= self.gamma_used else "delta"
+        return f"{text}, by {part} (of epsilon {_percent(self.epsilon_used)} %)"
+
+    def _full(self) -> str:
+        """Say what may go on although a part other than epsilon is used up."""
+        if self.epsilon_left <= 0:
+            return ""
+        found = ""
+        if self.gamma_used >= _FULL:
+            found += " A new estimate hardly fits; one that is paid for brings no more gamma."
+        if self.delta_used >= _FULL:
+            found += " A charge with a delta of its own hardly fits; one without may go on."
+        return found
+
+
+def _percent(share: float) -> str:
+    return f"{math.ceil(1000 * share) / 10:.1f}"
+
+
+def which_part(*, epsilon: bool, delta: bool) -> str:
+    """Say which part of a refused charge does not fit.
+
+    Parameters
+    ----------
+    epsilon, delta : bool
+        Whether each would fit if the other were 0.
+
+    Returns
+    -------
+    str
+        A clause.
+    """
+    if epsilon and delta:
+        return "epsilon and delta would fit one by one, but not together"
+    if epsilon:
+        return "its delta does not fit, its epsilon would"
+    return "its epsilon does not fit" if delta else "neither its epsilon nor its delta fits"
+
+
+def set_aside(budget: Budget) -> str:
+    """Say how much of a limit's delta charges may bring, and how to choose that.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+
+    Returns
+    -------
+    str
+        A sentence and a space; empty where all of delta is for the charges.
+    """
+    if budget.limit.delta == 0:
+        return "The limit on delta is 0: open a budget with delta above 0. "
+    if budget.method == "adaptive":
+        return (
+            "Half of the limit's delta is set aside for the charges' own deltas, the other half "
+            "buys tighter sums: a budget opened with method='basic' (--method basic) leaves all of "
+            "it to the charges. "
+        )
+    if budget.method in ("basic", "loss-distribution"):
+        return ""
+    return (
+        "A share of the limit's delta is set aside for the charges' own deltas: slack= (--slack), "
+        "chosen when a budget is opened. "
+    )
 
 
 def bought(epsilon: float) -> str:

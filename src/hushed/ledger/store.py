@@ -208,9 +208,11 @@ def _address(url: str) -> str:
     found = re.match(r"(postgres|postgresql|postgresql\+psycopg)://", url)
     if found:
         return "postgresql+psycopg://" + url[found.end() :]
-    raise ParameterError(
+    plain = "://" not in url and ":" not in url and "@" not in url and url.isprintable()
+    raise ParameterError(  # an address may hold a password, and is not shown; the name of a file is
         "the address of a ledger is sqlite:///FILE or postgresql://USER@HOST/DATABASE (a ledger "
-        "in memory would forget), got another one"
+        "in memory would forget), got "
+        + (f"{url!r}; for a file sqlite:///{url}" if plain and url else "another one")
     )
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from hushed.accounting.filters import Cost, PrivacyFilter, filter_cost, largest
 from hushed.errors import Overspent, ParameterError
 from hushed.guarantee import Guarantee, shown_above, shown_below, stated_gamma
-from hushed.ledger.balance import Balance, bought
+from hushed.ledger.balance import Balance, bought, set_aside, which_part
 from hushed.ledger.entries import Budget, Entry
 from hushed.ledger.exact import LossSum
 from hushed.privacy_loss import LossCurve
@@ -190,16 +190,51 @@ class Tally:
             )
         if not self.fits(promise, loss, costs):
             left = self.epsilon_left()
+            epsilon, delta = self._parts_that_fit(promise, loss, costs)
+            number = "1 charge" if self.number == 1 else f"{self.number} charges"
             raise Overspent(
                 f"budget {name!r}: this charge of epsilon {shown_above(promise.epsilon)}, "
                 f"delta {shown_above(promise.delta)} does not fit into epsilon "
                 f"{shown_below(limit.epsilon)}, delta {shown_below(limit.delta)} "
-                f"({self.number} charges so far, method {self.budget.method}); left: "
+                f"({number} so far, method {self.budget.method}): "
+                f"{which_part(epsilon=epsilon, delta=delta)}. Left: "
                 f"{bought(left)}, and delta {shown_below(self.delta_left())} for new charges. "
+                f"{'' if delta else set_aside(self.budget)}{self._nearly(promise, left)}"
                 "Nothing was charged",
                 name,
                 left,
             )
+
+    def _parts_that_fit(
+        self, promise: Guarantee, loss: LossCurve | None, costs: tuple[Cost, ...]
+    ) -> tuple[bool, bool]:
+        """Whether the epsilon of a refused charge would fit without its delta, and the reverse."""
+        if self.exact is not None:
+            if promise.delta == 0.0 or loss is not None:  # a law has no delta apart from it
+                return False, True
+            alone = replace(promise, delta=0.0), replace(promise, epsilon=0.0)
+            one, other = (self.fits(p, None, costs_of(self.budget, p, None)) for p in alone)
+            return one, other
+        triples = list(zip(self.sums, costs, self.budget.filters, strict=True))
+        return (
+            any(total.plus(replace(cost, delta=0.0)).within(each) for total, cost, each in triples),
+            any(
+                total.plus(replace(cost, amount=0.0)).within(each) for total, cost, each in triples
+            ),
+        )
+
+    def _nearly(self, promise: Guarantee, left: float) -> str:
+        """Advice if a charge misses by what doubles differ from decimals; empty otherwise."""
+        if not 0.0 < left < promise.epsilon <= left * (1 + 1e-6):
+            return ""
+        text = shown_below(left)
+        less = replace(promise, epsilon=float(text))
+        if not self.fits(less, None, costs_of(self.budget, less, None)):
+            return ""
+        return (
+            f"It misses by less than a millionth: doubles are added exactly, and many lie a little "
+            f"above their decimals. Ask for epsilon {text}. "
+        )
 
     def gamma_left(self) -> float:
         """Largest gamma of a new estimate, rounded down."""
@@ -269,11 +304,15 @@ class Tally:
             data_dependent=self.data_dependent,
             estimates=tuple(sorted((name, float(g)) for name, g in self.events.items())),
         )
+        shares = self.shares()
         return Balance(
             budget=self.budget,
             entries=self.number,
             spent=spent,
-            used=self.used(),
+            used=max(shares),
+            epsilon_used=shares[0],
+            delta_used=shares[1],
+            gamma_used=shares[2],
             epsilon_left=self.epsilon_left(),
             delta_left=self.delta_left(),
             gamma_left=self.gamma_left(),
@@ -281,19 +320,29 @@ class Tally:
 
     def used(self) -> float:
         """Share of the budget that is used, in [0, 1], rounded up; the filter with most room."""
+        return max(self.shares())
+
+    def shares(self) -> tuple[float, float, float]:
+        """Shares of epsilon, delta and gamma that are used, each in [0, 1], rounded up.
+
+        Returns
+        -------
+        tuple of float
+            Of epsilon and delta in the filter with most room.
+        """
         limit = self.budget.limit
         gamma = _share(self.gamma(), limit.gamma)
         if self.number == 0:
-            return gamma
+            return 0.0, 0.0, gamma
         if self.exact is not None:
-            return max(gamma, min(1.0, self.exact.spent() / limit.epsilon))
+            return min(1.0, self.exact.spent() / limit.epsilon), 0.0, gamma
         shares = [
-            1.0
+            (1.0, 1.0)
             if total.amount is None or not total.within(each)
-            else max(_share(total.amount, each.capacity), _share(total.delta, each.slack))
+            else (_share(total.amount, each.capacity), _share(total.delta, each.slack))
             for total, each in zip(self.sums, self.budget.filters, strict=True)
         ]
-        return max(gamma, min(shares))
+        return *min(shares, key=max), gamma
 
     def _spent(self) -> tuple[float, float]:
         """Smallest epsilon, and its delta, over the filters."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hushed.accounting import joined
-from hushed.errors import ParameterError
+from hushed.errors import ParameterError, SpaceMismatch
 from hushed.guarantee import Guarantee
 from hushed.measurements.losses import Loss, epsilon_at, restated
 from hushed.spaces import Distance, Measure, Space
 from hushed.transformations.chain import (
+    Step,
     Transformation,
     distance_in,
     guarded,
@@ -156,6 +157,12 @@ class Measurement:
 
     def __rshift__(self, function: Any) -> Measurement:
         """Apply a function of the released answer alone: postprocessing costs nothing."""
+        if isinstance(function, Step):
+            raise SpaceMismatch(
+                f"noise ends the chain: {function.name} takes data, and {self.name} gives a "
+                f"released answer. Put {function.name} before the noise, or chain a plain function "
+                "of the answer, such as lambda x: max(x, 0.0)"
+            )
         if not callable(function):
             return NotImplemented
         made = guarded(function)

@@ -169,5 +169,8 @@ def chain_sensitivity(
         wanted,
         neighbours=neighbours,
         unit=space.metric.unit,
-        argument=f"{chain.name}, on {space}, at a distance of {d_in}; arithmetic included",
+        argument=(
+            f"{chain.name}, on {space}, at a distance of {d_in}; computed from what each step says "
+            "of itself, arithmetic included"
+        ),
     )

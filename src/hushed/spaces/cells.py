@@ -76,13 +76,15 @@ class Cell:
         bounds = "" if self.low is None else f" in [{self.low:g}, {self.high:g}]"
         return f"{self.kind}{bounds}{', maybe missing' if self.missing else ''}"
 
-    def check(self, values: Any) -> NDArray[Any]:
+    def check(self, values: Any, *, name: str | None = None) -> NDArray[Any]:
         """Read a column of cells and refuse what is not in the domain.
 
         Parameters
         ----------
         values : array_like, shape (n,)
             The cells.
+        name : str, optional
+            Public name of the column, for messages.
 
         Returns
         -------
@@ -94,14 +96,15 @@ class Cell:
         BadRows
             If a cell is of another kind, missing or out of bounds; none is shown.
         """
+        column = "a column" if name is None else f"column {name!r}"
         read = _texts(values) if self.kind == "text" else read_numbers(values, self.kind)
         if read is None or read.ndim != 1:
-            raise BadRows(f"a column does not hold {self}: other kinds of values or dimensions")
+            raise BadRows(f"{column} does not hold {self}: other kinds of values or dimensions")
         absent = missing_in(read)
         if absent.any() and not self.missing:
-            raise BadRows(f"a column declared as {self} has missing values; declare or impute them")
+            raise BadRows(f"{column} declared as {self} has missing values; declare or impute them")
         if self.low is not None and not ((read >= self.low) & (read <= self.high) | absent).all():
-            raise BadRows(f"a column declared as {self} has values out of bounds; clip it first")
+            raise BadRows(f"{column} declared as {self} has values out of bounds; clip it first")
         return read
 
     def nearest(self, value: object) -> float | str | None:

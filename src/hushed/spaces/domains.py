@@ -180,7 +180,7 @@ class Table:
         absent = [name for name, _ in self.columns if name not in names]
         if absent:
             raise BadRows(f"the table has no column {absent[0]!r}, which was declared")
-        read = {name: cell.check(data[name]) for name, cell in self.columns}
+        read = {name: cell.check(data[name], name=name) for name, cell in self.columns}
         lengths = {len(values) for values in read.values()}
         if len(lengths) != 1:
             raise BadRows("the columns differ in length")

@@ -20,6 +20,7 @@ __all__ = [
     "RENYI",
     "SUP",
     "SYMMETRIC",
+    "USERS",
     "ZCDP",
     "Distance",
     "Measure",
@@ -77,6 +78,7 @@ class Metric:
 
 SYMMETRIC = Metric(name="symmetric")
 CHANGE_ONE = Metric(name="change-one")
+USERS = Metric(name="symmetric", unit="user")  # all rows of one key added or removed
 ABSOLUTE = Metric(name="absolute")
 L1 = Metric(name="l1")
 L2 = Metric(name="l2")
@@ -186,7 +188,9 @@ class Space:
             raise ParameterError(f"the absolute distance compares numbers, not {self.domain}")
         keyed = isinstance(self.domain, Table) and self.domain.key is not None
         if self.metric.unit == "user" and not keyed:
-            raise ParameterError("users can be counted only in a table with a key column")
+            raise ParameterError(
+                "users can be counted only in a table with a key column: Table.of(..., key=COLUMN)"
+            )
 
     @property
     def neighbours(self) -> Neighbours | None:

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 from hushed import noise
 from hushed.errors import ParameterError, QueryFailed
+from hushed.release import default_note
 from hushed.tables.answers import Answer, evaluate, rank_errors
 from hushed.tables.drawing import drawn, named
 from hushed.tables.engine import Connection
@@ -18,7 +19,7 @@ from hushed.tables.remarks import present_rows, remarks
 from hushed.tables.requests import Aggregate, Derive, Filter, Keys, Limits
 from hushed.tables.scan import Scan, name_keys, scan
 
-__all__ = ["Asked", "answered", "check_ledger", "planned"]
+__all__ = ["Asked", "answered", "described", "planned"]
 
 
 class Asked(Protocol):
@@ -104,14 +105,15 @@ def _require_reserve(
         )
 
 
-def check_ledger(ledger: object, budget: str | None) -> None:
-    """Refuse a ledger without a budget, and a budget without a ledger."""
-    if ledger is not None and (not budget or not hasattr(ledger, "charge")):
-        raise ParameterError(
-            "a ledger has a method charge(budget, guarantee, note); name the budget: budget='...'"
-        )
-    if ledger is None and budget:
-        raise ParameterError(f"budget={budget!r} was named, but there is no ledger to charge")
+def described(query: Asked) -> str:
+    """Say in public names what is asked: a remark for the ledger. No constant, no key, no row."""
+    asked = ", ".join(
+        each.kind if each.column is None else f"{each.kind}({each.column})"
+        for each in query.aggregates
+    )
+    filtered = " of filtered rows" if any(isinstance(s, Filter) for s in query.steps) else ""
+    grouped = f" by {', '.join(query.keys.columns)}" if query.keys.columns else ""
+    return default_note(f"query: {asked}{filtered}{grouped}")
 
 
 def answered(query: Asked, plan: Plan, what: Scan, beta: float) -> Answer:

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 from hushed.errors import ParameterError, QueryFailed
 from hushed.mechanisms.arguments import require_level
-from hushed.release import Charges
+from hushed.release import Charges, check_ledger
 from hushed.tables import engine
 from hushed.tables.answers import Answer
 from hushed.tables.expressions import Kind, parse
 from hushed.tables.measurements import influence, measurements
 from hushed.tables.plan import NoiseName
 from hushed.tables.quotes import Quote, quoted
-from hushed.tables.releases import answered, check_ledger, planned
+from hushed.tables.releases import answered, described, planned
 from hushed.tables.requests import (
     Aggregate,
     AggregateKind,
@@ -467,7 +467,7 @@ class Table:
         budget : str, optional
             Name of the budget in the ledger; required with one.
         note : str, default ""
-            Remark for the ledger.
+            Remark for the ledger; by default the aggregates and the columns that are asked for.
 
         Returns
         -------
@@ -488,7 +488,7 @@ class Table:
         check_ledger(ledger, budget)
         engine.require_alive(self.connection)
         if ledger is not None and budget:
-            ledger.charge(budget, plan.guarantee, note=note, loss=plan.loss)
+            ledger.charge(budget, plan.guarantee, note=note or described(self), loss=plan.loss)
         failed = None
         try:
             return answered(self, plan, what, beta)

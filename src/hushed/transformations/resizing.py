@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.errors import ParameterError
+from hushed.errors import ParameterError, SpaceMismatch
 from hushed.spaces import CHANGE_ONE, SYMMETRIC, Space, Table
 from hushed.spaces.domains import check_size
 from hushed.transformations.chain import Step, Transformation, linear
-from hushed.transformations.matching import refuse, take_column
+from hushed.transformations.matching import take_column
 
 __all__ = ["limit_rows", "limited", "resize", "resized"]
 
@@ -128,7 +128,11 @@ def limit_rows(most: int) -> Step[Transformation]:
     def build(space: Space) -> Transformation:
         table = space.domain
         if not isinstance(table, Table) or table.key is None or space.metric.unit != "user":
-            raise refuse("limit_rows", space, "a keyed table under users", "")
+            raise SpaceMismatch(
+                f"limit_rows takes a keyed table under users, but is given {space}; no step makes "
+                "users out of rows: declare them where the chain starts, as Space(domain=Table.of("
+                "{...}, key=COLUMN), metric=hushed.spaces.USERS)"
+            )
         key = table.key
         factor = most if space.metric.name == "symmetric" else 2 * most
         return Transformation(
