@@ -101,7 +101,7 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
         (("--sum", "cost:0:1", "--sum", "cost:0:2"), "ask for each output once"),
         (("--count", "--noise", "gaussian"), "--delta 0"),
         (("--count", "--delta", 1e-6), "--noise gaussian"),
-        (("--count", "--budget", "b"), "--ledger URL"),
+        (("--count", "--budget", "b"), "--budget was given without --ledger"),
         (("--count", "--header", "a,a"), "--header must name"),
         (("--count", "--by", "city", "--keys", "a", "--keys", "b"), "once for each"),
         (("--count", "--by", "patient", "--keys", "a"), "whole number"),
