@@ -80,7 +80,7 @@ def leaned(ahead: Floats, behind: Floats, cuts: Floats, shares: tuple[Floats, Fl
     beyond = (seen - said) ** 2 * np.maximum(0.0, 1 - luck)
     apart = np.maximum((_TRUST * said) ** 2, beyond) + 1e-300
     weight = apart / (apart + scatter)
-    return one * np.exp(-(weight * seen + (1 - weight) * said))
+    return np.asarray(one * np.exp(-(weight * seen + (1 - weight) * said)))
 
 
 def _said(ahead: Floats, behind: Floats, cuts: Floats) -> Floats:
