@@ -149,5 +149,8 @@ class TestStateThatChanges:
             return rows.mean()
 
         mechanism = self.sampled(f)
-        hs.release(f, np.full(20, 0.5), mechanism)
-        hs.release(f, np.full(20, 0.5), mechanism)
+        assert not {"calls", "cache"} & set(mechanism.sensitivity.sampling.state)
+        counted = len(calls)
+        for _ in range(2):
+            hs.release(f, np.full(20, 0.5), mechanism)
+        assert len(calls) == counted + 2
