@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -192,8 +191,10 @@ def evaluate(
     high: dict[str, tuple[Any, ...]] = {}
     for each in aggregates:
         own = [i for i, part in enumerate(parts) if part.measurement.output == each.name]
+        theirs = [parts[i] for i in own]
+        errors = errors_of(theirs, beta)
         found = [
-            _OUTPUTS[each.kind](each, [parts[i] for i in own], list(group), beta)
+            _OUTPUTS[each.kind](each, theirs, list(group), errors)
             for group in zip(*(noisy[i] for i in own), strict=True)
         ]
         values[each.name] = tuple(value for value, _ in found)
@@ -205,39 +206,34 @@ def evaluate(
 def errors_of(parts: Sequence[Part], beta: float) -> list[float]:
     """Half-widths, in units of the outputs, that hold together but with chance beta."""
     return [
-        _steps(part.noise, beta / len(parts)) * part.measurement.step
+        part.noise.error(beta / len(parts)) * part.measurement.step
         for part in parts
         if isinstance(part.noise, LaplaceNoise | NormalNoise)
     ]
 
 
-@lru_cache(maxsize=256)
-def _steps(noise: LaplaceNoise | NormalNoise, beta: float) -> float:
-    """Once for all groups of an output."""
-    return noise.error(beta)
-
-
 def _number(
-    _: Aggregate, parts: Sequence[Part], noisy: list[Any], beta: float
+    _: Aggregate, parts: Sequence[Part], noisy: list[Any], errors: list[float]
 ) -> tuple[Any, Interval]:
     step = parts[0].measurement.step
     value = noisy[0] if step == 1 else noisy[0] * step
-    error = errors_of(parts, beta)[0]
-    return value, (value - error, value + error)
+    return value, (value - errors[0], value + errors[0])
 
 
 def _histogram(
-    _: Aggregate, parts: Sequence[Part], noisy: list[Any], beta: float
+    _: Aggregate,
+    parts: Sequence[Part],  # noqa: ARG001
+    noisy: list[Any],
+    errors: list[float],
 ) -> tuple[Any, Interval]:
-    error = errors_of(parts, beta)[0]
-    return noisy[0], ([n - error for n in noisy[0]], [n + error for n in noisy[0]])
+    return noisy[0], ([n - errors[0] for n in noisy[0]], [n + errors[0] for n in noisy[0]])
 
 
 def _quantiles(
     aggregate: Aggregate,
     parts: Sequence[Part],
     noisy: list[Any],
-    beta: float,  # noqa: ARG001
+    errors: list[float],  # noqa: ARG001
 ) -> tuple[Any, Interval]:
     width = (aggregate.high - aggregate.low) / aggregate.bins
     by_size = sorted(range(len(noisy)), key=aggregate.probabilities.__getitem__)
@@ -248,11 +244,10 @@ def _quantiles(
 
 
 def _mean(
-    aggregate: Aggregate, parts: Sequence[Part], noisy: list[Any], beta: float
+    aggregate: Aggregate, parts: Sequence[Part], noisy: list[Any], errors: list[float]
 ) -> tuple[Any, Interval]:
     centre, reach = _middle(parts[0])
     total, rows = noisy[0] * parts[0].measurement.step, noisy[1]
-    errors = errors_of(parts, beta)
     mean = _clip(total / max(rows, 1), -reach, reach)
     low, high = _ratio(total, errors[0], rows, errors[1], -reach, reach)
     ends = aggregate.low, aggregate.high
@@ -263,10 +258,10 @@ def _variance(
     aggregate: Aggregate,  # noqa: ARG001
     parts: Sequence[Part],
     noisy: list[Any],
-    beta: float,
+    errors: list[float],
 ) -> tuple[Any, Interval]:
     _, reach = _middle(parts[0])
-    (total, squares, rows), errors = noisy, errors_of(parts, beta)
+    total, squares, rows = noisy
     measured = [part.measurement for part in parts]
     total, squares = total * measured[0].step, squares * measured[1].step
     shift, top = measured[1].offset * measured[1].step, reach * reach
@@ -307,7 +302,7 @@ def _ratio(
 
 
 _OUTPUTS: Mapping[
-    str, Callable[[Aggregate, Sequence[Part], list[Any], float], tuple[Any, Interval]]
+    str, Callable[[Aggregate, Sequence[Part], list[Any], list[float]], tuple[Any, Interval]]
 ] = MappingProxyType(
     {
         "count": _number,

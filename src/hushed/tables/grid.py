@@ -77,7 +77,7 @@ class Grid:
         if math.isnan(value):
             return 0
         offset = min(max(value, self.low), self.high) - self.centre
-        if abs(offset) < NEAREST:
+        if abs(offset) <= NEAREST:
             return 0
         return math.floor(offset * math.ldexp(1.0, -self.exponent) + 0.5)
 

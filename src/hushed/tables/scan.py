@@ -178,7 +178,8 @@ def _narrowed(what: Scan, names: Mapping[Feature, str]) -> Any:
     """User, keys and features of the rows that the query is about, and nothing else."""
     columns = list(dict.fromkeys(feature.column for feature in names))
     rows, places = _prepared(what, columns)
-    rows = _with_keys(rows, what.keys, places)
+    if not _picks_groups(what):
+        rows = _with_keys(rows, what.keys, places)
     picked = [rows[places[column]].name(f"k{i}") for i, column in enumerate(what.keys.columns)]
     if what.user is not None:
         rows = rows.filter(rows[places[what.user]].notnull())
@@ -214,7 +215,7 @@ def _prepared(what: Scan, columns: Sequence[str]) -> tuple[Any, dict[str, str]]:
 
 
 def _with_keys(rows: Any, keys: Keys, places: Mapping[str, str]) -> Any:
-    """Drop rows whose key is missing or not among the public ones."""
+    """Drop rows, or groups, whose key is missing or not among the public ones."""
     for i, column in enumerate(keys.columns):
         if keys.values is None:
             rows = rows.filter(rows[places[column]].notnull())
@@ -222,6 +223,14 @@ def _with_keys(rows: Any, keys: Keys, places: Mapping[str, str]) -> Any:
             known = engine.listed(keys.values[i], keys.kinds[i])
             rows = rows.semi_join(known, rows[places[column]] == known["listed"])
     return rows
+
+
+def _picks_groups(what: Scan) -> bool:
+    """Whether public keys are picked among the groups, which are fewer than the rows.
+
+    Not where the rows of a user are limited: rows that the query is not about would be kept.
+    """
+    return what.user is None and not what.keys.private
 
 
 def _stages(feature: Feature, value: str, name: str) -> list[engine.Stage]:
@@ -298,6 +307,8 @@ def _aggregated(
     keys = _key_names(what)
     by = [*keys, *others]
     grouped = rows.group_by(by).aggregate(**cells) if by else rows.aggregate(**cells)
+    if _picks_groups(what):
+        grouped = _with_keys(grouped, what.keys, dict(zip(what.keys.columns, keys, strict=True)))
     if not what.keys.private:
         return keys, grouped
     return ["id"], grouped.select(_opaque(what, grouped, secret), *others, *cells)

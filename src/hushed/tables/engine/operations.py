@@ -103,21 +103,22 @@ def tame(value: Any) -> Any:
 def steps_stages(value: str, name: str, grid: Grid) -> list[Stage]:
     """Turn a double (NULL if missing) into steps of a grid; missing counts as 0.
 
-    The same operations as `Grid.steps`, one stage after the other in the column of that name. The
-    bounds are applied twice: in doubles, so that the conversion cannot overflow, and in whole
-    numbers, so that the sensitivity does not rest on how an engine reads a decimal constant.
+    The same operations as `Grid.steps`. The bounds are applied twice: in doubles, so that the
+    conversion cannot overflow, and in whole numbers, in the next stage, so that the sensitivity
+    does not rest on how an engine reads a decimal constant.
     """
 
     def steps(rows: Any) -> Any:
-        offset = cases((rows[name].between(-NEAREST, NEAREST), 0.0), otherwise=rows[name])
-        return (offset * 2.0**-grid.exponent + 0.5).floor().cast("int64")
+        inside = rows[value] - grid.centre
+        return cases(
+            (rows[value].isnull(), 0),
+            (rows[value] >= grid.high, grid.largest),
+            (rows[value] <= grid.low, grid.least),
+            (inside.between(-NEAREST, NEAREST), 0),
+            otherwise=(inside * 2.0**-grid.exponent + 0.5).floor().cast("int64"),
+        ).cast("int64")
 
-    return [
-        lambda rows: _clipped(rows[value], grid.low, grid.high),
-        lambda rows: rows[name] - grid.centre,
-        steps,
-        lambda rows: _within(rows, value, name, (grid.least, grid.largest), 0),
-    ]
+    return [steps, lambda rows: _within(rows, value, name, (grid.least, grid.largest), 0)]
 
 
 def squares_stages(value: str, name: str, *, most: int, shift: int) -> list[Stage]:
