@@ -10,7 +10,7 @@ import numpy as np
 from hushed.audit.bounds import Counts, Evidence, JointTest, Rectangle
 from hushed.audit.pairs import Relation
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, Neighbours
+from hushed.guarantee import Guarantee, Neighbours, shown_above
 
 __all__ = [
     "Claim",
@@ -225,12 +225,11 @@ def levels_in_words(claim: Claim) -> str:
         Such as ``"(epsilon = 1, delta = 0)"``.
     """
     if isinstance(claim, ZeroConcentrated):
-        return f"zCDP with rho = {claim.rho:g}"
+        return f"zCDP with rho = {shown_above(claim.rho)}"
     if isinstance(claim, Renyi):
-        return f"Renyi divergence {claim.epsilon:g} of order {claim.order:g}"
-    if claim.gamma:
-        return f"(epsilon = {claim.epsilon:g}, delta = {claim.delta:g}, gamma = {claim.gamma:g})"
-    return f"(epsilon = {claim.epsilon:g}, delta = {claim.delta:g})"
+        return f"Renyi divergence {shown_above(claim.epsilon)} of order {claim.order:g}"
+    gamma = f", gamma = {shown_above(claim.gamma)}" if claim.gamma else ""
+    return f"(epsilon = {shown_above(claim.epsilon)}, delta = {shown_above(claim.delta)}{gamma})"
 
 
 def in_words(claim: Claim, relation: Relation) -> str:

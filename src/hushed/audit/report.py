@@ -184,8 +184,10 @@ class AuditReport:
         head = f"Certified with confidence {self.confidence:g}:"
         at = self.claim if isinstance(self.claim, Guarantee) else Guarantee(epsilon=0.0)
         both = (
-            f"epsilon is at least {shown_below(self.epsilon_low)} at delta = {at.delta:g}; "
-            f"delta is at least {shown_below(self.delta_low)} at epsilon = {at.epsilon:g}"
+            f"epsilon is at least {shown_below(self.epsilon_low)} "
+            f"at delta = {shown_below(at.delta)}; "
+            f"delta is at least {shown_below(self.delta_low)} "
+            f"at epsilon = {shown_below(at.epsilon)}"
         )
         if self.population is not None:
             p = self.population
