@@ -19,6 +19,7 @@ from hushed.audit import (
     extreme_pairs,
     pattern_pairs,
 )
+from hushed.audit.fixed import plan_for
 from hushed.audit.generators import carried_generator
 from hushed.audit.mechanisms import source
 from hushed.audit.outputs import encoder_for, lowest_bit
@@ -366,6 +367,16 @@ class TestBadInput:
         assert quick(clear, samples=needed).verdict == "violated"
         with pytest.raises(TooFewSamples):
             quick(clear, samples=needed - 1)
+
+    @pytest.mark.parametrize("pairs", [1, 2, 3, 9, 64, 5_000])
+    def test_the_final_split_keeps_its_share(self, pairs):
+        """However many pairs are tried, a third of the runs judge, and no run is spent twice."""
+        plan = plan_for(10**7, pairs, ONE, 0.05)
+        left, spent = pairs, 0
+        for size in plan.rounds:
+            spent += size * left
+            left = max(2, (left + 1) // 2)
+        assert 10**7 - spent - plan.refine * left == plan.final >= 10**7 / 3
 
     @pytest.mark.parametrize(
         ("mechanism", "message"),

@@ -32,7 +32,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-_ROUND, _REFINE, _FINALISTS = 0.08, 0.16, 2
+_ROUND, _SEARCH, _REFINE, _FINALISTS = 0.12, 0.48, 0.16, 2  # of all runs: a round, all rounds
 _ONE_PAIR = 0.3
 _LEAST = 20
 _BINS = 48
@@ -127,13 +127,15 @@ def _divided(samples: int, pairs: int) -> Plan:
     if pairs == 1:
         refine = int(_ONE_PAIR * samples)
         return Plan(rounds=(), refine=refine, final=samples - refine)
-    rounds, left, spent = [], pairs, 0
-    while left > _FINALISTS:
-        rounds.append(int(_ROUND * samples / left))
-        spent += rounds[-1] * left
-        left = _kept(left)
-    refine = int(_REFINE * samples / left)
-    return Plan(rounds=tuple(rounds), refine=refine, final=samples - spent - refine * left)
+    left = [pairs]
+    while left[-1] > _FINALISTS:
+        left.append(_kept(left[-1]))
+    *searched, kept = left
+    each = min(_ROUND, _SEARCH / max(1, len(searched))) * samples
+    rounds = tuple(int(each / alive) for alive in searched)
+    spent = sum(size * alive for size, alive in zip(rounds, searched, strict=True))
+    refine = int(_REFINE * samples / kept)
+    return Plan(rounds=rounds, refine=refine, final=samples - spent - refine * kept)
 
 
 def _kept(pairs: int) -> int:
