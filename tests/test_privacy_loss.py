@@ -179,6 +179,30 @@ class TestMoments:
             float(wanted), rel=1e-9
         )
 
+    @pytest.mark.parametrize("epsilon", [1e-15, 1e-12, 1e-8, 1e-3, 1.0, 30.0])
+    @pytest.mark.parametrize("order", [1.0, 1.0001, 2.0, 1e4])
+    def test_renyi_of_a_pure_promise_is_rounded_up(self, epsilon, order):
+        """Never below the divergence of randomised response in 80 digits, however small."""
+        with mpmath.workdps(80):
+            e, a = mpmath.mpf(epsilon), mpmath.mpf(order)
+            p = 1 / (1 + mpmath.exp(-e))
+            powers = p**a * (1 - p) ** (1 - a) + (1 - p) ** a * p ** (1 - a)
+            value = (2 * p - 1) * e if order == 1 else mpmath.log(powers) / (a - 1)
+        found = privacy_loss.approximate(epsilon, 0.0).renyi(order)
+        assert value <= found <= value * (1 + 1e-12) + 1e-14 * epsilon
+
+    @pytest.mark.parametrize("epsilon", [1e-8, 1e-5, 1e-3])
+    @pytest.mark.parametrize("law", ["approximate", "laplace"])
+    def test_zcdp_of_small_losses_is_tight(self, epsilon, law):
+        """The largest loss counts at orders beyond its inverse only: rho is about its square."""
+        curve = {
+            "approximate": lambda: privacy_loss.approximate(epsilon, 0.0),
+            "laplace": lambda: privacy_loss.laplace(epsilon),
+        }[law]()
+        orders = 1 + np.geomspace(1e-4, 1e4 / epsilon, 300)
+        largest = max(curve.renyi(a) / a for a in orders)
+        assert largest <= curve.zcdp() <= 1.01 * largest
+
     def test_renyi_of_composition_adds(self):
         """Renyi divergences of independent releases add."""
         both = privacy_loss.compose([privacy_loss.laplace(0.3), privacy_loss.gaussian(0.4)])

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 from hushed.privacy_loss.composed import ComposedLoss
@@ -304,7 +305,7 @@ class LossCurve:
         Bun and Steinke, *Concentrated Differential Privacy*, TCC 2016. The Renyi divergence
         grows with its order, so between two orders it is bounded by its value at the larger.
         """
-        orders = 1.0 + np.geomspace(1e-4, 1e4, 20_000)
+        orders = _orders(math.fsum(count * family.supremum for family, count in self.parts))
         straight, bound, curve = 0.0, 0.0, np.zeros(orders.size)
         for family, count in self.parts:
             if isinstance(family, GaussianLoss):
@@ -390,12 +391,22 @@ class LossCurve:
         return combine([(self, int(count))])
 
 
+def _orders(largest: float) -> NDArray[np.float64]:
+    """Orders above 1, each 0.1 % farther from it than the last; more for small losses.
+
+    The divergence of losses up to L is flat from orders about 1 / L on, and linear before.
+    """
+    end = 1e4 / min(1.0, max(largest, 1e-290))
+    return 1.0 + np.geomspace(1e-4, end, math.ceil(2_500 * math.log10(end / 1e-4)))
+
+
 def _renyi(family: Family, order: float) -> float:
     """Renyi divergence of one law; of finite order."""
     if family.infinite > 0:
         return order * family.concentrated if isinstance(family, FiniteLoss) else math.inf
     if order == 1:
-        return max(0.0, family.moment(1))
+        mean = family.divergence() if isinstance(family, FiniteLoss) else family.moment(1)
+        return max(0.0, mean)
     return max(0.0, float(family.log_mgf(np.array([order - 1]))[0])) / (order - 1)
 
 

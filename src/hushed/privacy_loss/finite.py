@@ -24,6 +24,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 _SPREAD_LIMIT = 1e5
+_ROUNDING = 2.0**-50  # relative to the terms of a sum: masses are good to a few units of 2**-53
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,7 @@ class FiniteLoss:
         return min(1.0, self.infinite + math.fsum(self.masses[self.losses > loss]))
 
     def log_mgf(self, order: Floats) -> Floats:
-        """Log-sum-exp; near 0 by the expansion that keeps small cumulants."""
+        """Log-sum-exp, rounded up; near 0 by the expansion that keeps small cumulants."""
         t = np.atleast_1d(np.asarray(order, dtype=float))
         found = np.empty(t.size)
         rest = -self.infinite if self.infinite else 0.0
@@ -97,9 +98,11 @@ class FiniteLoss:
             exponent = power * self.losses
             top = float(exponent.max())
             if top < 1.0 and float(exponent.min()) > -1.0:
-                found[i] = math.log1p(rest + float(np.dot(self.masses, np.expm1(exponent))))
+                terms = self.masses * np.expm1(exponent)
+                found[i] = math.log1p(rest + math.fsum(terms) + _ROUNDING * np.abs(terms).sum())
             else:
                 found[i] = top + math.log(float(np.dot(self.masses, np.exp(exponent - top))))
+                found[i] += _ROUNDING * (1.0 + abs(top))
         return found.reshape(np.shape(order))
 
     def moment(self, order: int) -> float:
@@ -107,6 +110,11 @@ class FiniteLoss:
         if self.infinite > 0 and order > 0:
             return math.inf
         return math.fsum(self.masses * self.losses**order)
+
+    def divergence(self) -> float:
+        """Mean of the loss, the Kullback-Leibler divergence, rounded up."""
+        terms = self.masses * self.losses
+        return self.moment(1) + _ROUNDING * float(np.abs(terms).sum())
 
     def bins(self, first: int, count: int, step: float) -> tuple[Floats, Floats]:
         """Point masses gathered by interval."""
