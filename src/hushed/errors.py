@@ -106,8 +106,8 @@ class TooFewSamples(ParameterError):
 
     def __init__(self, *, given: int, needed: int, claim: str) -> None:
         super().__init__(
-            f"{given} samples per table cannot contradict {claim}, whatever they show: "
-            f"give at least {needed}"
+            f"{given} samples on each side of a pair cannot contradict {claim}, whatever they "
+            f"show: give at least {needed}"
         )
         self.given = given
         self.needed = needed
