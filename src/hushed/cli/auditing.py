@@ -78,7 +78,9 @@ def audit(
     answers: Annotated[
         int | None, typer.Option(help=f"Query answers in a pattern; {_ANSWERS} by default.")
     ] = None,
-    samples: Annotated[int, typer.Option(help="Runs on each side of the pairs, all in all.")] = 100_000,
+    samples: Annotated[
+        int, typer.Option(help="Runs on each side of the pairs, all in all.")
+    ] = 100_000,
     confidence: Annotated[float, typer.Option(help="Of everything certified.")] = 0.95,
     batch: Annotated[
         bool, typer.Option("--batch", help="The function is (rows, rng, size) -> outputs.")
