@@ -26,6 +26,9 @@ from hushed.transformations.matching import refuse
 
 __all__ = ["exponential", "gaussian", "laplace"]
 
+# Largest minus smallest change of a score, for each unit of distance.
+_SPREADS = {"sup": 2, "one-sided": 1, "l1": 1}
+
 
 def laplace(scale: float) -> Step[Measurement]:
     """Add Laplace noise to every number of an answer.
@@ -142,8 +145,9 @@ def exponential(scale: float) -> Step[Measurement]:
     Returns
     -------
     Step
-        From a vector of scores in the sup norm to the index of one. A distance d loses
-        ``epsilon = 2 d / scale``, with what rounding to the grid adds.
+        From a vector of scores to the index of one. A distance d loses ``epsilon = 2 d / scale``
+        in the sup norm, and ``d / scale`` in the one-sided distance or the l1 norm, with what
+        rounding to the grid adds.
 
     Raises
     ------
@@ -153,18 +157,29 @@ def exponential(scale: float) -> Step[Measurement]:
     Notes
     -----
     McSherry and Talwar, FOCS 2007; curve: Dong, Durfee, Rogers, ICML 2020, for losses of bounded
-    range.
+    range. A candidate has weight ``exp(u_i / scale)``, so its chance changes by the factor
+    ``exp((u_i - u'_i) / scale) Z' / Z``. The sum Z of weights changes by a factor between those of
+    the largest rise and the largest fall of a score, so the loss is at most the largest minus the
+    smallest change, over the scale (Durfee and Rogers, NeurIPS 2019): 2 d for scores that move by
+    d in any direction. Where one row added moves all scores up, or all down, by at most 1
+    (``norm="one-sided"``, as counts do), each row added or removed is one step that costs
+    ``1 / scale``. A row added and another one removed may raise one score and lower another; those
+    are two steps, and steps add up, because the one-sided distance is a norm. A replaced row is two
+    steps as well: nothing is saved against the sup norm, and nothing lost. What is drawn is the
+    exponential mechanism itself, not permute-and-flip.
     """
     _positive(scale)
 
     def build(space: Space) -> Measurement:
-        if not isinstance(space.domain, Numbers) or space.metric.name != "sup":
-            raise refuse("exponential", space, "scores in the sup norm", "quantile_scores(...)")
+        spread = _SPREADS.get(space.metric.name)
+        if not isinstance(space.domain, Numbers) or spread is None:
+            wanted = "scores in the sup norm, the one-sided distance or the l1 norm"
+            raise refuse("exponential", space, wanted, "quantile_scores(...)")
         if space.domain.dims is None:
             raise refuse("exponential", space, "a vector of scores", "quantile_scores(...)")
 
         def epsilon(moved: float) -> Fraction:
-            return noise.selection_loss(width=scale, epsilon=1.0, moved=2 * moved)
+            return noise.selection_loss(width=scale, epsilon=1.0, moved=spread * moved)
 
         return Measurement(
             name=f"exponential({scale:g})",
