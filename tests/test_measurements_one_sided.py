@@ -23,6 +23,7 @@ from hushed.spaces import (
     ONE_SIDED,
     SUP,
     SYMMETRIC,
+    ZCDP,
     Cell,
     Column,
     Metric,
@@ -107,6 +108,27 @@ class TestEveryTable:
                 pairs = zip(chances(one, 1.0), chances(other, 1.0), strict=True)
                 delta = sum(max(0, p - mpmath.exp(level) * q) for p, q in pairs)
                 assert delta <= curve.delta(level) + 1e-15
+
+    def test_rho_covers_the_law(self):
+        """Renyi divergences of the enumerated laws are at most rho times the order; almost tight.
+
+        Rho is the smaller one of epsilon squared over 8 and that of any pure promise.
+        """
+        chain = VOTES >> COUNTS >> m.exponential(1.0)
+        for rows in (1, 2, 9):
+            epsilon = chain.map(rows)
+            assert chain.map(rows, ZCDP) <= min(epsilon**2 / 8, epsilon) * (1 + 1e-9)
+        nearest = 0.0
+        for one, other in itertools.permutations(tables(4), 2):
+            rows = sum(abs(a - b) for a, b in zip(one, other, strict=True))
+            rho = chain.map(rows, ZCDP)
+            for order in (1.01, 2.0, 10.0):
+                pairs = zip(chances(one, 1.0), chances(other, 1.0), strict=True)
+                total = mpmath.fsum(p * (p / q) ** (order - 1) for p, q in pairs)
+                reached = float(mpmath.log(total)) / (order - 1)
+                assert reached <= rho * order
+                nearest = max(nearest, reached / (rho * order))
+        assert nearest > 0.9
 
 
 class TestDistances:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed import noise, privacy_loss
+from hushed.accounting.pure import pure_zcdp
 from hushed.errors import ParameterError
 from hushed.measurements.losses import CurveLoss
 from hushed.measurements.record import Measurement
@@ -181,12 +182,14 @@ def exponential(scale: float) -> Step[Measurement]:
         def epsilon(moved: float) -> Fraction:
             return noise.selection_loss(width=scale, epsilon=1.0, moved=spread * moved)
 
+        pure = _pure(epsilon, privacy_loss.bounded_range)
+
         return Measurement(
             name=f"exponential({scale:g})",
             source=space,
             measure=PURE,
             draw=lambda scores: noise.select(scores, width=scale, epsilon=1.0),
-            known=_pure(epsilon, privacy_loss.bounded_range),
+            known=lambda d_in: _ranged(pure(d_in)),
             settings=("exponential", scale),
         )
 
@@ -211,6 +214,21 @@ def _pure(
         }
 
     return known
+
+
+def _ranged(known: dict[Any, Any]) -> dict[Any, Any]:
+    """Add rho to a loss whose values lie in a range of epsilon.
+
+    For the logarithm ``f(t)`` of the mean of ``exp(t loss)`` under the second law f(0) = f(1) = 0
+    and ``f''(t) <= epsilon**2 / 4``, a variance on an interval of that length. So
+    ``f(t) - t (t - 1) epsilon**2 / 8`` is concave, and at most 0 beyond 1: rho is
+    ``epsilon**2 / 8`` (Cesar and Rogers, ALT 2021).
+    """
+    epsilon = known[PURE]
+    if not 0 < epsilon < math.inf:
+        return known
+    rho = min(double_above(Fraction(epsilon) ** 2 / 8), pure_zcdp(epsilon))
+    return {**known, ZCDP: rho}
 
 
 def _plain(released: NDArray[np.float64]) -> float | NDArray[np.float64]:
