@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from hushed import privacy_loss
@@ -115,12 +116,13 @@ def from_opendp(thing: Any, *, dims: int | None = None) -> Transformation | Meas
         measure = _measure(thing.output_measure)
         if source.metric == ONE_SIDED:
             bound = _two_steps(bound, thing, measure)
+        lost = lru_cache(maxsize=32)(lambda distance: _loss(bound(distance), measure))
         return Measurement(
             name="opendp measurement",
             source=source,
             measure=measure,
             draw=called,
-            known=lambda d_in: _loss(bound(d_in.value), measure),
+            known=lambda d_in: lost(d_in.value),
             settings=("opendp", thing),
         )
     if source.metric == ONE_SIDED:
