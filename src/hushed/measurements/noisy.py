@@ -175,7 +175,8 @@ def exponential(scale: float) -> Step[Measurement]:
         spread = _SPREADS.get(space.metric.name)
         if not isinstance(space.domain, Numbers) or spread is None:
             wanted = "scores in the sup norm, the one-sided distance or the l1 norm"
-            raise refuse("exponential", space, wanted, "quantile_scores(...)")
+            fix = "quantile_scores(...), or counts with norm='one-sided',"
+            raise refuse("exponential", space, wanted, fix)
         if space.domain.dims is None:
             raise refuse("exponential", space, "a vector of scores", "quantile_scores(...)")
 
