@@ -209,10 +209,7 @@ class TestParts:
     @pytest.mark.parametrize(
         "chain",
         [
-            FLOATS >> t.drop_missing(),
-            FLOATS >> t.histogram([0.0, 1.0]),
             TEXTS >> t.histogram(["a"], norm="sup"),
-            TEXTS >> t.count() >> m.laplace(1.0) >> round,
             Space(domain=Column(cell=Cell(kind="text", missing=True)), metric=SYMMETRIC)
             >> t.count(),
         ],

@@ -93,10 +93,22 @@ ANSWERS = [
     ("histogram l1", FLOATS, anything, t.histogram([-1.0, 0.0, 0.1, 2e6], norm="l1")),
     ("histogram l2", TEXTS, texts, t.histogram(["a", "b"], norm="l2")),
     ("histogram sup", SMALL_INTEGERS, integers, t.histogram([0, 1, 2], norm="sup")),
+    (
+        "histogram one-sided",
+        SMALL_INTEGERS,
+        integers,
+        t.histogram([0, 1, 2], norm="one-sided"),
+    ),
     ("quantile scores", FLOATS, anything, t.quantile_scores([-1.0, 0.0, 0.1, 3.0], 0.3)),
     ("each l1", TABLE, pairs, t.group_by("key", ["a", "b", "c"]) >> t.each(SUMMED)),
     ("each l2", TABLE, pairs, t.group_by("key", ["a", "b"]) >> t.each(SUMMED, norm="l2")),
     ("each sup", TABLE, pairs, t.group_by("key", ["a", "b"]) >> t.each(SUMMED, norm="sup")),
+    (
+        "each one-sided",
+        TABLE,
+        pairs,
+        t.group_by("key", ["a", "b", "c"]) >> t.each(SUMMED, norm="one-sided"),
+    ),
     (
         "each mean",
         TABLE,
@@ -154,10 +166,13 @@ def apart(one, other, metric):
             return changed
         assert a.total() == b.total()
         return changed // 2
-    steps = [
-        abs(Fraction(a) - Fraction(b))
+    moves = [
+        Fraction(a) - Fraction(b)
         for a, b in zip(np.ravel(one).tolist(), np.ravel(other).tolist(), strict=True)
     ]
+    if metric.name == "one-sided":
+        return max(0, *moves) + max(0, *(-move for move in moves))
+    steps = [abs(move) for move in moves]
     if metric.name == "l2":
         return sum(x * x for x in steps)
     return sum(steps) if metric.name in ("l1", "absolute") else max(steps)

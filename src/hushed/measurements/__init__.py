@@ -1,7 +1,8 @@
 """Measurements: the random end of a chain, and what it loses."""
 
 from hushed.measurements.combining import compose, parallel
-from hushed.measurements.interchange import from_opendp, to_opendp
+from hushed.measurements.exporting import to_opendp
+from hushed.measurements.importing import from_opendp
 from hushed.measurements.losses import CurveLoss
 from hushed.measurements.noisy import exponential, gaussian, laplace
 from hushed.measurements.record import Measurement

@@ -65,6 +65,7 @@ def compose(measurements: Sequence[Measurement]) -> Measurement:
         relation=lambda d_in: Distance(
             d_in.value, tuple(term for part in parts for term in part.relation(d_in).terms)
         ),
+        settings=("compose", parts),
     )
 
 

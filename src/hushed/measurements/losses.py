@@ -131,9 +131,8 @@ def restated(known: Mapping[Measure, Loss], measure: Measure) -> Loss:
     curve = known.get(LOSS_CURVE)
     if isinstance(curve, CurveLoss):
         found = _of_curve(curve, measure)
-    if found is None and ZCDP in known and measure == RENYI:
-        rho = _number(known[ZCDP])
-        return lambda order: round_up(rho * order)
+    if ZCDP in known and measure == RENYI:
+        return _concentrated_or(found, _number(known[ZCDP]))
     if found is None and PURE in known:
         found = _of_pure(_number(known[PURE]), measure)
     if found is None:
@@ -142,6 +141,13 @@ def restated(known: Mapping[Measure, Loss], measure: Measure) -> Loss:
             f"a loss known as {names} says nothing in terms of {measure}; ask for {names}"
         )
     return found
+
+
+def _concentrated_or(bound: Loss | None, rho: float) -> RenyiBound:
+    """Smaller one of ``rho order`` and what else is known of every order."""
+    if not callable(bound):
+        return lambda order: round_up(rho * order)
+    return lambda order: min(bound(order), round_up(rho * order))
 
 
 def _number(loss: Loss) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed import noise, privacy_loss
+from hushed.accounting.pure import pure_zcdp
 from hushed.errors import ParameterError
 from hushed.measurements.losses import CurveLoss
 from hushed.measurements.record import Measurement
@@ -25,6 +26,9 @@ from hushed.transformations.chain import Step
 from hushed.transformations.matching import refuse
 
 __all__ = ["exponential", "gaussian", "laplace"]
+
+# Largest minus smallest change of a score, for each unit of distance.
+_SPREADS = {"sup": 2, "one-sided": 1, "l1": 1}
 
 
 def laplace(scale: float) -> Step[Measurement]:
@@ -142,8 +146,9 @@ def exponential(scale: float) -> Step[Measurement]:
     Returns
     -------
     Step
-        From a vector of scores in the sup norm to the index of one. A distance d loses
-        ``epsilon = 2 d / scale``, with what rounding to the grid adds.
+        From a vector of scores to the index of one. A distance d loses ``epsilon = 2 d / scale``
+        in the sup norm, and ``d / scale`` in the one-sided distance or the l1 norm, with what
+        rounding to the grid adds.
 
     Raises
     ------
@@ -153,25 +158,39 @@ def exponential(scale: float) -> Step[Measurement]:
     Notes
     -----
     McSherry and Talwar, FOCS 2007; curve: Dong, Durfee, Rogers, ICML 2020, for losses of bounded
-    range.
+    range. A candidate has weight ``exp(u_i / scale)``, so its chance changes by the factor
+    ``exp((u_i - u'_i) / scale) Z' / Z``. The sum Z of weights changes by a factor between those of
+    the largest rise and the largest fall of a score, so the loss is at most the largest minus the
+    smallest change, over the scale (Durfee and Rogers, NeurIPS 2019): 2 d for scores that move by
+    d in any direction. Where one row added moves all scores up, or all down, by at most 1
+    (``norm="one-sided"``, as counts do), each row added or removed is one step that costs
+    ``1 / scale``. A row added and another one removed may raise one score and lower another; those
+    are two steps, and steps add up, because the one-sided distance is a norm. A replaced row is two
+    steps as well: nothing is saved against the sup norm, and nothing lost. What is drawn is the
+    exponential mechanism itself, not permute-and-flip.
     """
     _positive(scale)
 
     def build(space: Space) -> Measurement:
-        if not isinstance(space.domain, Numbers) or space.metric.name != "sup":
-            raise refuse("exponential", space, "scores in the sup norm", "quantile_scores(...)")
+        spread = _SPREADS.get(space.metric.name)
+        if not isinstance(space.domain, Numbers) or spread is None:
+            wanted = "scores in the sup norm, the one-sided distance or the l1 norm"
+            fix = "quantile_scores(...), or counts with norm='one-sided',"
+            raise refuse("exponential", space, wanted, fix)
         if space.domain.dims is None:
             raise refuse("exponential", space, "a vector of scores", "quantile_scores(...)")
 
         def epsilon(moved: float) -> Fraction:
-            return noise.selection_loss(width=scale, epsilon=1.0, moved=2 * moved)
+            return noise.selection_loss(width=scale, epsilon=1.0, moved=spread * moved)
+
+        pure = _pure(epsilon, privacy_loss.bounded_range)
 
         return Measurement(
             name=f"exponential({scale:g})",
             source=space,
             measure=PURE,
             draw=lambda scores: noise.select(scores, width=scale, epsilon=1.0),
-            known=_pure(epsilon, privacy_loss.bounded_range),
+            known=lambda d_in: _ranged(pure(d_in)),
             settings=("exponential", scale),
         )
 
@@ -196,6 +215,21 @@ def _pure(
         }
 
     return known
+
+
+def _ranged(known: dict[Any, Any]) -> dict[Any, Any]:
+    """Add rho to a loss whose values lie in a range of epsilon.
+
+    For the logarithm ``f(t)`` of the mean of ``exp(t loss)`` under the second law f(0) = f(1) = 0
+    and ``f''(t) <= epsilon**2 / 4``, a variance on an interval of that length. So
+    ``f(t) - t (t - 1) epsilon**2 / 8`` is concave, and at most 0 beyond 1: rho is
+    ``epsilon**2 / 8`` (Cesar and Rogers, ALT 2021).
+    """
+    epsilon = known[PURE]
+    if not 0 < epsilon < math.inf:
+        return known
+    rho = min(double_above(Fraction(epsilon) ** 2 / 8), pure_zcdp(epsilon))
+    return {**known, ZCDP: rho}
 
 
 def _plain(released: NDArray[np.float64]) -> float | NDArray[np.float64]:

@@ -47,7 +47,8 @@ class Measurement:
     first : Transformation, optional
         What is done before the noise.
     settings : tuple, default ()
-        Public settings of a single one, as its constructor took them.
+        What follows ``first``: name and public settings, as the constructor took them; the parts
+        of a composition; for a function of the answer, the settings before it and the function.
     """
 
     name: str
@@ -171,7 +172,7 @@ class Measurement:
             self,
             name=f"{self.name} >> {called}",
             draw=lambda data: made(self.draw(data)),
-            settings=(),
+            settings=("then", self.settings, function),
         )
 
     def to(self, measure: Measure) -> Measurement:

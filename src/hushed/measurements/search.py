@@ -18,7 +18,8 @@ __all__ = ["chain_sensitivity", "largest_distance", "smallest_scale"]
 _MOST_ROWS = 1 << 40
 _IMPLIED: dict[str, tuple[Norm, ...]] = {
     "absolute": ("l1", "l2", "sup"),
-    "l1": ("l1", "l2", "sup"),
+    "l1": ("l1", "l2", "sup", "range"),
+    "one-sided": ("range", "sup"),
     "l2": ("l2", "sup"),
     "sup": ("sup",),
 }
@@ -133,9 +134,10 @@ def chain_sensitivity(
         From rows to an answer.
     d_in : int, default 1
         How far neighbours are apart under the source metric: rows of one person.
-    norm : {"l1", "l2", "sup"}, optional
-        Norm of the movement; by default the one of the chain (l1 for one number). The l1 norm
-        bounds the others, and l2 bounds sup.
+    norm : {"l1", "l2", "sup", "range"}, optional
+        Norm of the movement; by default the one of the chain (l1 for one number, range where the
+        chain bounds the one-sided distance). The l1 norm bounds the others, l2 bounds sup, and the
+        one-sided distance bounds range and sup.
 
     Returns
     -------

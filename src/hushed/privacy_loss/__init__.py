@@ -10,6 +10,7 @@ from hushed.privacy_loss.constructors import (
     laplace,
     one_sided,
     pair,
+    profile,
     randomised_response,
 )
 from hushed.privacy_loss.curve import Bracket, LossCurve
@@ -28,5 +29,6 @@ __all__ = [
     "laplace",
     "one_sided",
     "pair",
+    "profile",
     "randomised_response",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from numpy.typing import ArrayLike
 
@@ -21,6 +22,7 @@ __all__ = [
     "laplace",
     "one_sided",
     "pair",
+    "profile",
     "randomised_response",
 ]
 
@@ -290,6 +292,29 @@ def approximate(epsilon: float, delta: float = 0.0) -> LossCurve:
     if math.isinf(epsilon) or delta == 1.0:
         return LossCurve(EVERYTHING)
     return LossCurve(finite.approximate_atoms(float(epsilon), float(delta)))
+
+
+def profile(delta: Callable[[float], float]) -> LossCurve:
+    """Worst curve of a mechanism of which only a bound on delta at every level is known.
+
+    Parameters
+    ----------
+    delta : callable
+        Takes a level of 0 or more, in nats, and gives a bound on delta there that holds for
+        neighbours in both orders; 1 says nothing.
+
+    Returns
+    -------
+    LossCurve
+        Never below the real one; between 4096 levels it is the chord, so that it lies above the
+        bound by about the square of their distance.
+
+    Raises
+    ------
+    ParameterError
+        If the bound is NaN somewhere.
+    """
+    return LossCurve(finite.profile_atoms(delta))
 
 
 def _edge(size: float) -> LossCurve | None:

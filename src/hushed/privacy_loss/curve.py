@@ -50,7 +50,7 @@ class LossCurve:
     """Privacy of a mechanism at every level at once.
 
     Build one with `laplace`, `gaussian`, `bounded_range`, `randomised_response`,
-    `discrete_laplace`, `discrete_gaussian`, `pair`, `approximate` or `compose`.
+    `discrete_laplace`, `discrete_gaussian`, `pair`, `approximate`, `profile` or `compose`.
 
     Parameters
     ----------

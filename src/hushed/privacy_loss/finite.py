@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +19,7 @@ __all__ = [
     "discrete_gaussian_atoms",
     "discrete_laplace_atoms",
     "pair_atoms",
+    "profile_atoms",
     "randomised_response_atoms",
     "worst_of_both",
 ]
@@ -25,6 +27,10 @@ __all__ = [
 Floats = NDArray[np.float64]
 _SPREAD_LIMIT = 1e5
 _ROUNDING = 2.0**-50  # relative to the terms of a sum: masses are good to a few units of 2**-53
+_NODES = 4096
+_NEVER = 1e-40  # a profile is followed up to where it falls below this
+_LONGEST = 256.0
+_RAISED = 1 + 2.0**-40  # of masses made from differences of heights
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,6 +342,65 @@ def _envelope(one: FiniteLoss, other: FiniteLoss) -> FiniteLoss:
     height = np.array([max(one.delta(x), other.delta(x)) for x in nodes])
     infinite = max(one.infinite, other.infinite)
     return _from_curve(nodes, height, infinite)
+
+
+def profile_atoms(delta: Callable[[float], float]) -> FiniteLoss:
+    """Smallest pair above a bound on delta that is looked at in finitely many places.
+
+    Parameters
+    ----------
+    delta : callable
+        Bound on delta at a level of 0 or more, for both orders of every pair of neighbours.
+
+    Returns
+    -------
+    FiniteLoss
+        Its curve is linear in ``exp(epsilon)`` between 4096 levels of equal distance, up to where
+        the bound falls below 1e-40 or to 256, and flat from there on.
+
+    Raises
+    ------
+    ParameterError
+        If the bound is NaN somewhere.
+
+    Notes
+    -----
+    The real curve is convex in ``exp(epsilon)`` and decreasing, so it lies below the chords of any
+    bound. At negative levels it is ``1 - exp(epsilon) + exp(epsilon) delta(-epsilon)``, because
+    the bound holds in both orders. Every such curve is that of a pair, which dominates under
+    composition, too: Zhu, Dong and Wang, AISTATS 2022, Proposition 8.
+    """
+    top = 1.0
+    while top < _LONGEST and not delta(top) <= _NEVER:
+        top *= 2
+    while top > 2.0**-60 and delta(top / 2) <= _NEVER:
+        top /= 2
+    levels = np.linspace(0.0, top, _NODES + 1)
+    found = np.array([delta(float(level)) for level in levels])
+    if np.isnan(found).any():
+        raise ParameterError("a bound on delta must be a number at every level, got NaN")
+    height = np.minimum.accumulate(np.clip(found * _RAISED, 0.0, 1.0))
+    mirrored = 1.0 - np.exp(-levels[:0:-1]) * (1.0 - height[:0:-1]) + 2.0**-40
+    nodes = np.concatenate([-levels[:0:-1], levels])
+    heights = np.minimum(np.concatenate([mirrored, height]), 1.0)
+    kept = _convex(nodes, heights)
+    return _from_curve(nodes[kept], heights[kept], float(height[-1]))
+
+
+def _convex(nodes: Floats, height: Floats) -> list[int]:
+    """Places of the corners of the largest function below that is convex in ``exp(node)``."""
+    kept: list[int] = []
+    for i in range(nodes.size):
+        while len(kept) > 1 and _steeper(nodes, height, kept[-2], kept[-1], i):
+            kept.pop()
+        kept.append(i)
+    return kept
+
+
+def _steeper(nodes: Floats, height: Floats, first: int, middle: int, last: int) -> bool:
+    """Whether the middle point lies on or above the chord of the others."""
+    share = math.expm1(nodes[middle] - nodes[first]) / math.expm1(nodes[last] - nodes[first])
+    return bool(height[middle] >= height[first] + share * (height[last] - height[first]))
 
 
 def _from_curve(nodes: Floats, height: Floats, infinite: float) -> FiniteLoss:

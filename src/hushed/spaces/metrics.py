@@ -16,6 +16,7 @@ __all__ = [
     "L1",
     "L2",
     "LOSS_CURVE",
+    "ONE_SIDED",
     "PURE",
     "RENYI",
     "SUP",
@@ -28,7 +29,9 @@ __all__ = [
     "Space",
 ]
 
-MetricName = Literal["symmetric", "change-one", "absolute", "l1", "l2", "sup", "discrete"]
+MetricName = Literal[
+    "symmetric", "change-one", "absolute", "l1", "l2", "sup", "one-sided", "discrete"
+]
 MeasureName = Literal["pure", "loss-curve", "zcdp", "renyi"]
 
 
@@ -38,10 +41,13 @@ class Metric:
 
     Parameters
     ----------
-    name : {"symmetric", "change-one", "absolute", "l1", "l2", "sup", "discrete"}
+    name : {"symmetric", "change-one", "absolute", "l1", "l2", "sup", "one-sided", "discrete"}
         ``symmetric``: rows added plus rows removed, in any order; summed over the parts of
         grouped rows. ``change-one``: rows replaced, among tables of the same number of rows.
         ``absolute``, ``l1``, ``l2``, ``sup``: size of the difference of two answers.
+        ``one-sided``: largest rise of a coordinate plus largest fall of one, so the sup norm if
+        all move in one direction. It is the shortest way from one answer to the other in steps of
+        one direction each, and lies between the sup norm and both twice that and the l1 norm.
         ``discrete``: 0 if equal, else 1.
     unit : {"row", "user"}, default "row"
         What is added, removed or replaced: one row, or all rows with one key.
@@ -83,6 +89,7 @@ ABSOLUTE = Metric(name="absolute")
 L1 = Metric(name="l1")
 L2 = Metric(name="l2")
 SUP = Metric(name="sup")
+ONE_SIDED = Metric(name="one-sided")
 DISCRETE = Metric(name="discrete")
 
 

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 RowMetric = Literal["symmetric", "change-one"]
-_VectorNorm = Literal["l1", "l2", "sup"]
+_CountNorm = Literal["l1", "l2", "sup", "one-sided"]
 
 
 def count_sensitivity(
@@ -201,7 +201,7 @@ def variance_sensitivity(
 def histogram_sensitivity(
     distance: int,
     *,
-    norm: _VectorNorm,
+    norm: _CountNorm,
     metric: RowMetric = "symmetric",
     size: int | None = None,
     per_bin: int | None = None,
@@ -212,8 +212,9 @@ def histogram_sensitivity(
     ----------
     distance : int
         Distance of the two tables; 0 or more.
-    norm : {"l1", "l2", "sup"}
-        Norm of the vector of counts.
+    norm : {"l1", "l2", "sup", "one-sided"}
+        Norm of the vector of counts; ``one-sided`` is the largest rise of a count plus the largest
+        fall of one.
     metric : {"symmetric", "change-one"}, default "symmetric"
         What the distance counts.
     size : int, optional
@@ -226,16 +227,17 @@ def histogram_sensitivity(
     -------
     float
         Bound on the movement, rounded up. For added or removed rows: ``distance`` in every
-        norm; with ``per_bin=1`` it is ``sqrt(distance)`` in l2 and 1 in sup. For j replaced
-        rows: ``2 j`` in l1, ``sqrt(2) j`` in l2, ``j`` in sup. Tight where bins do not run out.
+        norm; with ``per_bin=1`` it is ``sqrt(distance)`` in l2, 1 in sup and at most 2 one-sided.
+        For j replaced rows: ``2 j`` in l1 and one-sided, ``sqrt(2) j`` in l2, ``j`` in sup. Tight
+        where bins do not run out.
 
     Raises
     ------
     ParameterError
         If a parameter leaves its range.
     """
-    if norm not in get_args(_VectorNorm):
-        raise ParameterError(f"norm must be one of {get_args(_VectorNorm)}, got {norm!r}")
+    if norm not in get_args(_CountNorm):
+        raise ParameterError(f"norm must be one of {get_args(_CountNorm)}, got {norm!r}")
     replaced = _replaced(distance, metric, size)
     rows, sides = (distance, 1) if replaced is None else (replaced, 2)
     most = rows if per_bin is None else min(rows, _count("per_bin", per_bin))
@@ -243,6 +245,8 @@ def histogram_sensitivity(
         return double_above(Fraction(sides * rows))
     if norm == "sup":
         return double_above(Fraction(most))
+    if norm == "one-sided":  # no bin gains more than was added to it, none loses more than removed
+        return double_above(Fraction(min(sides * rows, 2 * most)))
     full, rest = divmod(rows, most)
     return double_above(_root_above(sides * (full * most * most + rest * rest)))
 
@@ -279,6 +283,13 @@ def quantile_scores_sensitivity(
     ------
     ParameterError
         If a parameter leaves its range.
+
+    Notes
+    -----
+    The scores do not all move in one direction: a row added above two candidates, one below the
+    quantile and one above it, lowers the score of the first and raises that of the second. The
+    largest rise plus the largest fall reaches twice the bound, so nothing is gained by a one-sided
+    distance.
     """
     if not 0 <= alpha <= 1:
         raise ParameterError(f"alpha must lie in [0, 1], got {alpha}")

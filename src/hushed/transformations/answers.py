@@ -19,7 +19,18 @@ from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 from hushed.privacy_loss.rounding import double_above
-from hushed.spaces import ABSOLUTE, L1, L2, SUP, Column, Metric, Numbers, Space, Vectors
+from hushed.spaces import (
+    ABSOLUTE,
+    L1,
+    L2,
+    ONE_SIDED,
+    SUP,
+    Column,
+    Metric,
+    Numbers,
+    Space,
+    Vectors,
+)
 from hushed.spaces.cells import LARGEST_INT, keys_of
 from hushed.transformations.aggregates import (
     count_sensitivity,
@@ -54,8 +65,9 @@ __all__ = [
 _HELD_ROWS = 1 << 32
 _LEVELS = 1 << 20  # quantile levels are multiples of 2**-20, so that scores are exact
 _NORMS = {"l1": L1, "l2": L2, "sup": SUP}
+_COUNT_NORMS = _NORMS | {"one-sided": ONE_SIDED}
 
-VectorNorm = Literal["l1", "l2", "sup"]
+CountNorm = Literal["l1", "l2", "sup", "one-sided"]
 
 
 def count() -> Step[Transformation]:
@@ -174,7 +186,7 @@ def variance() -> Step[Transformation]:
     return Step("variance", build)
 
 
-def histogram(bins: Iterable[Any], *, norm: VectorNorm = "l1") -> Step[Transformation]:
+def histogram(bins: Iterable[Any], *, norm: CountNorm = "l1") -> Step[Transformation]:
     """Count the rows in public bins.
 
     Parameters
@@ -182,8 +194,9 @@ def histogram(bins: Iterable[Any], *, norm: VectorNorm = "l1") -> Step[Transform
     bins : iterable
         For a column of floats the edges, ascending: bin i holds ``edge[i] <= x < edge[i + 1]``.
         For texts and integers the values themselves. Rows in no bin are not counted.
-    norm : {"l1", "l2", "sup"}, default "l1"
-        Norm in which the movement of the counts is bounded.
+    norm : {"l1", "l2", "sup", "one-sided"}, default "l1"
+        Norm in which the movement of the counts is bounded. ``"one-sided"`` (largest rise plus
+        largest fall) is what `hushed.measurements.exponential` pays once, and ``"sup"`` twice.
 
     Returns
     -------
@@ -327,9 +340,9 @@ def vector_sum() -> Step[Transformation]:
 
 
 def _norm_metric(norm: str) -> Metric:
-    if norm not in _NORMS:
-        raise ParameterError(f"norm must be one of {tuple(_NORMS)}, got {norm!r}")
-    return _NORMS[norm]
+    if norm not in _COUNT_NORMS:
+        raise ParameterError(f"norm must be one of {tuple(_COUNT_NORMS)}, got {norm!r}")
+    return _COUNT_NORMS[norm]
 
 
 def _counted(space: Space, step: str) -> tuple[Literal["symmetric", "change-one"], int | None]:

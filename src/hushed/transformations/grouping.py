@@ -11,14 +11,26 @@ import numpy as np
 
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.privacy_loss.rounding import round_up
-from hushed.spaces import L1, L2, SUP, SYMMETRIC, Distance, Groups, Numbers, Space, Table
+from hushed.spaces import (
+    L1,
+    L2,
+    ONE_SIDED,
+    SUP,
+    SYMMETRIC,
+    Distance,
+    Groups,
+    Numbers,
+    Space,
+    Table,
+)
 from hushed.spaces.cells import keys_of
 from hushed.transformations.chain import Step, Transformation, linear
 from hushed.transformations.matching import take_domain
 
 __all__ = ["each", "group_by", "worst_split"]
 
-_METRICS = {"l1": L1, "l2": L2, "sup": SUP}
+_METRICS = {"l1": L1, "l2": L2, "sup": SUP, "one-sided": ONE_SIDED}
+_PartNorm = Literal["l1", "l2", "sup", "one-sided"]
 
 
 def group_by(column: str, keys: Iterable[Any]) -> Step[Transformation]:
@@ -69,14 +81,14 @@ def group_by(column: str, keys: Iterable[Any]) -> Step[Transformation]:
     return Step("group_by", build)
 
 
-def each(step: Step[Transformation], *, norm: Literal["l1", "l2", "sup"] = "l1") -> Any:
+def each(step: Step[Transformation], *, norm: _PartNorm = "l1") -> Any:
     """Answer the same question for each part.
 
     Parameters
     ----------
     step : Step
         From a table to one number, such as ``select("cost") >> clip(0, 100) >> sum_of()``.
-    norm : {"l1", "l2", "sup"}, default "l1"
+    norm : {"l1", "l2", "sup", "one-sided"}, default "l1"
         Norm in which the movement of the vector of answers is bounded.
 
     Returns
@@ -115,9 +127,7 @@ def each(step: Step[Transformation], *, norm: Literal["l1", "l2", "sup"] = "l1")
     return Step(f"each({step.name})", build)
 
 
-def _spread(
-    inner: Transformation, parts: int, norm: Literal["l1", "l2", "sup"]
-) -> Callable[[Distance], Distance]:
+def _spread(inner: Transformation, parts: int, norm: _PartNorm) -> Callable[[Distance], Distance]:
     """Bound the movement of the vector when rows change in any of the parts."""
 
     def bound(rows: int) -> float:
@@ -128,6 +138,8 @@ def _spread(
             return max(moved(share) for share in range(rows + 1))
         if norm == "l1":
             return worst_split(moved, rows, parts)
+        if norm == "one-sided":  # one part rises most, another one falls most
+            return worst_split(moved, rows, min(parts, 2))
         top = moved(rows)  # scaled, so that no square leaves the doubles
         if not 0 < top < math.inf:
             return top
