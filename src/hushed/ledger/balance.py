@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hushed.guarantee import Guarantee, shown_above, shown_below
 from hushed.ledger.entries import Budget
@@ -50,12 +51,16 @@ def terms_of(budget: Budget, number: int) -> str:
     str
         Two or three sentences, for a certificate.
     """
+    return f"charge {number} of {_kept_by(budget)}"
+
+
+@lru_cache(maxsize=256)
+def _kept_by(budget: Budget) -> str:
     limit = budget.limit
     return (
-        f"charge {number} of the budget {budget.name!r}, which keeps epsilon = "
-        f"{shown_above(limit.epsilon)}, delta = {shown_above(limit.delta)}, gamma = "
-        f"{shown_above(limit.gamma)} for everything charged to it, for one {limit.unit} "
-        f"(method {budget.method}). {assumption(budget)}"
+        f"the budget {budget.name!r}, which keeps epsilon = {shown_above(limit.epsilon)}, delta = "
+        f"{shown_above(limit.delta)}, gamma = {shown_above(limit.gamma)} for everything charged "
+        f"to it, for one {limit.unit} (method {budget.method}). {assumption(budget)}"
     )
 
 
