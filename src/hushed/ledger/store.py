@@ -171,13 +171,10 @@ class Store:
             with closing(self.engine().raw_connection()) as lent:
                 driver: Any = lent.driver_connection
                 driver.execute("BEGIN IMMEDIATE")
-                try:
-                    yield driver
-                    committing = True
-                    driver.commit()
-                finally:
-                    if driver.in_transaction:
-                        driver.rollback()
+                yield driver
+                committing = True
+                driver.commit()
+                # Whatever is not committed is rolled back as the connection goes back to its pool.
         except (sqlite3.Error, DBAPIError) as error:
             raise _told(getattr(error, "orig", error), committing=committing) from None
 

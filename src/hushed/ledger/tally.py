@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 
 from hushed.accounting.filters import Cost, PrivacyFilter, filter_cost, largest
 from hushed.errors import Overspent, ParameterError
 from hushed.guarantee import Guarantee, shown_above, shown_below, stated_gamma
 from hushed.ledger.balance import Balance, bought, set_aside, which_part
+from hushed.ledger.doubles import fraction_of, whole
 from hushed.ledger.entries import Budget, Entry
 from hushed.ledger.exact import LossSum
 from hushed.privacy_loss import LossCurve
 
 __all__ = ["Tally", "costs_of", "tally_of"]
-
-_UNIT = 2**1074  # the smallest double is one over this
 
 
 def costs_of(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> tuple[Cost, ...]:
@@ -49,31 +47,24 @@ class _Sum:
 
     @property
     def amount(self) -> Fraction | None:
-        return None if self.amounts is None else Fraction(self.amounts, _UNIT)
+        return None if self.amounts is None else fraction_of(self.amounts)
 
     @property
     def delta(self) -> Fraction:
-        return Fraction(self.deltas, _UNIT)
+        return fraction_of(self.deltas)
 
     def plus(self, cost: Cost) -> _Sum:
-        deltas = self.deltas + _units(cost.delta)
+        deltas = self.deltas + whole(cost.delta)
         if self.amounts is None or math.isinf(cost.amount):
             return _Sum(None, deltas)
-        return _Sum(self.amounts + _units(cost.amount), deltas)
+        return _Sum(self.amounts + whole(cost.amount), deltas)
 
     def within(self, found: PrivacyFilter) -> bool:
         return (
             self.amounts is not None
-            and self.amounts <= _units(found.capacity)
-            and self.deltas <= _units(found.slack)
+            and self.amounts <= whole(found.capacity)
+            and self.deltas <= whole(found.slack)
         )
-
-
-@lru_cache(maxsize=4096)
-def _units(value: float) -> int:
-    """Return a finite double in units of the smallest one: a whole number, without any rounding."""
-    over, under = value.as_integer_ratio()
-    return over * (_UNIT // under)
 
 
 @dataclass(slots=True)
@@ -244,8 +235,7 @@ class Tally:
     def delta_left(self) -> float:
         """Largest own delta that any filter still takes, rounded down."""
         if self.exact is not None:
-            left = Fraction(self.exact.delta) - self.exact.own - self.exact.slacks
-            return max(0.0, _down(left))
+            return max(0.0, _down(self.exact.delta_left()))
         pairs = zip(self.sums, self.budget.filters, strict=True)
         return max(max(0.0, _down(Fraction(found.slack) - total.delta)) for total, found in pairs)
 
@@ -269,7 +259,7 @@ class Tally:
             return self.fits(promise, None, costs_of(self.budget, promise, None))
 
         limit = self.budget.limit.epsilon
-        basic = 0.0 if exact.levels is None else _down(Fraction(limit) - exact.levels)
+        basic = _down(exact.epsilon_left())
         if exact.delta == 0.0:
             return max(0.0, basic) if exact.slacks == 0 else 0.0
         low = basic if basic > 0 and accepted(basic) else 0.0
