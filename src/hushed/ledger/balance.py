@@ -18,6 +18,10 @@ _ASSUMPTIONS = {
     "loss-distribution": "Assumed: which releases are made, and how much each may lose, does not "
     "depend on the answers before. No theorem covers this rule for an analyst who steers by them.",
 }
+_NOMINAL = (
+    "The limit is nominal, not a privacy guarantee: charges whose population was made from private "
+    "rows are taken. "
+)
 
 
 def assumption(budget: Budget) -> str:
@@ -31,9 +35,10 @@ def assumption(budget: Budget) -> str:
     Returns
     -------
     str
-        One or two sentences.
+        One to three sentences.
     """
-    return _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"])
+    nominal = _NOMINAL if budget.limit.data_dependent else ""
+    return nominal + _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"])
 
 
 def terms_of(budget: Budget, number: int) -> str:
@@ -49,7 +54,7 @@ def terms_of(budget: Budget, number: int) -> str:
     Returns
     -------
     str
-        Two or three sentences, for a certificate.
+        Two to four sentences, for a certificate.
     """
     return f"charge {number} of {_kept_by(budget)}"
 
