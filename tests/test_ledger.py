@@ -124,6 +124,17 @@ def test_charges_far_below_the_last_place_still_add_up(plain):
     assert number == 8
 
 
+def test_levels_beyond_all_doubles_are_infinite(plain):
+    """Bare levels that add up to more than any double: the laws say what is spent and left."""
+    limit = G(epsilon=2.0, delta=1e-6)
+    plain.open_budget("b", limit, method="loss-distribution")
+    for _ in range(3):
+        plain.charge("b", G(epsilon=1e308), loss=privacy_loss.laplace(0.1))
+    balance = plain.balance("b")
+    assert 0.29 < balance.spent.epsilon <= 0.3
+    assert 1.69 < balance.epsilon_left <= 1.71
+
+
 @lru_cache
 def most_laplace(size, limit, delta):
     """How many Laplace releases keep a limit by composition of the loss itself."""

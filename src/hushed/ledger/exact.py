@@ -12,6 +12,7 @@ logarithm of the number of charges. Of many different laws, later ones are round
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -28,6 +29,7 @@ __all__ = ["LossSum"]
 
 _SHARES = (0.95, 0.7, 0.4, 0.15, 0.03)
 _MANY = 256  # different laws from which on new ones are rounded up, by at most 0.025 % to 0.05 %
+_LARGEST = sys.float_info.max
 _COARSE = 0.05  # relative width of the bracket that a room is found with
 
 
@@ -177,8 +179,11 @@ def _in_units(squares: Fraction, own: Fraction) -> tuple[int, int]:
 
 
 def _plus(total: int | None, value: float) -> int | None:
-    """Exact sum; None stands for infinity."""
-    return None if total is None or math.isinf(value) else total + whole(value)
+    """Exact sum; None stands for infinity, and for more than any double."""
+    if total is None or math.isinf(value):
+        return None
+    found = total + whole(value)
+    return found if found <= whole(_LARGEST) else None
 
 
 def _less(room: tuple[int, int] | None, cost: Cost) -> tuple[int, int] | None:

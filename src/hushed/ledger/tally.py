@@ -14,6 +14,7 @@ from hushed.ledger.doubles import fraction_of, whole
 from hushed.ledger.entries import Budget, Entry
 from hushed.ledger.exact import LossSum
 from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss.rounding import double_above
 
 __all__ = ["Tally", "costs_of", "tally_of"]
 
@@ -172,7 +173,7 @@ class Tally:
         if sampled and self.gamma(promise) > Fraction(limit.gamma):
             raise Overspent(
                 f"budget {name!r}: this charge brings gamma {shown_above(promise.gamma)}, of "
-                f"which {shown_above(_up(self.gamma(promise) - self.gamma()))} is new; "
+                f"which {shown_above(double_above(self.gamma(promise) - self.gamma()))} is new; "
                 f"{shown_below(self.gamma_left())} of {shown_below(limit.gamma)} is left. "
                 "Release with an estimate that is paid for, or sample with a smaller gamma. "
                 "Nothing was charged",
@@ -206,12 +207,9 @@ class Tally:
             alone = replace(promise, delta=0.0), replace(promise, epsilon=0.0)
             one, other = (self.fits(p, None, costs_of(self.budget, p, None)) for p in alone)
             return one, other
-        triples = list(zip(self.sums, costs, self.budget.filters, strict=True))
         return (
-            any(total.plus(replace(cost, delta=0.0)).within(each) for total, cost, each in triples),
-            any(
-                total.plus(replace(cost, amount=0.0)).within(each) for total, cost, each in triples
-            ),
+            self.fits(promise, loss, tuple(replace(cost, delta=0.0) for cost in costs)),
+            self.fits(promise, loss, tuple(replace(cost, amount=0.0) for cost in costs)),
         )
 
     def _nearly(self, promise: Guarantee, left: float) -> str:
@@ -285,7 +283,7 @@ class Tally:
         """
         limit = self.budget.limit
         epsilon, delta = self._spent()
-        gamma = min(_up(self.gamma()), 1.0 - 2.0**-53)
+        gamma = min(double_above(self.gamma()), 1.0 - 2.0**-53)
         spent = replace(
             limit,
             epsilon=epsilon,
@@ -344,8 +342,8 @@ class Tally:
         found = []
         for total, each in zip(self.sums, self.budget.filters, strict=True):
             if total.amount is not None and total.within(each):
-                delta = min(_up(total.delta + Fraction(each.conversion)), limit.delta)
-                found.append((each.epsilon(_up(total.amount)), delta))
+                delta = min(double_above(total.delta + Fraction(each.conversion)), limit.delta)
+                found.append((each.epsilon(double_above(total.amount)), delta))
         return min(found) if found else (limit.epsilon, limit.delta)
 
 
@@ -394,19 +392,12 @@ def _level_left(total: _Sum, found: PrivacyFilter, limit: float) -> float:
     return largest(takes, max(math.sqrt(float(left)), 1e-150))
 
 
-def _share(part: Fraction, whole: float) -> float:
+def _share(part: Fraction, limit: float) -> float:
     if part == 0:
         return 0.0
-    return min(1.0, _up(part / Fraction(whole))) if whole > 0 else 1.0
-
-
-def _up(value: Fraction) -> float:
-    """Double at or above an exact number."""
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+    return min(1.0, double_above(part / Fraction(limit))) if limit > 0 else 1.0
 
 
 def _down(value: Fraction) -> float:
     """Double at or below an exact number."""
-    near = float(value)
-    return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
+    return -double_above(-value)
