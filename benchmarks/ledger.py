@@ -15,9 +15,9 @@ the work, hence twice the rate in memory, and 1,000 a second wherever the peer d
 
 Got, old and new in turns in one run on two busy cores: 1,570 to 3,110 charges a second in memory
 where the old ones made 600 to 1,410 (2.2 to 2.9 times as many, for 310 to 360 microseconds of
-processor time after 660 to 900). On a disk that other jobs kept busy, in the moments when the peer
-did 1,500 or more (3,000 to 3,800 at the median): 980 to 1,370 after 530 to 920, so that one row of
-six (exact composition, every law different) just missed; processor time was twice that in memory.
+processor time after 660 to 900). On a disk that other jobs kept busy, over two runs, in the moments
+when the peer did 1,500 or more (2,500 to 4,300 at the median): 910 to 1,550 after 460 to 920, so
+that two rows of twelve missed 1,000 (910 and 976); processor time was twice that in memory.
 While the same disk let the peer do 200 to 600 only, so did both: 1.0 to 1.6 times the old rate.
 """
 
