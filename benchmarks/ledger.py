@@ -5,8 +5,8 @@ default). The peer is one INSERT of a row of the same size per transaction, with
 (write-ahead log, full synchronisation), in the same run, in turns with the ledger so that a
 noisy disk hits both. Predicted before the first run: 1,000 charges a second, or a third of the
 peer's rate where the disk is slower than that; the same rate after 10,000 entries as after 10;
-50 ms to fold 1,000 entries anew. A folder in memory (/dev/shm) shows the work apart from the disk,
-and so do the microseconds of processor time, which a busy disk hardly changes.
+50 ms to fold 1,000 entries anew. A folder in memory (/dev/shm) shows the work apart from the disk;
+the microseconds of processor time leave out the waiting for it.
 
 Got at first: 850 to 1,280 charges a second where the peer did 2,100 to 4,300, and 600 to 1,400 in
 memory on a busy machine. More than half of a charge went into passing four statements through
@@ -18,7 +18,8 @@ where the old ones made 600 to 1,410 (2.2 to 2.9 times as many, for 310 to 360 m
 processor time after 660 to 900). On a disk that other jobs kept busy, over two runs, in the moments
 when the peer did 1,500 or more (2,500 to 4,300 at the median): 910 to 1,550 after 460 to 920, so
 that two rows of twelve missed 1,000 (910 and 976); processor time was twice that in memory.
-While the same disk let the peer do 200 to 600 only, so did both: 1.0 to 1.6 times the old rate.
+While the same disk let the peer do 200 to 600 only, waiting was nearly all, and nothing came near
+1,000: 230 to 380 after 150 to 330, 1.0 to 1.6 times as many.
 """
 
 from __future__ import annotations
