@@ -1,5 +1,6 @@
-"""Run every benchmark of this folder: ``python -m benchmarks [NAME ...]``.
+"""Run every benchmark of this folder: ``python -m benchmarks [NAME ...] [FOLDER]``.
 
+A folder is for benchmarks that write files.
 The comparison with other libraries is a command of its own: ``python -m benchmarks.peers``.
 """
 
@@ -14,7 +15,8 @@ from pathlib import Path
 def main(names: list[str]) -> None:
     folder = str(Path(__file__).parent)
     found = sorted(m.name for m in pkgutil.iter_modules([folder]) if not m.ispkg)
-    for name in names or found:
+    named = [name for name in names if name in found or not Path(name).is_dir()]
+    for name in named or found:
         if name not in found:
             sys.exit(f"no benchmark {name!r}; there are {', '.join(found)}")
         print(f"\n== {name}")

@@ -5,7 +5,21 @@ default). The peer is one INSERT of a row of the same size per transaction, with
 (write-ahead log, full synchronisation), in the same run, in turns with the ledger so that a
 noisy disk hits both. Predicted before the first run: 1,000 charges a second, or a third of the
 peer's rate where the disk is slower than that; the same rate after 10,000 entries as after 10;
-50 ms to fold 1,000 entries anew. A folder in memory (/dev/shm) shows the work apart from the disk.
+50 ms to fold 1,000 entries anew. A folder in memory (/dev/shm) shows the work apart from the disk;
+the microseconds of processor time leave out the waiting for it.
+
+Got at first: 850 to 1,280 charges a second where the peer did 2,100 to 4,300, and 600 to 1,400 in
+memory on a busy machine. More than half of a charge went into passing four statements through
+SQLAlchemy, and another part into fractions. Predicted for charges that speak to the driver: half
+the work, hence twice the rate in memory, and 1,000 a second wherever the peer does 2,000.
+
+Got, old and new in turns in one run on two busy cores: 1,570 to 3,110 charges a second in memory
+where the old ones made 600 to 1,410 (2.2 to 2.9 times as many, for 310 to 360 microseconds of
+processor time after 660 to 900). On a disk that other jobs kept busy, over two runs, in the moments
+when the peer did 1,500 or more (2,500 to 4,300 at the median): 910 to 1,550 after 460 to 920, so
+that two rows of twelve missed 1,000 (910 and 976); processor time was twice that in memory.
+While the same disk let the peer do 200 to 600 only, waiting was nearly all, and nothing came near
+1,000: 230 to 380 after 150 to 330, 1.0 to 1.6 times as many.
 """
 
 from __future__ import annotations
@@ -61,6 +75,14 @@ def seconds(job: Callable[[int], None], start: int) -> float:
     return (time.perf_counter() - begun) / CHUNK
 
 
+def work(job: Callable[[int], None], start: int) -> float:
+    """Processor time of a charge in microseconds: what the disk is waited for is left out."""
+    begun = time.process_time()
+    for i in range(start, start + CHUNK):
+        job(i)
+    return 1e6 * (time.process_time() - begun) / CHUNK
+
+
 def measure(folder: Path, method: str, law: str, insert: Callable[[int], None], most: int) -> None:
     book, charge = charging(folder, method, law)
     marks = [mark for mark in (10, 1_000, 10_000) if mark <= most]
@@ -77,12 +99,17 @@ def measure(folder: Path, method: str, law: str, insert: Callable[[int], None], 
             done += CHUNK
         one, peer = statistics.median(ours), statistics.median(theirs)
         told.append(f"{1 / one:7.0f}/s ({peer / one:4.2f} of raw)")
+    busy = work(charge, done)
+    done += CHUNK
     begun = time.perf_counter()
     with hs.Ledger(book._store.url) as fresh:
         fresh.charge("b", hs.Guarantee(epsilon=1e-6))
     folded = time.perf_counter() - begun
     book.close()
-    print(f"{method:18} {law:20} {'  '.join(told)}   {1e3 * folded:6.0f} ms anew after {done}")
+    print(
+        f"{method:18} {law:20} {'  '.join(told)}   {busy:4.0f} us of work   {1e3 * folded:6.0f} ms "
+        f"anew after {done}"
+    )
 
 
 def main() -> None:

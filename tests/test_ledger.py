@@ -32,6 +32,7 @@ from hushed.errors import (
     ParameterError,
 )
 from hushed.ledger import migrations, rows, store
+from hushed.ledger.doubles import fraction_of, whole
 from hushed.ledger.entries import Budget, digest, write_budget, write_entry
 from hushed.ledger.exact import LossSum
 from hushed.ledger.laws import read_law, write_law
@@ -121,6 +122,17 @@ def test_charges_far_below_the_last_place_still_add_up(plain):
     plain.charge("dust", G(epsilon=1.0 - 2.0**-53))
     number, _ = fill(plain, "dust", G(epsilon=2.0**-56))
     assert number == 8
+
+
+def test_levels_beyond_all_doubles_are_infinite(plain):
+    """Bare levels that add up to more than any double: the laws say what is spent and left."""
+    limit = G(epsilon=2.0, delta=1e-6)
+    plain.open_budget("b", limit, method="loss-distribution")
+    for _ in range(3):
+        plain.charge("b", G(epsilon=1e308), loss=privacy_loss.laplace(0.1))
+    balance = plain.balance("b")
+    assert 0.29 < balance.spent.epsilon <= 0.3
+    assert 1.69 < balance.epsilon_left <= 1.71
 
 
 @lru_cache
@@ -681,12 +693,67 @@ def test_a_busy_file_is_told_and_nothing_charged(path):
         assert book.balance("b").entries == 0
 
 
+def test_a_commit_that_fails_charges_nothing_and_locks_nobody_out(plain, path):
+    """SQLite refuses at the commit and leaves the transaction open: it is undone, and said so."""
+    plain.open_budget("b", G(epsilon=1.0))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute(
+        "CREATE TABLE debts (x REFERENCES hushed_budgets (name) DEFERRABLE INITIALLY DEFERRED)"
+    )
+    other.execute(
+        "CREATE TRIGGER owe AFTER INSERT ON hushed_entries BEGIN INSERT INTO debts VALUES ('?'); "
+        "END"
+    )
+    with pytest.raises(LedgerUnavailable, match=r"nothing was charged.*FOREIGN KEY"):
+        plain.charge("b", G(epsilon=0.75))
+    other.execute("DROP TRIGGER owe")  # waits for no one
+    other.close()
+    assert plain.balance("b").entries == 0
+    assert plain.charge("b", G(epsilon=0.75)).number == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("DROP TABLE hushed_heads", "no such table"),
+        ("DELETE FROM hushed_heads", "there is no budget"),
+        (
+            "CREATE TRIGGER t BEFORE INSERT ON hushed_entries BEGIN SELECT RAISE(ABORT, 'x'); END",
+            "x",
+        ),
+    ],
+)
+def test_what_sqlite_refuses_in_a_charge_is_told_and_undone(plain, path, statement, message):
+    """No error of the driver gets out, and none leaves the file locked."""
+    plain.open_budget("b", G(epsilon=1.0))
+    plain.charge("b", G(epsilon=0.25))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("DROP TRIGGER hushed_heads_delete")
+    other.execute(statement)
+    with pytest.raises((LedgerUnavailable, NotFound), match=message):
+        plain.charge("b", G(epsilon=0.25))
+    other.execute("BEGIN IMMEDIATE")
+    assert other.execute("SELECT COUNT(*) FROM hushed_entries").fetchone() == (1,)
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "value", [0.0, -0.0, 5e-324, 2.2e-308, 0.1, 1.0, 1e300, 1.7976931348623157e308]
+)
+def test_a_double_is_a_whole_number_of_the_smallest(value):
+    """Sums count doubles without rounding, from the smallest to the largest."""
+    assert whole(value) == Fraction(value) * 2**1074
+    assert fraction_of(whole(value) + whole(0.1)) == Fraction(value) + Fraction(0.1)
+
+
 def test_every_commit_reaches_the_disk(ledger):
     """Write-ahead log with full synchronisation; on PostgreSQL no asynchronous commit."""
-    with ledger._store.writing() as connection:
+    with ledger._store.spending() as connection:
         if ledger._store.sqlite:
-            assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-            assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+            assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+            assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
+            assert connection.in_transaction
         else:
             assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
 

@@ -1,12 +1,16 @@
 """``hushed ledger``: one JSON object each, exit codes, files; and releases that are charged."""
 
 import json
+from dataclasses import replace
+from typing import get_args
 
 import pytest
 from typer.testing import CliRunner
 
 import hushed as hs
+from hushed.accounting.filters import FilterMethod
 from hushed.cli import app
+from hushed.errors import ParameterError
 from hushed.plots.ledgers import budget_over_time
 
 URL = "sqlite:///budget.db"
@@ -132,6 +136,73 @@ def test_a_budget_for_users():
     assert refused.exit_code != 0
     assert "unit='row'" in json_of(refused)["error"]["message"]
     assert "unit user" in run("show", URL).stdout
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("method", get_args(FilterMethod))
+def test_every_budget_of_python_can_be_opened(delta, method):
+    """Every option of `Ledger.open_budget`, and every field of its limit, is one of the command."""
+    limit = hs.Guarantee(
+        epsilon=2.0,
+        delta=delta,
+        gamma=0.1,
+        neighbours="add-remove",
+        unit="user",
+        protect="simultaneous",
+        data_dependent=True,
+    )
+    levels = ["--epsilon", 2, "--delta", delta, "--gamma", 0.1, "--data-dependent"]
+    whom = ["--neighbours", "add-remove", "--unit", "user", "--protect", "simultaneous"]
+    order = 30.0 if method == "renyi" else None
+    rule = ["--method", method, "--slack", 0.25, *(["--order", order] if order else [])]
+    opened = run("open", URL, "b", *levels, *whom, *rule, "--note", "all", "--json")
+    rest = {"method": method, "slack": 0.25, "order": order, "note": "all"}
+    with hs.Ledger(URL) as book:
+        if delta == 0 and method in ("zcdp", "renyi", "gaussian"):
+            with pytest.raises(ParameterError) as refusal:
+                book.open_budget("p", limit, **rest)
+            assert opened.exit_code == 2
+            assert json_of(opened)["error"]["message"] == str(refusal.value)
+        else:
+            ours = book.open_budget("p", limit, **rest)
+            theirs = next(each for each in book.budgets() if each.name == "b")
+            assert theirs == replace(ours, name="b", opened=theirs.opened, digest=theirs.digest)
+
+
+def test_a_nominal_budget_is_opened_marked_and_charged(folder):
+    """Numbers that prove nothing need a budget opened for them, and every word of it says so."""
+    (folder / "f.py").write_text("def center(rows):\n    return float(rows[:, 0].mean())\n")
+    (folder / "private.csv").write_text("age\n" + "\n".join(str(20 + i) for i in range(30)))
+    release = ["release", "private.csv", "f.py:center", "--population", "private.csv"]
+    release += ["--epsilon", "1", "--gamma", "0.05", "--workers", "1", "--data-dependent"]
+    release += ["--ledger", URL, "--json", "--budget"]
+    limit = ["--epsilon", 2, "--gamma", 0.1]
+    assert "nominal" not in run("open", URL, "proven", *limit).stdout
+    refused = CliRunner().invoke(app, [*release, "proven"])
+    assert refused.exit_code == 2
+    message = json.loads(refused.stdout)["error"]["message"]
+    assert "data_dependent=True in its limit (--data-dependent). Nothing was charged" in message
+    assert message.count("--data-dependent") == 1
+    opened = run("open", URL, "nominal", *limit, "--data-dependent")
+    assert "nominal, not a privacy guarantee" in opened.stdout
+    paid = CliRunner().invoke(app, [*release, "nominal"])
+    assert paid.exit_code == 0, paid.output
+    charged = json.loads(paid.stdout)["certificate"]["charged"]
+    assert "nominal, not a privacy guarantee" in charged
+    by_hand = ("--epsilon", 0.25, "--data-dependent", "--json")
+    assert run("charge", URL, "proven", *by_hand).exit_code == 2
+    assert json_of(run("charge", URL, "nominal", *by_hand))["spent"]["data_dependent"] is True
+
+
+def test_a_charge_by_hand_says_whom_its_gamma_protects():
+    """A gamma for one record is not written down as one for everyone."""
+    run("open", URL, "all", "--epsilon", 1, "--gamma", 0.1, "--protect", "everyone")
+    charge = ("charge", URL, "all", "--epsilon", 0.25, "--gamma", 0.01)
+    refused = run(*charge, "--protect", "record", "--json")
+    assert "one record at a time" in json_of(refused)["error"]["message"]
+    assert run(*charge, "--protect", "simultaneous").exit_code == 0
+    with hs.Ledger(URL) as book:
+        assert [e.guarantee.protect for e in book.entries("all")] == ["simultaneous"]
 
 
 def test_a_query_says_which_budget_it_needs_and_takes_it(folder):

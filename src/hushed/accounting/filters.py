@@ -346,20 +346,25 @@ def _bare(found: PrivacyFilter, promise: Guarantee) -> Cost:
 
 def _of_curve(found: PrivacyFilter, loss: LossCurve, limit: float) -> Cost:
     """Cost of a known law: sums over its parts, added exactly and rounded up once."""
-    amounts: list[tuple[float, int]] = []
-    for family, count in loss.parts:
-        if found.name == "zcdp":
-            amounts.append((_family_zcdp(family), count))
-        elif found.name == "renyi":
-            amounts.append((_family_renyi(family, found.order), count))
-        else:
-            amounts.append((_family_squares(family), count))
+    amounts = [(_of_family(found, family), count) for family, count in loss.parts]
     if any(math.isinf(amount) for amount, _ in amounts):
         return Cost(amount=math.inf, delta=0.0)
-    total = sum((Fraction(amount) * count for amount, count in amounts), Fraction(0))
+    if [count for _, count in amounts] == [1]:  # one number needs no exact sum
+        total = amounts[0][0]
+    else:
+        total = float(sum((Fraction(amount) * count for amount, count in amounts), Fraction(0)))
     grid = found.name in ("gaussian", "loss-distribution")
     own = discreteness(loss, limit, laplace=found.name != "gaussian") if grid else 0.0
-    return Cost(amount=round_up(float(total)), delta=own)
+    return Cost(amount=round_up(total), delta=own)
+
+
+def _of_family(found: PrivacyFilter, family: Family) -> float:
+    """Amount of one law in the units of a filter."""
+    if found.name == "zcdp":
+        return _family_zcdp(family)
+    if found.name == "renyi":
+        return _family_renyi(family, found.order)
+    return _family_squares(family)
 
 
 def discreteness(loss: LossCurve, limit: float, *, laplace: bool) -> float:

@@ -11,7 +11,7 @@ import typer
 
 import hushed as hs
 from hushed.accounting.filters import FilterMethod, check_limit
-from hushed.cli.options import JsonOption
+from hushed.cli.options import DependentOption, JsonOption, ProtectOption
 from hushed.cli.outcome import finish, note, say
 from hushed.cli.written import check_targets
 from hushed.errors import ParameterError
@@ -45,7 +45,15 @@ def open_budget(
     unit: Annotated[Unit, typer.Option(help="What the promises protect: a row or a user.")] = (
         "row"
     ),
-    protect: Annotated[Protect, typer.Option(help="Whom gamma speaks of.")] = "record",
+    protect: ProtectOption = "record",
+    data_dependent: Annotated[
+        bool,
+        typer.Option(
+            "--data-dependent",
+            help="Take charges whose population was made from private rows, too: the limit is then "
+            "nominal, and is marked.",
+        ),
+    ] = False,
     method: Annotated[FilterMethod, typer.Option(help="Rule that stops the spending.")] = (
         "adaptive"
     ),
@@ -66,6 +74,7 @@ def open_budget(
             neighbours=neighbours,
             unit=unit,
             protect=protect,
+            data_dependent=data_dependent,
         )
         with hs.Ledger(ledger) as book:
             book.open_budget(budget, limit, method=method, slack=slack, order=order, note=remark)
@@ -124,6 +133,8 @@ def charge(
     gamma: Annotated[float, typer.Option(help="Gamma of the promise, stated by hand.")] = 0.0,
     neighbours: Annotated[Neighbours | None, typer.Option(help="By default the budget's.")] = None,
     unit: Annotated[Unit | None, typer.Option(help="By default the budget's.")] = None,
+    protect: Annotated[Protect | None, typer.Option(help="By default the budget's.")] = None,
+    data_dependent: DependentOption = False,
     loss: Annotated[
         str | None,
         typer.Option(
@@ -143,7 +154,8 @@ def charge(
                 gamma=gamma,
                 neighbours=neighbours or limit.neighbours,
                 unit=unit or limit.unit,
-                protect=limit.protect,
+                protect=protect or limit.protect,
+                data_dependent=data_dependent,
             )
             entry = book.charge(budget, promise, remark, loss=_loss(loss))
             found = book.balance(budget)

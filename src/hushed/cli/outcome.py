@@ -187,7 +187,7 @@ def _place(error: Exception) -> str:
 def _told(error: HushedError) -> str:
     """Message of an error, with the option's name on the command line where they differ."""
     told = str(error)
-    if "data_dependent=True" in told:
+    if "data_dependent=True" in told and "--data-dependent" not in told:
         told += " (--data-dependent on the command line)"
     return told
 

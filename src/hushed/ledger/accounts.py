@@ -24,7 +24,7 @@ from hushed.ledger.tally import Tally, costs_of, tally_of
 from hushed.privacy_loss import LossCurve
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from hushed.ledger.rows import Transaction
 
 __all__ = ["Ledger"]
 
@@ -207,7 +207,7 @@ class Ledger:
             check_promise(tally.budget, guarantee, loss)
             costs = costs_of(tally.budget, guarantee, known)
             try:
-                with self._store.writing() as connection:
+                with self._store.spending() as connection:
                     head = rows.head_of(connection, name, lock=True)
                     tally = self._caught_up(page, connection, head)
                     tally.check(guarantee, known, costs)
@@ -217,11 +217,11 @@ class Ledger:
                 page.tally = None
                 if not self._settled(entry, error):
                     raise LedgerUnavailable(f"nothing was charged: {error}") from None
-                return replace(entry, terms=terms_of(tally.budget, entry.number))
+                return entry
             page.tally = None  # until the entry is folded in, there is nothing to rely on
             tally.add(entry)
             page.tally = tally
-        return replace(entry, terms=terms_of(tally.budget, entry.number))
+        return entry
 
     def quote(self, name: str, guarantee: Guarantee, *, loss: LossCurve | None = None) -> Balance:
         """Balance that a charge would leave; nothing is charged.
@@ -382,7 +382,7 @@ class Ledger:
         The head of the chain is locked first, so that a commit still under way is waited for.
         """
         try:
-            with self._store.writing() as connection:
+            with self._store.spending() as connection:
                 rows.head_of(connection, entry.budget, lock=True)
                 return rows.is_written(connection, entry)
         except LedgerUnavailable:
@@ -406,7 +406,7 @@ class Ledger:
                 page.tally = tally_of(rows.budget_named(connection, name))
             return self._caught_up(page, connection, rows.head_of(connection, name))
 
-    def _caught_up(self, page: _Page, connection: Connection, head: rows.Head) -> Tally:
+    def _caught_up(self, page: _Page, connection: Transaction, head: rows.Head) -> Tally:
         """Fold in the entries that others have added."""
         tally = page.tally
         if tally is None:
@@ -459,4 +459,5 @@ def _next_entry(
         at=now(),
     )
     body = write_entry(entry)
-    return replace(entry, digest=digest(tally.link, body)), body
+    terms = terms_of(tally.budget, entry.number)
+    return replace(entry, digest=digest(tally.link, body), terms=terms), body

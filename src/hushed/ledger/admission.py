@@ -86,11 +86,11 @@ def _way_out(limit: Guarantee, promise: Guarantee) -> str:
         asked += [f"neighbours={promise.neighbours!r}", f"unit={promise.unit!r}"]
     if _for_fewer(limit, promise):
         asked.append(f"protect={promise.protect!r}")
-    options = " ".join("--" + each.replace("=", " ").replace("'", "") for each in asked)
+    options = ["--" + each.replace("=", " ").replace("'", "") for each in asked]
     if promise.data_dependent and not limit.data_dependent:
         asked.append("data_dependent=True")
-        options = ""  # the command line opens no budget for nominal numbers
-    spelled = f"{', '.join(asked)} in its limit" + (f" ({options})" if options else "")
+        options.append("--data-dependent")
+    spelled = f"{', '.join(asked)} in its limit ({' '.join(options)})"
     others = []
     if promise.unit != limit.unit and promise.neighbours == limit.neighbours == "add-remove":
         others.append(f"query tables {'with' if limit.unit == 'user' else 'without'} user=COLUMN")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hushed.guarantee import Guarantee, shown_above, shown_below
 from hushed.ledger.entries import Budget
@@ -17,6 +18,10 @@ _ASSUMPTIONS = {
     "loss-distribution": "Assumed: which releases are made, and how much each may lose, does not "
     "depend on the answers before. No theorem covers this rule for an analyst who steers by them.",
 }
+_NOMINAL = (
+    "The limit is nominal, not a privacy guarantee: charges whose population was made from private "
+    "rows are taken. "
+)
 
 
 def assumption(budget: Budget) -> str:
@@ -30,9 +35,10 @@ def assumption(budget: Budget) -> str:
     Returns
     -------
     str
-        One or two sentences.
+        One to three sentences.
     """
-    return _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"])
+    nominal = _NOMINAL if budget.limit.data_dependent else ""
+    return nominal + _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"])
 
 
 def terms_of(budget: Budget, number: int) -> str:
@@ -48,14 +54,18 @@ def terms_of(budget: Budget, number: int) -> str:
     Returns
     -------
     str
-        Two or three sentences, for a certificate.
+        Two to four sentences, for a certificate.
     """
+    return f"charge {number} of {_kept_by(budget)}"
+
+
+@lru_cache(maxsize=256)
+def _kept_by(budget: Budget) -> str:
     limit = budget.limit
     return (
-        f"charge {number} of the budget {budget.name!r}, which keeps epsilon = "
-        f"{shown_above(limit.epsilon)}, delta = {shown_above(limit.delta)}, gamma = "
-        f"{shown_above(limit.gamma)} for everything charged to it, for one {limit.unit} "
-        f"(method {budget.method}). {assumption(budget)}"
+        f"the budget {budget.name!r}, which keeps epsilon = {shown_above(limit.epsilon)}, delta = "
+        f"{shown_above(limit.delta)}, gamma = {shown_above(limit.gamma)} for everything charged "
+        f"to it, for one {limit.unit} (method {budget.method}). {assumption(budget)}"
     )
 
 

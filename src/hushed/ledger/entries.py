@@ -20,6 +20,8 @@ from hushed.privacy_loss import LossCurve
 
 __all__ = ["Budget", "Entry", "digest", "read_budget", "read_entry", "write_budget", "write_entry"]
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
@@ -274,7 +276,7 @@ def read_entry(body: str, link: str, before: str, number: int, budget: str) -> E
 
 
 def _text(record: dict[str, Any]) -> str:
-    return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _CANONICAL.encode(record)
 
 
 def _parsed(body: str, kind: str) -> dict[str, Any]:

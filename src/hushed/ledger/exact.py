@@ -12,12 +12,14 @@ logarithm of the number of charges. Of many different laws, later ones are round
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from hushed import privacy_loss
 from hushed.accounting.filters import Cost, discreteness, gaussian_capacity
 from hushed.guarantee import Guarantee
+from hushed.ledger.doubles import fraction_of, whole
 from hushed.privacy_loss import LossCurve
 from hushed.privacy_loss.composed import ComposedLoss
 from hushed.privacy_loss.curve import combine
@@ -27,12 +29,13 @@ __all__ = ["LossSum"]
 
 _SHARES = (0.95, 0.7, 0.4, 0.15, 0.03)
 _MANY = 256  # different laws from which on new ones are rounded up, by at most 0.025 % to 0.05 %
+_LARGEST = sys.float_info.max
 _COARSE = 0.05  # relative width of the bracket that a room is found with
 
 
 @dataclass(slots=True)
 class LossSum:
-    """Laws of all charges of one budget, and a room for more.
+    """Laws of all charges of one budget, and a room for more; sums are `whole` doubles.
 
     Parameters
     ----------
@@ -43,10 +46,10 @@ class LossSum:
     epsilon: float
     delta: float
     counts: dict[Family, int] = field(default_factory=dict)
-    own: Fraction = Fraction(0)
-    levels: Fraction | None = Fraction(0)
-    slacks: Fraction = Fraction(0)
-    room: tuple[Fraction, Fraction] | None = None
+    own: int = 0
+    levels: int | None = 0
+    slacks: int = 0
+    room: tuple[int, int] | None = None
     compositions: int = 0
 
     def add(self, promise: Guarantee, loss: LossCurve | None, cost: Cost) -> None:
@@ -66,9 +69,9 @@ class LossSum:
         for family, count in law.parts:
             kept = _coarse(family) if len(counts) >= _MANY and family not in counts else family
             counts[kept] = counts.get(kept, 0) + count
-        self.own += Fraction(discreteness(law, self.epsilon, laplace=True))
+        self.own += whole(discreteness(law, self.epsilon, laplace=True))
         self.levels = _plus(self.levels, promise.epsilon)
-        self.slacks += Fraction(promise.delta)
+        self.slacks += whole(promise.delta)
         self.room = _less(self.room, cost)
 
     def fits(self, promise: Guarantee, loss: LossCurve | None, cost: Cost) -> bool:
@@ -89,33 +92,45 @@ class LossSum:
             True only if a proven upper bound of the joint delta is within the limit.
         """
         levels = _plus(self.levels, promise.epsilon)
-        plain = levels is not None and levels <= Fraction(self.epsilon)
-        if plain and self.slacks + Fraction(promise.delta) <= Fraction(self.delta):
+        plain = levels is not None and levels <= whole(self.epsilon)
+        if plain and self.slacks + whole(promise.delta) <= whole(self.delta):
             return True
         if self.delta == 0.0:
             return False
         if _less(self.room, cost) is not None:
             return True
         if self.room is None:
-            self.room = self._found_room()
+            self.room = _in_units(*self._found_room())
             if _less(self.room, cost) is not None:
                 return True
         law = _law(promise, loss)
-        own = self.own + Fraction(discreteness(law, self.epsilon, laplace=True))
-        return own + self._delta([(law, 1)]) <= Fraction(self.delta)
+        own = self.own + whole(discreteness(law, self.epsilon, laplace=True))
+        return fraction_of(own) + self._delta([(law, 1)]) <= Fraction(self.delta)
 
     def spent(self) -> float:
         """Epsilon of everything charged at the delta of the limit, in nats, rounded up."""
-        left = Fraction(self.delta) - self.own
+        left = Fraction(self.delta) - fraction_of(self.own)
         plain = math.inf
-        if self.levels is not None and self.slacks <= Fraction(self.delta):
-            plain = math.nextafter(float(self.levels), math.inf)
+        if self.levels is not None and self.slacks <= whole(self.delta):
+            plain = math.nextafter(float(fraction_of(self.levels)), math.inf)
         if not self.counts:
             return 0.0
         if self.delta == 0.0 or left <= 0:
             return plain
         slack = math.nextafter(float(left), 0.0)
         return min(plain, self._curve([]).epsilon(slack))
+
+    def epsilon_left(self) -> Fraction:
+        """Epsilon that is left by adding up levels, in nats, exact; 0 or less if none is."""
+        return (
+            Fraction(0)
+            if self.levels is None
+            else Fraction(self.epsilon) - fraction_of(self.levels)
+        )
+
+    def delta_left(self) -> Fraction:
+        """Delta that charges may still bring, exact; 0 or less if none."""
+        return fraction_of(whole(self.delta) - self.own - self.slacks)
 
     def _curve(self, more: list[tuple[LossCurve, int]]) -> LossCurve:
         self.compositions += 1
@@ -130,7 +145,7 @@ class LossSum:
 
     def _found_room(self) -> tuple[Fraction, Fraction]:
         """Squared ratio and own delta that may still follow; the largest of a few tried."""
-        limit = Fraction(self.delta) - self.own
+        limit = Fraction(self.delta) - fraction_of(self.own)
         now = self._delta([])
         if now >= limit:
             return Fraction(0), Fraction(0)
@@ -158,14 +173,22 @@ def _law(promise: Guarantee, loss: LossCurve | None) -> LossCurve:
     return privacy_loss.approximate(promise.epsilon, promise.delta) if loss is None else loss
 
 
-def _plus(total: Fraction | None, value: float) -> Fraction | None:
-    """Exact sum; None stands for infinity."""
-    return None if total is None or math.isinf(value) else total + Fraction(value)
+def _in_units(squares: Fraction, own: Fraction) -> tuple[int, int]:
+    """Room in units of the smallest double, rounded down."""
+    return math.floor(squares / fraction_of(1)), math.floor(own / fraction_of(1))
 
 
-def _less(room: tuple[Fraction, Fraction] | None, cost: Cost) -> tuple[Fraction, Fraction] | None:
+def _plus(total: int | None, value: float) -> int | None:
+    """Exact sum; None stands for infinity, and for more than any double."""
+    if total is None or math.isinf(value):
+        return None
+    found = total + whole(value)
+    return found if found <= whole(_LARGEST) else None
+
+
+def _less(room: tuple[int, int] | None, cost: Cost) -> tuple[int, int] | None:
     """Room after a charge; None if it does not fit, or if there was none."""
     if room is None or math.isinf(cost.amount):
         return None
-    squares, own = room[0] - Fraction(cost.amount), room[1] - Fraction(cost.delta)
+    squares, own = room[0] - whole(cost.amount), room[1] - whole(cost.delta)
     return (squares, own) if squares >= 0 and own >= 0 else None

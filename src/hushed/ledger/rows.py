@@ -16,7 +16,11 @@ from hushed.ledger.entries import (
 )
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from sqlalchemy import Connection, TextClause
+
+    Transaction = Connection | sqlite3.Connection
 
 __all__ = [
     "Head",
@@ -40,16 +44,24 @@ def _text(statement: str) -> TextClause:
     return text(statement)
 
 
-def _run(connection: Connection, statement: str, values: dict[str, Any]) -> Any:
+def _run(
+    connection: Transaction, statement: str, values: dict[str, Any], *, lock: bool = False
+) -> Any:
+    import sqlite3  # noqa: PLC0415
+
+    if isinstance(connection, sqlite3.Connection):
+        return connection.execute(statement, values)
+    if lock and connection.dialect.name != "sqlite":
+        statement += " FOR UPDATE"
     return connection.execute(_text(statement), values)
 
 
-def insert_budget(connection: Connection, budget: Budget) -> None:
+def insert_budget(connection: Transaction, budget: Budget) -> None:
     """Add a budget and the head of its empty chain.
 
     Parameters
     ----------
-    connection : Connection
+    connection : Connection or sqlite3.Connection
         In a transaction.
     budget : Budget
         With its digest.
@@ -63,12 +75,12 @@ def insert_budget(connection: Connection, budget: Budget) -> None:
     )
 
 
-def budgets(connection: Connection) -> tuple[Budget, ...]:
+def budgets(connection: Transaction) -> tuple[Budget, ...]:
     """All budgets.
 
     Parameters
     ----------
-    connection : Connection
+    connection : Connection or sqlite3.Connection
         In a transaction.
 
     Returns
@@ -77,15 +89,15 @@ def budgets(connection: Connection) -> tuple[Budget, ...]:
         By name.
     """
     rows = _run(connection, "SELECT name, body, digest FROM hushed_budgets ORDER BY name", {})
-    return tuple(_checked(*row) for row in rows.all())
+    return tuple(_checked(*row) for row in rows.fetchall())
 
 
-def budget_named(connection: Connection, name: str) -> Budget:
+def budget_named(connection: Transaction, name: str) -> Budget:
     """One budget.
 
     Parameters
     ----------
-    connection : Connection
+    connection : Connection or sqlite3.Connection
         In a transaction.
     name : str
         Its name.
@@ -101,7 +113,7 @@ def budget_named(connection: Connection, name: str) -> Budget:
         If there is none of this name.
     """
     statement = "SELECT name, body, digest FROM hushed_budgets WHERE name = :name"
-    row = _run(connection, statement, {"name": name}).first()
+    row = _run(connection, statement, {"name": name}).fetchone()
     if row is None:
         raise NotFound(f"there is no budget {name!r} in this ledger: open it first")
     return _checked(*row)
@@ -114,12 +126,12 @@ def _checked(name: str, body: str, link: str) -> Budget:
     return budget
 
 
-def head_of(connection: Connection, name: str, *, lock: bool = False) -> Head:
+def head_of(connection: Transaction, name: str, *, lock: bool = False) -> Head:
     """End of the chain of a budget.
 
     Parameters
     ----------
-    connection : Connection
+    connection : Connection or sqlite3.Connection
         In a transaction.
     name : str
         The budget.
@@ -138,20 +150,18 @@ def head_of(connection: Connection, name: str, *, lock: bool = False) -> Head:
         If there is no such budget.
     """
     statement = "SELECT entries, digest FROM hushed_heads WHERE budget = :name"
-    if lock and connection.dialect.name != "sqlite":
-        statement += " FOR UPDATE"
-    row = _run(connection, statement, {"name": name}).first()
+    row = _run(connection, statement, {"name": name}, lock=lock).fetchone()
     if row is None:
         raise NotFound(f"there is no budget {name!r} in this ledger: open it first")
     return int(row[0]), str(row[1])
 
 
-def append(connection: Connection, entry: Entry, body: str) -> None:
+def append(connection: Transaction, entry: Entry, body: str) -> None:
     """Add an entry and move the head of its chain.
 
     Parameters
     ----------
-    connection : Connection
+    connection : Connection or sqlite3.Connection
         In a transaction that holds the head.
     entry : Entry
         With its digest.
@@ -174,12 +184,12 @@ def append(connection: Connection, entry: Entry, body: str) -> None:
         raise DamagedLedger(f"the head of budget {entry.budget!r} is gone")
 
 
-def is_written(connection: Connection, entry: Entry) -> bool:
+def is_written(connection: Transaction, entry: Entry) -> bool:
     """Whether an entry stands in the ledger.
 
     Parameters
     ----------
-    connection : Connection
+    connection : Connection or sqlite3.Connection
         In a transaction that holds the head.
     entry : Entry
         The entry.
@@ -191,15 +201,16 @@ def is_written(connection: Connection, entry: Entry) -> bool:
     """
     statement = "SELECT digest FROM hushed_entries WHERE budget = :name AND number = :number"
     values = {"name": entry.budget, "number": entry.number}
-    return bool(_run(connection, statement, values).scalar() == entry.digest)
+    row = _run(connection, statement, values).fetchone()
+    return row is not None and bool(row[0] == entry.digest)
 
 
-def entries_after(connection: Connection, name: str, start: Head, end: Head) -> Iterator[Entry]:
+def entries_after(connection: Transaction, name: str, start: Head, end: Head) -> Iterator[Entry]:
     """Entries between two heads, each checked against the chain.
 
     Parameters
     ----------
-    connection : Connection
+    connection : Connection or sqlite3.Connection
         In a transaction.
     name : str
         The budget.
@@ -225,7 +236,7 @@ def entries_after(connection: Connection, name: str, start: Head, end: Head) -> 
     )
     while True:
         values = {"name": name, "after": number, "most": _BATCH}
-        rows = _run(connection, statement, values).all()
+        rows = _run(connection, statement, values).fetchall()
         for found, body, own in rows:
             number += 1
             if found != number:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 
 from hushed.accounting.filters import Cost, PrivacyFilter, filter_cost, largest
 from hushed.errors import Overspent, ParameterError
 from hushed.guarantee import Guarantee, shown_above, shown_below, stated_gamma
 from hushed.ledger.balance import Balance, bought, set_aside, which_part
+from hushed.ledger.doubles import fraction_of, whole
 from hushed.ledger.entries import Budget, Entry
 from hushed.ledger.exact import LossSum
 from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss.rounding import double_above
 
 __all__ = ["Tally", "costs_of", "tally_of"]
-
-_UNIT = 2**1074  # the smallest double is one over this
 
 
 def costs_of(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> tuple[Cost, ...]:
@@ -49,31 +48,24 @@ class _Sum:
 
     @property
     def amount(self) -> Fraction | None:
-        return None if self.amounts is None else Fraction(self.amounts, _UNIT)
+        return None if self.amounts is None else fraction_of(self.amounts)
 
     @property
     def delta(self) -> Fraction:
-        return Fraction(self.deltas, _UNIT)
+        return fraction_of(self.deltas)
 
     def plus(self, cost: Cost) -> _Sum:
-        deltas = self.deltas + _units(cost.delta)
+        deltas = self.deltas + whole(cost.delta)
         if self.amounts is None or math.isinf(cost.amount):
             return _Sum(None, deltas)
-        return _Sum(self.amounts + _units(cost.amount), deltas)
+        return _Sum(self.amounts + whole(cost.amount), deltas)
 
     def within(self, found: PrivacyFilter) -> bool:
         return (
             self.amounts is not None
-            and self.amounts <= _units(found.capacity)
-            and self.deltas <= _units(found.slack)
+            and self.amounts <= whole(found.capacity)
+            and self.deltas <= whole(found.slack)
         )
-
-
-@lru_cache(maxsize=4096)
-def _units(value: float) -> int:
-    """Return a finite double in units of the smallest one: a whole number, without any rounding."""
-    over, under = value.as_integer_ratio()
-    return over * (_UNIT // under)
 
 
 @dataclass(slots=True)
@@ -181,7 +173,7 @@ class Tally:
         if sampled and self.gamma(promise) > Fraction(limit.gamma):
             raise Overspent(
                 f"budget {name!r}: this charge brings gamma {shown_above(promise.gamma)}, of "
-                f"which {shown_above(_up(self.gamma(promise) - self.gamma()))} is new; "
+                f"which {shown_above(double_above(self.gamma(promise) - self.gamma()))} is new; "
                 f"{shown_below(self.gamma_left())} of {shown_below(limit.gamma)} is left. "
                 "Release with an estimate that is paid for, or sample with a smaller gamma. "
                 "Nothing was charged",
@@ -215,12 +207,9 @@ class Tally:
             alone = replace(promise, delta=0.0), replace(promise, epsilon=0.0)
             one, other = (self.fits(p, None, costs_of(self.budget, p, None)) for p in alone)
             return one, other
-        triples = list(zip(self.sums, costs, self.budget.filters, strict=True))
         return (
-            any(total.plus(replace(cost, delta=0.0)).within(each) for total, cost, each in triples),
-            any(
-                total.plus(replace(cost, amount=0.0)).within(each) for total, cost, each in triples
-            ),
+            self.fits(promise, loss, tuple(replace(cost, delta=0.0) for cost in costs)),
+            self.fits(promise, loss, tuple(replace(cost, amount=0.0) for cost in costs)),
         )
 
     def _nearly(self, promise: Guarantee, left: float) -> str:
@@ -244,8 +233,7 @@ class Tally:
     def delta_left(self) -> float:
         """Largest own delta that any filter still takes, rounded down."""
         if self.exact is not None:
-            left = Fraction(self.exact.delta) - self.exact.own - self.exact.slacks
-            return max(0.0, _down(left))
+            return max(0.0, _down(self.exact.delta_left()))
         pairs = zip(self.sums, self.budget.filters, strict=True)
         return max(max(0.0, _down(Fraction(found.slack) - total.delta)) for total, found in pairs)
 
@@ -269,7 +257,7 @@ class Tally:
             return self.fits(promise, None, costs_of(self.budget, promise, None))
 
         limit = self.budget.limit.epsilon
-        basic = 0.0 if exact.levels is None else _down(Fraction(limit) - exact.levels)
+        basic = _down(exact.epsilon_left())
         if exact.delta == 0.0:
             return max(0.0, basic) if exact.slacks == 0 else 0.0
         low = basic if basic > 0 and accepted(basic) else 0.0
@@ -295,7 +283,7 @@ class Tally:
         """
         limit = self.budget.limit
         epsilon, delta = self._spent()
-        gamma = min(_up(self.gamma()), 1.0 - 2.0**-53)
+        gamma = min(double_above(self.gamma()), 1.0 - 2.0**-53)
         spent = replace(
             limit,
             epsilon=epsilon,
@@ -354,8 +342,8 @@ class Tally:
         found = []
         for total, each in zip(self.sums, self.budget.filters, strict=True):
             if total.amount is not None and total.within(each):
-                delta = min(_up(total.delta + Fraction(each.conversion)), limit.delta)
-                found.append((each.epsilon(_up(total.amount)), delta))
+                delta = min(double_above(total.delta + Fraction(each.conversion)), limit.delta)
+                found.append((each.epsilon(double_above(total.amount)), delta))
         return min(found) if found else (limit.epsilon, limit.delta)
 
 
@@ -404,19 +392,12 @@ def _level_left(total: _Sum, found: PrivacyFilter, limit: float) -> float:
     return largest(takes, max(math.sqrt(float(left)), 1e-150))
 
 
-def _share(part: Fraction, whole: float) -> float:
+def _share(part: Fraction, limit: float) -> float:
     if part == 0:
         return 0.0
-    return min(1.0, _up(part / Fraction(whole))) if whole > 0 else 1.0
-
-
-def _up(value: Fraction) -> float:
-    """Double at or above an exact number."""
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+    return min(1.0, double_above(part / Fraction(limit))) if limit > 0 else 1.0
 
 
 def _down(value: Fraction) -> float:
     """Double at or below an exact number."""
-    near = float(value)
-    return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
+    return -double_above(-value)
