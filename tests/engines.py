@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 from tests.nasty_tables import to_postgres
 
-__all__ = ["ENGINES", "SERVERS", "SPARK", "on_spark", "placed", "spark"]
+__all__ = ["ENGINES", "MASTER", "SERVERS", "SPARK", "begun", "on_spark", "placed", "spark"]
 
 # pyspark and pandas are not of one age, and their warnings are theirs
 SPARK = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
@@ -33,17 +33,22 @@ _SETTINGS = {
 _NUMBERS = count()
 
 
+def begun(folder: Path) -> Any:
+    """Start a session that keeps its tables in a folder."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(MASTER)
+    for name, value in {**_SETTINGS, "spark.sql.warehouse.dir": str(folder)}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """The session of this test process, started when the first test asks for it."""
     pytest.importorskip("pyspark", reason="pyspark is not installed: make spark")
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master(MASTER)
     with tempfile.TemporaryDirectory(prefix="hushed-spark-") as folder:
-        for name, value in {**_SETTINGS, "spark.sql.warehouse.dir": folder}.items():
-            builder = builder.config(name, value)
-        session = builder.getOrCreate()
+        session = begun(Path(folder))
         yield session
         session.stop()
 
