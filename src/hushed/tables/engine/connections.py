@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -21,6 +21,7 @@ from hushed.tables.engine.frames import (
 )
 from hushed.tables.engine.sessions import ask, names_in, open_session
 from hushed.tables.engine.taming import DECLARED, Cell, cell_of, read_as
+from hushed.tables.engine.writing import TOO_LONG, unfused
 from hushed.tables.expressions import Kind, find_column
 
 __all__ = [
@@ -415,10 +416,10 @@ def fetch(connection: Connection, aggregated: Any) -> dict[str, list[Any]]:
     """
     reason = answer = None
     try:
-        with _unfused(), _asking(connection):
+        with unfused(), _asking(connection):
             answer = connection.rows.get_backend().to_pyarrow(aggregated)
     except RecursionError:  # while it is written down, which no row decides
-        reason = "it is too long: derive fewer columns in one query"
+        reason = TOO_LONG
     except failures() as error:
         reason = type(error).__name__
     if answer is None:
@@ -431,19 +432,6 @@ def _asking(connection: Connection) -> AbstractContextManager[None]:
     if connection.engine != "pyspark":
         return nullcontext()
     return ask(connection.rows.get_backend()._session)
-
-
-@contextmanager
-def _unfused() -> Iterator[None]:
-    """Leave subqueries as they are: trying to merge them takes Ibis seconds in a long query."""
-    import ibis  # noqa: PLC0415
-
-    before = ibis.options.sql.fuse_selects
-    ibis.options.sql.fuse_selects = False
-    try:
-        yield
-    finally:
-        ibis.options.sql.fuse_selects = before
 
 
 def require_alive(connection: Connection) -> None:
