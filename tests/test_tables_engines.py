@@ -2,14 +2,15 @@
 
 import math
 from collections import defaultdict
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 
 import duckdb
 import pyarrow as pa
 import pytest
 from pyarrow import csv, feather, parquet
-from tests.nasty_tables import clipped, nasty, to_postgres
+from tests.engines import ENGINES, SERVERS
+from tests.nasty_tables import clipped, nasty
 
 import hushed as hs
 from hushed.tables.releases import planned
@@ -46,6 +47,73 @@ def full(table):
     )
 
 
+CONDITIONS = (
+    "x > 2", "x >= 1.5 and x != 100", "n < 3 or x < 3", "not (x <= n)", "1 < n <= 50 < x + n",
+    "is_null(n / (n - 5))", "is_null(-x)", "is_null(city) or is_null(day)", "x == x", "n == n",
+    "city == 'O\\'Hara'", "city != 'Rome'", "city in ['', '%_', 'Zürich', 'say \"hi\"', '\\\\']",
+    "city not in ['Oslo ']", "city == 'Oslo'", "n in [1, -7, 2.5]", "x in [1.5, 50]",
+    "day > '1999-12-31'", "day in ['1969-07-20', '2024-02-29']", "year(day) == 2024",
+    "month(day) < 3 or is_null(day)", "at <= '1582-10-10'", "at == at", "day >= day",
+    "at != '2024-02-29T23:59:59.999999'", "at in ['0001-01-01', '2021-03-28T02:30:00']",
+    "well", "not well", "well == True", "well != (n > 5)", "column('n') > 3", "abs(x) < 1e-300",
+)  # fmt: skip
+NUMBERS = (
+    "x + n", "x - n", "x * x", "x / n", "n / x", "-x", "-n + 3", "abs(x)", "abs(n - 60)",
+    "floor(x)", "floor(-x / 7)", "floor(n / 2) * 2", "x * 1e200 * 1e200", "1 / (x - x)", "n / 0",
+    "0.1 + n", "9007199254740993 + n", "floor(x * 1e99)", "year(day)", "month(day)", "year(at)",
+    "month(at)", "floor(year(at) / 10) * 10", "abs(floor(x / 3) - x / 3) * 1e6",
+    "2 * -3.5 - n / 3 * x",
+)  # fmt: skip
+
+
+def each_of(table, texts):
+    """Sum and number of values of every expression."""
+    for i, text in enumerate(texts):
+        table = table.derive(f"e{i}", text)
+    for i, text in enumerate(texts):
+        top = 1 if text in CONDITIONS else 1e5
+        table = table.mean(f"e{i}", low=-top, high=top)
+    return table
+
+
+def odd_rows():
+    """Rows with one extreme cell each, and a user of their own."""
+    cells_of = {
+        "x": [math.nan, math.inf, -math.inf, 1.7976931348623157e308, 5e-324, -2.2e-308, -0.0],
+        "n": [2**63 - 1, -(2**63), 0],
+        "city": [
+            "'; DROP TABLE t; --",
+            "\\",
+            "`",
+            "a" * 70_000,
+            "\u202e\U0001f600\ufffe",
+            "\r\n\t",
+        ],
+        "day": [date(1, 1, 1), date(9999, 12, 31), date(1582, 10, 10)],
+        "at": [datetime.min, datetime.max, datetime(1883, 11, 18, 12)],
+    }
+    schema = nasty(60).schema.append(pa.field("kind", pa.string()))
+    rows = [{name: cell} for name, found in cells_of.items() for cell in [*found, None]]
+    plain = {"x": 1.0, "n": 5, "city": "Rome", "well": True, "kind": "odd"}
+    return pa.Table.from_pylist(
+        [{**plain, "who": -i, **row} for i, row in enumerate(rows, 1)], schema
+    )
+
+
+def thorough(query):
+    """Every kind of aggregate and function, with limits that bind."""
+    for name, text in {
+        "a": "x * x - n / x", "f": "floor(x) + abs(n)", "y": "year(day) + month(at)",
+        "t": "city in ['Rome', 'Oslo'] or at > '2000-01-01' or x < n",
+    }.items():  # fmt: skip
+        query = query.derive(name, text)
+    query = query.per_user(rows=3).count().count_users()
+    for column in ("x", "n", "a", "f", "y"):
+        query = query.variance(column, low=-30, high=3000)
+    query = query.sum("t", low=0, high=1).histogram("x", low=0, high=9, bins=4)
+    return query.quantiles("n", [0.5], low=-50, high=160)
+
+
 def short(table):
     """A query that is quick to compile."""
     query = table.filter("x < 90").group_by("well", keys=[True, False]).per_user(rows=7, groups=1)
@@ -63,26 +131,51 @@ def on_duckdb(frame):
 
 
 class TestEngines:
-    def test_postgres_and_duckdb_agree_bit_for_bit(self, frame, on_duckdb, postgres_url):
-        """Every exact cell of a query on nasty values is the same on both engines."""
-        to_postgres(frame, postgres_url)
-        there = cells(full(hs.table(postgres_url, "visits", user="who")))
+    @pytest.mark.parametrize("engine", ["polars", *SERVERS])
+    def test_engines_agree_bit_for_bit(self, engine, frame, on_duckdb, placed):
+        """Every exact cell of a query on nasty values is the same as on DuckDB."""
+        source, name = placed(engine, frame)
+        there = cells(full(hs.table(source, name, user="who")))
         assert there == on_duckdb
         assert sum(map(sum, (c for c in there.values if isinstance(c[0], int)))) != 0
 
-    @pytest.mark.filterwarnings("ignore")  # pyspark and pandas are not of one age
-    def test_spark_agrees(self, frame, on_duckdb, tmp_path):
-        """The same on Spark, where it is installed."""
-        pytest.importorskip("pyspark", reason="pyspark is not installed: pip install hushed[spark]")
-        from pyspark.sql import SparkSession
+    @pytest.mark.parametrize("engine", ["polars", *SERVERS])
+    @pytest.mark.parametrize("texts", [CONDITIONS, NUMBERS[::3], NUMBERS[1::3], NUMBERS[2::3]])
+    def test_the_whole_language_agrees(self, engine, texts, frame, placed):
+        """Every condition, function and operator gives the numbers of DuckDB, missing or not."""
+        source, name = placed(engine, frame)
+        found = [cells(each_of(hs.table(*where), texts)) for where in ((frame,), (source, name))]
+        assert found[0] == found[1]
+        assert len({column[0] for column in found[0].values}) > len(texts) / 2
 
-        parquet.write_table(frame, tmp_path / "visits.parquet")
-        session = SparkSession.builder.master("local[1]").getOrCreate()
-        session.read.parquet(str(tmp_path / "visits.parquet")).createOrReplaceTempView("visits")
-        assert cells(full(hs.table("spark://local[1]", "visits", user="who"))) == on_duckdb
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_a_table_without_rows(self, engine, frame, placed):
+        """All zeros for public keys, none for private ones, and one zero without any."""
+        source, name = placed(engine, frame.slice(0, 0))
+        table = hs.table(source, name, user="who").per_user(rows=2, groups=2)
+        query = table.count().count_users().mean("x", low=-1, high=1)
+        query = query.histogram("x", low=0, high=1, bins=3).quantiles("n", [0.5], low=0, high=4)
+        nothing = [0, 0, 0, 0, [0] * 3, [0] * 100]
+        assert cells(query).values == tuple([each] for each in nothing)
+        keyed = cells(query.group_by("city", keys=["Rome", ""]))
+        assert keyed.values == tuple([each] * 2 for each in nothing)
+        private = cells(query.group_by("city", private_keys=True), delta=1e-6)
+        assert private.keys == ()
+        assert private.users == []
 
-    @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
-    def test_public_keys_of_every_kind(self, engine, request):
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_one_odd_row_fails_nothing_and_moves_no_other(self, engine, placed):
+        """The cells of the plain rows are the same with and without the oddest rows beside them."""
+        odd = odd_rows()
+        frame = pa.concat_tables([nasty(60).append_column("kind", [["plain"] * 60]), odd])
+        source, name = placed(engine, frame)
+        every = hs.table(source, name, user="who").group_by("kind", keys=["plain", "odd"])
+        found = [cells(thorough(each)) for each in (every.filter("kind == 'plain'"), every)]
+        assert [c[0] for c in found[0].values] == [c[0] for c in found[1].values]
+        assert [c[1] for c in found[1].values[:2]] == [len(odd), len(odd)]
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_public_keys_of_every_kind(self, engine, placed):
         """Keys find exactly their own rows, whatever marks a text holds, alone or among others."""
         columns = {
             "text": ["", "\x01", "a\x02b", "a", "O'Hara", 'say "hi"', "\\x41", "\n", "a,b", None],
@@ -90,11 +183,7 @@ class TestEngines:
             "truth": [True, False, None, True, False, True, True, True, None, None],
             "day": [date(2020, 2, 29), date(1, 1, 1), date(9999, 12, 31), *[None] * 7],
         }
-        table = pa.table(columns)
-        source, name = table, "rows"
-        if engine == "postgres":
-            source, name = request.getfixturevalue("postgres_url"), "keyed"
-            to_postgres(table, source, name)
+        source, name = placed(engine, pa.table(columns))
         for column, held in columns.items():
             all_keys = list(dict.fromkeys(v for v in held if v is not None))
             for keys in (all_keys, all_keys[:1], all_keys[1:]):
@@ -178,8 +267,8 @@ def assert_sum(steps, rows, column, low, high):
 
 
 class TestLimits:
-    @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
-    def test_no_user_exceeds_the_limits(self, engine, request):
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_no_user_exceeds_the_limits(self, engine, placed):
         """With rows=3 and groups=2 every user keeps 3 rows at most, in 2 groups at most."""
         users, copies, groups = 40, 12, 6
         table = pa.table(
@@ -189,10 +278,7 @@ class TestLimits:
                 "x": [float(i) for _ in range(users) for i in range(copies)],
             }
         )
-        source, name = table, "rows"
-        if engine == "postgres":
-            source, name = request.getfixturevalue("postgres_url"), "visits"
-            to_postgres(table, source)
+        source, name = placed(engine, table)
         query = hs.table(source, name, user="who").per_user(rows=3, groups=2)
         grouped = query.group_by("g", keys=list(range(groups)))
         found = cells(grouped.count().count_users().sum("x", low=0, high=11))
@@ -202,18 +288,15 @@ class TestLimits:
         assert other.values[2] != found.values[2]  # another key keeps other rows
         assert cells(query.count()).values[0][0] == 3 * users
 
-    @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+    @pytest.mark.parametrize("engine", ENGINES)
     @pytest.mark.parametrize("limits", [{"rows": 1}, {"groups": 1, "rows": 3}])
-    def test_which_rows_are_kept_is_fair(self, engine, limits, request):
+    def test_which_rows_are_kept_is_fair(self, engine, limits, placed):
         """Of 800 users with the same 8 rows each row is kept by about 100 (5.5 sigma)."""
         users = 800
         table = pa.table(
             {"who": [u for u in range(users) for _ in range(8)], "g": list(range(8)) * users}
         )
-        source, name = table, "rows"
-        if engine == "postgres":
-            source, name = request.getfixturevalue("postgres_url"), "visits"
-            to_postgres(table, source)
+        source, name = placed(engine, table)
         query = hs.table(source, name, user="who").per_user(**limits)
         found = cells(query.group_by("g", keys=list(range(8))).count()).values[0]
         assert sum(found) == users
@@ -234,13 +317,15 @@ class TestPrivateKeys:
         with pytest.raises(hs.errors.QueryFailed):
             name_keys(what, SECRET, [chosen[0], "0" * 32])
 
-    def test_engines_name_the_same_keys(self, frame, postgres_url):
-        """Private groups of both engines hold the same users, by key, where limits do not bind."""
-        to_postgres(frame, postgres_url)
+    @pytest.mark.parametrize("engine", SERVERS)
+    @pytest.mark.parametrize("columns", [("city", "well"), ("day", "ten")])
+    def test_engines_name_the_same_keys(self, engine, columns, frame, placed):
+        """Private groups hold the same users as on DuckDB, by key, where limits do not bind."""
         answers = []
-        for source, name in ((frame, "rows"), (postgres_url, "visits")):
+        for source, name in ((frame, "rows"), placed(engine, frame)):
             query = hs.table(source, name, user="who").per_user(groups=50, rows=500)
-            query = query.group_by("city", "well", private_keys=True).count()
+            query = query.derive("ten", "floor(n / 10)").group_by(*columns, private_keys=True)
+            query = query.count().histogram("x", low=0, high=9, bins=2)
             _, what = planned(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
             found = scan(what, SECRET)
             names = name_keys(what, SECRET, [key[0] for key in found.keys])

@@ -13,6 +13,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tests.engines import ENGINES
 from tests.nasty_tables import nasty
 
 import hushed as hs
@@ -70,7 +71,16 @@ class TestEqualTexts:
         if engine == "duckdb":
             words = {"text": "VARCHAR COLLATE NOCASE", "some": "range(1, 20)"}
             folder = request.getfixturevalue("tmp_path")
-            return on_duckdb(folder / "t.db", *(each.format(**words) for each in self.MADE))
+            return on_duckdb(folder / "t.db", *(each.format(**words) for each in self.MADE)), "t"
+        if engine == "spark":
+            session = request.getfixturevalue("spark")
+            rows = "VALUES ('zero', 'rOmE'), ('U1', 'Rome') AS t(u, k)"
+            more = "SELECT CONCAT('u', id), 'Rome' FROM range(1, 20)"
+            text = "STRING COLLATE UTF8_LCASE"
+            made = f"SELECT CAST(u AS {text}) u, CAST(k AS {text}) k"
+            made += f" FROM (SELECT * FROM {rows} UNION ALL {more})"
+            session.sql(f"CREATE OR REPLACE TEMP VIEW folded AS {made}")
+            return "spark://local[2]", "folded"
         words = {"text": "text COLLATE folded", "some": "generate_series(1, 19)"}
         folded = "(provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
         url = request.getfixturevalue("postgres_url")
@@ -78,13 +88,13 @@ class TestEqualTexts:
             on_postgres(url, f"CREATE COLLATION folded {folded}")
         except psycopg.errors.FeatureNotSupported:
             pytest.skip("this PostgreSQL server was built without ICU")
-        return on_postgres(url, *(each.format(**words) for each in self.MADE))
+        return on_postgres(url, *(each.format(**words) for each in self.MADE)), "t"
 
-    @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+    @pytest.mark.parametrize("engine", ENGINES)
     def test_a_collation_that_ignores_case_merges_nothing(self, engine, request):
         """One row spelled otherwise moves no count of the 20 others, by key, user or condition."""
-        source = self.address(engine, request)
-        by_row, by_user = hs.table(source, "t"), hs.table(source, "t", user="u")
+        source, name = self.address(engine, request)
+        by_row, by_user = hs.table(source, name), hs.table(source, name, user="u")
         keyed = [by_row.group_by("k", keys=["Rome", "rome"])]
         keyed.append(by_user.per_user(rows=1).group_by("k", keys=["Rome", "rome"]))
         for query in keyed:
@@ -233,20 +243,17 @@ class TestTimes:
         )
         self.check_infinite(source)
 
+    @pytest.mark.spark
     @pytest.mark.filterwarnings("ignore")  # pyspark and pandas are not of one age
-    def test_far_times_on_spark(self):
-        """The same on Spark, where it is installed."""
-        pytest.importorskip("pyspark", reason="pyspark is not installed: pip install hushed[spark]")
-        from pyspark.sql import SparkSession
-
-        session = SparkSession.builder.master("local[1]").getOrCreate()
+    def test_far_times_on_spark(self, spark):
+        """The same on Spark."""
         rows = [
             f"(DATE'{y}-01-01', TIMESTAMP_NTZ'{y}-01-01 00:00:00', TIMESTAMP'{y}-01-01 00:00:00Z')"
             for y in ("2020", "-5000", "+200000")
         ]
         held = f"SELECT * FROM VALUES {', '.join(rows)} AS v(d, m, z)"
-        session.sql(f"CREATE OR REPLACE TEMP VIEW far AS {held}")
-        self.check_infinite("spark://local[1]", "far")
+        spark.sql(f"CREATE OR REPLACE TEMP VIEW far AS {held}")
+        self.check_infinite("spark://local[2]", "far")
 
     def check_infinite(self, source, name="t"):
         table = hs.table(source, name)
@@ -330,16 +337,12 @@ class TestGroups:
                 [0, 2],
             )
 
-    @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
-    def test_opaque_names_tell_pairs_of_keys_apart(self, engine, request):
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_opaque_names_tell_pairs_of_keys_apart(self, engine, placed):
         """Keys whose texts run together alike have different names, and none without the key."""
         pairs = [("a", "bc"), ("ab", "c"), ("", "abc"), ("abc", "")]
         frame = pa.table({"g": [p[0] for p in pairs], "h": [p[1] for p in pairs]})
-        source, name = frame, "rows"
-        if engine == "postgres":
-            values = ", ".join(f"('{g}', '{h}')" for g, h in pairs)
-            source, name = request.getfixturevalue("postgres_url"), "t"
-            on_postgres(source, "CREATE TABLE t (g text, h text)", f"INSERT INTO t VALUES {values}")
+        source, name = placed(engine, frame)
         query = hs.table(source, name).group_by("g", "h", private_keys=True).count()
         assert private_counts(query) == dict.fromkeys(pairs, 1)
         _, what = planned(query, epsilon=1.0, delta=1e-6, noise_name="laplace")

@@ -11,15 +11,15 @@ from hushed.errors import ParameterError, QueryFailed
 from hushed.release import default_note
 from hushed.tables.answers import Answer, evaluate, rank_errors
 from hushed.tables.drawing import drawn, named
-from hushed.tables.engine import Connection
+from hushed.tables.engine import Connection, require_alive
 from hushed.tables.expressions import Kind
 from hushed.tables.measurements import influence, measurements
 from hushed.tables.plan import NoiseName, Plan, gaussian_numbers, lay, noise_dims
 from hushed.tables.remarks import present_rows, remarks
 from hushed.tables.requests import Aggregate, Derive, Filter, Keys, Limits
-from hushed.tables.scan import Scan, name_keys, scan
+from hushed.tables.scan import Scan, name_keys, require_short, scan
 
-__all__ = ["Asked", "answered", "described", "planned"]
+__all__ = ["Asked", "answered", "described", "planned", "require_ready"]
 
 
 class Asked(Protocol):
@@ -114,6 +114,12 @@ def described(query: Asked) -> str:
     filtered = " of filtered rows" if any(isinstance(s, Filter) for s in query.steps) else ""
     grouped = f" by {', '.join(query.keys.columns)}" if query.keys.columns else ""
     return default_note(f"query: {asked}{filtered}{grouped}")
+
+
+def require_ready(what: Scan) -> None:
+    """Refuse, before anything is charged, what cannot be asked or will not be answered."""
+    require_short(what)
+    require_alive(what.connection)
 
 
 def answered(query: Asked, plan: Plan, what: Scan, beta: float) -> Answer:

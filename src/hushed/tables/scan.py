@@ -9,6 +9,7 @@ rows of all others as they were; no promise rests on how random the order is.
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +22,10 @@ from hushed.tables.measurements import Feature, Influence, Measurement
 from hushed.tables.requests import Derive, Filter, Keys, Limits
 from hushed.tables.translation import translate
 
-__all__ = ["Cells", "Scan", "name_keys", "scan"]
+__all__ = ["Cells", "Scan", "name_keys", "require_short", "scan"]
 
 Key = tuple[Any, ...]
+_SHORT = 50  # parts of conditions and derived columns that can always be written down
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +119,26 @@ def scan(what: Scan, secret: int) -> Cells:
             values.append([int(plain.get(key, empty)[cell] or 0) for key in keys])
     users = [int(plain[key]["users"]) for key in keys] if what.keys.private else None
     return Cells(keys=keys, values=tuple(values), users=users)
+
+
+def require_short(what: Scan) -> None:
+    """Refuse a query that is too long to be written down, which no row decides.
+
+    Parameters
+    ----------
+    what : Scan
+        The query. A short one passes at once.
+
+    Raises
+    ------
+    ParameterError
+        If the conditions and derived columns are too many.
+    """
+    trees = [s.value.tree if isinstance(s, Derive) else s.condition.tree for s in what.steps]
+    if sum(2 + sum(1 for _ in ast.walk(tree)) for tree in trees) <= _SHORT:
+        return
+    names = {feature: f"v{i}" for i, feature in enumerate(_features(what.measured))}
+    engine.require_written(_bounded(what, _narrowed(what, names), 0))
 
 
 def name_keys(what: Scan, secret: int, chosen: Sequence[str]) -> dict[str, Key]:

@@ -15,7 +15,7 @@ from hushed.tables.expressions import Kind, parse
 from hushed.tables.measurements import influence, measurements
 from hushed.tables.plan import NoiseName
 from hushed.tables.quotes import Quote, quoted
-from hushed.tables.releases import answered, described, planned
+from hushed.tables.releases import answered, described, planned, require_ready
 from hushed.tables.requests import (
     Aggregate,
     AggregateKind,
@@ -486,7 +486,7 @@ class Table:
         plan, what = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)
         require_level("beta", beta)
         check_ledger(ledger, budget)
-        engine.require_alive(self.connection)
+        require_ready(what)
         if ledger is not None and budget:
             ledger.charge(budget, plan.guarantee, note=note or described(self), loss=plan.loss)
         failed = None

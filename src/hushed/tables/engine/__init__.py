@@ -35,6 +35,7 @@ from hushed.tables.engine.operations import (
     tame,
     total,
 )
+from hushed.tables.engine.writing import require_written
 
 __all__ = [
     "Connection",
@@ -56,6 +57,7 @@ __all__ = [
     "over_frame",
     "presence_stages",
     "require_alive",
+    "require_written",
     "row_rank",
     "squares_stages",
     "staged",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +19,9 @@ from hushed.tables.engine.frames import (
     settled,
     settled_schema,
 )
+from hushed.tables.engine.sessions import ask, names_in, open_session
 from hushed.tables.engine.taming import DECLARED, Cell, cell_of, read_as
+from hushed.tables.engine.writing import TOO_LONG, unfused
 from hushed.tables.expressions import Kind, find_column
 
 __all__ = [
@@ -66,10 +68,11 @@ def failures() -> tuple[type[Exception], ...]:
 
     import duckdb  # noqa: PLC0415
     import pyarrow as pa  # noqa: PLC0415
-    from ibis.common.exceptions import IbisError  # noqa: PLC0415
+    from ibis.common.exceptions import IbisError, TableNotFound  # noqa: PLC0415
 
     found: list[type[Exception]] = [
         IbisError,
+        TableNotFound,
         duckdb.Error,
         pa.ArrowException,
         OSError,
@@ -301,23 +304,22 @@ def _postgres(url: str, name: str) -> Connection:
     return _opened("postgres", backend, name, {})
 
 
-def _spark(master: str, name: str) -> Connection:
-    reason = backend = None
+def _spark(address: str, name: str) -> Connection:
+    reason = backend = session = None
     try:
         import ibis  # noqa: PLC0415
-        from pyspark.sql import SparkSession  # noqa: PLC0415
 
-        known = SparkSession.getActiveSession()
-        builder = SparkSession.builder.master(
-            master if master.startswith("local") else f"spark://{master}"
-        ).config("spark.ui.enabled", "false")
-        backend = ibis.pyspark.connect(known or builder.getOrCreate())
+        session = open_session(address)
+        with ask(session):  # Ibis changes the time zone of the session
+            backend = ibis.pyspark.connect(session)
     except ImportError:
         reason = "install hushed[spark], which needs Java"
     except failures() as error:
         reason = type(error).__name__
     if backend is None:
         raise EngineUnavailable(f"cannot reach Spark: {reason}")
+    with suppress(*failures()), ask(session):  # of a table that is not there, `_opened` tells
+        _different(names_in(session, name))
     return _opened("pyspark", backend, name, {})
 
 
@@ -329,12 +331,22 @@ def _opened(
     stored: Mapping[str, str] | None = None,
 ) -> Connection:
     """Look at the types of a table; `stored` says what its columns are called in there."""
+    from ibis.common.exceptions import IbisTypeError  # noqa: PLC0415
+
     reason = rows = None
+    unknown = False
     place, _, short = ("", "", name) if stored is not None else name.rpartition(".")
     try:
         rows = backend.table(short, database=place or None)
+    except (NotImplementedError, IbisTypeError):
+        unknown = True
     except failures() as error:
         reason = type(error).__name__
+    if unknown:
+        raise ParameterError(
+            f"a column of the table {name!r} is of a type that cannot even be left out; ask a view "
+            "without it"
+        )
     if rows is None:
         raise NotFound(f"there is no table {name!r} ({reason})")
     schema = rows.schema()
@@ -404,8 +416,10 @@ def fetch(connection: Connection, aggregated: Any) -> dict[str, list[Any]]:
     """
     reason = answer = None
     try:
-        with _unfused():
+        with unfused(), _asking(connection):
             answer = connection.rows.get_backend().to_pyarrow(aggregated)
+    except RecursionError:  # while it is written down, which no row decides
+        reason = TOO_LONG
     except failures() as error:
         reason = type(error).__name__
     if answer is None:
@@ -413,17 +427,11 @@ def fetch(connection: Connection, aggregated: Any) -> dict[str, list[Any]]:
     return {name: [_plain(v) for v in answer[name].to_pylist()] for name in answer.column_names}
 
 
-@contextmanager
-def _unfused() -> Iterator[None]:
-    """Leave subqueries as they are: trying to merge them takes Ibis seconds in a long query."""
-    import ibis  # noqa: PLC0415
-
-    before = ibis.options.sql.fuse_selects
-    ibis.options.sql.fuse_selects = False
-    try:
-        yield
-    finally:
-        ibis.options.sql.fuse_selects = before
+def _asking(connection: Connection) -> AbstractContextManager[None]:
+    """Give what a question to this engine needs around it."""
+    if connection.engine != "pyspark":
+        return nullcontext()
+    return ask(connection.rows.get_backend()._session)
 
 
 def require_alive(connection: Connection) -> None:
@@ -438,7 +446,8 @@ def require_alive(connection: Connection) -> None:
 
     reason = None
     try:
-        connection.rows.get_backend().to_pyarrow(ibis.literal(1).name("one").as_table())
+        with _asking(connection):
+            connection.rows.get_backend().to_pyarrow(ibis.literal(1).name("one").as_table())
     except failures() as error:
         reason = type(error).__name__
     if reason is not None:

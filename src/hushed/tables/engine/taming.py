@@ -114,7 +114,8 @@ _FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
                 "unsigned": "CAST({0} AS DECIMAL(20, 0))",
                 "real": "CASE WHEN NOT isnan(CAST({0} AS DOUBLE)) THEN CAST({0} AS DOUBLE) END",
                 "decimal": "CAST({0} AS DOUBLE)",
-                "text": "CAST(CAST(CAST({0} AS STRING) AS BINARY) AS STRING)",  # drops a collation
+                # By way of bytes, which have no collation; a key may be fetched, so be a text.
+                "text": "make_valid_utf8(CAST(CAST(CAST({0} AS STRING) AS BINARY) AS STRING))",
                 "truth": "{0}",
                 "day": _SOME_DAY,
                 "moment": _SOME_TIME,
