@@ -134,11 +134,14 @@ def require_short(what: Scan) -> None:
     ParameterError
         If the conditions and derived columns are too many.
     """
-    trees = [s.value.tree if isinstance(s, Derive) else s.condition.tree for s in what.steps]
-    if sum(2 + sum(1 for _ in ast.walk(tree)) for tree in trees) <= _SHORT:
+    if sum(2 + sum(1 for _ in ast.walk(_tree(step))) for step in what.steps) <= _SHORT:
         return
     names = {feature: f"v{i}" for i, feature in enumerate(_features(what.measured))}
     engine.require_written(_bounded(what, _narrowed(what, names), 0))
+
+
+def _tree(step: Filter | Derive) -> ast.expr:
+    return step.value.tree if isinstance(step, Derive) else step.condition.tree
 
 
 def name_keys(what: Scan, secret: int, chosen: Sequence[str]) -> dict[str, Key]:
@@ -216,17 +219,21 @@ def _narrowed(what: Scan, names: Mapping[Feature, str]) -> Any:
 
 
 def _prepared(what: Scan, columns: Sequence[str]) -> tuple[Any, dict[str, str]]:
-    """Apply filters and derived columns in their order; what each column is called after it.
+    """Apply filters and needed derived columns in order; what each column is called after it.
 
     The columns that the query needs go under names of our own from the start: an engine may fold
     the case of names, and then one column would stand in for another.
     """
-    trees = [s.value.tree if isinstance(s, Derive) else s.condition.tree for s in what.steps]
-    needed = {what.user, *what.keys.columns, *columns, *(c for t in trees for c in columns_in(t))}
+    needed = {what.user, *what.keys.columns, *columns}
+    steps: list[Filter | Derive] = []
+    for step in reversed(what.steps):
+        if isinstance(step, Filter) or step.name in needed:
+            steps.insert(0, step)
+            needed |= columns_in(_tree(step))
     stored = [name for name in what.connection.cells if name in needed]
     places = {name: f"c{i}" for i, name in enumerate(stored)}
     rows = engine.tamed(what.connection, places)
-    for i, step in enumerate(what.steps):
+    for i, step in enumerate(steps):
         if isinstance(step, Derive):
             rows = translate(step.value, rows, f"d{i}", places)
             places[step.name] = f"d{i}"

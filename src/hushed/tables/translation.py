@@ -14,6 +14,7 @@ from typing import Any
 
 from hushed.tables import engine
 from hushed.tables.expressions import Expression, Kind, column_of, constant_of
+from hushed.tables.grid import FARTHEST, NEAREST
 
 __all__ = ["translate"]
 
@@ -55,7 +56,8 @@ def translate(expression: Expression, rows: Any, name: str, columns: Mapping[str
     """
     staged = _Staged(rows, columns)
     value = staged.value(expression.tree)
-    return engine.fenced(staged.rows.mutate(value.name(name)).drop(*staged.made))
+    kept = [staged.rows[each] for each in rows.columns]
+    return engine.fenced(staged.rows.select(*kept, value.name(name)))
 
 
 class _Staged:
@@ -72,6 +74,8 @@ class _Staged:
     def value(self, node: ast.expr) -> Any:
         """Value of a node, on the table with all columns it needs."""
         for each in _arithmetic_within(node):
+            if each is node:
+                return self._computed(each)
             self._add(each, self._computed(each))
         return self._read(node)
 
@@ -105,8 +109,15 @@ class _Staged:
 
     def _real(self, node: ast.expr) -> Any:
         """Operand of arithmetic: a double that is 0 or between 1e-100 and 1e100."""
-        if node not in self._results:
-            self._add(node, engine.tame(engine.number(self._read(node))))
+        if node in self._results:
+            return self.rows[self._results[node]]
+        value = constant_of(node)
+        if value is not None:
+            return engine.constant(_tamed(float(value)), "real")
+        read = self._read(node)
+        if not read.type().is_floating():  # 64 bits and truths are in that range
+            return engine.number(read)
+        self._add(node, engine.tame(read))
         return self.rows[self._results[node]]
 
     def _read(self, node: ast.expr) -> Any:  # noqa: PLR0911  (one for each kind of node)
@@ -170,6 +181,11 @@ def _arithmetic_within(node: ast.expr) -> list[ast.expr]:
         case ast.BinOp() | ast.UnaryOp(op=ast.USub()) | ast.Call(func=ast.Name(id="abs" | "floor")):
             found.append(node)
     return found
+
+
+def _tamed(value: float) -> float:
+    """Tame a constant as `engine.tame` does columns."""
+    return 0.0 if abs(value) <= NEAREST else min(max(value, -FARTHEST), FARTHEST)
 
 
 def _kind_of(value: object) -> Kind:
