@@ -20,6 +20,7 @@ __all__ = ["EVERYTHING", "NOTHING", "Bracket", "LossCurve", "combine"]
 NOTHING = FiniteLoss(np.zeros(1), np.ones(1))
 EVERYTHING = FiniteLoss(np.zeros(1), np.array([5e-324]), 1.0)
 _MOST = 10**7
+_SMALLEST = 5e-324
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +290,8 @@ class LossCurve:
         if math.isinf(order):
             return self.supremum
         terms = [count * _renyi(family, order) for family, count in self.parts]
-        return round_up(min(math.fsum(terms), self.supremum), 64)
+        found = round_up(min(_total(terms), self.supremum), 64)
+        return max(found, _SMALLEST) if self.supremum > 0 else found
 
     def zcdp(self) -> float:
         """Smallest rho of zero-concentrated differential privacy, rounded up by at most 0.2 %.
@@ -305,7 +307,7 @@ class LossCurve:
         Bun and Steinke, *Concentrated Differential Privacy*, TCC 2016. The Renyi divergence
         grows with its order, so between two orders it is bounded by its value at the larger.
         """
-        orders = _orders(math.fsum(count * family.supremum for family, count in self.parts))
+        orders = _orders(_total([count * family.supremum for family, count in self.parts]))
         straight, bound, curve = 0.0, 0.0, np.zeros(orders.size)
         for family, count in self.parts:
             if isinstance(family, GaussianLoss):
@@ -398,6 +400,14 @@ def _orders(largest: float) -> NDArray[np.float64]:
     """
     end = 1e4 / min(1.0, max(largest, 1e-290))
     return 1.0 + np.geomspace(1e-4, end, math.ceil(2_500 * math.log10(end / 1e-4)))
+
+
+def _total(terms: list[float]) -> float:
+    """Sum of numbers of 0 or more; infinite beyond all doubles."""
+    try:
+        return math.fsum(terms)
+    except OverflowError:
+        return math.inf
 
 
 def _renyi(family: Family, order: float) -> float:
