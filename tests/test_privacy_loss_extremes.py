@@ -124,3 +124,31 @@ class TestPairs:
         there = 0.575 * math.log(1.15) + 0.425 * math.log(0.85)
         back = -0.5 * math.log(1.15) - 0.5 * math.log(0.85)
         assert max(there, back) <= curve.renyi(1) <= 1.1 * max(there, back)
+
+
+class TestVeryDifferentLaws:
+    """Laws of very different sizes in one composition."""
+
+    @pytest.mark.parametrize("ratio", [1e-6, 1e-10, 1e-14, 1e-20, 1e-60])
+    def test_a_narrow_gaussian_beside_a_wide_law(self, ratio: float) -> None:
+        """It adds less than its own delta, and all of its mass is there on the grid."""
+        wide = privacy_loss.laplace(1.0)
+        both = privacy_loss.compose([wide, privacy_loss.gaussian(ratio), wide])
+        alone = wide.compose(2)
+        for level in (0.0, 0.7, 1.9):
+            low, high = alone.delta_bracket(level).low, alone.delta_bracket(level).high
+            found = both.delta_bracket(level)
+            assert found.high >= low
+            assert found.low <= high + ratio
+
+    @pytest.mark.parametrize("ratio", [1e-3, 1e-8, 1e-13, 1e-40])
+    @pytest.mark.parametrize("step", [1e-4, 0.3])
+    def test_masses_of_a_narrow_gaussian(self, ratio: float, step: float) -> None:
+        """The bins on both sides of 0 hold what the normal distribution says, to 1e-13."""
+        mass, _ = privacy_loss.gaussian(ratio).family.bins(-40, 80, step)  # type: ignore[union-attr]
+        with mpmath.workdps(40):
+            r = mpmath.mpf(ratio)
+            below = mpmath.ncdf((0 - r * r / 2) / r) - mpmath.ncdf((-40 * step - r * r / 2) / r)
+            above = mpmath.ncdf((40 * step - r * r / 2) / r) - mpmath.ncdf((0 - r * r / 2) / r)
+        assert math.fsum(mass[:40]) == pytest.approx(float(below), rel=1e-13)
+        assert math.fsum(mass[40:]) == pytest.approx(float(above), rel=1e-13)

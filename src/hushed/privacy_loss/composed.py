@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.privacy_loss.composition import LADDER, Parts, Window, log_mgf, spread, window
+from hushed.privacy_loss.composition import LADDER, Parts, Window, log_mgf, spread, summed, window
 from hushed.privacy_loss.families import Family
 from hushed.privacy_loss.finite import FiniteLoss
 
@@ -49,7 +49,7 @@ class ComposedLoss:
     @property
     def supremum(self) -> float:
         """Sum of the largest losses, rounded up."""
-        end = math.fsum(count * family.supremum for family, count in self.parts)
+        end = summed([count * family.supremum for family, count in self.parts])
         return end * (1 + 1e-15)
 
     @property
@@ -106,7 +106,7 @@ class ComposedLoss:
         lost = self.infinite
         if lost >= 1.0 or epsilon == -math.inf:
             return 1.0, 1.0
-        if epsilon >= math.fsum(count * _end(f.supremum, f.infinite) for f, count in self.parts):
+        if epsilon >= summed([count * _end(f.supremum, f.infinite) for f, count in self.parts]):
             return lost, lost
         tilts, logs = _ladder(self.parts)
         chernoff = logs - tilts * epsilon

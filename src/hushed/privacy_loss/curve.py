@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 from hushed.privacy_loss.composed import ComposedLoss
-from hushed.privacy_loss.composition import merge
+from hushed.privacy_loss.composition import merge, summed
 from hushed.privacy_loss.families import Family, GaussianLoss, Law
 from hushed.privacy_loss.finite import FiniteLoss
 from hushed.privacy_loss.rounding import round_down, round_up
@@ -290,7 +290,7 @@ class LossCurve:
         if math.isinf(order):
             return self.supremum
         terms = [count * _renyi(family, order) for family, count in self.parts]
-        found = round_up(min(_total(terms), self.supremum), 64)
+        found = round_up(min(summed(terms), self.supremum), 64)
         return max(found, _SMALLEST) if self.supremum > 0 else found
 
     def zcdp(self) -> float:
@@ -307,11 +307,11 @@ class LossCurve:
         Bun and Steinke, *Concentrated Differential Privacy*, TCC 2016. The Renyi divergence
         grows with its order, so between two orders it is bounded by its value at the larger.
         """
-        orders = _orders(_total([count * family.supremum for family, count in self.parts]))
+        orders = _orders(summed([count * family.supremum for family, count in self.parts]))
         straight, bound, curve = 0.0, 0.0, np.zeros(orders.size)
         for family, count in self.parts:
             if isinstance(family, GaussianLoss):
-                straight += count * family.ratio**2 / 2
+                straight += count * family.ratio * family.ratio / 2
             elif family.infinite > 0 and isinstance(family, FiniteLoss):
                 straight += count * family.concentrated
             else:
@@ -402,14 +402,6 @@ def _orders(largest: float) -> NDArray[np.float64]:
     return 1.0 + np.geomspace(1e-4, end, math.ceil(2_500 * math.log10(end / 1e-4)))
 
 
-def _total(terms: list[float]) -> float:
-    """Sum of numbers of 0 or more; infinite beyond all doubles."""
-    try:
-        return math.fsum(terms)
-    except OverflowError:
-        return math.inf
-
-
 def _renyi(family: Family, order: float) -> float:
     """Renyi divergence of one law; of finite order."""
     if family.infinite > 0:
@@ -477,7 +469,7 @@ def combine(items: list[tuple[LossCurve, int]]) -> LossCurve:
     for curve, count in items:
         for family, times in curve.parts:
             if isinstance(family, GaussianLoss):
-                squares += count * times * family.ratio**2
+                squares += count * times * family.ratio * family.ratio
             elif count * times > 0 and (family.scale > 0 or family.infinite > 0):
                 parts.append((family, count * times))
     if squares > 0:

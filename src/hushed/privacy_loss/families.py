@@ -28,6 +28,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 _DIGITS = 60
 _LOG_2 = math.log(2.0)
+_FAR = 1e50  # standard deviations; no double is as small as what lies beyond
 # Four Gauss-Legendre nodes and weights on [0, 1].
 _NODES = 0.5 + 0.5 * np.polynomial.legendre.leggauss(4)[0]
 _WEIGHTS = 0.5 * np.polynomial.legendre.leggauss(4)[1]
@@ -95,12 +96,17 @@ def gaussian_delta(ratio: float, epsilon: float) -> mpmath.mpf:
     Notes
     -----
     Balle and Wang, *Improving the Gaussian Mechanism for Differential Privacy*, ICML 2018,
-    Theorem 8. Computed in 60 decimal digits, because the two terms cancel.
+    Theorem 8. Computed in 60 decimal digits, because the two terms cancel, and in more for the
+    squares of large numbers. Beyond 1e50 the second term is left out, which rounds up.
     """
-    with mpmath.workdps(_DIGITS):
+    size = max(ratio, abs(epsilon) / ratio, 1.0)
+    with mpmath.workdps(_DIGITS + 2 * math.ceil(math.log10(min(size, _FAR)))):
         r, e = mpmath.mpf(ratio), mpmath.mpf(epsilon)
         root = mpmath.sqrt(2)
-        upper = mpmath.erfc((e / r - r / 2) / root) / 2
+        reach = e / r - r / 2
+        if size > _FAR:
+            return mpmath.erfc(max(min(reach / root, _FAR), -_FAR)) / 2
+        upper = mpmath.erfc(reach / root) / 2
         lower = mpmath.erfc((e / r + r / 2) / root) / 2
         return +(upper - mpmath.exp(e) * lower)
 
@@ -417,16 +423,16 @@ class GaussianLoss:
 
     def tail(self, loss: float) -> float:
         """Gaussian tail."""
-        return 0.5 * math.erfc((loss - self.ratio**2 / 2) / (self.ratio * math.sqrt(2.0)))
+        return 0.5 * math.erfc((loss / self.ratio - self.ratio / 2) / math.sqrt(2.0))
 
     def log_mgf(self, order: Floats) -> Floats:
         """``order (order + 1) ratio**2 / 2``."""
         t = np.asarray(order, dtype=float)
-        return t * (t + 1.0) * (self.ratio**2 / 2)
+        return t * (t + 1.0) * (self.ratio * self.ratio / 2)
 
     def moment(self, order: int) -> float:
         """Moments of a Gaussian with mean ``ratio**2 / 2``."""
-        mean = self.ratio**2 / 2
+        mean = self.ratio * self.ratio / 2
         terms, odd = [], 1.0
         for j in range(order // 2 + 1):
             terms.append(
@@ -442,15 +448,22 @@ class GaussianLoss:
         """
         panels = max(1, math.ceil(4 * step / self.ratio))
         width = step / panels
-        mean, r = self.ratio**2 / 2, self.ratio
+        mean, r = self.ratio * self.ratio / 2, self.ratio
         low = max(first * panels, math.floor((mean - 39 * r) / width))
         high = min((first + count) * panels, math.ceil((mean + 39 * r) / width))
-        panel = np.arange(low, max(low, high))
-        place, inside = np.divmod(panel - first * panels, panels)
+        if low >= high:
+            return np.zeros(count), np.zeros(count)
+        panel = np.arange(low, high)
+        if panels < 2**62:
+            place, inside = np.divmod(panel, panels)
+        else:  # all of a narrow law is close to 0
+            place = np.where(panel < 0, -1, 0)
+            inside = panel + np.where(panel < 0, float(panels), 0.0)
+        place = place - first
         mass, rise = np.zeros(panel.size), np.zeros(panel.size)
         for node, weight in zip(_NODES, _WEIGHTS, strict=True):
             above = (inside + node) * width
-            z = ((first + place) * step + above - mean) / r
+            z = (panel + node) * (width / r) - r / 2
             density = np.exp(-0.5 * z * z) * (weight * width / (r * math.sqrt(2.0 * math.pi)))
             mass += density
             rise -= density * np.expm1(-above)
