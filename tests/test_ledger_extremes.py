@@ -1,11 +1,14 @@
 """Charges whose laws lie near the ends of the doubles: refused or taken, never a stray error."""
 
+import sqlite3
+import threading
+
 import mpmath
 import pytest
 
 import hushed as hs
 from hushed import privacy_loss
-from hushed.errors import HushedError, Overspent, ParameterError
+from hushed.errors import HushedError, LedgerUnavailable, Overspent, ParameterError
 from hushed.measurements import exponential
 from hushed.spaces import PURE, SUP, Numbers, Space
 
@@ -110,3 +113,29 @@ def test_huge_distances_of_scores():
     space = Space(domain=Numbers(dims=2), metric=SUP)
     chain = (space >> exponential(1e-200)).to(PURE)
     assert 1.99e200 <= chain.map(1.0) <= 2.01e200
+
+
+def test_more_threads_than_connections(tmp_path):
+    """Where another process keeps the file and threads queue up, each is refused in our words."""
+    path, found = tmp_path / "budget.db", []
+    with hs.Ledger(f"sqlite:///{path}", patience=1.0) as ledger:
+        for i in range(24):
+            ledger.open_budget(f"b{i}", G(epsilon=1.0), method="basic")
+
+        def charge(i):
+            try:
+                found.append(ledger.charge(f"b{i}", G(epsilon=1.0)))
+            except Exception as error:
+                found.append(error)
+
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        threads = [threading.Thread(target=charge, args=(i,)) for i in range(24)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        other.execute("ROLLBACK")
+        other.close()
+        assert {type(each) for each in found} == {LedgerUnavailable}
+        assert ledger.charge("b0", G(epsilon=1.0)).number == 1
