@@ -152,3 +152,13 @@ class TestVeryDifferentLaws:
             above = mpmath.ncdf((40 * step - r * r / 2) / r) - mpmath.ncdf((0 - r * r / 2) / r)
         assert math.fsum(mass[:40]) == pytest.approx(float(below), rel=1e-13)
         assert math.fsum(mass[40:]) == pytest.approx(float(above), rel=1e-13)
+
+    @pytest.mark.parametrize("level", [-3.0, -0.1, 0.0, 0.5])
+    def test_nothing_or_everything(self, level: float) -> None:
+        """Outcomes that tell nothing, or all, compose at levels below 0, too."""
+        told = 1 - 0.75**3
+        found = privacy_loss.pair([0.75, 0.25], [1.0, 0.0]).compose(3).delta(level)
+        truth = told + (1 - told) * max(0.0, 1 - math.exp(level))
+        assert found == pytest.approx(truth, rel=1e-12)
+        assert found >= truth * (1 - 1e-15)
+        assert privacy_loss.pair([0.75, 0.25], [1.0, 0.0]).compose(3).epsilon(0.9) == 0.0

@@ -108,6 +108,9 @@ class ComposedLoss:
             return 1.0, 1.0
         if epsilon >= summed([count * _end(f.supremum, f.infinite) for f, count in self.parts]):
             return lost, lost
+        if not spread(self.parts):  # all finite losses are 0
+            found = lost - (1.0 - lost) * math.expm1(min(0.0, epsilon))
+            return found * (1 - 1e-13), min(1.0, found * (1 + 1e-13))
         tilts, logs = _ladder(self.parts)
         chernoff = logs - tilts * epsilon
         best = int(np.argmin(chernoff))
@@ -146,6 +149,8 @@ class ComposedLoss:
         left = (delta - lost) * (1 - 1e-15)
         if left <= 0.0:
             return (end, end) if lost == 0.0 else (math.inf, math.inf)
+        if not spread(self.parts):  # all finite losses are 0
+            return (0.0, 0.0) if delta >= self.infinite else (math.inf, math.inf)
         tilts, logs = _ladder(self.parts)
         chernoff = (logs - math.log(left)) / tilts
         best = int(np.argmin(chernoff))
