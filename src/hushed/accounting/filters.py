@@ -26,6 +26,7 @@ of all filters add. Hence delta is divided among them.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -66,6 +67,8 @@ FilterMethod = Literal["adaptive", "basic", "zcdp", "renyi", "gaussian", "loss-d
 
 # Coordinates that the slack for discrete noise is counted for, as in the Gaussian mechanism.
 _MOST_DIMS = 2**20
+_LARGEST = sys.float_info.max
+_LEAST, _MOST = 1e-100, 1e100  # of limits whose capacity has to be searched for
 _SHARES: dict[FilterName, float] = {"basic": 0.5, "zcdp": 0.25, "gaussian": 0.25}
 
 
@@ -217,6 +220,11 @@ def _filter(
     """One filter for its share of delta."""
     if name == "basic":
         return PrivacyFilter(name=name, capacity=epsilon, slack=delta)
+    if not _LEAST <= epsilon <= _MOST:
+        raise ParameterError(
+            f"a limit of epsilon = {epsilon:g} is too small or too large for the rule {name!r}, "
+            f"which takes {_LEAST:g} to {_MOST:g}; use method='basic'"
+        )
     own = _share_of(slack, delta)
     left = round_down(delta - own)
     if left <= 0:
@@ -352,7 +360,8 @@ def _of_curve(found: PrivacyFilter, loss: LossCurve, limit: float) -> Cost:
     if [count for _, count in amounts] == [1]:  # one number needs no exact sum
         total = amounts[0][0]
     else:
-        total = float(sum((Fraction(amount) * count for amount, count in amounts), Fraction(0)))
+        exact = sum((Fraction(amount) * count for amount, count in amounts), Fraction(0))
+        total = float(exact) if exact <= _LARGEST else math.inf
     grid = found.name in ("gaussian", "loss-distribution")
     own = discreteness(loss, limit, laplace=found.name != "gaussian") if grid else 0.0
     return Cost(amount=round_up(total), delta=own)

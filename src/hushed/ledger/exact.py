@@ -23,13 +23,16 @@ from hushed.ledger.doubles import fraction_of, whole
 from hushed.privacy_loss import LossCurve
 from hushed.privacy_loss.composed import ComposedLoss
 from hushed.privacy_loss.curve import combine
-from hushed.privacy_loss.families import BoundedRangeLoss, Family, LaplaceLoss
+from hushed.privacy_loss.families import BoundedRangeLoss, Family, GaussianLoss, LaplaceLoss
+from hushed.privacy_loss.finite import FiniteLoss
 
 __all__ = ["LossSum"]
 
 _SHARES = (0.95, 0.7, 0.4, 0.15, 0.03)
 _MANY = 256  # different laws from which on new ones are rounded up, by at most 0.025 % to 0.05 %
 _LARGEST = sys.float_info.max
+_LEAST, _MOST = 1e-100, 1e100  # losses that can be composed in doubles, with room to spare
+_EVERYTHING = privacy_loss.approximate(0.0, 1.0)
 _COARSE = 0.05  # relative width of the bracket that a room is found with
 
 
@@ -169,8 +172,37 @@ def _coarse(family: Family) -> Family:
 
 
 def _law(promise: Guarantee, loss: LossCurve | None) -> LossCurve:
-    """Loss of a charge; that of the worst mechanism with its promise if nothing else is known."""
-    return privacy_loss.approximate(promise.epsilon, promise.delta) if loss is None else loss
+    """Loss of a charge; that of the worst mechanism with its promise if nothing else is known.
+
+    What doubles cannot compose is rounded up: tiny losses to `_LEAST`, huge ones to everything.
+    """
+    if loss is None:
+        if promise.epsilon > _MOST:
+            return _EVERYTHING
+        return privacy_loss.approximate(max(promise.epsilon, _LEAST), promise.delta)
+    if any(_size(family) > _MOST for family, _ in loss.parts):
+        return _EVERYTHING
+    if all(_size(family) >= _LEAST for family, _ in loss.parts):
+        return loss
+    return combine([(_raised(family), count) for family, count in loss.parts])
+
+
+def _size(family: Family) -> float:
+    """Largest finite loss of a law in either direction, or the ratio of a Gaussian one."""
+    if isinstance(family, GaussianLoss):
+        return family.ratio
+    if isinstance(family, FiniteLoss):
+        return float(abs(family.losses).max())
+    return family.supremum
+
+
+def _raised(family: Family) -> LossCurve:
+    """Law that is not tiny, and not better."""
+    if _size(family) >= _LEAST or family.scale == 0.0:
+        return LossCurve(family)
+    if isinstance(family, GaussianLoss | LaplaceLoss | BoundedRangeLoss):
+        return LossCurve(type(family)(_LEAST))
+    return privacy_loss.approximate(_LEAST, min(family.infinite, 1.0 - 2.0**-53))
 
 
 def _in_units(squares: Fraction, own: Fraction) -> tuple[int, int]:

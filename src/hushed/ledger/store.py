@@ -101,6 +101,7 @@ class Store:
             If the database fails.
         """
         from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
+        from sqlalchemy.exc import TimeoutError as Crowded  # noqa: PLC0415
 
         try:
             engine = self.engine().execution_options(hushed_reads=True)
@@ -108,8 +109,8 @@ class Store:
                 if not self.sqlite:  # head and entries have to be of the same moment
                     connection.exec_driver_sql(_ONE_MOMENT)
                 yield connection
-        except DBAPIError as error:
-            raise _told(error.orig) from None
+        except (DBAPIError, Crowded) as error:
+            raise _told(error) from None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -128,6 +129,7 @@ class Store:
             If it fails during the commit: it is not known whether it was written.
         """
         from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
+        from sqlalchemy.exc import TimeoutError as Crowded  # noqa: PLC0415
 
         committing = False
         try:
@@ -140,8 +142,8 @@ class Store:
                 finally:
                     if transaction.is_active:
                         transaction.rollback()
-        except DBAPIError as error:
-            raise _told(error.orig, committing=committing) from None
+        except (DBAPIError, Crowded) as error:
+            raise _told(error, committing=committing) from None
 
     @contextmanager
     def spending(self) -> Iterator[Transaction]:
@@ -165,6 +167,7 @@ class Store:
         import sqlite3  # noqa: PLC0415
 
         from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
+        from sqlalchemy.exc import TimeoutError as Crowded  # noqa: PLC0415
 
         committing = False
         try:
@@ -175,8 +178,8 @@ class Store:
                 committing = True
                 driver.commit()
                 # Whatever is not committed is rolled back as the connection goes back to its pool.
-        except (sqlite3.Error, DBAPIError) as error:
-            raise _told(getattr(error, "orig", error), committing=committing) from None
+        except (sqlite3.Error, DBAPIError, Crowded) as error:
+            raise _told(error, committing=committing) from None
 
 
 def connect(url: str, *, create: bool, patience: float) -> Store:
@@ -299,7 +302,9 @@ def _engine(url: str, patience: float) -> Engine:
     sqlite = url.startswith("sqlite:")
     wait = {"timeout": patience} if sqlite else {"connect_timeout": math.ceil(patience)}
     try:
-        engine = create_engine(url, connect_args=wait, pool_pre_ping=not sqlite)
+        engine = create_engine(
+            url, connect_args=wait, pool_pre_ping=not sqlite, pool_timeout=patience
+        )
     except ImportError:
         raise ParameterError(
             "a ledger on PostgreSQL needs the extra postgres: pip install 'hushed[postgres]'"
@@ -337,11 +342,14 @@ def _prepare_postgres(patience: float) -> Any:
     return prepare
 
 
-def _told(
-    error: BaseException | None, *, committing: bool = False
-) -> DamagedLedger | LedgerUnavailable:
+def _told(error: Exception, *, committing: bool = False) -> DamagedLedger | LedgerUnavailable:
     """Say in the words of this library what the database refused; no statement is quoted."""
-    text = "".join(str(error or "").splitlines()[:1]) or "no reason given"
+    from sqlalchemy.exc import TimeoutError as Crowded  # noqa: PLC0415
+
+    cause = getattr(error, "orig", error)  # what the driver said
+    text = "".join(str(cause or "").splitlines()[:1]) or "no reason given"
+    if isinstance(error, Crowded):
+        text = "all its connections are in use by other threads that wait, too"
     found: DamagedLedger | LedgerUnavailable
     if any(word in text for word in _DAMAGE):
         found = DamagedLedger(

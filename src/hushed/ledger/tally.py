@@ -14,7 +14,7 @@ from hushed.ledger.doubles import fraction_of, whole
 from hushed.ledger.entries import Budget, Entry
 from hushed.ledger.exact import LossSum
 from hushed.privacy_loss import LossCurve
-from hushed.privacy_loss.rounding import double_above
+from hushed.privacy_loss.rounding import double_above, round_up
 
 __all__ = ["Tally", "costs_of", "tally_of"]
 
@@ -323,7 +323,7 @@ class Tally:
         if self.number == 0:
             return 0.0, 0.0, gamma
         if self.exact is not None:
-            return min(1.0, self.exact.spent() / limit.epsilon), 0.0, gamma
+            return min(1.0, round_up(self.exact.spent() / limit.epsilon)), 0.0, gamma
         shares = [
             (1.0, 1.0)
             if total.amount is None or not total.within(each)

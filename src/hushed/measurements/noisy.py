@@ -228,8 +228,9 @@ def _ranged(known: dict[Any, Any]) -> dict[Any, Any]:
     epsilon = known[PURE]
     if not 0 < epsilon < math.inf:
         return known
-    rho = min(double_above(Fraction(epsilon) ** 2 / 8), pure_zcdp(epsilon))
-    return {**known, ZCDP: rho}
+    rho = pure_zcdp(epsilon)
+    exact = Fraction(epsilon) ** 2 / 8
+    return {**known, ZCDP: double_above(exact) if exact < Fraction(rho) else rho}
 
 
 def _plain(released: NDArray[np.float64]) -> float | NDArray[np.float64]:

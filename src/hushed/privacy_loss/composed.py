@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.privacy_loss.composition import LADDER, Parts, Window, log_mgf, spread, window
+from hushed.privacy_loss.composition import LADDER, Parts, Window, log_mgf, spread, summed, window
 from hushed.privacy_loss.families import Family
 from hushed.privacy_loss.finite import FiniteLoss
 
@@ -49,7 +49,7 @@ class ComposedLoss:
     @property
     def supremum(self) -> float:
         """Sum of the largest losses, rounded up."""
-        end = math.fsum(count * family.supremum for family, count in self.parts)
+        end = summed([count * family.supremum for family, count in self.parts])
         return end * (1 + 1e-15)
 
     @property
@@ -106,8 +106,11 @@ class ComposedLoss:
         lost = self.infinite
         if lost >= 1.0 or epsilon == -math.inf:
             return 1.0, 1.0
-        if epsilon >= math.fsum(count * _end(f.supremum, f.infinite) for f, count in self.parts):
+        if epsilon >= summed([count * _end(f.supremum, f.infinite) for f, count in self.parts]):
             return lost, lost
+        if not spread(self.parts):  # all finite losses are 0
+            found = lost - (1.0 - lost) * math.expm1(min(0.0, epsilon))
+            return found * (1 - 1e-13), min(1.0, found * (1 + 1e-13))
         tilts, logs = _ladder(self.parts)
         chernoff = logs - tilts * epsilon
         best = int(np.argmin(chernoff))
@@ -146,6 +149,8 @@ class ComposedLoss:
         left = (delta - lost) * (1 - 1e-15)
         if left <= 0.0:
             return (end, end) if lost == 0.0 else (math.inf, math.inf)
+        if not spread(self.parts):  # all finite losses are 0
+            return (0.0, 0.0) if delta >= self.infinite else (math.inf, math.inf)
         tilts, logs = _ladder(self.parts)
         chernoff = (logs - math.log(left)) / tilts
         best = int(np.argmin(chernoff))

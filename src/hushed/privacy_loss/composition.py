@@ -31,9 +31,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.errors import ParameterError
 from hushed.privacy_loss.families import Family
 
-__all__ = ["LADDER", "Parts", "Window", "log_mgf", "merge", "spread", "window"]
+__all__ = ["LADDER", "Parts", "Window", "log_mgf", "merge", "spread", "summed", "window"]
 
 Floats = NDArray[np.float64]
 Parts = tuple[tuple[Family, int], ...]
@@ -44,6 +45,7 @@ _UNIT = 2.0**-53
 _LEAK = 42.0  # each truncated tail holds less than exp(-42) = 6e-19 of the tilted law
 _BUMP = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0])  # steps of the bump, in units of mu
 _MISSED = 0.2
+_LEAST, _MOST = 1e-120, 1e120
 
 
 def log_mgf(parts: Parts, order: Floats) -> Floats:
@@ -81,6 +83,25 @@ def spread(parts: Parts) -> float:
         Root of the summed squares of the scales.
     """
     return math.hypot(*(math.sqrt(count) * family.scale for family, count in parts))
+
+
+def summed(terms: Sequence[float]) -> float:
+    """Sum of numbers that may exceed every double.
+
+    Parameters
+    ----------
+    terms : sequence of float
+        Numbers of 0 or more.
+
+    Returns
+    -------
+    float
+        Their sum, rounded once; infinite beyond all doubles.
+    """
+    try:
+        return math.fsum(terms)
+    except OverflowError:
+        return math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +317,10 @@ class _Grid:
     @classmethod
     def fit(cls, parts: Parts, theta: float, size: int) -> _Grid:
         """Choose the window by Chernoff's bound on both sides of the tilted sum."""
+        if not _LEAST < spread(parts) < _MOST:
+            raise ParameterError(
+                f"losses of {spread(parts):g} nats cannot be composed: {_LEAST:g} to {_MOST:g} can"
+            )
         move = LADDER / spread(parts)
         points = np.concatenate([[theta], theta + move, theta - move])
         logs = [family.log_mgf(points) for family, _ in parts]
@@ -306,7 +331,7 @@ class _Grid:
             for log, (family, _) in zip(logs, parts, strict=True)
         )
         total = np.sum([c * log for log, (_, c) in zip(logs, parts, strict=True)], axis=0)
-        end = math.fsum(count * family.supremum for family, count in parts)
+        end = summed([count * family.supremum for family, count in parts])
         low, high = _range(total, move, _LEAK, end)
         step = (high - low) / (size - 8)
         for _ in range(4):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from hushed.errors import ParameterError
 from hushed.privacy_loss import finite
 from hushed.privacy_loss.curve import EVERYTHING, NOTHING, LossCurve, combine
+from hushed.privacy_loss.envelope import worst_of_both
 from hushed.privacy_loss.families import BoundedRangeLoss, GaussianLoss, LaplaceLoss
 
 __all__ = [
@@ -240,7 +241,7 @@ def pair(p: ArrayLike, q: ArrayLike) -> LossCurve:
     ParameterError
         If the arrays are not two distributions of equal length.
     """
-    return LossCurve(finite.worst_of_both(p, q))
+    return LossCurve(worst_of_both(p, q))
 
 
 def one_sided(p: ArrayLike, q: ArrayLike) -> LossCurve:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 from hushed.privacy_loss.composed import ComposedLoss
-from hushed.privacy_loss.composition import merge
+from hushed.privacy_loss.composition import merge, summed
 from hushed.privacy_loss.families import Family, GaussianLoss, Law
 from hushed.privacy_loss.finite import FiniteLoss
 from hushed.privacy_loss.rounding import round_down, round_up
@@ -20,6 +20,7 @@ __all__ = ["EVERYTHING", "NOTHING", "Bracket", "LossCurve", "combine"]
 NOTHING = FiniteLoss(np.zeros(1), np.ones(1))
 EVERYTHING = FiniteLoss(np.zeros(1), np.array([5e-324]), 1.0)
 _MOST = 10**7
+_SMALLEST = 5e-324
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +290,8 @@ class LossCurve:
         if math.isinf(order):
             return self.supremum
         terms = [count * _renyi(family, order) for family, count in self.parts]
-        return round_up(min(math.fsum(terms), self.supremum), 64)
+        found = round_up(min(summed(terms), self.supremum), 64)
+        return max(found, _SMALLEST) if self.supremum > 0 else found
 
     def zcdp(self) -> float:
         """Smallest rho of zero-concentrated differential privacy, rounded up by at most 0.2 %.
@@ -305,11 +307,11 @@ class LossCurve:
         Bun and Steinke, *Concentrated Differential Privacy*, TCC 2016. The Renyi divergence
         grows with its order, so between two orders it is bounded by its value at the larger.
         """
-        orders = _orders(math.fsum(count * family.supremum for family, count in self.parts))
+        orders = _orders(summed([count * family.supremum for family, count in self.parts]))
         straight, bound, curve = 0.0, 0.0, np.zeros(orders.size)
         for family, count in self.parts:
             if isinstance(family, GaussianLoss):
-                straight += count * family.ratio**2 / 2
+                straight += count * family.ratio * family.ratio / 2
             elif family.infinite > 0 and isinstance(family, FiniteLoss):
                 straight += count * family.concentrated
             else:
@@ -467,7 +469,7 @@ def combine(items: list[tuple[LossCurve, int]]) -> LossCurve:
     for curve, count in items:
         for family, times in curve.parts:
             if isinstance(family, GaussianLoss):
-                squares += count * times * family.ratio**2
+                squares += count * times * family.ratio * family.ratio
             elif count * times > 0 and (family.scale > 0 or family.infinite > 0):
                 parts.append((family, count * times))
     if squares > 0:

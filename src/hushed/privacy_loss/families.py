@@ -27,6 +27,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 _DIGITS = 60
+_LOG_2 = math.log(2.0)
+_FAR = 1e50  # standard deviations; no double is as small as what lies beyond
 # Four Gauss-Legendre nodes and weights on [0, 1].
 _NODES = 0.5 + 0.5 * np.polynomial.legendre.leggauss(4)[0]
 _WEIGHTS = 0.5 * np.polynomial.legendre.leggauss(4)[1]
@@ -94,12 +96,17 @@ def gaussian_delta(ratio: float, epsilon: float) -> mpmath.mpf:
     Notes
     -----
     Balle and Wang, *Improving the Gaussian Mechanism for Differential Privacy*, ICML 2018,
-    Theorem 8. Computed in 60 decimal digits, because the two terms cancel.
+    Theorem 8. Computed in 60 decimal digits, because the two terms cancel, and in more for the
+    squares of large numbers. Beyond 1e50 the second term is left out, which rounds up.
     """
-    with mpmath.workdps(_DIGITS):
+    size = max(ratio, abs(epsilon) / ratio, 1.0)
+    with mpmath.workdps(_DIGITS + 2 * math.ceil(math.log10(min(size, _FAR)))):
         r, e = mpmath.mpf(ratio), mpmath.mpf(epsilon)
         root = mpmath.sqrt(2)
-        upper = mpmath.erfc((e / r - r / 2) / root) / 2
+        reach = e / r - r / 2
+        if size > _FAR:
+            return mpmath.erfc(max(min(reach / root, _FAR), -_FAR)) / 2
+        upper = mpmath.erfc(reach / root) / 2
         lower = mpmath.erfc((e / r + r / 2) / root) / 2
         return +(upper - mpmath.exp(e) * lower)
 
@@ -107,8 +114,8 @@ def gaussian_delta(ratio: float, epsilon: float) -> mpmath.mpf:
 def _sinhc_less_one(x: Floats) -> Floats:
     """``sinh(x)/x - 1`` without cancellation, for ``|x|`` below 1."""
     y = x * x
-    series = 1.0 + y / 156.0
-    for divisor in (110.0, 72.0, 42.0, 20.0):
+    series = 1.0 + y / 342.0
+    for divisor in (272.0, 210.0, 156.0, 110.0, 72.0, 42.0, 20.0):
         series = 1.0 + y / divisor * series
     return y / 6.0 * series
 
@@ -117,8 +124,33 @@ def _log_sinhc(x: Floats) -> Floats:
     """``log(sinh(x)/x)`` for any real x."""
     size = np.abs(x)
     large = np.maximum(size, 0.5)
-    big = large + np.log1p(-np.exp(-2.0 * large)) - np.log(2.0 * large)
+    big = large + np.log1p(-np.exp(-2.0 * np.minimum(large, 400.0))) - np.log(large) - _LOG_2
     return np.where(size < 0.5, np.log1p(_sinhc_less_one(np.minimum(size, 0.5))), big)
+
+
+def _above_tangent(x: Floats) -> Floats:
+    """``exp(x) - 1 - x``, which is never negative, without cancellation."""
+    small = np.clip(x, -0.5, 0.5)
+    series = np.ones_like(small)
+    for divisor in range(18, 2, -1):
+        series = 1.0 + small / divisor * series
+    return np.where(np.abs(x) < 0.5, small * small / 2.0 * series, np.expm1(x) - x)
+
+
+def _less(t: Floats) -> Floats:
+    """``t / (2 t + 1)`` for any t of 0 or more."""
+    large = np.maximum(t, 1.0)
+    return np.where(t < 1.0, t / (2.0 * np.minimum(t, 1.0) + 1.0), 1.0 / (2.0 + 1.0 / large))
+
+
+def _coth_less_one(y: float) -> float:
+    """``y coth(y) - 1`` for y above 0: Lambert's continued fraction, or as it stands."""
+    if y >= 1.0:
+        return y / math.tanh(y) - 1.0
+    found = 17.0
+    for odd in (15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0):
+        found = odd + y * y / found
+    return y * y / found
 
 
 def _segment_bins(
@@ -207,25 +239,42 @@ class LaplaceLoss:
         return 1.0 - 0.5 * math.exp(-(self.bound - loss) / 2)
 
     def log_mgf(self, order: Floats) -> Floats:
-        """``exp(-b/2) (cosh(s b) + sinh(s b)/(2 s))`` at ``s = order + 1/2``, its logarithm.
+        """``((t + 1) exp(t b) + t exp(-(t + 1) b)) / (2 t + 1)`` at the order t, its logarithm.
 
-        Mironov, *Renyi Differential Privacy*, CSF 2017, Proposition 6, written evenly in s.
+        Mironov, *Renyi Differential Privacy*, CSF 2017, Proposition 6.
         """
-        s = np.abs(np.asarray(order, dtype=float) + 0.5)
-        b = self.bound
-        x = np.minimum(s * b, 1.0)
-        small_s = x / b
-        near = 2.0 * np.sinh((small_s + 0.5) * b / 2) * np.sinh((small_s - 0.5) * b / 2)
-        half = min(b / 2, 1.0)
-        near += (b / 2) * (
-            np.where(x < 1.0, _sinhc_less_one(x), 0.0) - _sinhc_less_one(np.asarray(half))
+        t = np.asarray(order, dtype=float)
+        return np.where(
+            t >= 0, self._positive(np.maximum(t, 0.0)), self._negative(np.minimum(t, 0.0))
         )
+
+    def _positive(self, t: Floats) -> Floats:
+        """By what ``exp`` exceeds its tangent, which adds up; close to 0, nothing cancels."""
+        b, less = self.bound, _less(t)
+        with np.errstate(over="ignore"):
+            size, back = t * b, t * b + b
+            far = size + np.log(1.0 - less + less * np.exp(-size - back))
+        up = _above_tangent(np.minimum(size, 1.0))
+        down = _above_tangent(-back)
+        near = np.log1p((1.0 - less) * up + less * np.where(size < 1.0, down, 0.0))
+        return np.where(size < 1.0, near, far)
+
+    def _negative(self, t: Floats) -> Floats:
+        """``exp(-b/2) (cosh(s b) + sinh(s b)/(2 s))``, even in ``s = t + 1/2``, its logarithm."""
+        s = np.abs(t + 0.5)
+        b = self.bound
         large = np.maximum(s, 1e-300)
         ratio = np.exp(-2.0 * large * b)
         spread = np.where(large * b < 1e-8, b / 2, -np.expm1(-2.0 * large * b) / (4.0 * large))
         far = large * b - b / 2 + np.log((1.0 + ratio) / 2 + spread)
         if b >= 1.0:
             return far
+        x = np.minimum(s * b, 1.0)
+        small_s = x / b
+        near = 2.0 * np.sinh((small_s + 0.5) * b / 2) * np.sinh((small_s - 0.5) * b / 2)
+        near += (b / 2) * (
+            np.where(x < 1.0, _sinhc_less_one(x), 0.0) - _sinhc_less_one(np.asarray(b / 2))
+        )
         return np.where(s * b < 1.0, np.log1p(math.exp(-b / 2) * near), far)
 
     def moment(self, order: int) -> float:
@@ -301,8 +350,27 @@ class BoundedRangeLoss:
 
     def log_mgf(self, order: Floats) -> Floats:
         """Logarithm of ``sinh(s b) / (2 s sinh(b/2))`` at ``s = order + 1/2``."""
-        s = np.asarray(order, dtype=float) + 0.5
-        return _log_sinhc(s * self.bound) - _log_sinhc(np.asarray(self.bound / 2))
+        t = np.asarray(order, dtype=float)
+        least = np.minimum(t, 0.0)
+        negative = _log_sinhc((least + 0.5) * self.bound) - _log_sinhc(np.asarray(self.bound / 2))
+        return np.where(t >= 0, self._positive(np.maximum(t, 0.0)), negative)
+
+    def _positive(self, t: Floats) -> Floats:
+        """Without cancellation: close to 0 a sum of positive terms."""
+        b, less = self.bound, _less(t)
+        with np.errstate(over="ignore"):
+            size = t * b
+            if b < 1.0:
+                far = _log_sinhc(size + b / 2) - _log_sinhc(np.asarray(b / 2))
+            else:
+                far = size + np.log1p(-np.exp(-2.0 * size - b)) - math.log1p(-math.exp(-b))
+                far -= np.where(
+                    t < 1.0, np.log1p(2.0 * np.minimum(t, 1.0)), _LOG_2 + np.log(t + 0.5)
+                )
+        x, bent = np.minimum(size, 1.0), _coth_less_one(b / 2)
+        near = np.sinh(x / 2) ** 2 / (t + 0.5)
+        near += 2.0 * less * ((1.0 + bent) * _sinhc_less_one(x) + bent)
+        return np.where(size < 1.0, np.log1p(near), far)
 
     def moment(self, order: int) -> float:
         """Integral over the segment."""
@@ -355,16 +423,16 @@ class GaussianLoss:
 
     def tail(self, loss: float) -> float:
         """Gaussian tail."""
-        return 0.5 * math.erfc((loss - self.ratio**2 / 2) / (self.ratio * math.sqrt(2.0)))
+        return 0.5 * math.erfc((loss / self.ratio - self.ratio / 2) / math.sqrt(2.0))
 
     def log_mgf(self, order: Floats) -> Floats:
         """``order (order + 1) ratio**2 / 2``."""
         t = np.asarray(order, dtype=float)
-        return t * (t + 1.0) * (self.ratio**2 / 2)
+        return t * (t + 1.0) * (self.ratio * self.ratio / 2)
 
     def moment(self, order: int) -> float:
         """Moments of a Gaussian with mean ``ratio**2 / 2``."""
-        mean = self.ratio**2 / 2
+        mean = self.ratio * self.ratio / 2
         terms, odd = [], 1.0
         for j in range(order // 2 + 1):
             terms.append(
@@ -380,15 +448,22 @@ class GaussianLoss:
         """
         panels = max(1, math.ceil(4 * step / self.ratio))
         width = step / panels
-        mean, r = self.ratio**2 / 2, self.ratio
+        mean, r = self.ratio * self.ratio / 2, self.ratio
         low = max(first * panels, math.floor((mean - 39 * r) / width))
         high = min((first + count) * panels, math.ceil((mean + 39 * r) / width))
-        panel = np.arange(low, max(low, high))
-        place, inside = np.divmod(panel - first * panels, panels)
+        if low >= high:
+            return np.zeros(count), np.zeros(count)
+        panel = np.arange(low, high)
+        if panels < 2**62:
+            place, inside = np.divmod(panel, panels)
+        else:  # all of a narrow law is close to 0
+            place = np.where(panel < 0, -1, 0)
+            inside = panel + np.where(panel < 0, float(panels), 0.0)
+        place = place - first
         mass, rise = np.zeros(panel.size), np.zeros(panel.size)
         for node, weight in zip(_NODES, _WEIGHTS, strict=True):
             above = (inside + node) * width
-            z = ((first + place) * step + above - mean) / r
+            z = (panel + node) * (width / r) - r / 2
             density = np.exp(-0.5 * z * z) * (weight * width / (r * math.sqrt(2.0 * math.pi)))
             mass += density
             rise -= density * np.expm1(-above)

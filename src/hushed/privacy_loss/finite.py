@@ -21,7 +21,6 @@ __all__ = [
     "pair_atoms",
     "profile_atoms",
     "randomised_response_atoms",
-    "worst_of_both",
 ]
 
 Floats = NDArray[np.float64]
@@ -87,9 +86,10 @@ class FiniteLoss:
         if epsilon == math.inf:
             return self.infinite
         above = self.losses > epsilon
-        terms = self.masses[above] * -np.expm1(epsilon - self.losses[above])
-        total = self.infinite + (math.fsum(terms) if terms.size else 0.0)
-        return round_up(total, 8, ceiling=1.0)
+        masses, losses = self.masses[above], self.losses[above]
+        total = self.infinite + math.fsum(masses * -np.expm1(epsilon - losses))
+        moved = float(np.dot(masses * np.exp(epsilon - losses), np.abs(losses)))
+        return round_up(total + 2.0**-51 * moved, 8, ceiling=1.0)  # losses are rounded, too
 
     def tail(self, loss: float) -> float:
         """Sum of the masses above ``loss``."""
@@ -101,14 +101,18 @@ class FiniteLoss:
         found = np.empty(t.size)
         rest = -self.infinite if self.infinite else 0.0
         for i, power in enumerate(t.ravel()):
-            exponent = power * self.losses
+            with np.errstate(over="ignore"):
+                exponent = power * self.losses
             top = float(exponent.max())
-            if top < 1.0 and float(exponent.min()) > -1.0:
+            if math.isinf(top):  # beyond all doubles, and so is the logarithm
+                found[i] = math.inf
+            elif top < 1.0 and float(exponent.min()) > -1.0:
                 terms = self.masses * np.expm1(exponent)
                 found[i] = math.log1p(rest + math.fsum(terms) + _ROUNDING * np.abs(terms).sum())
             else:
-                found[i] = top + math.log(float(np.dot(self.masses, np.exp(exponent - top))))
-                found[i] += _ROUNDING * (1.0 + abs(top))
+                with np.errstate(over="ignore"):
+                    terms = self.masses * np.exp(exponent - top)
+                found[i] = top + math.log(math.fsum(terms)) + _ROUNDING * (1.0 + abs(top))
         return found.reshape(np.shape(order))
 
     def moment(self, order: int) -> float:
@@ -290,58 +294,21 @@ def pair_atoms(p: ArrayLike, q: ArrayLike) -> FiniteLoss:
     lost = (first > 0) & (second == 0)
     both = (first > 0) & (second > 0)
     infinite = math.fsum(first[lost])
-    losses, masses = np.log(first[both]) - np.log(second[both]), first[both]
+    losses, masses = _log_ratio(first[both], second[both]), first[both]
     if losses.size == 0:
         return FiniteLoss(np.zeros(1), np.array([5e-324]), 1.0)
     order = np.argsort(losses, kind="stable")
     return FiniteLoss(losses[order], masses[order], infinite)
 
 
-def worst_of_both(p: ArrayLike, q: ArrayLike) -> FiniteLoss:
-    """Smallest curve above the loss of P against Q and that of Q against P.
-
-    Parameters
-    ----------
-    p : array_like of float, shape (n,)
-        Probabilities of the outcomes for one table.
-    q : array_like of float, shape (n,)
-        Probabilities of the same outcomes for its neighbour.
-
-    Returns
-    -------
-    FiniteLoss
-        A pair whose curve is the larger of the two at every epsilon. It dominates both
-        directions, also when each release of a composition faces its own direction.
-
-    Notes
-    -----
-    Zhu, Dong and Wang, AISTATS 2022, Proposition 8: every function of ``exp(epsilon)`` that is
-    convex, non-increasing, 1 at 0 and at least ``1 - exp(epsilon)`` is the curve of a pair; the
-    larger of two such functions is one.
-    """
-    there, back = pair_atoms(p, q), pair_atoms(q, p)
-    same = (
-        there.infinite == back.infinite
-        and there.losses.shape == back.losses.shape
-        and np.array_equal(there.losses, back.losses)
-        and np.array_equal(there.masses, back.masses)
-    )
-    return there if same else _envelope(there, back)
-
-
-def _envelope(one: FiniteLoss, other: FiniteLoss) -> FiniteLoss:
-    """Larger of two curves as a pair, through its values at the kinks of both."""
-    nodes = np.unique(np.concatenate([one.losses, other.losses]))
-    gap = np.array([one.delta(x) - other.delta(x) for x in nodes])
-    ratios = np.exp(nodes)
-    crossings = []
-    for i in np.flatnonzero(gap[:-1] * gap[1:] < 0):
-        share = gap[i] / (gap[i] - gap[i + 1])
-        crossings.append(math.log(ratios[i] + share * (ratios[i + 1] - ratios[i])))
-    nodes = np.unique(np.concatenate([nodes, np.array(crossings)]))
-    height = np.array([max(one.delta(x), other.delta(x)) for x in nodes])
-    infinite = max(one.infinite, other.infinite)
-    return _from_curve(nodes, height, infinite)
+def _log_ratio(p: Floats, q: Floats) -> Floats:
+    """Logarithm of p / q to the last digits, where the two are close and where they are not."""
+    with np.errstate(over="ignore", under="ignore"):
+        ratio = p / q
+    near = np.abs(p - q) < q / 2  # their difference is exact
+    plain = (ratio > 1e-300) & (ratio < 1e300)
+    far = np.where(plain, np.log(np.where(plain, ratio, 1.0)), np.log(p) - np.log(q))
+    return np.where(near, np.log1p(np.where(near, (p - q) / q, 0.0)), far)
 
 
 def profile_atoms(delta: Callable[[float], float]) -> FiniteLoss:
