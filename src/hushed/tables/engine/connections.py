@@ -35,6 +35,8 @@ __all__ = [
 
 EngineName = Literal["duckdb", "postgres", "pyspark"]
 
+_NAMED = 10  # tables named in a message
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
@@ -52,7 +54,7 @@ class Connection:
 
     engine: EngineName
     rows: Any = field(repr=False, compare=False)
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, Cell] = field(repr=False)
 
     @property
     def columns(self) -> Mapping[str, Kind]:
@@ -66,10 +68,11 @@ def failures() -> tuple[type[Exception], ...]:
 
     import duckdb  # noqa: PLC0415
     import pyarrow as pa  # noqa: PLC0415
-    from ibis.common.exceptions import IbisError  # noqa: PLC0415
+    from ibis.common.exceptions import IbisError, TableNotFound  # noqa: PLC0415
 
     found: list[type[Exception]] = [
         IbisError,
+        TableNotFound,  # no IbisError
         duckdb.Error,
         pa.ArrowException,
         OSError,
@@ -321,6 +324,17 @@ def _spark(master: str, name: str) -> Connection:
     return _opened("pyspark", backend, name, {})
 
 
+def _others(engine: EngineName, backend: Any, place: str) -> str:
+    """Name the tables there are in a DuckDB file, for its own default name is seldom right."""
+    if engine != "duckdb" or place:
+        return ""
+    listed = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
+    found = [row[0] for row in backend.con.execute(listed).fetchall()]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    named = ", ".join(found[:_NAMED]) + more if found else "none"
+    return f"; tables in there: {named}. Name one: hs.table(ADDRESS, 'NAME')"
+
+
 def _opened(
     engine: EngineName,
     backend: Any,
@@ -336,7 +350,7 @@ def _opened(
     except failures() as error:
         reason = type(error).__name__
     if rows is None:
-        raise NotFound(f"there is no table {name!r} ({reason})")
+        raise NotFound(f"there is no table {name!r} ({reason}){_others(engine, backend, place)}")
     schema = rows.schema()
     stored = {column: column for column in schema} if stored is None else stored
     declared = _declared(types, stored)
