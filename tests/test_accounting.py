@@ -101,6 +101,20 @@ class TestTable:
         assert at_risk_epsilon(0.2, 0.1, 50, 1e-6, confidence=0.0) == pytest.approx(wanted)
 
 
+def test_what_has_no_guarantee_yet_is_told_where_it_is():
+    """A chain promises for a distance, so its guarantee is a method: no attribute is missed."""
+
+    class Chain:
+        def guarantee(self, distance=1):
+            return Guarantee(epsilon=0.5 * distance)
+
+    with pytest.raises(ParameterError, match=r"of a chain its guarantee\(\)"):
+        compose([Chain()])
+    assert compose([Chain().guarantee(2)], delta=0.0).epsilon == pytest.approx(1.0)
+    with pytest.raises(ParameterError, match="of an answer its certificate"):
+        compose([object()])
+
+
 class TestOptimal:
     @pytest.mark.parametrize(
         ("epsilon", "delta", "count", "joint"),

@@ -176,6 +176,18 @@ class TestOutputs:
         assert "KeyError" in found.witness.event
         assert found.witness.counts.other_hits == 0
 
+    @pytest.mark.parametrize("batch", [True, False])
+    def test_a_mechanism_that_only_raises_is_not_judged(self, batch):
+        """Not refuted would be true and useless: the exception and its message are told."""
+
+        def fails(rows, rng, size=1):
+            raise TypeError("takes a frame")
+
+        with pytest.raises(BadFunction, match=r"ended in TypeError \(takes a frame\)"):
+            quick(fails, batch=batch)
+        seldom = quick(lambda rows, rng: 1 / int(rng.random() < 0.3), batch=False, samples=2000)
+        assert seldom.verdict == "not refuted"
+
     def test_a_batch_that_raises_is_run_one_by_one(self):
         """What fails in a batch becomes an outcome of single runs."""
 

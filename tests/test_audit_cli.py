@@ -1,10 +1,12 @@
 """The command audit: what it prints, and with which exit code."""
 
 import json
+import sys
 
 import pytest
 from typer.testing import CliRunner
 
+from hushed import zoo
 from hushed.cli import app
 
 MECHANISMS = """
@@ -51,7 +53,7 @@ COMMON = ("m.py:responses", "--batch", "--pairs", "one below", "--answers", 1, "
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("m.py:responses", "--claim-epsilon", 1, "--pairs", "one below"), "say batch=True"),
+        (("m.py:responses", "--claim-epsilon", 1, "--pairs", "one below"), "say --batch"),
         ((*COMMON, "--claim-epsilon", 1, "--html", "none/page.html"), "there is no folder"),
         ((*COMMON, "--claim-epsilon", 1, "--html", "m.py"), "an input of this command"),
         (("zoo", "--claim-delta", 0.1, "--html", "p.html"), "leave out --claim-delta, --html"),
@@ -121,6 +123,44 @@ def test_tables_at_the_ends_of_a_domain(folder, low, extra, code):
     relation = "add-remove" if extra else "replace-one"
     assert f"(epsilon = 1, delta = 0) for {relation} neighbours." in done.stdout
     assert "answers" not in done.stdout
+
+
+def test_low_bits_are_told_apart_from_a_wrong_scale(folder):
+    """A right Laplace count in doubles falls by its bits, and the option that leaves them out."""
+    (folder / "n.py").write_text(
+        "def count(rows, rng, size):\n    return sum(rows) + rng.laplace(size=size)\n"
+    )
+    options = ("n.py:count", *EXTREMES[1:], "--low", 0, "--high", 1)
+    done = run(*options)
+    assert done.exit_code == 1
+    assert "the lowest set bit" in done.stdout
+    assert "--no-bits judges the values alone" in done.stdout
+    done = run(*options, "--no-bits")
+    assert done.exit_code == 0
+    assert "--no-bits" not in done.stdout
+
+
+def test_what_only_fails_is_not_judged(folder):
+    """A program that is not there would be refuted by nothing: exit 2, with what it said."""
+    words = (sys.executable + " none.py", "--command", "--claim-epsilon", 1, "--samples", 9000)
+    done = run(*words, "--pairs", "pairs.json")
+    assert done.exit_code == 2
+    assert "none.py" in done.stderr
+    assert "VIOLATED" not in done.stdout
+    assert "REFUTED" not in done.stdout
+
+
+def test_the_zoo_counts_caught_and_accused(monkeypatch):
+    """One broken mechanism and a right one: a line for each, and what to make of them."""
+    two = [zoo.find("NoisyHist2"), zoo.find("SVT2")]
+    monkeypatch.setattr(zoo, "specimens", lambda claim: two)
+    done = run("zoo", "--samples", 9000)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.count(" s\n") == 2
+    assert "1 of 1 that are not private were caught" in done.stdout
+    assert "0 of 1 private ones accused, which happens to each by chance with probability 0.05" in (
+        done.stdout
+    )
 
 
 def test_columns_have_their_own_ends(folder):

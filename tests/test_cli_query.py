@@ -3,6 +3,7 @@
 import json
 import re
 
+import duckdb
 import pytest
 from typer.testing import CliRunner
 
@@ -113,6 +114,35 @@ def test_bad_use_says_what_is_wanted(run, words, said):
     assert ended.exit_code == 2
     assert said in ended.stderr
     assert not re.search(r"\w=|\.\w+\(", ended.stderr.replace("COLUMN=", "").replace("NAME=", ""))
+
+
+def test_a_key_with_a_blank_is_refused(run):
+    """``Rome, Oslo`` would be charged for a group ' Oslo' that is not there."""
+    words = ("--count", "--by", "city", "--epsilon", 1)
+    refused = run(*words, "--keys", "Rome, Oslo")
+    assert (refused.exit_code, "' Oslo'" in refused.stderr) == (2, True)
+    assert run(*words, "--keys", "Rome,Oslo").exit_code == 0
+
+
+def test_a_median_is_the_quantile_of_one_half(run):
+    """The same choice under its own name; swapped bounds and missing ones are told."""
+    words = ("--median", "cost:0:500", "--candidates", 51, "--epsilon", 1000, "--json")
+    row = json.loads(run(*words).stdout)["rows"][0]
+    costs = sorted((i * 37) % 500 for i in range(200))
+    assert costs[95] <= row["median_cost"] <= costs[105]
+    refused = run("--median", "cost:0", "--epsilon", 1)
+    assert (refused.exit_code, "--median takes COLUMN:LOW:HIGH" in refused.stderr) == (2, True)
+
+
+def test_a_table_that_is_not_there_is_told_by_the_option(tmp_path):
+    """The default name is seldom right in a DuckDB file: the tables there are named."""
+    with duckdb.connect(str(tmp_path / "a.db")) as made:
+        made.execute("CREATE TABLE sales (x INTEGER)")
+    words = ["query", f"duckdb:///{tmp_path / 'a.db'}", "--count", "--epsilon", "1"]
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 2
+    assert "tables in there: sales. Name one with --table NAME" in refused.stderr
+    assert CliRunner().invoke(app, [*words, "--table", "sales"]).exit_code == 0
 
 
 def test_a_file_without_names_shows_no_record(tmp_path):

@@ -85,6 +85,15 @@ def test_bad_use_and_refusals(folder, arguments, code):
         assert not (folder / "budget.db").exists()
 
 
+def test_a_misspelt_budget_is_told_with_those_there_are():
+    """The names, so that one can be picked; nothing is charged."""
+    run("open", URL, "study", "--epsilon", 1)
+    for words in (("charge", URL, "studdy", "--epsilon", 0.1), ("show", URL, "studdy")):
+        refused = run(*words)
+        assert refused.exit_code == 2
+        assert "no budget 'studdy' in this ledger, which has 'study'" in refused.stderr
+
+
 def test_other_losses_are_refused():
     """A guarantee is no law, and a law of another promise is a mistake."""
     run("open", URL, "study", "--epsilon", 1)

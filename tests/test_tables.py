@@ -76,6 +76,8 @@ class TestRefusals:
             (lambda t: t.filter("city > 3"), ["do not compare"]),
             (lambda t: t.derive("age", "1"), ["already"]),
             (lambda t: t.count().count(), ["there already"]),
+            (lambda t: t.group_by("city", ["Rome"]), ["keys=['Rome', 'Oslo']"]),
+            (lambda t: t.group_by("city", keys=3), ["keys={"]),
             (lambda t: t.per_user(rows=0), ["1 or more"]),
             (lambda t: t.per_user(), ["per_user(rows=...)"]),
             (lambda t: t.count().quote(epsilon=1.0), ["per_user(rows=...)"]),
@@ -104,6 +106,10 @@ class TestRefusals:
             hs.table(tmp_path / "a.parquet")
         with pytest.raises(EngineUnavailable):
             hs.table(f"duckdb:///{tmp_path / 'a.db'}", "t")
+        with duckdb.connect(str(tmp_path / "b.db")) as made:
+            made.execute("CREATE TABLE sales (x INTEGER); CREATE VIEW few AS SELECT * FROM sales")
+        with pytest.raises(NotFound, match=r"no table 'rows'.*: few, sales\. Name one"):
+            hs.table(f"duckdb:///{tmp_path / 'b.db'}")
         with pytest.raises(ParameterError):
             hs.table(tmp_path / "a.txt")
         with pytest.raises(ParameterError):

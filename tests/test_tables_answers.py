@@ -11,6 +11,7 @@ import hushed as hs
 from hushed import noise
 from hushed.errors import ParameterError
 from hushed.tables.answers import evaluate, rank_error
+from hushed.tables.layout import laid_out
 from hushed.tables.measurements import Influence, measurements
 from hushed.tables.plan import lay
 from hushed.tables.requests import Aggregate
@@ -142,7 +143,7 @@ class TestWords:
     def test_one_and_many(self, table):
         """One row, one aggregate; an error is said once."""
         query = table.count()
-        assert "one row; 1 row. Each" in query.release(epsilon=1.0).explain()
+        assert "one row. Each" in query.release(epsilon=1.0).explain()
         said = query.quote(epsilon=1.0).explain().splitlines()
         assert said[1] == "count: within 3; 100% of epsilon"
         assert said[2].endswith("all of epsilon is for the one aggregate")
@@ -170,6 +171,31 @@ class TestWords:
         assert "quantiles_cost: at most 7.611 ranks" in str(answer)
         assert "error bar" not in str(answer)
         assert str(answer).splitlines()[0] == "quantiles_cost"
+
+    def test_groups_are_counted_and_large_numbers_written_out(self, table):
+        """A footer that speaks of groups, not of rows, and sums that can go into a report."""
+        query = table.group_by("city", keys=["Rome", "Oslo"]).sum("cost", low=0, high=1e9)
+        answer = query.derive("big", "cost * 1000000").sum("big", low=0, high=2e8)
+        answer = answer.release(epsilon=1.0)
+        assert "one row; 2 groups. Each" in answer.explain()
+        assert "e+" not in str(answer)
+        assert "e+" not in query.quote(epsilon=1.0).explain()
+        assert laid_out({}, {"x": (1.5e6,)}, {"x": (0.25,)}, {"x": (1e300,)}) == (
+            "x\n1500000 [0.25, 1e+300]"
+        )
+
+    def test_a_large_epsilon_is_called_so(self, table):
+        """From 10 on, before and after, for numbers without noise look best of all."""
+        said = "keeps hardly anything private"
+        assert said in table.count().quote(epsilon=10.0).explain()
+        assert said in str(table.count().release(epsilon=1e9))
+        assert said not in table.count().quote(epsilon=9.0).explain()
+        assert said not in str(table.count().release(epsilon=9.0))
+
+    def test_a_table_shows_no_query_language(self, table):
+        """What is asked can be read; the text sent to the database is left out."""
+        assert "CAST" not in repr(table)
+        assert "'cost': 'real'" in repr(table)
 
     def test_a_mean_says_when_its_error_is_known(self, table):
         """With a number of rows its own error, without one what to say."""

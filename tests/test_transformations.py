@@ -101,6 +101,17 @@ class TestMismatch:
         assert advice in str(caught.value)
         assert "is given" in str(caught.value)
 
+    def test_what_is_no_step_is_told_how_to_come_in(self):
+        """A plain function and a mechanism, where a TypeError would say nothing."""
+        chain = UNIT >> t.mean()
+        with pytest.raises(SpaceMismatch, match=r"declared\(\.\.\.\) or from_sensitivity"):
+            _ = chain >> np.median
+        sensitivity = hs.proven_sensitivity(0.1, argument="ten values in [0, 1]")
+        with pytest.raises(SpaceMismatch, match=r"mechanism Laplace, .* measurements\.laplace"):
+            _ = chain >> hs.Laplace(sensitivity, epsilon=1.0)
+        with pytest.raises(TypeError):
+            _ = chain >> 3
+
     @pytest.mark.parametrize(
         ("left", "right", "advice"),
         [

@@ -23,6 +23,8 @@ __all__ = [
     "union_gamma",
 ]
 
+_WRITTEN_OUT = 1e15  # below, large numbers are printed without an exponent
+
 Neighbours = Literal["replace-one", "add-remove"]
 Protect = Literal["record", "everyone", "simultaneous"]
 Unit = Literal["row", "user"]
@@ -205,7 +207,8 @@ def shown_below(level: float, digits: int = 6) -> str:
 
 def _shown(level: float, digits: int, *, up: bool) -> str:
     nearest = f"{level:.{digits}g}"
-    if math.isinf(level) or (float(nearest) >= level if up else float(nearest) <= level):
-        return nearest
-    with localcontext(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR):
-        return f"{float(+Decimal(level)):.{digits}g}"
+    if not math.isinf(level) and (float(nearest) < level if up else float(nearest) > level):
+        with localcontext(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR):
+            nearest = f"{float(+Decimal(level)):.{digits}g}"
+    long = "e+" in nearest and abs(float(nearest)) < _WRITTEN_OUT
+    return f"{float(nearest):.0f}" if long else nearest

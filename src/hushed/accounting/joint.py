@@ -222,12 +222,12 @@ def _item(release: object) -> _Item:
     if isinstance(release, Releasable) and isinstance(release.loss, LossCurve):
         promise = release.guarantee
         return _Item(promise, release.loss, promise.epsilon, promise.delta)
-    if isinstance(release, Promises):
+    if isinstance(release, Promises) and isinstance(release.guarantee, Guarantee):
         promise = release.guarantee
         return _Item(promise, _worst(promise), promise.epsilon, promise.delta)
     raise ParameterError(
-        "a release must be a mechanism, a certificate, a Guarantee or a loss curve, got "
-        f"{type(release).__name__}"
+        "a release must be a mechanism, a certificate, a Guarantee or a loss curve (of a chain its "
+        f"guarantee(), of an answer its certificate), got {type(release).__name__}"
     )
 
 

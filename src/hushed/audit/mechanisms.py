@@ -7,7 +7,7 @@ import inspect
 import json
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -28,9 +28,13 @@ class Raised:
     ----------
     name : str
         Type of the exception, or the exit status of a command.
+    reason : str, default ""
+        What else is known: its message, or the last line of a command's errors. No part of the
+        outcome: two runs that raised the same type are alike.
     """
 
     name: str
+    reason: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +96,15 @@ class Command:
             wanted = size - len(outputs)
             seeds = rng.integers(2**63 - 1, size=wanted).tolist()
             lines = [json.dumps({"rows": plain, "seed": seed}) for seed in seeds]
-            answers, status = self._bunch("\n".join(lines) + "\n")
+            answers, status, errors = self._bunch("\n".join(lines) + "\n")
             if len(answers) > wanted:
                 raise BadFunction(f"the command wrote {len(answers)} lines for {wanted} runs")
             outputs += [_parsed(line) for line in answers]
             if len(answers) < wanted:
-                outputs.append(Raised(f"exit status {status}"))
+                outputs.append(Raised(f"exit status {status}", errors))
         return outputs
 
-    def _bunch(self, text: str) -> tuple[list[str], int]:
+    def _bunch(self, text: str) -> tuple[list[str], int, str]:
         try:
             done = subprocess.run(  # noqa: S603
                 list(self.arguments),
@@ -118,7 +122,7 @@ class Command:
                 "input ends"
             ) from cause
         complete = done.stdout.split("\n")[:-1]
-        return complete, done.returncode
+        return complete, done.returncode, (done.stderr.strip().splitlines() or [""])[-1]
 
 
 def _parsed(line: str) -> Any:
@@ -180,7 +184,7 @@ class Source:
             raise
         except (Exception, SystemExit) as cause:
             _refuse_changes(cause)
-            return Raised(type(cause).__name__)
+            return Raised(type(cause).__name__, str(cause))
 
     def _batch(self, rows: Any, rng: np.random.Generator, size: int) -> Any:
         try:
@@ -190,7 +194,7 @@ class Source:
         except (Exception, SystemExit) as cause:
             _refuse_changes(cause)
             if size == 1:
-                return [Raised(type(cause).__name__)]
+                return [Raised(type(cause).__name__, str(cause))]
             raise BatchRaised(type(cause).__name__, size) from cause
         if not isinstance(outputs, np.ndarray | list | tuple) or np.ndim(outputs) == 0:
             raise BadFunction(

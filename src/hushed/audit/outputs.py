@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from hushed.audit.mechanisms import Raised
 from hushed.errors import BadFunction
 
-__all__ = ["STRUCTURE", "Encoder", "encoder_for", "lowest_bit"]
+__all__ = ["LOWEST_BIT", "STRUCTURE", "Encoder", "encoder_for", "lowest_bit"]
+
+LOWEST_BIT = "the exponent of the lowest set bit of "
 
 Floats = NDArray[np.float64]
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from hushed.audit.bounds import Counts
 from hushed.audit.claims import Claim, ZeroConcentrated, in_words
+from hushed.audit.outputs import LOWEST_BIT
 from hushed.audit.pairs import Pair, Relation
 from hushed.divergences import DeltaEstimate
 from hushed.guarantee import Guarantee, shown_above, shown_below
@@ -169,9 +170,11 @@ class AuditReport:
                 self._inputs(),
                 self._certified(),
                 f"Evidence. {self.witness}.",
+                self._in_bits(),
                 self._unseen(),
                 self._estimated(),
-                f"{self.samples} runs on each side over {len(self.tried)} pair(s), seed "
+                f"{self.samples} runs on each side over "
+                f"{len(self.tried)} {'pair' if len(self.tried) == 1 else 'pairs'}, seed "
                 f"{self.seed}, {self.seconds:.1f} s.",
             )
             if part
@@ -213,6 +216,16 @@ class AuditReport:
         return (
             "The inputs were query answers. A mechanism whose input is a table has other "
             "neighbours: audit it on pairs of tables."
+        )
+
+    def _in_bits(self) -> str:
+        """Say how to judge values alone, where low bits are the evidence."""
+        if self.verdict != "violated" or LOWEST_BIT not in self.witness.event:
+            return ""
+        return (
+            "The event looks at the low bits of doubles, by which noise that is drawn in floating "
+            "point gives the answer away, also where its scale is right: a leak of the program, "
+            "not of the formula. bits=False judges the values alone."
         )
 
     def _unseen(self) -> str:

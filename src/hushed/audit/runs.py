@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.audit.events import Event
-from hushed.audit.mechanisms import BatchRaised, Source
+from hushed.audit.mechanisms import BatchRaised, Raised, Source
 from hushed.audit.outputs import Encoder, encoder_for
 from hushed.audit.pairs import Pair
 from hushed.errors import BadFunction
@@ -26,6 +26,7 @@ Tell = Callable[[str], None]
 _BATCH_CELLS = 2**19
 _BATCH, _SCALAR = 2**16, 2**8
 _PROBES = {"batch": 512, "scalar": 64}
+_TRIED = 32  # first runs on a table, of which one has to give an answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,13 +199,16 @@ def prepare(
     ------
     BadFunction
         If a batch mechanism gives the same outputs whatever generator it gets, though they vary
-        within a batch.
+        within a batch; or if all first runs on all tables fail, for then a verdict would be one
+        on the failure.
     """
     try:
+        _require_an_answer(source, pairs, seed)
         probes = _probes(source, pairs, seed)
     except BatchRaised as cause:
         tell(f"the batch mechanism raised {cause.name}: running it one call at a time")
         source = source.one_at_a_time()
+        _require_an_answer(source, pairs, seed)
         probes = _probes(source, pairs, seed)
     return Runs(
         source=source,
@@ -227,6 +231,27 @@ def _probes(source: Source, pairs: list[Pair], seed: int) -> list[Any]:
             if number == 0:
                 _check_fresh(probes[-1], source.draw(side, rng, size))
     return probes
+
+
+def _require_an_answer(source: Source, pairs: list[Pair], seed: int) -> None:
+    """Refuse what only fails: its runs are alike on all tables, and nothing would be refuted."""
+    failed: list[Raised] = []
+    for number, pair in enumerate(pairs):
+        bits = np.random.SeedSequence(stage_seed(seed, "answers", str(number)))
+        rng = np.random.Generator(np.random.PCG64DXSM(bits))
+        for side in _sides(pair):
+            outputs = source.draw(side, rng, _TRIED)
+            found = [] if isinstance(outputs, np.ndarray) else outputs
+            raised = [each for each in found if isinstance(each, Raised)]
+            if len(raised) < _TRIED:
+                return
+            failed += raised
+    first = failed[0]
+    reason = f" ({first.reason})" if first.reason else ""
+    raise BadFunction(
+        f"all of the first {len(failed)} runs, on every table, ended in {first.name}{reason}: "
+        "there is no answer to judge. Call the mechanism once by hand; is the pair what it takes?"
+    )
 
 
 def _check_fresh(one: Any, other: Any) -> None:

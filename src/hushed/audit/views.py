@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.outputs import STRUCTURE, Encoder, lowest_bit
+from hushed.audit.outputs import LOWEST_BIT, STRUCTURE, Encoder, lowest_bit
 
 __all__ = ["View", "column_names", "columns", "view"]
 
@@ -70,7 +70,7 @@ def column_names(encoder: Encoder, name: View) -> list[str]:
         return [f"the {part} of the output" for part in STRUCTURE[:-1]] * encoder.objects
     if name == "summaries":
         return ["the sum", "the smallest", "the largest", "the place of the largest", "the gaps"]
-    prefix = {"bits": "the exponent of the lowest set bit of ", "increments": "the increment to "}
+    prefix = {"bits": LOWEST_BIT, "increments": "the increment to "}
     parts = [f"number {i + 1}" for i in range(encoder.width)]
     return [
         prefix.get(name, "") + part for part in (parts if encoder.width > 1 else ["the output"])

@@ -37,6 +37,13 @@ _CHOICES = (
     "--low and --high), or a JSON file with a list of [ROWS, NEIGHBOUR]. For a function of a list "
     f"of query answers: {families_in_words()}"
 )
+_OPTIONS = (  # how messages of an audit say it in Python, and how it is said here
+    ("audit it with batch=False", "audit it without --batch"),
+    ("batch=True", "--batch"),
+    ("bits=False", "--no-bits"),
+    ("relation='answers'", "--relation answers"),
+    ("use workers=1", "use --workers 1"),
+)
 
 
 def audit(
@@ -107,7 +114,8 @@ def audit(
         "workers": workers,
     }
     # 1 says that a claim is violated: whatever keeps the audit from running is a 2.
-    with finish(json=json, stopped="stopped; there is no verdict", refused=BAD_USE) as result:
+    stopped = "stopped; there is no verdict"
+    with finish(json=json, stopped=stopped, refused=BAD_USE, tell=_as_options) as result:
         check_targets({"--html": html}, inputs_of(mechanism, pairs), force=True)
         if mechanism == "zoo":
             _refuse_for_zoo(
@@ -149,7 +157,14 @@ def audit(
             html.write_text(audit_page(report), encoding="utf-8")
             note(f"page written to {html}")
         if not json:
-            say(report.explain())
+            say(_as_options(report.explain()))
+
+
+def _as_options(text: str) -> str:
+    """Name the options of this command where a text names arguments in Python."""
+    for python, option in _OPTIONS:
+        text = text.replace(python, option)
+    return text
 
 
 def _claim(
@@ -277,12 +292,27 @@ def _zoo(
         if not json:
             say(
                 f"{specimen.name:40} {'private' if specimen.private else 'not private':12} "
-                f"{report.verdict:12} claim {specimen.claim.epsilon:<6g} "
-                f"certified {report.epsilon_low:<8.4g} {report.seconds:5.1f} s"
+                f"{report.verdict:12} claim {specimen.claim.epsilon:<9.6g} "
+                f"certified {report.epsilon_low:<9.3g} {report.seconds:5.1f} s"
             )
     result["zoo"] = rows
+    if not json:
+        say(_zoo_in_words(rows, options["samples"], options["confidence"]))
     wrong = [row["name"] for row in rows if row["private"] and row["verdict"] == "violated"]
     result["exit_code"] = REFUSED if wrong else 0
+
+
+def _zoo_in_words(rows: list[dict[str, Any]], samples: int, confidence: float) -> str:
+    """Count what was caught and what was accused, and say how often chance accuses."""
+    accused = dict.fromkeys((True, False), 0)
+    for row in rows:
+        accused[row["private"]] += row["verdict"] == "violated"
+    broken = sum(not row["private"] for row in rows)
+    return (
+        f"With {samples} runs a side, {accused[False]} of {broken} that are not private were "
+        f"caught (more runs catch more) and {accused[True]} of {len(rows) - broken} private ones "
+        f"accused, which happens to each by chance with probability {1 - confidence:.3g} at most."
+    )
 
 
 def _audit_specimen(specimen: Any, options: dict[str, Any]) -> AuditReport:

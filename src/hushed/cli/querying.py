@@ -38,6 +38,7 @@ _OPTIONS = (  # how messages about a table say it in Python, and how it is said 
     ("budget='", "--budget '"),
     ("there is no ledger to charge", "there is no ledger to charge: --ledger URL"),
     ("with rows=...", "with --about-rows N"),
+    ("Name one: hs.table(ADDRESS, 'NAME')", "Name one with --table NAME"),
 )
 
 
@@ -94,6 +95,9 @@ def query(
             "order; repeat."
         ),
     ] = None,
+    median: Annotated[
+        _Many, typer.Option(help="COLUMN:LOW:HIGH, the quantile 0.5; repeat.")
+    ] = None,
     candidates: Annotated[
         int,
         typer.Option(
@@ -136,6 +140,11 @@ def query(
         asked = asked.count_users() if count_users else asked
         asked = _aggregated(asked, sum_of, mean, variance, histogram)
         asked = _ranked(asked, quantile or (), candidates)
+        for text in median or ():
+            column, low, high = _parts("--median", text, 2)
+            asked = asked.quantiles(
+                column, [0.5], low=low, high=high, candidates=candidates, name=f"median_{column}"
+            )
         if about_rows is not None and not quote:
             raise ParameterError("--about-rows is for --quote")
         opened = open_named(ledger, budget)
@@ -212,6 +221,12 @@ def _cell(text: str, asked: hs.Table, column: str) -> Any:
             raise ParameterError(f"a key of {column!r} must be a whole number: {text!r}") from None
     if kind == "truth":
         return {"true": True, "false": False}.get(text.lower(), text)
+    if text != text.strip():
+        raise ParameterError(
+            f"the key {text!r} of {column!r} begins or ends with a blank, and no group but one of "
+            "just that name would be found: write A,B,C without blanks. A key that has one is "
+            "asked for in Python"
+        )
     return text
 
 

@@ -35,6 +35,7 @@ __all__ = [
 
 Head = tuple[int, str]
 _BATCH = 1000
+_NAMED = 10  # budgets named in a message
 
 
 @lru_cache(maxsize=32)
@@ -115,8 +116,16 @@ def budget_named(connection: Transaction, name: str) -> Budget:
     statement = "SELECT name, body, digest FROM hushed_budgets WHERE name = :name"
     row = _run(connection, statement, {"name": name}).fetchone()
     if row is None:
-        raise NotFound(f"there is no budget {name!r} in this ledger: open it first")
+        raise NotFound(_unknown(connection, name))
     return _checked(*row)
+
+
+def _unknown(connection: Transaction, name: str) -> str:
+    """Say which budgets there are, for a name is soon misspelt."""
+    found = _run(connection, "SELECT name FROM hushed_budgets ORDER BY name", {}).fetchall()
+    known = ", ".join(repr(row[0]) for row in found[:_NAMED]) or "none"
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return f"there is no budget {name!r} in this ledger, which has {known}{more}: open it first"
 
 
 def _checked(name: str, body: str, link: str) -> Budget:

@@ -12,6 +12,7 @@ from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee, shown_above, shown_below
 from hushed.tables.layout import laid_out
 from hushed.tables.plan import Choice, LaplaceNoise, NormalNoise, Part
+from hushed.tables.remarks import hardly_private
 from hushed.tables.requests import Aggregate
 
 __all__ = ["Answer", "Interval", "errors_of", "evaluate", "percent", "rank_error", "rank_errors"]
@@ -144,9 +145,9 @@ class Answer:
         """
         g = self.guarantee
         delta = f", delta {shown_above(g.delta)}" if g.delta else ""
-        rows = "1 row" if len(self) == 1 else f"{len(self)} rows"
+        groups = "1 group" if len(self) == 1 else f"{len(self)} groups"
         promise = f"epsilon {shown_above(g.epsilon)}{delta} for adding or removing one {self.unit}"
-        said = [f"{promise}; {rows}."]
+        said = [f"{promise}; {groups}." if self.keys else f"{promise}."]
         if set(self.values) - set(self.rank_error):
             said[0] += (
                 f" Each error bar holds with {percent(self.level)} against the noise alone: "
@@ -157,7 +158,7 @@ class Answer:
                 f"{name}: at most {shown_above(error, 4)} ranks (rows in order of the value) "
                 f"farther off than the best candidate, with {percent(self.level)}."
             )
-        return "\n".join([*said, *self.remarks])
+        return "\n".join([*said, *self.remarks, *hardly_private(g.epsilon, self.unit)])
 
 
 def percent(level: float) -> str:

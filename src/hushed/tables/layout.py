@@ -9,6 +9,8 @@ from hushed.guarantee import shown_above
 
 __all__ = ["laid_out"]
 
+_ROUNDED, _WRITTEN_OUT = 1e5, 1e15
+
 Columns = Mapping[str, Sequence[Any]]
 
 
@@ -44,8 +46,11 @@ def _shown(value: Any, low: Any, high: Any) -> str:
     if isinstance(value, list):
         text = " ".join(_number(each) for each in value)
         return text if low is None else f"{text} (within {shown_above(high[0] - value[0], 4)})"
-    return _number(value) if low is None else f"{_number(value)} [{low:.6g}, {high:.6g}]"
+    return _number(value) if low is None else f"{_number(value)} [{_number(low)}, {_number(high)}]"
 
 
 def _number(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.6g}"
+    """Six digits; a large number as a whole one, for 6.39152e+06 is no figure for a report."""
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.0f}" if _ROUNDED <= abs(value) < _WRITTEN_OUT else f"{value:.6g}"

@@ -11,6 +11,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, shown_above
 from hushed.tables.answers import errors_of, percent, rank_error
 from hushed.tables.plan import Choice, Part, Plan
+from hushed.tables.remarks import hardly_private
 from hushed.tables.requests import Aggregate, require_whole
 
 __all__ = ["Quote", "QuotedOutput", "quoted"]
@@ -111,6 +112,7 @@ class Quote:
                 f"keys are named from {self.threshold} {self.unit}s on, counted with noise"
             )
         lines.append(f"each within its error with {percent(self.level)}; {self.rule}")
+        lines += hardly_private(g.epsilon, self.unit)
         if self.left is not None:
             explained = getattr(self.left, "explain", None)
             left = explained() if callable(explained) else str(self.left)

@@ -9,7 +9,9 @@ from hushed.guarantee import shown_above
 from hushed.tables.plan import Choice, Part
 from hushed.tables.requests import Aggregate
 
-__all__ = ["present_rows", "remarks"]
+__all__ = ["hardly_private", "present_rows", "remarks"]
+
+_LARGE = 10.0  # from here on odds may grow by 22,000
 
 _ADVICE = (
     "If there should be more, are the column's type, its decimal points (1234.50) and its dates "
@@ -41,6 +43,29 @@ def present_rows(
         if each.kind in ("mean", "variance"):
             found[each.name] = tuple(noisy[_last(parts, each)])
     return found
+
+
+def hardly_private(epsilon: float, unit: str) -> tuple[str, ...]:
+    """Say of a large epsilon that it keeps little.
+
+    Parameters
+    ----------
+    epsilon : float
+        What a query is to spend, in nats; above 0.
+    unit : str
+        Whom it is to protect.
+
+    Returns
+    -------
+    tuple of str
+        One sentence from 10 on, nothing below.
+    """
+    if epsilon < _LARGE:
+        return ()
+    return (
+        f"epsilon {shown_above(epsilon)} keeps hardly anything private: answers may be e^"
+        f"{shown_above(epsilon)} times likelier because of one {unit}.",
+    )
 
 
 def remarks(

@@ -190,6 +190,11 @@ def grouping(
     private_keys: bool,
 ) -> Keys:
     """Check a grouping; see `Table.group_by`."""
+    if not all(isinstance(column, str) for column in columns):
+        raise ParameterError(
+            "group_by takes names of columns; public keys go into keys=[...], as in "
+            "group_by('city', keys=['Rome', 'Oslo'])"
+        )
     if not columns or len(set(columns)) < len(columns):
         raise ParameterError("group_by needs at least one column, and none twice")
     kinds = tuple(known[find_column(column, known)] for column in columns)
@@ -231,7 +236,7 @@ def public_values(
         too many.
     """
     if not isinstance(keys, Mapping):
-        if len(columns) != 1 or isinstance(keys, str):
+        if len(columns) != 1 or isinstance(keys, str) or not isinstance(keys, Iterable):
             raise ParameterError(
                 "give the public keys of each column: keys={'city': ['Rome', 'Oslo'], ...}"
             )

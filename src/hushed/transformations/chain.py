@@ -98,11 +98,27 @@ class Transformation:
             return _chained(self, other)
         if isinstance(other, Step):
             return apply_step(self, other)
-        return NotImplemented
+        if hasattr(type(other), "__rrshift__") or not (callable(other) or hasattr(other, "draw")):
+            return NotImplemented
+        raise SpaceMismatch(f"{self.name} cannot be followed by {_stranger(other)}")
 
     def __str__(self) -> str:
         """Name, source and target."""
         return f"{self.name}: from {self.source} to {self.target}"
+
+
+def _stranger(other: Any) -> str:
+    """Say what was put behind a transformation, and how it is meant to come in."""
+    if hasattr(other, "draw"):
+        return (
+            f"the mechanism {type(other).__name__}, which has a sensitivity of its own: end the "
+            "chain with measurements.laplace(scale) or another step of noise, or give the chain to "
+            "release(...) as the function, and chain_sensitivity(chain) to the mechanism"
+        )
+    return (
+        "a plain function, of which nobody says how far it moves: put it in with declared(...) or "
+        "from_sensitivity(...), or behind the noise, where it costs nothing"
+    )
 
 
 class Chainable(Protocol[_Result_co]):

@@ -37,6 +37,8 @@ __all__ = [
 
 EngineName = Literal["duckdb", "postgres", "pyspark"]
 
+_NAMED = 10  # tables named in a message
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
@@ -54,7 +56,7 @@ class Connection:
 
     engine: EngineName
     rows: Any = field(repr=False, compare=False)
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, Cell] = field(repr=False)
 
     @property
     def columns(self) -> Mapping[str, Kind]:
@@ -72,7 +74,7 @@ def failures() -> tuple[type[Exception], ...]:
 
     found: list[type[Exception]] = [
         IbisError,
-        TableNotFound,
+        TableNotFound,  # no IbisError
         duckdb.Error,
         pa.ArrowException,
         OSError,
@@ -323,6 +325,17 @@ def _spark(address: str, name: str) -> Connection:
     return _opened("pyspark", backend, name, {})
 
 
+def _others(engine: EngineName, backend: Any, place: str) -> str:
+    """Name the tables there are in a DuckDB file, for its own default name is seldom right."""
+    if engine != "duckdb" or place:
+        return ""
+    listed = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
+    found = [row[0] for row in backend.con.execute(listed).fetchall()]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    named = ", ".join(found[:_NAMED]) + more if found else "none"
+    return f"; tables in there: {named}. Name one: hs.table(ADDRESS, 'NAME')"
+
+
 def _opened(
     engine: EngineName,
     backend: Any,
@@ -348,7 +361,7 @@ def _opened(
             "without it"
         )
     if rows is None:
-        raise NotFound(f"there is no table {name!r} ({reason})")
+        raise NotFound(f"there is no table {name!r} ({reason}){_others(engine, backend, place)}")
     schema = rows.schema()
     stored = {column: column for column in schema} if stored is None else stored
     declared = _declared(types, stored)
