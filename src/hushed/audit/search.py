@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.audit.claims import Claim
-from hushed.audit.events import Pick, best_pick
+from hushed.audit.events import Pick
 from hushed.audit.pairs import Pair
+from hushed.audit.picking import best_pick
 from hushed.audit.runs import Runs
 from hushed.audit.scores import Effort, fitted_scores
 
@@ -91,8 +92,8 @@ class Search:
             raise ValueError("there are no runs to choose from yet")
         scores = fitted_scores(runs.encoder, *self.train, effort=effort, bits=runs.bits)
         claim, final, alpha = goal
-        lean = effort != "quick"  # in the search, runs are too few for the score as well
-        pick = best_pick(scores, *self.select, claim=claim, final=final, alpha=alpha, lean=lean)
+        last = effort != "quick"  # in the rounds, runs are too few for more
+        pick = best_pick(scores, *self.select, claim=claim, final=final, alpha=alpha, last=last)
         sign = 1.0 if pick.event.first else -1.0
         return pick, sign * np.concatenate([pick.event.score.of(side) for side in self.select])
 

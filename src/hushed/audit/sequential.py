@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from hushed.audit.bounds import Counts
 from hushed.audit.claims import levels_in_words
-from hushed.audit.events import Event, best_pick
+from hushed.audit.events import Event
 from hushed.audit.fixed import detectable
 from hushed.audit.pairs import Pair
+from hushed.audit.picking import best_pick
 from hushed.audit.runs import Runs
 from hushed.audit.scores import fitted_scores
 from hushed.errors import TooFewSamples
