@@ -27,6 +27,7 @@ _LARGEST_EXPONENT = 700.0
 _THRESHOLDS = 300
 _PLAUSIBLE = 2.0
 _DOUBT = 2.0  # how much of the scatter of the selection split counts against an event
+_HALVED = 1_000  # runs of the selection split from which on it can be halved
 _NEARLY_ALL = 0.95  # an event as likely as this is no event unless it shows something
 _MEDIAN_OF_NONE = math.log(2)  # hits at which none is seen half of the time
 
@@ -83,8 +84,8 @@ def best_pick(
         Tables on which the event may be the likelier one: True for the first.
     last : bool, default False
         Whether the next runs are those of the final split. Then what a score offers is judged on
-        samples on which it was not chosen, and histograms are leaned on where counts are few; see
-        `hushed.audit.leaning.leaned`.
+        samples on which it was not chosen, if there are 1,000 or more, and histograms are leaned
+        on where counts are few; see `hushed.audit.leaning.leaned`.
 
     Returns
     -------
@@ -94,12 +95,13 @@ def best_pick(
     """
     best: Pick | None = None
     goal = _Goal(claim=claim, final=final, alpha=alpha)
+    check = last and min(len(first), len(second)) >= _HALVED
     for score in scores:
         lean = last and isinstance(score, Histograms)
         one, other = score.of(first), score.of(second)
         for likelier in directions:
             sides = (one, other) if likelier else (-other, -one)
-            choice = _checked(sides, goal, lean=lean) if last else _chosen(_sorted(sides), goal)
+            choice = (_checked if check else _whole)(sides, goal, lean=lean)
             if best is None or choice.merit > best.merit:
                 cut = choice.cut if likelier else -choice.cut
                 best = Pick(
@@ -125,14 +127,19 @@ def _checked(sides: Sides, goal: _Goal, *, lean: bool) -> _Choice:
         for here, there in (halves, halves[::-1])
     ]
     rank, bound, margin = (sum(each) / 2 for each in zip(*merits, strict=True))
-    return replace(_chosen(_sorted(sides), goal, lean=lean), merit=(rank, bound, margin))
+    return replace(_whole(sides, goal, lean=lean), merit=(rank, bound, margin))
+
+
+def _whole(sides: Sides, goal: _Goal, *, lean: bool) -> _Choice:
+    """Best threshold on all samples."""
+    return _chosen(_sorted(sides), goal, lean=lean)
 
 
 def _sorted(sides: Sides, start: int = 0, step: int = 1) -> Sides:
     return np.sort(sides[0][start::step]), np.sort(sides[1][start::step])
 
 
-def _chosen(sides: Sides, goal: _Goal, *, lean: bool = False) -> _Choice:
+def _chosen(sides: Sides, goal: _Goal, *, lean: bool) -> _Choice:
     """Best threshold on sorted scores."""
     cuts = _thresholds(*sides)
     shares = _shares(sides, cuts)
