@@ -8,10 +8,11 @@ are sorted, hence 25 to 50 times the plain query: the aim of 3 times was set bef
 that the plain one takes 12 milliseconds, and no order by user is that cheap. Noise for 2,000
 numbers: below 2 milliseconds. Compiling the query (0.1 s) is in what is timed.
 
-Got for 1e6 rows: plain 0.011 s, a row as the unit 0.126 s (11 times), a user with 4 rows 0.201 s
-(17.5 times); for 1e8: 1.05 s, 8.0 s (7.6 times), 19.8 s (18.8 times). An earlier version, on a busy
-machine, took 0.45 and 0.88 s for 1e6 rows, mostly for writing 1,000 keys down as literals; they
-now travel as one text. So 0.3 s is kept, and 3 times is not.
+Got: 1e6 rows: plain 0.010 s, a row as the unit 0.067 s (7 times: half of it goes into compiling), a
+user with 4 rows 0.189 s (20 times); 1e7: 0.068 s, 0.213 s (3.1), 1.59 s (23); 1e8: 1.31 s, 2.55 s
+(2.0), 25.5 s (19.5). Before public keys were picked among the groups, rows took 0.126 s and, for
+1e8, 8.0 s. So 0.3 s is kept for 1e6 rows, and 3 times with rows as the unit from 1e7 rows on; with
+users it cannot be: counting the rows of every user alone takes 6 times the plain query.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def measure(rows: int, folder: str, repeats: int) -> None:
         repeats,
     )
     apart = seconds(
-        lambda: engine.execute("SELECT sum(n) FROM (SELECT count(*) n FROM visits GROUP BY who)"),
+        lambda: engine.execute(
+            "SELECT sum(n) FROM (SELECT count(*) AS n, sum(x) FROM visits GROUP BY who)"
+        ).fetchall(),
         repeats,
     )
     print(
