@@ -172,10 +172,11 @@ def find(runs: Runs, pairs: list[Pair], plan: Plan, claim: Claim, alpha: float) 
     """
     goal = claim, plan.final, alpha
     left = [Search(pair=pair) for pair in pairs]
+    spared = 0
     for number, size in enumerate(plan.rounds, start=1):
         merits = []
         for search in left:
-            search.grow(runs, size, f"round {number}", alive=len(left))
+            spared += size - search.grow(runs, size, f"round {number}", alive=len(left))
             pick, _ = search.choose(runs, goal, effort="quick")
             runs.tell(
                 f"search, round {number}: {search.pair.name}, bound expected {pick.predicted:.4g}"
@@ -186,14 +187,14 @@ def find(runs: Runs, pairs: list[Pair], plan: Plan, claim: Claim, alpha: float) 
     best: tuple[Pick, Floats, Pair] | None = None
     for number, search in enumerate(left):
         effort: Effort = "bins" if number else "trees"  # trees take long: the best pair's alone
-        search.grow(runs, plan.refine, "refine", alive=len(left))
+        spared += plan.refine - search.grow(runs, plan.refine, "refine", alive=len(left))
         pick, scores = search.choose(runs, goal, effort=effort)
         runs.tell(f"refine: {search.pair.name}, bound expected {pick.predicted:.4g}")
         if best is None or pick.merit > best[0].merit:
             best = pick, scores, search.pair
     if best is None:
         raise ValueError("no pair was given")
-    return certify(runs, best, plan.final, claim, alpha)
+    return certify(runs, best, plan.final + spared, claim, alpha)
 
 
 def certify(

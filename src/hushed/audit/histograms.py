@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hushed.audit.outputs import STRUCTURE, Encoder
 from hushed.audit.segments import segments
+from hushed.audit.smoothing import smoothed
 from hushed.audit.views import View, column_names, columns
 
 __all__ = ["Grain", "Histograms", "bin_numbers", "fit_column", "fit_histograms", "log_ratios"]
@@ -19,6 +20,8 @@ Floats = NDArray[np.float64]
 _SMOOTHING = 0.5
 _ATOMS_OF = 20_000
 _DEEPEST = 24
+_LOG_ODDS = 0.25  # of rank, between edges of bins that are smoothed
+_IN_THE_TAIL = 20
 
 
 def log_ratios(first: NDArray[Any], second: NDArray[Any]) -> Floats:
@@ -131,8 +134,12 @@ def bin_numbers(column: Floats, edges: Floats) -> NDArray[np.int64]:
     return np.where(np.isnan(column), len(edges) + 1, at)
 
 
-def _edges(column: Floats, bins: int) -> Floats:
-    """Edges at equal shares, halving towards the ends, and around values that repeat."""
+def _edges(column: Floats, bins: int, *, even: bool = False) -> Floats:
+    """Edges at equal shares, halving towards the ends, and around values that repeat.
+
+    Even ones lie at equal steps of the log odds of rank: for tails that fall exponentially these
+    are equal steps of the number itself.
+    """
     known = np.sort(column[~np.isnan(column)])
     if not len(known):
         return np.zeros(1)
@@ -140,8 +147,12 @@ def _edges(column: Floats, bins: int) -> Floats:
     values, counts = np.unique(some, return_counts=True)
     if len(values) <= max(64, bins):
         return np.unique(known) if len(values) < len(some) else values
-    halving = 0.5 ** np.arange(np.log2(bins), min(_DEEPEST, np.log2(len(known) / 8)))
-    shares = np.concatenate([np.arange(1, bins) / bins, halving, 1 - halving])
+    if even:
+        end = np.log(max(2.0, len(known) / _IN_THE_TAIL))
+        shares = 1 / (1 + np.exp(-np.arange(-end, end, _LOG_ODDS)))
+    else:
+        halving = 0.5 ** np.arange(np.log2(bins), min(_DEEPEST, np.log2(len(known) / 8)))
+        shares = np.concatenate([np.arange(1, bins) / bins, halving, 1 - halving])
     edges = known[(shares * (len(known) - 1)).astype(np.int64)]
     atoms = values[(counts > len(some) / (2 * bins)) & (counts >= 5)]
     return np.unique(np.concatenate([edges, atoms, np.nextafter(atoms, np.inf)]))
@@ -159,11 +170,14 @@ class Grain:
         Log-likelihood, in nats, that a bin must bring to stand apart; None leaves all apart.
     pooled : bool, default False
         Whether all columns share one histogram, as independent repetitions would.
+    smooth : bool, default False
+        Whether log ratios are to change smoothly between bins; see `hushed.audit.smoothing`.
     """
 
     bins: int
     penalty: float | None
     pooled: bool = False
+    smooth: bool = False
 
 
 def fit_column(one: Floats, other: Floats, grain: Grain) -> tuple[Floats, Floats]:
@@ -183,10 +197,12 @@ def fit_column(one: Floats, other: Floats, grain: Grain) -> tuple[Floats, Floats
     ratios : ndarray, shape (bins + 1,)
         Log ratio of each bin, that of NaN last.
     """
-    edges = _edges(np.concatenate([one, other]), grain.bins)
+    edges = _edges(np.concatenate([one, other]), grain.bins, even=grain.smooth)
     counts = np.stack(
         [np.bincount(bin_numbers(each, edges), minlength=len(edges) + 2) for each in (one, other)]
     )
+    if grain.smooth:
+        return edges, _smooth_ratios(edges, counts)
     if grain.penalty is not None:
         labels = segments(counts[0, :-1], counts[1, :-1], grain.penalty)
         starts = np.flatnonzero(np.diff(labels, prepend=-1))
@@ -194,6 +210,17 @@ def fit_column(one: Floats, other: Floats, grain: Grain) -> tuple[Floats, Floats
         counts = np.concatenate([merged, counts[:, -1:]], axis=1)
         edges = edges[starts[1:] - 1]
     return edges, log_ratios(counts[0], counts[1])
+
+
+def _smooth_ratios(edges: Floats, counts: NDArray[np.int64]) -> Floats:
+    """Log ratios of all bins, those of repeated values and of NaN apart from the others."""
+    ratios = log_ratios(counts[0], counts[1])
+    offset = float(np.log((counts[0].sum() + _SMOOTHING) / (counts[1].sum() + _SMOOTHING)))
+    free = np.ones(len(ratios), dtype=bool)
+    free[-1] = False
+    free[1:-2] = np.nextafter(edges[:-1], np.inf) < edges[1:]
+    ratios[free] = smoothed(counts[0, free], counts[1, free], offset)
+    return ratios
 
 
 def fit_histograms(

@@ -25,7 +25,8 @@ Floats = NDArray[np.float64]
 Effort = Literal["quick", "bins", "trees"]
 
 _FEW_SYMBOLS = 50
-_QUICK = Grain(bins=64, penalty=3.0)
+_SMOOTH = Grain(bins=64, penalty=None, smooth=True)
+_QUICK = (Grain(bins=64, penalty=3.0),)
 _FINE = (Grain(bins=256, penalty=3.0), Grain(bins=64, penalty=6.0))
 _POOLED = Grain(bins=256, penalty=3.0, pooled=True)
 _BITS = Grain(bins=32, penalty=None)
@@ -69,9 +70,10 @@ def fitted_scores(
         if encoder.columns == 1 or len(symbols.keys) < _FEW_SYMBOLS:
             return
         bits = bits and encoder.objects
-    grains = (_QUICK,) if effort == "quick" else _FINE
+    grains = _QUICK if effort == "quick" else _FINE
     if symbols is None:
-        yield from _mixtures(encoder, first, second, grains)
+        yield from _mixtures(encoder, first, second, (*grains, _SMOOTH))
+        grains = (*grains, _SMOOTH) if encoder.width > 1 else grains  # one number needs no curve
     own: tuple[View, ...] = ("structure",) if encoder.objects else ()
     groups: list[tuple[View, ...]] = [(*own, "values")]
     if bits:

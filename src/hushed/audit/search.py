@@ -19,7 +19,7 @@ __all__ = ["Search"]
 Floats = NDArray[np.float64]
 Sides = tuple[Floats, Floats]
 
-_CELLS_KEPT = 2**24  # of one split on one table, for all pairs together
+_CELLS_KEPT = 2**25  # of one split on one table, for all pairs together
 _LEAST = 10
 
 
@@ -40,7 +40,7 @@ class Search:
     train: Sides | None = None
     select: Sides | None = None
 
-    def grow(self, runs: Runs, size: int, stage: str, *, alive: int) -> None:
+    def grow(self, runs: Runs, size: int, stage: str, *, alive: int) -> int:
         """Draw more, half to train and half to select.
 
         Parameters
@@ -53,14 +53,20 @@ class Search:
             Name of the stage, which chooses the streams.
         alive : int
             Pairs that share the memory.
+
+        Returns
+        -------
+        int
+            Runs drawn on each table; fewer than wanted where memory is full.
         """
         most = _CELLS_KEPT // (runs.encoder.columns * alive)
         have = len(self.train[0]) if self.train else 0
         half = min(max(_LEAST, size // 2), most - have)
         if half < 1:
-            return
+            return 0
         self.train = _joined(self.train, runs.sample(self.pair, half, f"{stage}/train"))
         self.select = _joined(self.select, runs.sample(self.pair, half, f"{stage}/select"))
+        return 2 * half
 
     def choose(
         self, runs: Runs, goal: tuple[Claim, int, float], *, effort: Effort = "quick"

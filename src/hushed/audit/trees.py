@@ -16,7 +16,10 @@ __all__ = ["Boosted", "fit_boosted"]
 
 Floats = NDArray[np.float64]
 
-_BOOSTED_ROWS = 50_000
+_BOOSTED_ROWS = 400_000  # on each table: some ten seconds
+_LEAF = 50
+_LEAVES = 1_000
+_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,9 +41,13 @@ class Boosted:
     trees: Any
 
     def of(self, encoded: Floats) -> Floats:
-        """Score each output."""
-        return np.asarray(
-            self.trees.decision_function(_seen_by_trees(self.encoder, encoded, self.views))
+        """Score each output; some at a time, for the trees see many times what the output holds."""
+        starts = range(_AT_ONCE, len(encoded), _AT_ONCE)
+        return np.concatenate(
+            [
+                self.trees.decision_function(_seen_by_trees(self.encoder, part, self.views))
+                for part in np.split(encoded, starts)
+            ]
         )
 
     def words(self, threshold: float, *, first: bool) -> str:
@@ -70,7 +77,11 @@ def fit_boosted(
     features = np.concatenate([_seen_by_trees(encoder, each, views) for each in parts])
     labels = np.repeat([1, 0], [len(each) for each in parts])
     trees = ensemble.HistGradientBoostingClassifier(
-        max_iter=40, max_leaf_nodes=15, min_samples_leaf=50, early_stopping=False, random_state=0
+        max_iter=40,
+        max_leaf_nodes=15,
+        min_samples_leaf=max(_LEAF, len(labels) // (2 * _LEAVES)),
+        early_stopping=False,
+        random_state=0,
     )
     with pools.threadpool_limits(
         limits=1
