@@ -158,9 +158,23 @@ def test_the_zoo_counts_caught_and_accused(monkeypatch):
     assert done.exit_code == 0, done.stderr
     assert done.stdout.count(" s\n") == 2
     assert "1 of 1 that are not private were caught" in done.stdout
-    assert "0 of 1 private ones accused, which happens to each by chance with probability 0.05" in (
-        done.stdout
-    )
+    assert "0 of 1 private ones accused. All verdicts and bounds hold together with" in done.stdout
+
+
+def test_the_zoo_shares_out_its_error(monkeypatch):
+    """Among two mechanisms each is bounded as sharply as alone at half of the error."""
+    one = zoo.find("NoisyHist2")
+    monkeypatch.setattr(zoo, "specimens", lambda claim: [one, one])
+    shared = json.loads(run("zoo", "--samples", 9000, "--json").stdout)["zoo"]
+    monkeypatch.setattr(zoo, "specimens", lambda claim: [one])
+    found = {
+        confidence: json.loads(
+            run("zoo", "--samples", 9000, "--confidence", confidence, "--json").stdout
+        )["zoo"][0]["epsilon_low"]
+        for confidence in (0.95, 0.975)
+    }
+    assert {each["epsilon_low"] for each in shared} == {found[0.975]}
+    assert found[0.975] < found[0.95]
 
 
 def test_columns_have_their_own_ends(folder):

@@ -270,14 +270,19 @@ def _refuse_for_zoo(given: dict[str, bool]) -> None:
 def _zoo(
     result: dict[str, Any], epsilon: float | None, options: dict[str, Any], *, json: bool
 ) -> None:
-    """Audit every mechanism of the zoo on its own pairs, and print the table."""
+    """Audit every mechanism of the zoo on its own pairs, and print the table.
+
+    The probability of error is shared out among them, so that all verdicts hold together.
+    """
     try:
         zoo = import_module("hushed.zoo")
     except ModuleNotFoundError:
         raise NotFound("this installation has no zoo of mechanisms") from None
     rows = []
-    for specimen in zoo.specimens(0.1 if epsilon is None else epsilon):
-        report = _audit_specimen(specimen, options)
+    specimens = zoo.specimens(0.1 if epsilon is None else epsilon)
+    shared = 1 - (1 - options["confidence"]) / len(specimens)
+    for specimen in specimens:
+        report = _audit_specimen(specimen, {**options, "confidence": shared})
         rows.append(
             {
                 "name": specimen.name,
@@ -303,7 +308,7 @@ def _zoo(
 
 
 def _zoo_in_words(rows: list[dict[str, Any]], samples: int, confidence: float) -> str:
-    """Count what was caught and what was accused, and say how often chance accuses."""
+    """Count what was caught and what was accused, and say how sure that is."""
     accused = dict.fromkeys((True, False), 0)
     for row in rows:
         accused[row["private"]] += row["verdict"] == "violated"
@@ -311,7 +316,7 @@ def _zoo_in_words(rows: list[dict[str, Any]], samples: int, confidence: float) -
     return (
         f"With {samples} runs a side, {accused[False]} of {broken} that are not private were "
         f"caught (more runs catch more) and {accused[True]} of {len(rows) - broken} private ones "
-        f"accused, which happens to each by chance with probability {1 - confidence:.3g} at most."
+        f"accused. All verdicts and bounds hold together with confidence {confidence:.6g}."
     )
 
 
