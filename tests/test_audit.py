@@ -18,6 +18,7 @@ from hushed.audit import (
     audit,
     extreme_pairs,
     pattern_pairs,
+    search,
 )
 from hushed.audit.fixed import plan_for
 from hushed.audit.generators import carried_generator
@@ -379,6 +380,26 @@ class TestBadInput:
         assert quick(clear, samples=needed).verdict == "violated"
         with pytest.raises(TooFewSamples):
             quick(clear, samples=needed - 1)
+
+    @pytest.mark.parametrize("pairs", ["patterns", "one above"])
+    def test_runs_that_find_no_room_judge(self, monkeypatch, pairs):
+        """With room for 500 outputs of a split as many runs are made, most in the final split."""
+
+        def spent():
+            made = []
+
+            def mechanism(rows, rng, size):
+                made.append(size)
+                return rows + rng.laplace(scale=10, size=(size, len(rows)))
+
+            report = quick(mechanism, pairs=pairs, answers=3, samples=40_000)
+            return sum(made), report.witness.counts.samples
+
+        roomy, _ = spent()
+        monkeypatch.setattr(search, "_CELLS_KEPT", 500 * 3)
+        narrow, final = spent()
+        assert narrow == pytest.approx(roomy, abs=100)
+        assert final > 36_000
 
     @pytest.mark.parametrize("pairs", [1, 2, 3, 9, 64, 5_000])
     def test_the_final_split_keeps_its_share(self, pairs):

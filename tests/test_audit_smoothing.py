@@ -82,13 +82,16 @@ class TestColumn:
         assert ratios[beside] == pytest.approx(math.log(32 / 36), abs=0.06)
 
     def test_missing_numbers_keep_their_own_ratio(self):
-        """NaN on a tenth of one sample and a fifth of the other; the rest as likely as it is."""
+        """NaN on a hundredth of one sample and a fiftieth of the other; the rest looks alike.
+
+        Scatter of the first log ratio: .06.
+        """
         rng = np.random.default_rng(7)
         first, second = (rng.normal(size=40_000) for _ in range(2))
-        first[:4_000] = second[:8_000] = np.nan
-        edges, ratios = fit_column(first, second, SMOOTH)
-        assert ratios[-1] == pytest.approx(-math.log(2), abs=0.06)
-        assert ratios[len(edges) // 2] == pytest.approx(math.log(0.9 / 0.8), abs=0.06)
+        first[:400] = second[:800] = np.nan
+        _, ratios = fit_column(first, second, SMOOTH)
+        assert ratios[-1] == pytest.approx(-math.log(2), abs=0.15)
+        assert np.abs(ratios[:-1]).max() < 0.2  # the largest numbers, last of all, included
 
 
 def test_many_gaussian_columns():
