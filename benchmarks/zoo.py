@@ -5,8 +5,8 @@ refuted or the largest size is spent. The confidence of each audit is 99 % after
 the number of twins and sizes, so one wrong flag in the whole table has probability 1 % at most.
 Predicted: every faulty twin refuted, no corrected one, each within 60 s on two cores.
 Got at a claim of 0.5: 28 of 28 faulty twins refuted, 24 of them from 1e4 runs a side, three from
-1e5, one from 1e6 (the tree of counts); no corrected twin flagged. The
-slowest audit took 14 s of processor time, its three sizes together.
+1e5, one from 1e6 (the tree of counts); no corrected twin flagged. On
+a busy machine the slowest audit took 52 s of processor time, its three sizes together.
 """
 
 from __future__ import annotations
