@@ -58,6 +58,7 @@ COMMON = ("m.py:responses", "--batch", "--pairs", "one below", "--answers", 1, "
         ((*COMMON, "--claim-epsilon", 1, "--html", "m.py"), "an input of this command"),
         (("zoo", "--claim-delta", 0.1, "--html", "p.html"), "leave out --claim-delta, --html"),
         (("zoo", "--pairs", "patterns", "--answers", 5), "leave out --pairs, --answers"),
+        (("zoo", "--confidence", 0.3), "confidence must lie in (0.5, 1), got 0.3"),
     ],
 )
 def test_what_keeps_an_audit_from_running_is_no_violation(folder, arguments, message):
@@ -165,7 +166,9 @@ def test_the_zoo_shares_out_its_error(monkeypatch):
     """Among two mechanisms each is bounded as sharply as alone at half of the error."""
     one = zoo.find("NoisyHist2")
     monkeypatch.setattr(zoo, "specimens", lambda claim: [one, one])
-    shared = json.loads(run("zoo", "--samples", 9000, "--json").stdout)["zoo"]
+    printed = json.loads(run("zoo", "--samples", 9000, "--json").stdout)
+    shared = printed["zoo"]
+    assert printed["confidence"] == 0.95
     monkeypatch.setattr(zoo, "specimens", lambda claim: [one])
     found = {
         confidence: json.loads(

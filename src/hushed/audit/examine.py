@@ -22,7 +22,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 from hushed.trials import seed_from
 
-__all__ = ["audit"]
+__all__ = ["audit", "error_of"]
 
 
 def audit(
@@ -106,7 +106,7 @@ def audit(
     begun = time.perf_counter()
     check(claim)
     alpha, number, told, root = (
-        _alpha(confidence),
+        error_of(confidence),
         _count(samples),
         tell or _silent,
         seed_from(seed),
@@ -276,7 +276,24 @@ def _sequential(outcome: Outcome, claim: Guarantee, alpha: float, relation: Rela
     )
 
 
-def _alpha(confidence: float) -> float:
+def error_of(confidence: float) -> float:
+    """Probability of error that a confidence leaves.
+
+    Parameters
+    ----------
+    confidence : float
+        In (0.5, 1).
+
+    Returns
+    -------
+    float
+        What is left to 1.
+
+    Raises
+    ------
+    ParameterError
+        If the confidence leaves its range.
+    """
     if not 0.5 < confidence < 1:
         raise ParameterError(f"confidence must lie in (0.5, 1), got {confidence}")
     return 1 - confidence

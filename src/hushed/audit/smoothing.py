@@ -23,7 +23,7 @@ def smoothed(first: NDArray[np.int64], second: NDArray[np.int64], offset: float)
     Parameters
     ----------
     first, second : ndarray of int, shape (bins,)
-        Counts of two samples in bins that lie in a row.
+        Counts of two samples in bins that lie in a row; up to 1e9, for which doubles suffice.
     offset : float
         Log of the ratio of the sizes of the samples.
 
@@ -71,10 +71,15 @@ def _fitted(
     from scipy import linalg, special  # noqa: PLC0415
 
     total = one + other
-    for _ in range(_STEPS):
+
+    def bent() -> tuple[Floats, Floats]:
         share = special.expit(curve + offset)
         curved = penalty.copy()
         curved[-1] += total * share * (1 - share)
+        return share, curved
+
+    for _ in range(_STEPS):
+        share, curved = bent()
         uphill = one - total * share - _times(penalty, curve)
         step = np.clip(linalg.solveh_banded(curved, uphill, check_finite=False), -_STEP, _STEP)
         curve = curve + step
@@ -82,10 +87,7 @@ def _fitted(
             break
     logit = curve + offset
     likelihood = -float(one @ np.logaddexp(0, -logit) + other @ np.logaddexp(0, logit))
-    share = special.expit(logit)
-    curved = penalty.copy()
-    curved[-1] += total * share * (1 - share)
-    volume = float(np.log(linalg.cholesky_banded(curved, check_finite=False)[-1]).sum())
+    volume = float(np.log(linalg.cholesky_banded(bent()[1], check_finite=False)[-1]).sum())
     return curve, likelihood - float(curve @ _times(penalty, curve)) / 2 - volume
 
 

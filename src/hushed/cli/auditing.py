@@ -21,6 +21,7 @@ from hushed.audit import (
     extreme_pairs,
 )
 from hushed.audit import audit as judge
+from hushed.audit.examine import error_of
 from hushed.audit.pairs import FAMILIES, Relation, families_in_words
 from hushed.cli.inputs import read_function
 from hushed.cli.outcome import BAD_USE, REFUSED, finish, note, say
@@ -280,7 +281,7 @@ def _zoo(
         raise NotFound("this installation has no zoo of mechanisms") from None
     rows = []
     specimens = zoo.specimens(0.1 if epsilon is None else epsilon)
-    shared = 1 - (1 - options["confidence"]) / len(specimens)
+    shared = 1 - error_of(options["confidence"]) / len(specimens)
     for specimen in specimens:
         report = _audit_specimen(specimen, {**options, "confidence": shared})
         rows.append(
@@ -300,7 +301,7 @@ def _zoo(
                 f"{report.verdict:12} claim {specimen.claim.epsilon:<9.6g} "
                 f"certified {report.epsilon_low:<9.3g} {report.seconds:5.1f} s"
             )
-    result["zoo"] = rows
+    result |= {"zoo": rows, "confidence": options["confidence"]}
     if not json:
         say(_zoo_in_words(rows, options["samples"], options["confidence"]))
     wrong = [row["name"] for row in rows if row["private"] and row["verdict"] == "violated"]
