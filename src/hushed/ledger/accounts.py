@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from threading import Lock, RLock
+from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -31,6 +31,7 @@ from hushed.ledger.entries import (
     write_entry,
     write_promise,
 )
+from hushed.ledger.forks import watch
 from hushed.ledger.laws import write_law
 from hushed.ledger.migrations import now
 from hushed.ledger.store import Store, Unsettled, connect
@@ -86,7 +87,8 @@ class Ledger:
     def __init__(self, url: str, *, create: bool = True, patience: float = 60.0) -> None:
         self._store: Store = connect(url, create=create, patience=patience)
         self._pages: dict[str, _Page] = {}
-        self._lock = Lock()
+        self._lock = RLock()
+        watch(self)
 
     def __enter__(self) -> Self:
         return self
@@ -505,6 +507,17 @@ class Ledger:
                 f"{entry.budget!r} may have been made. Do not release; look for entry "
                 f"{entry.number} with digest {entry.digest[:12]} before charging again"
             ) from None
+
+    def before_fork(self) -> None:
+        """Close connections that a forked child must not inherit; not for callers."""
+        if self._store.sqlite:
+            self._store.close()
+
+    def in_child(self) -> None:
+        """Begin anew in a forked child, whose locks may be held for ever; not for callers."""
+        self._pages = {}
+        self._lock = RLock()
+        self._store.leave_to_parent()
 
     @contextmanager
     def _page(self, name: str) -> Iterator[_Page]:

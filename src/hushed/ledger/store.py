@@ -9,7 +9,6 @@ default.
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -20,11 +19,12 @@ from hushed.errors import (
     DamagedLedger,
     HushedError,
     LedgerUnavailable,
-    NotALedger,
     NotFound,
     ParameterError,
 )
-from hushed.ledger.migrations import APPLICATION_ID, MIGRATIONS, found_version, migrate
+from hushed.ledger.files import Identity, check_identity, identity_of, inspect
+from hushed.ledger.forks import active
+from hushed.ledger.migrations import MIGRATIONS, found_version, migrate
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -36,6 +36,9 @@ __all__ = ["Store", "Unsettled", "connect"]
 _MIGRATING = 0x68757368  # key of the lock that migrations take on PostgreSQL
 _ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _DAMAGE = ("malformed", "not a database", "corrupt", "disk image")
+
+
+_OF_THE_PARENT: list[Engine] = []  # kept, for what nobody holds is closed
 
 
 class Unsettled(LedgerUnavailable):
@@ -56,8 +59,13 @@ class Store:
     def __init__(self, url: str, patience: float) -> None:
         self.url = url
         self.patience = patience
-        self._process = os.getpid()
         self._engine: Engine | None = None
+        self._file: Identity | None = None
+
+    @property
+    def path(self) -> Path:
+        """Where the file lies."""
+        return Path(self.url.removeprefix("sqlite:///"))
 
     @property
     def sqlite(self) -> bool:
@@ -72,18 +80,87 @@ class Store:
         Engine
             Of SQLAlchemy.
         """
-        if self._engine is not None and self._process != os.getpid():
-            self._engine.dispose(close=False)
-            self._engine = None
         if self._engine is None:
-            self._engine = _engine(self.url, self.patience)
-            self._process = os.getpid()
+            self._engine = _engine(self)
         return self._engine
+
+    def leave_to_parent(self) -> None:
+        """Forget the connections of the parent: a forked child neither uses nor closes them."""
+        if self._engine is not None:
+            _OF_THE_PARENT.append(self._engine)
+            self._engine = None
+
+    def expect(self) -> None:
+        """Remember which file lies there before it is opened: every connection has to be to it."""
+        if self.path.exists():
+            self._file = identity_of(self.path)
+
+    def open_file(self) -> Any:
+        """Connect to the file; it is made for the first connection alone, if at all.
+
+        Returns
+        -------
+        sqlite3.Connection
+            To the file that was there before, if there was one.
+        """
+        import sqlite3  # noqa: PLC0415
+
+        known = self._file
+        if known is not None and identity_of(self.path).file != known.file:
+            check_identity(self.path, known)
+        mode = "rwc" if known is None else "rw"
+        return sqlite3.connect(
+            f"{self.path.as_uri()}?mode={mode}",  # as it is: % and ? of a name are written as codes
+            uri=True,
+            timeout=self.patience,
+            check_same_thread=False,
+        )
+
+    def opened(self, record: Any) -> None:
+        """Remember which file and log a new connection speaks to.
+
+        Parameters
+        ----------
+        record : object
+            Record of the connection in its pool.
+
+        Raises
+        ------
+        LedgerUnavailable
+            If it is another file than that of the connections before.
+        """
+        found = identity_of(self.path)
+        if self._file is not None and self._file.file != found.file:
+            check_identity(self.path, self._file)
+        record.info["hushed"] = self._file = found
+
+    def check_file(self, info: dict[Any, Any], *, committed: bool = False) -> None:
+        """Refuse to go on with a file that is not the one that was opened.
+
+        Parameters
+        ----------
+        info : dict
+            What `opened` remembered.
+        committed : bool, default False
+            Whether something was just written.
+
+        Raises
+        ------
+        LedgerUnavailable
+            If the file or its log was deleted, replaced, or got a second name.
+        """
+        if not self.sqlite:
+            return
+        try:
+            check_identity(self.path, info["hushed"], committed=committed)
+        except LedgerUnavailable:
+            self.close()  # the next use opens the file, if it is the same one, with its new log
+            raise
 
     def close(self) -> None:
         """Close the connections."""
         if self._engine is not None:
-            self._engine.dispose(close=self._process == os.getpid())
+            self._engine.dispose()
             self._engine = None
 
     @contextmanager
@@ -104,10 +181,14 @@ class Store:
         from sqlalchemy.exc import TimeoutError as Crowded  # noqa: PLC0415
 
         try:
-            engine = self.engine().execution_options(hushed_reads=True)
-            with engine.connect() as connection, connection.begin():
+            with (
+                active(),
+                self.engine().execution_options(hushed_reads=True).connect() as connection,
+                connection.begin(),
+            ):
                 if not self.sqlite:  # head and entries have to be of the same moment
                     connection.exec_driver_sql(_ONE_MOMENT)
+                self.check_file(connection.info)
                 yield connection
         except (DBAPIError, Crowded) as error:
             raise _told(error) from None
@@ -133,12 +214,14 @@ class Store:
 
         committing = False
         try:
-            with self.engine().connect() as connection:
+            with active(), self.engine().connect() as connection:
                 transaction = connection.begin()
                 try:
+                    self.check_file(connection.info)
                     yield connection
                     committing = True
                     transaction.commit()
+                    self.check_file(connection.info, committed=True)
                 finally:
                     if transaction.is_active:
                         transaction.rollback()
@@ -171,12 +254,14 @@ class Store:
 
         committing = False
         try:
-            with closing(self.engine().raw_connection()) as lent:
+            with active(), closing(self.engine().raw_connection()) as lent:
                 driver: Any = lent.driver_connection
                 driver.execute("BEGIN IMMEDIATE")
+                self.check_file(lent.info)
                 yield driver
                 committing = True
                 driver.commit()
+                self.check_file(lent.info, committed=True)
                 # Whatever is not committed is rolled back as the connection goes back to its pool.
         except (sqlite3.Error, DBAPIError, Crowded) as error:
             raise _told(error, committing=committing) from None
@@ -213,7 +298,8 @@ def connect(url: str, *, create: bool, patience: float) -> Store:
         raise ParameterError(f"patience must be above 0 and below 1e6 seconds, got {patience}")
     store = Store(_address(url), patience)
     if store.sqlite:
-        _inspect(Path(store.url.removeprefix("sqlite:///")), create=create)
+        inspect(store.path, create=create)
+        store.expect()
     try:
         _prepare(store, create=create)
     except HushedError:
@@ -239,8 +325,9 @@ def _prepare(store: Store, *, create: bool) -> None:
 
 def _address(url: str) -> str:
     """Address in the form that SQLAlchemy takes."""
-    if re.match(r"sqlite:///.", url) and ":memory:" not in url and "?" not in url:
-        path = Path(url.removeprefix("sqlite:///")).expanduser().absolute()
+    asked = re.search(r"[?&]\w+=", url)  # options, which SQLAlchemy takes, would be lost
+    if re.match(r"sqlite:///.", url) and ":memory:" not in url and "\0" not in url and not asked:
+        path = Path(url.removeprefix("sqlite:///")).expanduser().resolve()
         return f"sqlite:///{path}"
     found = re.match(r"(postgres|postgresql|postgresql\+psycopg)://", url)
     if found:
@@ -253,39 +340,6 @@ def _address(url: str) -> str:
     )
 
 
-def _inspect(path: Path, *, create: bool) -> None:
-    """Refuse files that are no ledger before anything is written to them."""
-    import sqlite3  # noqa: PLC0415
-
-    if not path.exists():
-        if not create:
-            raise NotFound(f"there is no file {path.name}: open a budget first")
-        if not path.parent.is_dir():
-            raise NotFound(f"there is no folder for the ledger {path.name}")
-        return
-    if not path.is_file():
-        raise NotALedger(f"{path.name} is no file")
-    with path.open("rb") as file:
-        header = file.read(100)
-    if not header:
-        return  # another process is just making it, or an empty file was left for it
-    if not header.startswith(b"SQLite format 3\x00"):
-        raise NotALedger(f"{path.name} is no SQLite file; nothing was changed")
-    mark = int.from_bytes(header[68:72], "big")
-    if mark == APPLICATION_ID:
-        return
-    try:
-        with sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=60) as found:
-            tables = found.execute("SELECT name FROM sqlite_master").fetchall()
-        found.close()
-    except sqlite3.DatabaseError:
-        raise DamagedLedger(f"{path.name} cannot be read as an SQLite file") from None
-    if tables and ("hushed_migrations",) not in tables:
-        raise NotALedger(
-            f"{path.name} is an SQLite file with other tables, not a ledger; nothing was changed"
-        )
-
-
 def _check_pages(connection: Connection) -> None:
     found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
     if found != "ok":
@@ -295,15 +349,26 @@ def _check_pages(connection: Connection) -> None:
         )
 
 
-def _engine(url: str, patience: float) -> Engine:
-    from sqlalchemy import create_engine, event  # noqa: PLC0415
+def _engine(store: Store) -> Engine:
+    from sqlalchemy import URL, create_engine, event  # noqa: PLC0415
     from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
 
-    sqlite = url.startswith("sqlite:")
-    wait = {"timeout": patience} if sqlite else {"connect_timeout": math.ceil(patience)}
+    patience = store.patience
+    if store.sqlite:
+        engine = create_engine(
+            URL.create("sqlite", database=str(store.path)),
+            creator=store.open_file,
+            pool_timeout=patience,
+        )
+        event.listen(engine, "connect", _prepare_sqlite(store))
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
     try:
         engine = create_engine(
-            url, connect_args=wait, pool_pre_ping=not sqlite, pool_timeout=patience
+            store.url,
+            connect_args={"connect_timeout": math.ceil(patience)},
+            pool_pre_ping=True,
+            pool_timeout=patience,
         )
     except ImportError:
         raise ParameterError(
@@ -311,18 +376,19 @@ def _engine(url: str, patience: float) -> Engine:
         ) from None
     except ArgumentError:
         raise ParameterError("the address of the ledger cannot be read as one") from None
-    if sqlite:
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-    else:
-        event.listen(engine, "connect", _prepare_postgres(patience))
+    event.listen(engine, "connect", _prepare_postgres(patience))
     return engine
 
 
-def _prepare_sqlite(connection: Any, _: object) -> None:
-    connection.isolation_level = None  # transactions are begun by _begin_sqlite alone
-    for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
-        connection.execute(f"PRAGMA {setting}")
+def _prepare_sqlite(store: Store) -> Any:
+    def prepare(connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # transactions are begun by _begin_sqlite alone
+        for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {setting}")
+        connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()  # opens the log
+        store.opened(record)
+
+    return prepare
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -1,0 +1,135 @@
+"""Forks: no SQLite connection is open while the process is copied.
+
+SQLite keeps, for each file, which locks the process holds. A forked child inherits these notes but
+not the locks, so that even connections of its own would read and write without any. Therefore a
+fork waits until no transaction is under way, and closes the connections; parent and child open
+their own at the next use. Connections to PostgreSQL are left to the parent.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+from weakref import WeakSet
+
+from hushed.errors import LedgerUnavailable
+
+__all__ = ["Forked", "active", "watch"]
+
+_LONGEST = 5.0  # seconds that a fork waits for transactions under way
+
+
+class Forked(Protocol):
+    """What has to know of forks."""
+
+    def before_fork(self) -> None:
+        """Close what must not be copied; called if no transaction is under way."""
+
+    def in_child(self) -> None:
+        """Begin anew with locks and connections of one's own."""
+
+
+class _Gate:
+    """Counts transactions by thread; closed to new ones while a thread forks."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()  # reentrant, for signals
+        self.running: Counter[int] = Counter()
+        self.forking: int | None = None
+        self.quiet = True
+
+    def enter(self) -> None:
+        me = threading.get_ident()
+        with self.changed:
+            while not self.running[me] and self.forking not in (None, me):
+                self.changed.wait()
+            self.running[me] += 1
+
+    def leave(self) -> None:
+        me = threading.get_ident()
+        with self.changed:
+            self.running[me] -= 1
+            if self.running[me] <= 0:
+                del self.running[me]
+            self.changed.notify_all()
+
+    def shut(self) -> None:
+        with self.changed:
+            self.changed.wait_for(lambda: self.forking is None)
+            self.forking = threading.get_ident()
+            self.quiet = self.changed.wait_for(lambda: not self.running, _LONGEST)
+
+    def open(self) -> None:
+        with self.changed:
+            self.forking = None
+            self.changed.notify_all()
+
+
+_gate = _Gate()
+_stained = False  # whether this process was copied from one in the midst of a transaction
+_watched: WeakSet[Forked] = WeakSet()
+
+
+def watch(each: Forked) -> None:
+    """Tell an object of forks from now on.
+
+    Parameters
+    ----------
+    each : Forked
+        Held weakly.
+    """
+    _watched.add(each)
+
+
+@contextmanager
+def active() -> Iterator[None]:
+    """Keep forks away while SQLite is used.
+
+    Yields
+    ------
+    None
+        For the time of the use.
+
+    Raises
+    ------
+    LedgerUnavailable
+        In a child that was forked in the midst of a transaction.
+    """
+    if _stained:
+        raise LedgerUnavailable(
+            "this process was forked while a ledger was in use, and cannot use any: start "
+            "processes by spawn or forkserver, or fork before threads charge. Nothing was charged"
+        )
+    gate = _gate
+    gate.enter()
+    try:
+        yield
+    finally:
+        gate.leave()
+
+
+def _before() -> None:
+    _gate.shut()
+    if _gate.quiet:
+        for each in list(_watched):
+            each.before_fork()
+
+
+def _in_parent() -> None:
+    _gate.open()
+
+
+def _in_child() -> None:
+    global _gate, _stained  # noqa: PLW0603
+    _stained = _stained or not _gate.quiet
+    _gate = _Gate()
+    for each in list(_watched):
+        each.in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)

@@ -1,0 +1,384 @@
+"""The ledger's file is the file: never dropped locks, never two logs, never another file."""
+
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import hushed as hs
+from hushed.errors import (
+    DamagedLedger,
+    LedgerUnavailable,
+    NotALedger,
+    Overspent,
+    ParameterError,
+)
+from hushed.ledger import accounts, store
+from hushed.ledger.files import check_place, is_ledger
+
+G = hs.Guarantee
+TENTH = G(epsilon=0.125)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budget.db"
+
+
+@pytest.fixture
+def book(path):
+    with hs.Ledger(f"sqlite:///{path}") as found:
+        found.open_budget("b", G(epsilon=1.0))
+        yield found
+
+
+def script(text, *arguments, **options):
+    """Run a program in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(text), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+def entries(path, name="b"):
+    with hs.Ledger(f"sqlite:///{path}", create=False) as found:
+        return len(found.entries(name))
+
+
+# Locks that are dropped
+
+NOTEBOOK = """
+    import os, shutil, subprocess, sys
+    import hushed as hs
+    from hushed.errors import LedgerUnavailable
+
+    path, how = sys.argv[1:]
+    url, small = f"sqlite:///{path}", hs.Guarantee(epsilon=1 / 64)
+    ledger = hs.Ledger(url)
+    ledger.open_budget("b", hs.Guarantee(epsilon=1.0))
+    ledger.charge("b", small)
+    if how == "second":
+        kept, ledger = ledger, hs.Ledger(url)
+    elif how == "in and out":
+        with hs.Ledger(url) as other:
+            other.balance("b")
+    elif how == "is it one":
+        from hushed.ledger.files import is_ledger
+        assert is_ledger(__import__("pathlib").Path(path))
+    elif how == "copy":
+        shutil.copy(path, path + ".copy")
+    look = "import sys, hushed as hs; hs.Ledger(sys.argv[1], create=False).balance('b')"
+    subprocess.run([sys.executable, "-c", look, url], check=True)
+    told = 1
+    for _ in range(8):
+        try:
+            ledger.charge("b", small)
+            told += 1
+        except LedgerUnavailable as problem:
+            print(problem, file=sys.stderr)
+    print(told, flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("how", ["one", "second", "in and out", "is it one", "copy"])
+def test_no_charge_vanishes_when_a_colleague_looks(path, how):
+    """Another process opens and closes the ledger; this one charges, and is killed."""
+    done = script(NOTEBOOK, path, how)
+    assert done.returncode == -9, done.stderr
+    told = int(done.stdout)
+    assert entries(path) == told
+    # A copy made by other means than SQLite drops the locks: noticed once, then opened anew.
+    assert told == (8 if how == "copy" else 9)
+    assert ("lost its write-ahead log" in done.stderr) == (how == "copy")
+
+
+# Files that are not the one that was opened
+
+
+def test_a_replaced_file_is_refused_even_by_a_full_copy(book, path, tmp_path):
+    """The service that has it open charges nothing more; whoever opens it anew goes on."""
+    book.charge("b", TENTH)
+    copy = tmp_path / "copy.db"
+    with sqlite3.connect(path) as source, sqlite3.connect(copy) as target:
+        source.backup(target)
+    source.close()
+    target.close()
+    os.replace(copy, path)
+    for ask in (lambda: book.charge("b", TENTH), lambda: book.balance("b")):
+        with pytest.raises(LedgerUnavailable, match="was replaced by another one"):
+            ask()
+    with hs.Ledger(f"sqlite:///{path}") as fresh:
+        assert fresh.charge("b", TENTH).number == 2
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_a_deleted_file_is_refused(book, path, both):
+    """With its log or without; nothing is made in its place."""
+    entry = book.charge("b", TENTH)
+    for name in [path.name, path.name + "-wal"][: 2 if both else 1]:
+        path.with_name(name).unlink()
+    for ask in (
+        lambda: book.charge("b", TENTH),
+        lambda: book.keep_answer("b", entry, "x"),
+        lambda: book.open_budget("c", G(epsilon=1.0)),
+        lambda: book.entries("b"),
+    ):
+        with pytest.raises(LedgerUnavailable, match="was deleted"):
+            ask()
+    assert not path.exists()
+
+
+def test_a_log_that_is_gone_is_noticed(book, path):
+    """Charges would go into a file without a name."""
+    book.charge("b", TENTH)
+    path.with_name(path.name + "-wal").rename(path.with_name("elsewhere"))
+    with pytest.raises(LedgerUnavailable, match="lost its write-ahead log"):
+        book.charge("b", TENTH)
+
+
+def test_a_file_replaced_between_check_and_commit_is_told(book, path, tmp_path, monkeypatch):
+    """The charge may be in a file that nobody sees: it must not be relied on."""
+    shutil.copy(path, tmp_path / "other.db")
+    append = accounts.rows.append
+
+    def replaced(connection, entry, body):
+        append(connection, entry, body)
+        os.replace(tmp_path / "other.db", path)
+
+    monkeypatch.setattr(accounts.rows, "append", replaced)
+    with pytest.raises(LedgerUnavailable, match="do not release"):
+        book.charge("b", TENTH)
+
+
+def test_hard_links_are_refused(book, path, tmp_path):
+    """Two names are two logs: neither name works while both are there."""
+    book.charge("b", TENTH)
+    other = tmp_path / "folder"
+    other.mkdir()
+    os.link(path, other / "same.db")
+    with pytest.raises(LedgerUnavailable, match="hard links"):
+        book.charge("b", TENTH)
+    for each in (path, other / "same.db"):
+        with pytest.raises(LedgerUnavailable, match="hard links"):
+            hs.Ledger(f"sqlite:///{each}")
+    (other / "same.db").unlink()
+    assert book.charge("b", TENTH).number == 2
+
+
+def test_symbolic_links_are_followed_once(book, path, tmp_path):
+    """A link is the file it leads to, log and all; one that is turned later changes nothing."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "link.db").symlink_to(path)
+    with hs.Ledger(f"sqlite:///{folder}/link.db") as other:
+        for each in (other, book, other, book):
+            each.charge("b", G(epsilon=0.25))
+        with pytest.raises(Overspent):
+            other.charge("b", G(epsilon=0.25))
+        (folder / "link.db").unlink()
+        (folder / "link.db").symlink_to(tmp_path / "nothing.db")
+        assert other.balance("b").entries == 4
+    assert [each.name for each in folder.iterdir()] == ["link.db"]
+
+
+def test_a_file_mounted_alone_is_refused(tmp_path):
+    """Its log would lie beside the mount point; a mounted folder is fine."""
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "36 35 98:0 / / rw,noatime - ext4 /dev/root rw\n"
+        "40 36 98:0 /srv/b.db /data/my\\040b.db rw,noatime - ext4 /dev/root rw\n"
+    )
+    with pytest.raises(LedgerUnavailable, match="mount the folder"):
+        check_place(Path("/data/my b.db"), mounts)
+    check_place(Path("/data/b.db"), mounts)
+    check_place(Path("/data/b.db"), tmp_path / "nothing")
+
+
+def test_a_copy_by_another_process_is_no_ledger_of_its_own_making(book, path, tmp_path):
+    """`cp` of an open ledger may lack what is in the log; the ledger itself loses nothing."""
+    for _ in range(4):
+        book.charge("b", TENTH)
+    subprocess.run(["cp", str(path), str(tmp_path / "copy.db")], check=True)
+    for _ in range(4):
+        book.charge("b", TENTH)
+    assert entries(path) == 8
+    with pytest.raises(Overspent):
+        book.charge("b", TENTH)
+
+
+# Paths
+
+
+@pytest.mark.parametrize("name", ["a%41b.db", "wh?t.db", "sh#rp.db", "a b.db", "ü&.db", "a%.db"])
+def test_paths_are_taken_literally(tmp_path, name):
+    """No character of a file's name means another file, and foreign ones are left alone."""
+    foreign = tmp_path / "aAb.db"
+    with sqlite3.connect(foreign) as found:
+        found.execute("CREATE TABLE patients (name TEXT)")
+    found.close()
+    before = foreign.read_bytes()
+    with hs.Ledger(f"sqlite:///{tmp_path}/{name}") as book:
+        book.open_budget("b", G(epsilon=1.0))
+        book.charge("b", TENTH)
+        assert {each.name for each in tmp_path.iterdir()} == {
+            "aAb.db",
+            name,
+            f"{name}-wal",
+            f"{name}-shm",
+        }
+    assert entries(tmp_path / name) == 1
+    assert foreign.read_bytes() == before
+    assert is_ledger(tmp_path / name)
+
+
+@pytest.mark.parametrize("address", ["a.db?mode=ro", "a.db?timeout=5&uri=true", "nul\0.db"])
+def test_options_in_an_address_are_refused(tmp_path, address):
+    """Rather than taken for a part of the name, which would be another ledger."""
+    with pytest.raises(ParameterError, match="address"):
+        hs.Ledger(f"sqlite:///{tmp_path}/{address}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_files_are_seen_through_sqlite(tmp_path):
+    """Texts of any length, empty files, other databases: told apart without being changed."""
+    for size in (1, 50, 600, 5000):
+        text = tmp_path / f"{size}.txt"
+        text.write_text("private rows"[:1] * size)
+        with pytest.raises(NotALedger, match="nothing was changed"):
+            hs.Ledger(f"sqlite:///{text}")
+        assert text.read_text() == "p" * size
+        assert not is_ledger(text)
+    assert not is_ledger(tmp_path)
+    assert not is_ledger(tmp_path / "nothing")
+    (tmp_path / "empty.db").touch()
+    with hs.Ledger(f"sqlite:///{tmp_path}/empty.db") as book:
+        assert is_ledger(tmp_path / "empty.db-wal")
+        assert book.budgets() == ()
+
+
+# Processes, crashes, disks and clocks
+
+SPENDER = """
+    import sys, hushed as hs
+    from hushed.errors import Overspent
+
+    url, told = f"sqlite:///{sys.argv[1]}", 0
+    handles = [hs.Ledger(url) for _ in range(3)]
+    sys.stdin.readline()
+    try:
+        while True:
+            for each in handles:
+                each.charge("b", hs.Guarantee(epsilon=1 / 64))
+                told += 1
+            handles[told % 3].close()
+            handles[(told + 1) % 3] = hs.Ledger(url)
+    except Overspent:
+        print(told)
+"""
+
+
+def started(text, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(text), *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_processes_with_several_handles_each(book, path):
+    """Handles are opened and closed while charging: together exactly what the limit holds."""
+    both = [started(SPENDER, path) for _ in range(2)]
+    for each in both:
+        each.stdin.write("\n")
+        each.stdin.flush()
+    told = [int(each.communicate(timeout=120)[0]) for each in both]
+    assert sum(told) == entries(path) == 64
+    assert book.balance("b").epsilon_left == 0.0
+
+
+ENDLESS = """
+    import sys, hushed as hs
+    ledger = hs.Ledger(f"sqlite:///{sys.argv[1]}")
+    while True:
+        print(ledger.charge("b", hs.Guarantee(epsilon=2.0**-30)).number, flush=True)
+"""
+
+
+def test_killed_spenders_lose_nothing(book, path):
+    """Killed in the midst of charging, again and again: what was told is recorded."""
+    for _ in range(4):
+        running = started(ENDLESS, path)
+        last = 0
+        for _ in range(25):
+            last = int(running.stdout.readline())
+        running.kill()
+        rest = running.communicate()[0].split("\n")[:-1]  # the last line may be cut
+        last = int(rest[-1]) if rest else last
+        assert last <= entries(path) <= last + 1
+        book.charge("b", G(epsilon=2.0**-30))
+
+
+FULL = """
+    import resource, signal, sys, hushed as hs
+    from hushed.errors import LedgerUnavailable
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    ledger, told = hs.Ledger(f"sqlite:///{sys.argv[1]}"), 0
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+    for _ in range(200):
+        try:
+            ledger.charge("b", hs.Guarantee(epsilon=2.0**-30), "x" * 5000)
+            told += 1
+        except LedgerUnavailable as problem:
+            print(problem, file=sys.stderr)
+            break
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    ledger.charge("b", hs.Guarantee(epsilon=2.0**-30))
+    print(told + 1)
+"""
+
+
+@pytest.mark.parametrize("size", [150_000, 151_111, 300_001])
+def test_a_full_disk_never_loses_what_was_told(book, path, size):
+    """A charge that cannot be written is refused; with room again it goes on."""
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+    done = script(FULL, path, size)
+    assert done.returncode == 0, done.stderr
+    assert "cannot be used now" in done.stderr
+    assert entries(path) == int(done.stdout) == book.balance("b").entries
+
+
+def test_the_clock_decides_nothing(book, monkeypatch):
+    """A clock that stops or runs backwards changes what is noted, never what is counted."""
+    moments = [datetime(2030, 1, 1, tzinfo=UTC) - timedelta(days=i // 2) for i in range(8)]
+    told = iter(each.isoformat(timespec="microseconds") for each in moments)
+    monkeypatch.setattr(accounts, "now", lambda: next(told))
+    for number in range(1, 9):
+        assert book.charge("b", TENTH).number == number
+    assert [each.number for each in book.entries("b")] == list(range(1, 9))
+    assert [each.number for each in book.history("b")] == list(range(9))
+    assert book.entries("b")[-1].at < book.entries("b")[0].at
+    with pytest.raises(Overspent):
+        book.charge("b", TENTH)
+
+
+def test_a_file_that_shrinks_under_its_user_is_refused(book, path):
+    """Cut to nothing by another program (a shell's `> budget.db`): no charge goes through."""
+    book.charge("b", TENTH)
+    book.close()
+    path.write_bytes(b"")
+    with pytest.raises((LedgerUnavailable, DamagedLedger)):
+        book.charge("b", TENTH)
+    assert store.MIGRATIONS[-1].version >= 1
