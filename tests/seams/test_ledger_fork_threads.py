@@ -1,0 +1,202 @@
+"""Threads and forks: nothing hangs, nothing is overspent, no connection is shared with a child."""
+
+import os
+import random
+import signal
+import threading
+import time
+import warnings
+from contextlib import contextmanager
+
+import pytest
+
+import hushed as hs
+from hushed.errors import LedgerUnavailable, Overspent
+from hushed.ledger import forks
+
+G = hs.Guarantee
+SMALL = G(epsilon=2.0**-30)
+LONGEST = 60.0  # seconds after which a child counts as hung
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/budget.db"
+    return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def book(url):
+    with hs.Ledger(url) as found:
+        found.open_budget("b", G(epsilon=1.0), method="basic")
+        yield found
+
+
+@contextmanager
+def spending(*books, threads=2):
+    """Charge from other threads while the test goes on; counts what was acknowledged."""
+    told, problems, ended = [], [], threading.Event()
+
+    def spend(each):
+        try:
+            while not ended.is_set():
+                told.append(each.charge("b", SMALL).number)
+        except Exception as problem:
+            problems.append(problem)
+
+    running = [threading.Thread(target=spend, args=(each,)) for each in books * threads]
+    for each in running:
+        each.start()
+    while len(told) < 10 and not problems:
+        time.sleep(0.01)
+    yield told
+    ended.set()
+    for each in running:
+        each.join()
+    assert problems == []
+
+
+def in_child(job):
+    """Exit code of a job in a forked child; fails if it hangs."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            signal.alarm(int(LONGEST))
+            code = job() or 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_children_forked_while_threads_charge_do_not_hang(book, url):
+    """Twelve children charge the ledger that they inherit, and one of their own."""
+
+    def job():
+        book.charge("b", SMALL)
+        with hs.Ledger(url) as own:
+            own.charge("b", SMALL)
+            assert len(own.entries("b")) <= own.balance("b").entries
+        book.charge("b", SMALL)
+
+    with spending(book) as told:
+        codes = [in_child(job) for _ in range(12)]
+    assert codes == [0] * 12
+    assert len(book.entries("b")) == len(told) + 36
+    assert sorted(told) == sorted(set(told))
+
+
+def test_grandchildren_and_closing_children(book):
+    """A child that closes what it inherited, and forks again, harms nobody."""
+
+    def job():
+        book.close()
+        book.charge("b", SMALL)
+        return in_child(lambda: book.charge("b", SMALL) and 0)
+
+    book.charge("b", SMALL)
+    with spending(book, threads=1) as told:
+        assert [in_child(job) for _ in range(3)] == [0] * 3
+    assert book.balance("b").entries == len(told) + 7
+
+
+def test_no_file_is_open_while_a_child_is_made(tmp_path):
+    """A descriptor of the database in a child would be one without a lock."""
+    with hs.Ledger(f"sqlite:///{tmp_path}/budget.db") as book:
+        book.open_budget("b", G(epsilon=1.0))
+
+        def job():
+            held = [
+                os.readlink(f"/proc/self/fd/{each}")
+                for each in os.listdir("/proc/self/fd")
+                if os.path.exists(f"/proc/self/fd/{each}")
+            ]
+            return int(any("budget.db" in each for each in held))
+
+        with spending(book) as _:
+            assert [in_child(job) for _ in range(6)] == [0] * 6
+
+
+def test_a_fork_in_the_midst_of_a_transaction_is_refused_in_the_child(book, url):
+    """The forking thread itself reads the ledger: the child is told, and does not hang."""
+
+    def job():
+        for use in (lambda: book.charge("b", SMALL), lambda: hs.Ledger(url)):
+            with pytest.raises(LedgerUnavailable, match="forked while a ledger was in use"):
+                use()
+
+    book.charge("b", SMALL)
+    forks._LONGEST, kept = 0.2, forks._LONGEST
+    try:
+        with book._store.reading():
+            assert in_child(job) == 0
+    finally:
+        forks._LONGEST = kept
+    assert book.charge("b", SMALL).number == 2  # the parent goes on
+
+
+def test_a_signal_in_the_midst_of_charging_may_ask_the_ledger(book):
+    """A handler that reads a balance of another budget neither hangs nor breaks a charge."""
+    book.open_budget("other", G(epsilon=1.0))
+    seen = []
+
+    def handler(number, frame):
+        with warnings.catch_warnings():
+            try:
+                seen.append(book.balance("other").entries)
+            except LedgerUnavailable:
+                seen.append(-1)
+
+    kept = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.02)
+        numbers = [book.charge("b", SMALL).number for _ in range(100)]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, kept)
+    assert numbers == list(range(1, 101))
+    assert seen
+
+
+def race(url, ends, handles):
+    """Eight threads charge, read, store and ask again under keys until a moment; what they saw."""
+    told, problems = [], []
+
+    def work(seed):
+        chosen = random.Random(seed)
+        own = handles[seed % len(handles)]
+        try:
+            while time.monotonic() < ends:
+                key = f"k{chosen.randrange(40)}" if chosen.random() < 0.5 else None
+                entry = own.charge("b", G(epsilon=2.0**-7), key=key, question="q")
+                kept = own.keep_answer("b", entry, f"{seed}")
+                assert own.answer("b", entry.number) == kept
+                told.append((entry.number, kept))
+        except Overspent:  # ends the work of a thread
+            pass
+        except Exception as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert problems == []
+    return told
+
+
+@pytest.mark.parametrize("seconds", [1.0, pytest.param(10.0, marks=pytest.mark.slow)])
+def test_eight_threads_share_a_ledger(book, url, seconds):
+    """With one handle and with three: no overspending, and one answer for each entry."""
+    with hs.Ledger(url) as second, hs.Ledger(url) as third:
+        told = race(url, time.monotonic() + seconds, [book, second, third])
+    answers = dict(told)
+    assert all(answers[number] == text for number, text in told)
+    assert book.balance("b").entries == len(answers) <= 128
+    assert len({e.key for e in book.entries("b") if e.key}) == len(
+        [e.key for e in book.entries("b") if e.key]
+    )
