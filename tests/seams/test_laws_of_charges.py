@@ -1,0 +1,99 @@
+"""A law is charged instead of its guarantee only if it surely keeps it, of however many parts."""
+
+import math
+
+import pytest
+from typer.testing import CliRunner
+
+import hushed as hs
+from hushed import privacy_loss
+from hushed.cli import app
+from hushed.errors import ParameterError
+
+G = hs.Guarantee
+
+
+@pytest.fixture
+def book(tmp_path):
+    with hs.Ledger(f"sqlite:///{tmp_path}/budget.db") as found:
+        found.open_budget("b", G(epsilon=100.0, delta=1e-3), method="basic")
+        yield found
+
+
+LAPLACE = privacy_loss.laplace(0.5)
+OTHER = {
+    "ten releases, one paid for": (G(epsilon=0.5), LAPLACE.compose(10)),
+    "fifty for next to nothing": (G(epsilon=0.001), privacy_loss.laplace(5).compose(10)),
+    "two kinds": (
+        G(epsilon=1.0, delta=1e-9),
+        privacy_loss.compose([LAPLACE, privacy_loss.gaussian(0.5)]),
+    ),
+    "an infinite part": (
+        G(epsilon=50.0),
+        privacy_loss.compose([LAPLACE, privacy_loss.approximate(0.1, 1e-6)]),
+    ),
+    "just too small an epsilon": (
+        G(epsilon=0.999 * LAPLACE.compose(100).epsilon(1e-6), delta=1e-6),
+        LAPLACE.compose(100),
+    ),
+    "just too small a delta": (
+        G(epsilon=LAPLACE.compose(100).epsilon(1e-6), delta=0.99e-6),
+        LAPLACE.compose(100),
+    ),
+    "one too many": (G(epsilon=5.0), LAPLACE.compose(11)),
+    "many parts": (
+        G(epsilon=1.0),
+        privacy_loss.compose([privacy_loss.laplace(0.1 + i / 1000) for i in range(20)]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_a_composed_law_of_another_release_is_refused(book, name):
+    """What the parts keep together is what must be promised."""
+    promise, law = OTHER[name]
+    for verb in (book.charge, book.quote):
+        with pytest.raises(ParameterError, match="not of the same release"):
+            verb("b", promise, loss=law)
+    assert book.balance("b").entries == 0
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-4])
+@pytest.mark.parametrize(
+    "law",
+    [
+        LAPLACE.compose(10),
+        privacy_loss.laplace(0.1).compose(3),
+        privacy_loss.laplace(1e-3).compose(20_000),
+        privacy_loss.compose([LAPLACE, privacy_loss.gaussian(0.5)]),
+        privacy_loss.compose([privacy_loss.laplace(0.1 + i / 1000) for i in range(20)]),
+        privacy_loss.compose([privacy_loss.randomised_response(0.3, 4), LAPLACE]),
+    ],
+    ids=str,
+)
+def test_the_promise_of_a_composed_law_is_taken(book, law, delta):
+    """Found by this library as the smallest epsilon, or by adding up: both are explained."""
+    level = law.epsilon(delta)
+    if math.isfinite(level):
+        book.charge("b", G(epsilon=level, delta=delta), loss=law)
+        added = sum(count * family.supremum for family, count in law.parts)
+        if math.isfinite(added) and added < 100 - level:
+            book.charge("b", G(epsilon=added), loss=law)
+    assert book.balance("b").entries >= (1 if math.isfinite(level) else 0)
+
+
+def test_the_slip_on_the_command_line(tmp_path, monkeypatch):
+    """A count behind the law, a promise for one release: refused, and nothing is charged."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        return CliRunner().invoke(app, ["ledger", *arguments])
+
+    run("open", "sqlite:///b.db", "b", "--epsilon", "1")
+    for level, law in (("0.001", "laplace:5x10"), ("0.5", "laplace:0.5x10")):
+        refused = run("charge", "sqlite:///b.db", "b", "--epsilon", level, "--loss", law)
+        assert refused.exit_code != 0
+        assert "not of the same release" in refused.stderr
+    assert run("charge", "sqlite:///b.db", "b", "--epsilon", "0.5", "--loss", "laplace:0.05x10")
+    with hs.Ledger("sqlite:///b.db") as book:
+        assert book.balance("b").entries == 1
