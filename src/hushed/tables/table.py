@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
-from hushed.errors import ParameterError, QueryFailed
+from hushed.errors import ParameterError
 from hushed.mechanisms.arguments import require_level
 from hushed.release import Charges, check_ledger
 from hushed.tables import engine
@@ -15,7 +16,7 @@ from hushed.tables.expressions import Kind, parse
 from hushed.tables.measurements import influence, measurements
 from hushed.tables.plan import NoiseName
 from hushed.tables.quotes import Quote, quoted
-from hushed.tables.releases import answered, described, planned, require_ready
+from hushed.tables.releases import described, planned, released
 from hushed.tables.requests import (
     Aggregate,
     AggregateKind,
@@ -449,8 +450,13 @@ class Table:
         ledger: Charges | None = None,
         budget: str | None = None,
         note: str = "",
+        timeout: float | None = None,
     ) -> Answer:
         """Charge, run the query in the database, draw the noise, answer.
+
+        Whatever no row decides comes first: the database compiles and plans the query, and checks
+        names, types and rights. What fails then costs nothing. Other threads that ask the same
+        table wait until this query is answered.
 
         Parameters
         ----------
@@ -468,6 +474,10 @@ class Table:
             Name of the budget in the ledger; required with one.
         note : str, default ""
             Remark for the ledger; by default the aggregates and the columns that are asked for.
+        timeout : float, optional
+            Seconds that the query may take, waiting for other threads included; not on Spark. A
+            query that is stopped after the charge stays paid, for that it was slow is an answer.
+            No noise is on that answer: see the page on tables.
 
         Returns
         -------
@@ -479,22 +489,18 @@ class Table:
         ParameterError
             If the query or its target cannot be used; nothing is charged.
         EngineUnavailable
-            If the database does not answer any more; nothing is charged.
+            If the database does not answer any more, or does not let its user read the table;
+            nothing is charged.
         QueryFailed
-            If the database fails on the way; the charge stays, for failing may tell of the rows.
+            If the database fails on the way, or the time is over; the charge stays, for failing
+            may tell of the rows.
         """
+        clock = engine.Clock.start(timeout)
         plan, what = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)
         require_level("beta", beta)
         check_ledger(ledger, budget)
-        require_ready(what)
+        charge = None
         if ledger is not None and budget:
-            ledger.charge(budget, plan.guarantee, note=note or described(self), loss=plan.loss)
-        failed = None
-        try:
-            return answered(self, plan, what, beta)
-        except QueryFailed as error:
-            failed = str(error)
-        except engine.failures() as error:  # its own text may quote a private value
-            failed = f"{self.connection.engine} did not take the query ({type(error).__name__})"
-        paid = "the charge stays" if ledger is not None else "count the budget as spent"
-        raise QueryFailed(f"{failed}; {paid}")
+            said = note or described(self)
+            charge = partial(ledger.charge, budget, plan.guarantee, note=said, loss=plan.loss)
+        return released(self, plan, what, beta=beta, clock=clock, charge=charge)

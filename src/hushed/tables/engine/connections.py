@@ -1,17 +1,18 @@
-"""Opening tables and fetching aggregates; no row is fetched, and no message of an engine shown."""
+"""Opening tables; no row is read, and no message of an engine shown."""
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from decimal import Decimal
 from pathlib import Path
+from threading import RLock
 from types import MappingProxyType
 from typing import Any, Literal
 
-from hushed.errors import BadRows, EngineUnavailable, NotFound, ParameterError, QueryFailed
+from hushed.errors import BadRows, EngineUnavailable, NotFound, ParameterError
 from hushed.tables.engine.frames import (
     from_pandas,
     lines_query,
@@ -21,7 +22,6 @@ from hushed.tables.engine.frames import (
 )
 from hushed.tables.engine.sessions import ask, names_in, open_session
 from hushed.tables.engine.taming import DECLARED, Cell, cell_of, read_as
-from hushed.tables.engine.writing import TOO_LONG, unfused
 from hushed.tables.expressions import Kind, find_column
 
 __all__ = [
@@ -29,15 +29,14 @@ __all__ = [
     "EngineName",
     "connect",
     "failures",
-    "fetch",
     "over_frame",
-    "require_alive",
     "tamed",
 ]
 
 EngineName = Literal["duckdb", "postgres", "pyspark"]
 
 _NAMED = 10  # tables named in a message
+_SPARK = RLock()  # its settings belong to the session, which all tables share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +51,21 @@ class Connection:
         The table as it lies. Queries read it through `tamed` only.
     cells : mapping of str to Cell
         How each column is read.
+    stored : mapping of str to str
+        What each column is called in there.
+    lock : RLock
+        Held from the plan of a query to its last answer: one thread asks at a time.
+    process : int
+        The process that opened it, and the only one that may ask: a forked one would share the
+        wire to the database, and take answers that are not its own.
     """
 
     engine: EngineName
     rows: Any = field(repr=False, compare=False)
     cells: Mapping[str, Cell] = field(repr=False)
+    stored: Mapping[str, str] = field(repr=False)
+    lock: Any = field(default_factory=RLock, repr=False, compare=False)
+    process: int = field(default_factory=os.getpid, repr=False, compare=False)
 
     @property
     def columns(self) -> Mapping[str, Kind]:
@@ -375,7 +384,13 @@ def _opened(
         )
         for column, inside in stored.items()
     }
-    return Connection(engine=engine, rows=rows, cells=MappingProxyType(cells))
+    return Connection(
+        engine=engine,
+        rows=rows,
+        cells=MappingProxyType(cells),
+        stored=MappingProxyType(dict(stored)),
+        lock=_SPARK if engine == "pyspark" else RLock(),
+    )
 
 
 def _quoted(backend: Any, name: str) -> str:
@@ -399,75 +414,13 @@ def tamed(connection: Connection, names: Mapping[str, str]) -> Any:
     ibis.Table
         With those columns; a single constant one if none is needed.
     """
+    import ibis  # noqa: PLC0415
+
     backend = connection.rows.get_backend()
     cells = {short: connection.cells[name] for name, short in names.items()}
     shown = ", ".join(f"{cell.sql} AS {short}" for short, cell in cells.items()) or "1 AS nothing"
     schema = {short: cell.dtype for short, cell in cells.items()} or {"nothing": "int64"}
-    query = f"SELECT {shown} FROM ({backend.compile(connection.rows)}) AS stored"  # noqa: S608
+    needed = dict.fromkeys(connection.stored[name] for name in names)
+    rows = connection.rows.select(*needed) if needed else connection.rows.select(n=ibis.literal(1))
+    query = f"SELECT {shown} FROM ({backend.compile(rows)}) AS stored"  # noqa: S608
     return backend.sql(query, schema=schema)
-
-
-def fetch(connection: Connection, aggregated: Any) -> dict[str, list[Any]]:
-    """Run a query of aggregates and take the answer.
-
-    Parameters
-    ----------
-    connection : Connection
-        Who answers.
-    aggregated : ibis.Table
-        A query whose rows are aggregates.
-
-    Returns
-    -------
-    dict of str to list
-        Plain Python values by column; decimals that are whole as int.
-
-    Raises
-    ------
-    QueryFailed
-        If the engine fails. Its own message, which may quote a private value, is dropped.
-    """
-    reason = answer = None
-    try:
-        with unfused(), _asking(connection):
-            answer = connection.rows.get_backend().to_pyarrow(aggregated)
-    except RecursionError:  # while it is written down, which no row decides
-        reason = TOO_LONG
-    except failures() as error:
-        reason = type(error).__name__
-    if answer is None:
-        raise QueryFailed(f"{connection.engine} did not finish the query ({reason})")
-    return {name: [_plain(v) for v in answer[name].to_pylist()] for name in answer.column_names}
-
-
-def _asking(connection: Connection) -> AbstractContextManager[None]:
-    """Give what a question to this engine needs around it."""
-    if connection.engine != "pyspark":
-        return nullcontext()
-    return ask(connection.rows.get_backend()._session)
-
-
-def require_alive(connection: Connection) -> None:
-    """Refuse if the engine does not answer a question about no table at all.
-
-    Raises
-    ------
-    EngineUnavailable
-        Before anything is charged or read.
-    """
-    import ibis  # noqa: PLC0415
-
-    reason = None
-    try:
-        with _asking(connection):
-            connection.rows.get_backend().to_pyarrow(ibis.literal(1).name("one").as_table())
-    except failures() as error:
-        reason = type(error).__name__
-    if reason is not None:
-        raise EngineUnavailable(
-            f"{connection.engine} does not answer ({reason}); nothing was charged or read"
-        )
-
-
-def _plain(value: Any) -> Any:
-    return int(value) if isinstance(value, Decimal) else value
