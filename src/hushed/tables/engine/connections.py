@@ -15,6 +15,7 @@ from typing import Any, Literal
 from hushed.errors import BadRows, EngineUnavailable, NotFound, ParameterError
 from hushed.tables.engine.frames import (
     from_pandas,
+    from_polars,
     lines_query,
     read_lines,
     settled,
@@ -52,7 +53,7 @@ class Connection:
     cells : mapping of str to Cell
         How each column is read.
     stored : mapping of str to str
-        What each column is called in there.
+        What each column is called in there; empty for one that is left out.
     lock : RLock
         Held from the plan of a query to its last answer: one thread asks at a time.
     process : int
@@ -166,7 +167,8 @@ def over_frame(frame: Any, name: str, types: Mapping[str, Kind]) -> Connection:
     Returns
     -------
     Connection
-        On a copy or an unchangeable view.
+        On a copy; on an Arrow table itself, whose cells nobody changes, unless they lie in memory
+        that something else writes to.
 
     Raises
     ------
@@ -181,7 +183,7 @@ def over_frame(frame: Any, name: str, types: Mapping[str, Kind]) -> Connection:
     elif module == "pandas" and hasattr(frame, "columns"):
         arrow = from_pandas(frame)
     elif module == "polars" and hasattr(frame, "to_arrow") and hasattr(frame, "columns"):
-        arrow = frame.to_arrow()
+        arrow = from_polars(frame)
     else:
         raise ParameterError(
             "a table is an address, the path of a file, or a pandas, Polars or Arrow frame, got "
@@ -258,10 +260,17 @@ def _parquet(path: Path, name: str, types: Mapping[str, Kind]) -> Connection:
     from pyarrow import dataset  # noqa: PLC0415
 
     backend = _duckdb()
-    schema = settled_schema(dataset.dataset(path, format="parquet").schema)
-    _different([each.lower() for each in schema.names])  # DuckDB would take them for one
+    found = dataset.dataset(path, format="parquet").schema
+    _different([each.lower() for each in found.names])  # DuckDB would take them for one
+    schema = settled_schema(found)
+    if not schema.names:
+        raise ParameterError(f"{path.name} has no column of a type that can be asked")
+    if [schema.field(each).type for each in schema.names] != list(found.types):
+        # Arrow would compare a constant with cells of the type in the file, and may not know how.
+        backend.con.execute("SET disabled_optimizers = 'filter_pushdown,join_filter_pushdown'")
     backend.con.register(name, dataset.dataset(path, format="parquet", schema=schema))
-    return _opened("duckdb", backend, name, types)
+    stored = {each: each if each in schema.names else None for each in found.names}
+    return _opened("duckdb", backend, name, types, stored)
 
 
 def _csv(path: Path, types: Mapping[str, Kind], header: str | None) -> Connection:
@@ -350,20 +359,24 @@ def _opened(
     backend: Any,
     name: str,
     types: Mapping[str, Kind],
-    stored: Mapping[str, str] | None = None,
+    stored: Mapping[str, str | None] | None = None,
 ) -> Connection:
-    """Look at the types of a table; `stored` says what its columns are called in there."""
-    from ibis.common.exceptions import IbisTypeError  # noqa: PLC0415
+    """Look at the types of a table; `stored` says what its columns are called in there, if at all.
+
+    Some types are unknown to Ibis, or are known to an engine that lacks an extension for them.
+    """
+    import ibis.expr.datatypes as dt  # noqa: PLC0415
 
     reason = rows = None
     unknown = False
     place, _, short = ("", "", name) if stored is not None else name.rpartition(".")
     try:
         rows = backend.table(short, database=place or None)
-    except (NotImplementedError, IbisTypeError):
-        unknown = True
     except failures() as error:
         reason = type(error).__name__
+        unknown = reason in ("IbisTypeError", "IOException", "HTTPException")
+    except Exception:  # Ibis stumbles over the name of a type
+        unknown = True
     if unknown:
         raise ParameterError(
             f"a column of the table {name!r} is of a type that cannot even be left out; ask a view "
@@ -377,8 +390,8 @@ def _opened(
     cells = {
         column: cell_of(
             engine,
-            _quoted(backend, inside),
-            schema[inside],
+            _quoted(backend, inside or "nothing"),
+            schema[inside] if inside else dt.null,
             name=column,
             declared=declared.get(column),
         )
@@ -388,7 +401,7 @@ def _opened(
         engine=engine,
         rows=rows,
         cells=MappingProxyType(cells),
-        stored=MappingProxyType(dict(stored)),
+        stored=MappingProxyType({column: inside or "" for column, inside in stored.items()}),
         lock=_SPARK if engine == "pyspark" else RLock(),
     )
 
