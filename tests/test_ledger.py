@@ -549,25 +549,12 @@ def test_a_newer_ledger_is_refused(ledger, url):
         hs.Ledger(url)
 
 
-def version_one(url, *, budget=True):
+def version_one(url):
     """A ledger as version 1 of the tables made it."""
     found = store.Store(store._address(url), 10.0)
     with found.writing() as connection:
         assert migrations.migrate(connection, upto=1) == 1
     found.close()
-
-
-def test_version_one_is_brought_up_to_date(url):
-    """Budgets and entries stay, and from then on rows can only be added."""
-    version_one(url)
-    with hs.Ledger(url) as book:
-        book.open_budget("b", G(epsilon=1.0))
-        book.charge("b", G(epsilon=0.5))
-        with book._store.reading() as connection:
-            assert migrations.found_version(connection) == migrations.MIGRATIONS[-1].version
-        with pytest.raises(DamagedLedger, match="append-only"), book._store.writing() as connection:
-            connection.exec_driver_sql("DELETE FROM hushed_entries")
-        assert book.balance("b").entries == 1
 
 
 def test_a_migration_that_fails_leaves_the_old_version(url, monkeypatch):
@@ -873,40 +860,6 @@ class TestUnits:
                 epsilon=0.1, ledger=plain, budget="b"
             )
         assert plain.balance("b").entries == 1
-
-    def test_texts_without_a_unit_are_for_rows(self, plain):
-        """What a ledger wrote before there were units reads as rows and keeps its digests."""
-        plain.open_budget("b", G(epsilon=1.0), note="n")
-        entry = plain.charge("b", G(epsilon=0.5))
-        for body in (write_budget(plain.budgets()[0]), write_entry(entry)):
-            assert "unit" not in body
-        assert plain.entries("b")[0].guarantee.unit == "row"
-        users = write_entry(replace(entry, guarantee=G(epsilon=0.5, unit="user")))
-        assert json.loads(users)["guarantee"]["unit"] == "user"
-
-
-def test_version_two_is_brought_up_to_date(url):
-    """A ledger of the version before units keeps budgets, entries and chain; older readers stop."""
-    found = store.Store(store._address(url), 10.0)
-    budget = Budget(
-        name="b",
-        limit=G(epsilon=1.0),
-        method="basic",
-        filters=privacy_filters(1.0, 0.0),
-        note="",
-        opened="2026-01-01T00:00:00.000000+00:00",
-    )
-    body = write_budget(budget)
-    assert '"neighbours":"replace-one","protect":"record"' in body
-    with found.writing() as connection:
-        assert migrations.migrate(connection, upto=2) == 2
-        rows.insert_budget(connection, replace(budget, digest=digest("", body)))
-    found.close()
-    with hs.Ledger(url) as book:
-        book.charge("b", G(epsilon=0.5))
-        assert book.balance("b").budget.limit == G(epsilon=1.0)
-        with book._store.reading() as connection:
-            assert migrations.found_version(connection) == 3
 
 
 def test_balances_print_on_the_safe_side(plain):

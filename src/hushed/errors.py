@@ -13,6 +13,7 @@ __all__ = [
     "DamagedLedger",
     "EngineUnavailable",
     "HushedError",
+    "KeyInUse",
     "LedgerUnavailable",
     "NewerLedger",
     "NotALedger",
@@ -190,6 +191,10 @@ class Overspent(HushedError):
 
 class BudgetExists(ParameterError):
     """A budget of this name was opened already: by another program, perhaps; it is unchanged."""
+
+
+class KeyInUse(ParameterError):
+    """A key of the caller already stands for another question; nothing was charged."""
 
 
 class NotALedger(HushedError):

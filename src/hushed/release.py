@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,27 +17,22 @@ from hushed.certificate import Certificate, certify
 from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation
 from hushed.fingerprints import changed, same_function
 from hushed.functions import answer
-from hushed.guarantee import Guarantee
+from hushed.keeping import (
+    Charges,
+    Payment,
+    check_ledger,
+    pay,
+    question_of,
+    read_release,
+    write_failure,
+    write_release,
+)
 from hushed.populations import overlaps
-from hushed.privacy_loss import LossCurve
 from hushed.sensitivity import Sampling, Sensitivity
 
 __all__ = ["Charges", "Release", "check_ledger", "default_note", "release"]
 
 _LONGEST_NOTE = 200
-
-
-class Charges(Protocol):
-    """A ledger, as a release needs it."""
-
-    def charge(
-        self, budget: str, guarantee: Guarantee, note: str = "", *, loss: LossCurve | None = None
-    ) -> object:
-        """Commit a charge, or raise and leave the budget as it was.
-
-        What is returned may have a text ``terms``: under which terms it was charged. It goes into
-        the certificate.
-        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +45,14 @@ class Release:
         The private answer: a number, an array, the index of the chosen candidate, or a function.
     certificate : Certificate
         What it promises.
+    entry : int, optional
+        Number of the charge, under which ``ledger.answer`` tells the answer again; None if it is
+        not stored.
     """
 
     value: Any
     certificate: Certificate
+    entry: int | None = None
 
 
 def release(
@@ -64,12 +63,14 @@ def release(
     *,
     budget: str | None = None,
     note: str = "",
+    key: str | None = None,
 ) -> Release:
     """Evaluate a function on the private rows and release the answer with noise.
 
     Everything that can be checked without running the function is checked first. Then the ledger
     is charged, then the function sees the private rows, then the noise is drawn. A function that
-    fails on the private rows stays paid for: that it failed is an answer, too.
+    fails on the private rows stays paid for: that it failed is an answer, too. A `Ledger` stores
+    the answer, or the failure, before it is shown.
 
     Parameters
     ----------
@@ -86,6 +87,10 @@ def release(
         Name of the budget in the ledger; required with one.
     note : str, default ""
         Remark for the ledger; by default the mechanism and the name of the function.
+    key : str, optional
+        A name of your own for this release, which needs a `Ledger`: asking the same again under it
+        tells the stored answer, at no cost and without a look at the rows. So may be done after a
+        crash. Without a key every release is a new one.
 
     Returns
     -------
@@ -102,6 +107,8 @@ def release(
         If the function is not the sampled one (refused before the charge); or if it fails on the
         private rows, or its answer has another shape than sampled: no private value is shown, and
         the charge stays.
+    KeyInUse
+        If the key stands for another question; nothing is charged.
     ParameterError
         If the mechanism is none, or of ledger and budget only one is given.
     """
@@ -114,7 +121,7 @@ def release(
             f"got {type(mechanism).__name__}"
         )
     parameters(mechanism)  # refuses what only looks like a mechanism
-    check_ledger(ledger, budget)
+    check_ledger(ledger, budget, key)
     sampling = carried.sampling
     rows = _checked(data, sampling, carried.neighbours)
     if sampling is not None:
@@ -130,51 +137,47 @@ def release(
             )
         check_shape(mechanism, sampling.shape)
         certify(mechanism, values=math.prod(sampling.shape))  # whatever it refuses is unpaid
-    terms = ""
-    if ledger is not None and budget:
-        said = note or default_note(f"{type(mechanism).__name__}: {_asked(carried)}")
-        charged = ledger.charge(budget, mechanism.guarantee, note=said, loss=mechanism.loss)
-        terms = str(getattr(charged, "terms", ""))
+    said = note or default_note(f"{type(mechanism).__name__}: {_asked(carried)}")
+    question = "" if ledger is None else question_of(f, mechanism)
+    paid = pay(
+        ledger, budget, mechanism.guarantee, said, loss=mechanism.loss, key=key, question=question
+    )
+    if paid.kept is not None:
+        return _stored(paid, paid.kept)
+    return _answered(f, rows, mechanism, sampling, paid)
+
+
+def _answered(
+    f: Callable[[Any], Any],
+    rows: Any,
+    mechanism: Mechanism,
+    sampling: Sampling | None,
+    paid: Payment,
+) -> Release:
+    """Evaluate, draw, certify; what is released is stored first, a failure, too."""
     try:
         exact = _exact(f, rows, sampling)
     except BadFunction as error:
-        paid = "the charge stays" if ledger is not None else "count the budget as spent"
-        raise type(error)(
-            f"{error}; {paid}, because that it failed on the private rows is an answer, too"
-        ) from None
-    value = mechanism.draw(exact)
-    return Release(value=value, certificate=certify(mechanism, values=exact.size, charged=terms))
+        stays = "count the budget as spent" if paid.ledger is None else "the charge stays"
+        failure = type(error)(
+            f"{error}; {stays}, because that it failed on the private rows is an answer, too"
+        )
+        if paid.number is None:
+            raise failure from None
+        text = write_failure(failure)
+    else:
+        value = mechanism.draw(exact)
+        certificate = certify(mechanism, values=exact.size, charged=paid.terms)
+        if paid.number is None:
+            return Release(value=value, certificate=certificate)
+        text = write_release(value, certificate)
+    return _stored(paid, paid.keep(text))
 
 
-def check_ledger(ledger: object, budget: str | None) -> None:
-    """Refuse a ledger without a budget, a budget without a ledger, and what is no ledger.
-
-    Parameters
-    ----------
-    ledger : Ledger or Charges, optional
-        The ledger.
-    budget : str, optional
-        Name of the budget in it.
-
-    Raises
-    ------
-    ParameterError
-        If only one is given, or the ledger cannot be charged; the message says what to write.
-    """
-    if ledger is None:
-        if budget:
-            raise ParameterError(
-                f"budget={budget!r} was named, but there is no ledger to charge: ledger="
-                "hs.Ledger('sqlite:///FILE')"
-            )
-        return
-    if not hasattr(ledger, "charge"):
-        advice = "give a hs.Ledger, or an object with such a method charge as hs.Ledger has"
-        if isinstance(ledger, str):
-            advice = "open it first: ledger=hs.Ledger(...)"
-        raise ParameterError(f"a {type(ledger).__name__} cannot be charged; {advice}")
-    if not budget:
-        raise ParameterError("there is a ledger, but no budget was named in it: budget='NAME'")
+def _stored(paid: Payment, text: str) -> Release:
+    """Release as it is stored; a stored failure is raised."""
+    value, certificate = read_release(text)
+    return Release(value=value, certificate=certificate, entry=paid.number)
 
 
 def default_note(text: str) -> str:

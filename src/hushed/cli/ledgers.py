@@ -11,7 +11,14 @@ import typer
 
 import hushed as hs
 from hushed.accounting.filters import FilterMethod, check_limit
-from hushed.cli.options import DependentOption, JsonOption, ProtectOption
+from hushed.cli.kept import answer
+from hushed.cli.options import (
+    BudgetArgument,
+    DependentOption,
+    JsonOption,
+    LedgerArgument,
+    ProtectOption,
+)
 from hushed.cli.outcome import finish, note, say
 from hushed.cli.written import check_targets
 from hushed.errors import ParameterError
@@ -21,10 +28,6 @@ from hushed.release import default_note
 
 __all__ = ["charge", "export", "ledger", "open_budget", "open_named", "show"]
 
-Url = Annotated[
-    str, typer.Argument(metavar="LEDGER", help="sqlite:///FILE or postgresql://USER@HOST/DATABASE")
-]
-Name = Annotated[str, typer.Argument(metavar="BUDGET", help="Name of the budget.")]
 MaybeName = Annotated[
     str | None, typer.Argument(metavar="[BUDGET]", help="One budget; all by default.")
 ]
@@ -33,8 +36,8 @@ _STOPPED = "stopped; look at the ledger before trying again"
 
 
 def open_budget(
-    ledger: Url,
-    budget: Name,
+    ledger: LedgerArgument,
+    budget: BudgetArgument,
     epsilon: Annotated[float, typer.Option(help="Limit on epsilon, in nats.")],
     delta: Annotated[float, typer.Option(help="Limit on delta.")] = 0.0,
     gamma: Annotated[float, typer.Option(help="Limit on gamma, all estimates together.")] = 0.0,
@@ -91,7 +94,7 @@ def open_budget(
 
 
 def show(
-    ledger: Url,
+    ledger: LedgerArgument,
     budget: MaybeName = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Figure of one budget: .svg, .png or .html.")
@@ -126,8 +129,8 @@ def show(
 
 
 def charge(
-    ledger: Url,
-    budget: Name,
+    ledger: LedgerArgument,
+    budget: BudgetArgument,
     epsilon: Annotated[float, typer.Option(help="Epsilon of the promise, in nats.")],
     delta: Annotated[float, typer.Option(help="Delta of the promise.")] = 0.0,
     gamma: Annotated[float, typer.Option(help="Gamma of the promise, stated by hand.")] = 0.0,
@@ -166,7 +169,7 @@ def charge(
 
 
 def export(
-    ledger: Url,
+    ledger: LedgerArgument,
     budget: MaybeName = None,
     out: Annotated[Path | None, typer.Option(help="Write to a file.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file.")] = False,
@@ -238,6 +241,8 @@ def _charge(entry: Entry) -> dict[str, Any]:
         "delta": promise.delta,
         "gamma": promise.gamma,
         "note": entry.note,
+        "key": entry.key,
+        "question": entry.question,
         "digest": entry.digest,
     }
 
@@ -251,7 +256,7 @@ def _lines(entries: tuple[Entry, ...]) -> list[str]:
         promise = each.guarantee
         levels = [shown_above(x) for x in (promise.epsilon, promise.delta, promise.gamma)]
         moment = each.at[:19].replace("T", " ")
-        table.append((str(each.number), moment, *levels, default_note(each.note)))
+        table.append((str(each.number), moment, *levels, _remark(each)))
     widths = [max(len(row[i]) for row in table) for i in range(5)]
     lines = [
         "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[5]])
@@ -260,6 +265,10 @@ def _lines(entries: tuple[Entry, ...]) -> list[str]:
     if entries[0].number > 1:
         lines.insert(1, f"({entries[0].number - 1} earlier: --entries all)")
     return ["", *(line.rstrip() for line in lines)]
+
+
+def _remark(entry: Entry) -> str:
+    return default_note(entry.note) + ("" if entry.key is None else f" [key {entry.key}]")
 
 
 def _loss(text: str | None) -> hs.privacy_loss.LossCurve | None:
@@ -301,3 +310,4 @@ ledger.command("open")(open_budget)
 ledger.command("show")(show)
 ledger.command("charge")(charge)
 ledger.command("export")(export)
+ledger.command("answer")(answer)

@@ -12,6 +12,7 @@ from hushed.guarantee import Protect
 from hushed.sensitivity import Calibration
 
 __all__ = [
+    "BudgetArgument",
     "CalibrationOption",
     "DependentOption",
     "FrameOption",
@@ -19,6 +20,8 @@ __all__ = [
     "GammaOption",
     "HeaderOption",
     "JsonOption",
+    "KeyOption",
+    "LedgerArgument",
     "PairsOption",
     "PlotOption",
     "PopulationOption",
@@ -73,6 +76,16 @@ DependentOption = Annotated[
 SeedOption = Annotated[int, typer.Option(help="Seed of the sampler (never of the noise).")]
 WorkersOption = Annotated[int | None, typer.Option(help="Worker processes.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+KeyOption = Annotated[
+    str | None,
+    typer.Option(
+        help="A name of your own for this answer: asking the same again under it costs nothing."
+    ),
+]
+LedgerArgument = Annotated[
+    str, typer.Argument(metavar="LEDGER", help="sqlite:///FILE or postgresql://USER@HOST/DATABASE")
+]
+BudgetArgument = Annotated[str, typer.Argument(metavar="BUDGET", help="Name of the budget.")]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", help="Write a figure: .svg, .png or .html.")
 ]

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from json import loads
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
 
 import hushed as hs
 from hushed.calibrate import MechanismName
 from hushed.cli.calibration import Target, numbers_of
 from hushed.cli.inputs import read_function, read_population
+from hushed.cli.kept import plain_value, told_release
 from hushed.cli.ledgers import open_named
 from hushed.cli.options import (
     CalibrationOption,
@@ -24,6 +24,7 @@ from hushed.cli.options import (
     GammaOption,
     HeaderOption,
     JsonOption,
+    KeyOption,
     PairsOption,
     PopulationOption,
     ProtectOption,
@@ -35,7 +36,6 @@ from hushed.cli.outcome import REFUSED, finish, note, say
 from hushed.cli.tables import check_columns, read_table
 from hushed.cli.written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
-from hushed.mechanisms.bernstein import BernsteinPolynomial
 from hushed.spaces import Norm
 
 __all__ = ["release", "sensitivity", "verify"]
@@ -137,6 +137,7 @@ def release(
     ] = None,
     budget: Annotated[str | None, typer.Option(help="Budget in the ledger.")] = None,
     remark: Annotated[str, typer.Option("--note", help="Remark for the ledger.")] = "",
+    key: KeyOption = None,
     out: Annotated[Path | None, typer.Option(help="Write the certificate as JSON.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write the certificate as a page.")] = None,
     force: Annotated[
@@ -178,18 +179,14 @@ def release(
             progress=True,
         )
         calibrated = target.calibrated(s)
-        released = hs.release(f, table.rows, calibrated, charged, budget=budget, note=remark)
-        value = released.value
-        if isinstance(value, BernsteinPolynomial):
-            value = value.coefficients
-        if isinstance(value, np.ndarray):
-            value = value.tolist()
+        released = hs.release(
+            f, table.rows, calibrated, charged, budget=budget, note=remark, key=key
+        )
         certificate = released.certificate
-        result.update(value=value, certificate=_plain(certificate))
+        value = plain_value(released.value)
+        result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
         if not json:
-            say(f"released: {value}")
-            say("")
-            say(certificate.explain())
+            say(told_release(value, certificate))
     # Standard output is complete: what goes wrong from here on is told on standard error.
     with finish(json=False, stopped="stopped; the answer was released, its files may be missing"):
         _write_files(certificate, out, html)
@@ -253,7 +250,3 @@ def _certificate(path: Path) -> hs.Certificate:
     except UnicodeDecodeError:
         raise ParameterError(f"{path.name} is no certificate: not text in UTF-8") from None
     return hs.Certificate.from_json(text)
-
-
-def _plain(certificate: hs.Certificate) -> Any:
-    return loads(certificate.to_json())

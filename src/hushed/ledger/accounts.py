@@ -11,12 +11,26 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from hushed.accounting.filters import Cost, FilterMethod, privacy_filters
-from hushed.errors import BudgetExists, DamagedLedger, LedgerUnavailable, ParameterError
+from hushed.errors import (
+    BudgetExists,
+    DamagedLedger,
+    KeyInUse,
+    LedgerUnavailable,
+    ParameterError,
+)
 from hushed.guarantee import Guarantee
 from hushed.ledger import rows
 from hushed.ledger.admission import check_promise
+from hushed.ledger.answers import answer_at, answered, insert_answer
 from hushed.ledger.balance import Balance, Moment, terms_of
-from hushed.ledger.entries import Budget, Entry, digest, write_budget, write_entry
+from hushed.ledger.entries import (
+    Budget,
+    Entry,
+    digest,
+    write_budget,
+    write_entry,
+    write_promise,
+)
 from hushed.ledger.laws import write_law
 from hushed.ledger.migrations import now
 from hushed.ledger.store import Store, Unsettled, connect
@@ -29,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["Ledger"]
 
 _LONGEST_NAME, _LONGEST_NOTE = 200, 10_000
+_MOST_NUMBER = 2**31 - 1  # of an entry, in both databases
 
 
 class _Page:
@@ -164,7 +179,14 @@ class Ledger:
             return rows.budgets(connection)
 
     def charge(
-        self, name: str, guarantee: Guarantee, note: str = "", *, loss: LossCurve | None = None
+        self,
+        name: str,
+        guarantee: Guarantee,
+        note: str = "",
+        *,
+        loss: LossCurve | None = None,
+        key: str | None = None,
+        question: str = "",
     ) -> Entry:
         """Charge a budget, or refuse; committed when it returns.
 
@@ -179,16 +201,23 @@ class Ledger:
         loss : LossCurve, optional
             The law of the loss behind the promise (``mechanism.loss``), which often costs less
             than the worst mechanism with that promise. Both must hold.
+        key : str, optional
+            A name of your own for this charge: 1 to 200 printable characters, not only digits.
+            Charging again under it, for the same question at the same price, charges nothing.
+        question : str, default ""
+            What is asked, as a digest or in words that hold no private value.
 
         Returns
         -------
         Entry
-            As written down.
+            As written down; for a key in use, the entry that has it.
 
         Raises
         ------
         Overspent
             If it does not fit; nothing is charged.
+        KeyInUse
+            If the key stands for another question, or for another price; nothing is charged.
         NotFound
             If there is no such budget.
         ParameterError
@@ -200,6 +229,7 @@ class Ledger:
             If the entries are not those that were written.
         """
         _check_text(name, note)
+        _check_key(key, question)
         law = _law_of(loss)
         known = None if law is None else loss
         with self._page(name) as page:
@@ -210,18 +240,98 @@ class Ledger:
                 with self._store.spending() as connection:
                     head = rows.head_of(connection, name, lock=True)
                     tally = self._caught_up(page, connection, head)
-                    tally.check(guarantee, known, costs)
-                    entry, body = _next_entry(tally, guarantee, note, law, costs)
-                    rows.append(connection, entry, body)
+                    paid = None if key is None else tally.keys.get(key)
+                    if paid is not None:
+                        entry = rows.entry_at(connection, tally.budget, paid)
+                        entry = _same_question(entry, tally.budget, guarantee, law, question)
+                    else:
+                        tally.check(guarantee, known, costs)
+                        entry = _next_entry(tally, guarantee, note, law, costs, key, question)
+                        body = write_entry(entry)
+                        entry = _chained(entry, tally, body)
+                        rows.append(connection, entry, body)
             except Unsettled as error:
                 page.tally = None
                 if not self._settled(entry, error):
                     raise LedgerUnavailable(f"nothing was charged: {error}") from None
                 return entry
+            if paid is not None:
+                return entry
             page.tally = None  # until the entry is folded in, there is nothing to rely on
             tally.add(entry)
             page.tally = tally
         return entry
+
+    def keep_answer(self, name: str, entry: Entry, text: str) -> str:
+        """Store the answer that a charge paid for, before it is shown; once.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        entry : Entry
+            The charge, as `charge` returned it.
+        text : str
+            The released answer, which is public. Best JSON; no zero bytes or lone surrogates.
+
+        Returns
+        -------
+        str
+            What is stored: the text, or the one that was stored before it. Show this one alone.
+
+        Raises
+        ------
+        ParameterError
+            If the entry is not of this budget, or the text none.
+        LedgerUnavailable
+            If it cannot be written. Then show nothing, and ask again under the same key.
+        """
+        if (
+            not isinstance(text, str)
+            or "\x00" in text
+            or any("\ud800" <= c <= "\udfff" for c in text)
+        ):
+            raise ParameterError("an answer is a text without zero bytes and lone surrogates")
+        with self._store.spending() as connection:
+            if entry.budget != name or not rows.is_written(connection, entry):
+                raise ParameterError(f"the entry is none of budget {name!r} of this ledger")
+            insert_answer(connection, entry, text)
+            kept = answer_at(connection, name, entry.number)
+        if kept is None:
+            raise DamagedLedger(f"the answer of entry {entry.number} of {name!r} was not stored")
+        return kept
+
+    def answer(self, name: str, key_or_number: str | int) -> str | None:
+        """Read a stored answer again; nothing is charged.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        key_or_number : str or int
+            The caller's key, or the number of the entry.
+
+        Returns
+        -------
+        str or None
+            The text as stored; None if there is no answer under this key or number.
+
+        Raises
+        ------
+        NotFound
+            If there is no such budget.
+        DamagedLedger
+            If it is not what was stored.
+        """
+        number = key_or_number
+        with self._page(name) as page:
+            tally = self._current(page, name)
+            if isinstance(number, str):
+                number = tally.keys.get(number, 0)
+        if not 0 < number <= _MOST_NUMBER:
+            return None
+        with self._store.reading() as connection:
+            return answer_at(connection, name, number)
 
     def quote(self, name: str, guarantee: Guarantee, *, loss: LossCurve | None = None) -> Balance:
         """Balance that a charge would leave; nothing is charged.
@@ -255,7 +365,7 @@ class Ledger:
             costs = costs_of(tally.budget, guarantee, known)
             tally.check(guarantee, known, costs)
             page.tally = None  # the tally is used up for the preview
-            tally.add(_next_entry(tally, guarantee, "", law, costs)[0])
+            tally.add(_next_entry(tally, guarantee, "", law, costs))
             return tally.balance()
 
     def balance(self, name: str) -> Balance:
@@ -372,6 +482,10 @@ class Ledger:
                             {**json.loads(write_entry(entry)), "digest": entry.digest}
                             for entry in read
                         ],
+                        "answers": {
+                            str(number): answer_at(connection, each, number)
+                            for number in answered(connection, each)
+                        },
                     }
                 )
         return json.dumps({"schema": "hushed ledger", "version": 1, "budgets": found})
@@ -433,6 +547,42 @@ def _check_text(name: str, note: str) -> None:
         raise ParameterError(f"a note is a text of at most {_LONGEST_NOTE} characters")
 
 
+def _check_key(key: str | None, question: str) -> None:
+    if not isinstance(question, str) or len(question) > _LONGEST_NOTE or "\x00" in question:
+        raise ParameterError(f"a question is a text of at most {_LONGEST_NOTE} characters")
+    if key is None:
+        return
+    plain = isinstance(key, str) and 0 < len(key) <= _LONGEST_NAME and key.isprintable()
+    if not plain or key.isdecimal():  # a number is that of an entry
+        raise ParameterError(
+            f"a key is 1 to {_LONGEST_NAME} printable characters, and not only digits"
+        )
+
+
+def _same_question(
+    entry: Entry,
+    budget: Budget,
+    guarantee: Guarantee,
+    law: list[dict[str, Any]] | None,
+    question: str,
+) -> Entry:
+    """Entry that has a key, if it is of this question and price."""
+    same = (entry.question, entry.law) == (question, law)
+    if not same or _price(entry.guarantee) != _price(guarantee):
+        raise KeyInUse(
+            f"the key {entry.key!r} of budget {budget.name!r} stands for another question (entry "
+            f"{entry.number}: {entry.note!r}): read its answer again with ledger.answer, or ask "
+            "this one under another key. Nothing was charged"
+        )
+    return replace(entry, terms=terms_of(budget, entry.number))
+
+
+def _price(guarantee: Guarantee) -> dict[str, Any]:
+    """Promise without what names the code of a sampled function, which differs between runs."""
+    named = tuple((name.partition(".")[0], gamma) for name, gamma in guarantee.estimates)
+    return write_promise(replace(guarantee, estimates=named))
+
+
 def _law_of(loss: LossCurve | None) -> list[dict[str, Any]] | None:
     if loss is not None and not isinstance(loss, LossCurve):
         raise ParameterError(
@@ -447,9 +597,11 @@ def _next_entry(
     note: str,
     law: list[dict[str, Any]] | None,
     costs: tuple[Cost, ...],
-) -> tuple[Entry, str]:
-    """Entry that follows a tally, and its text."""
-    entry = Entry(
+    key: str | None = None,
+    question: str = "",
+) -> Entry:
+    """Entry that follows a tally, not linked yet."""
+    return Entry(
         budget=tally.budget.name,
         number=tally.number + 1,
         guarantee=guarantee,
@@ -457,7 +609,11 @@ def _next_entry(
         costs=costs,
         note=note,
         at=now(),
+        key=key,
+        question=question,
     )
-    body = write_entry(entry)
+
+
+def _chained(entry: Entry, tally: Tally, body: str) -> Entry:
     terms = terms_of(tally.budget, entry.number)
-    return replace(entry, digest=digest(tally.link, body), terms=terms), body
+    return replace(entry, digest=digest(tally.link, body), terms=terms)

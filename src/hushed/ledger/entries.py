@@ -18,7 +18,16 @@ from hushed.guarantee import Guarantee
 from hushed.ledger.laws import read_law
 from hushed.privacy_loss import LossCurve
 
-__all__ = ["Budget", "Entry", "digest", "read_budget", "read_entry", "write_budget", "write_entry"]
+__all__ = [
+    "Budget",
+    "Entry",
+    "digest",
+    "read_budget",
+    "read_entry",
+    "write_budget",
+    "write_entry",
+    "write_promise",
+]
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -74,6 +83,10 @@ class Entry:
         Remark of whoever charged.
     at : str
         Time, ISO 8601 in UTC.
+    key : str, optional
+        What the caller calls this charge, to ask again without paying again.
+    question : str
+        Digest of what was asked; empty if it was not told.
     digest : str
         Link of the chain.
     terms : str
@@ -87,6 +100,8 @@ class Entry:
     costs: tuple[Cost, ...]
     note: str
     at: str
+    key: str | None = None
+    question: str = field(default="", repr=False)
     digest: str = field(default="", repr=False)
     terms: str = field(default="", repr=False, compare=False)
 
@@ -131,7 +146,7 @@ def write_budget(budget: Budget) -> str:
         {
             "kind": "budget",
             "name": budget.name,
-            "limit": _promise(budget.limit),
+            "limit": write_promise(budget.limit),
             "method": budget.method,
             "filters": [
                 {
@@ -166,13 +181,17 @@ def write_entry(entry: Entry) -> str:
         "kind": "charge",
         "budget": entry.budget,
         "number": entry.number,
-        "guarantee": _promise(entry.guarantee),
+        "guarantee": write_promise(entry.guarantee),
         "costs": [[cost.amount.hex(), cost.delta.hex()] for cost in entry.costs],
         "note": entry.note,
         "at": entry.at,
     }
     if entry.law is not None:
         record["law"] = entry.law
+    if entry.key is not None:
+        record["key"] = entry.key
+    if entry.question:
+        record["question"] = entry.question
     return _text(record)
 
 
@@ -266,6 +285,8 @@ def read_entry(body: str, link: str, before: str, number: int, budget: str) -> E
             ),
             note=record["note"],
             at=record["at"],
+            key=record.get("key"),
+            question=record.get("question", ""),
             digest=link,
         )
     except (KeyError, TypeError, ValueError):
@@ -289,10 +310,21 @@ def _parsed(body: str, kind: str) -> dict[str, Any]:
     return record
 
 
-def _promise(guarantee: Guarantee) -> dict[str, Any]:
-    # Without a unit it is one row: texts from before there were units keep their digests.
-    unit = {} if guarantee.unit == "row" else {"unit": guarantee.unit}
-    return unit | {
+def write_promise(guarantee: Guarantee) -> dict[str, Any]:
+    """Describe a guarantee as it is written down.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        The promise.
+
+    Returns
+    -------
+    dict
+        Equal for equal promises.
+    """
+    return {
+        "unit": guarantee.unit,
         "epsilon": float(guarantee.epsilon).hex(),
         "delta": float(guarantee.delta).hex(),
         "gamma": float(guarantee.gamma).hex(),
@@ -310,7 +342,7 @@ def _guarantee(record: dict[str, Any]) -> Guarantee:
             delta=float.fromhex(record["delta"]),
             gamma=float.fromhex(record["gamma"]),
             neighbours=record["neighbours"],
-            unit=record.get("unit", "row"),
+            unit=record["unit"],
             protect=record["protect"],
             data_dependent=record["data_dependent"],
             estimates=tuple((name, float.fromhex(g)) for name, g in record["estimates"]),

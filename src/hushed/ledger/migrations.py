@@ -19,7 +19,7 @@ Dialect = Literal["sqlite", "postgresql"]
 # In the header of an SQLite file: "hush" in ASCII.
 APPLICATION_ID = int.from_bytes(b"hush", "big")
 
-_ONLY_ADDED = ("hushed_migrations", "hushed_budgets", "hushed_entries")
+_ONLY_ADDED = ("hushed_migrations", "hushed_budgets", "hushed_entries", "hushed_answers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,7 @@ def now() -> str:
 
 
 def _tables(dialect: Dialect) -> Sequence[str]:
+    """Tables, and what guards them: rows are added and never changed."""
     mark = [f"PRAGMA application_id = {APPLICATION_ID}"] if dialect == "sqlite" else []
     return [
         *mark,
@@ -63,6 +64,10 @@ def _tables(dialect: Dialect) -> Sequence[str]:
         "PRIMARY KEY (budget, number))",
         "CREATE TABLE hushed_heads (budget TEXT PRIMARY KEY REFERENCES hushed_budgets (name), "
         "entries INTEGER NOT NULL, digest TEXT NOT NULL)",
+        "CREATE TABLE hushed_answers (budget TEXT NOT NULL, number INTEGER NOT NULL, "
+        "body TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (budget, number), "
+        "FOREIGN KEY (budget, number) REFERENCES hushed_entries (budget, number))",
+        *_guards(dialect),
     ]
 
 
@@ -115,10 +120,7 @@ def _sqlite_guards() -> Sequence[str]:
 
 
 MIGRATIONS: tuple[Migration, ...] = (
-    Migration(version=1, name="budgets, entries and the heads of their chains", statements=_tables),
-    Migration(version=2, name="rows are added and never changed", statements=_guards),
-    # No table changes: versions of the library that would read a user as a row are kept out.
-    Migration(version=3, name="promises may be for users", statements=lambda _: ()),
+    Migration(version=1, name="budgets, chains of entries, and their answers", statements=_tables),
 )
 
 

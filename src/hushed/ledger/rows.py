@@ -28,9 +28,11 @@ __all__ = [
     "budget_named",
     "budgets",
     "entries_after",
+    "entry_at",
     "head_of",
     "insert_budget",
     "is_written",
+    "run",
 ]
 
 Head = tuple[int, str]
@@ -45,9 +47,27 @@ def _text(statement: str) -> TextClause:
     return text(statement)
 
 
-def _run(
+def run(
     connection: Transaction, statement: str, values: dict[str, Any], *, lock: bool = False
 ) -> Any:
+    """Run a statement on either kind of connection.
+
+    Parameters
+    ----------
+    connection : Connection or sqlite3.Connection
+        In a transaction.
+    statement : str
+        SQL with names for values, such as ``:name``.
+    values : dict
+        Values by name.
+    lock : bool, default False
+        Whether to lock the rows found until the transaction ends.
+
+    Returns
+    -------
+    object
+        Cursor of the driver or of SQLAlchemy.
+    """
     import sqlite3  # noqa: PLC0415
 
     if isinstance(connection, sqlite3.Connection):
@@ -68,8 +88,8 @@ def insert_budget(connection: Transaction, budget: Budget) -> None:
         With its digest.
     """
     values = {"name": budget.name, "body": write_budget(budget), "link": budget.digest}
-    _run(connection, "INSERT INTO hushed_budgets VALUES (:name, :body, :link)", values)
-    _run(
+    run(connection, "INSERT INTO hushed_budgets VALUES (:name, :body, :link)", values)
+    run(
         connection,
         "INSERT INTO hushed_heads VALUES (:name, 0, :link)",
         {"name": budget.name, "link": budget.digest},
@@ -89,7 +109,7 @@ def budgets(connection: Transaction) -> tuple[Budget, ...]:
     tuple of Budget
         By name.
     """
-    rows = _run(connection, "SELECT name, body, digest FROM hushed_budgets ORDER BY name", {})
+    rows = run(connection, "SELECT name, body, digest FROM hushed_budgets ORDER BY name", {})
     return tuple(_checked(*row) for row in rows.fetchall())
 
 
@@ -114,7 +134,7 @@ def budget_named(connection: Transaction, name: str) -> Budget:
         If there is none of this name.
     """
     statement = "SELECT name, body, digest FROM hushed_budgets WHERE name = :name"
-    row = _run(connection, statement, {"name": name}).fetchone()
+    row = run(connection, statement, {"name": name}).fetchone()
     if row is None:
         raise NotFound(_unknown(connection, name))
     return _checked(*row)
@@ -122,7 +142,7 @@ def budget_named(connection: Transaction, name: str) -> Budget:
 
 def _unknown(connection: Transaction, name: str) -> str:
     """Say which budgets there are, for a name is soon misspelt."""
-    found = _run(connection, "SELECT name FROM hushed_budgets ORDER BY name", {}).fetchall()
+    found = run(connection, "SELECT name FROM hushed_budgets ORDER BY name", {}).fetchall()
     known = ", ".join(repr(row[0]) for row in found[:_NAMED]) or "none"
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return f"there is no budget {name!r} in this ledger, which has {known}{more}: open it first"
@@ -159,7 +179,7 @@ def head_of(connection: Transaction, name: str, *, lock: bool = False) -> Head:
         If there is no such budget.
     """
     statement = "SELECT entries, digest FROM hushed_heads WHERE budget = :name"
-    row = _run(connection, statement, {"name": name}, lock=lock).fetchone()
+    row = run(connection, statement, {"name": name}, lock=lock).fetchone()
     if row is None:
         raise NotFound(f"there is no budget {name!r} in this ledger: open it first")
     return int(row[0]), str(row[1])
@@ -183,8 +203,8 @@ def append(connection: Transaction, entry: Entry, body: str) -> None:
         "body": body,
         "link": entry.digest,
     }
-    _run(connection, "INSERT INTO hushed_entries VALUES (:name, :number, :body, :link)", values)
-    moved = _run(
+    run(connection, "INSERT INTO hushed_entries VALUES (:name, :number, :body, :link)", values)
+    moved = run(
         connection,
         "UPDATE hushed_heads SET entries = :number, digest = :link WHERE budget = :name",
         {"name": entry.budget, "number": entry.number, "link": entry.digest},
@@ -210,8 +230,45 @@ def is_written(connection: Transaction, entry: Entry) -> bool:
     """
     statement = "SELECT digest FROM hushed_entries WHERE budget = :name AND number = :number"
     values = {"name": entry.budget, "number": entry.number}
-    row = _run(connection, statement, values).fetchone()
+    row = run(connection, statement, values).fetchone()
     return row is not None and bool(row[0] == entry.digest)
+
+
+def entry_at(connection: Transaction, budget: Budget, number: int) -> Entry:
+    """One entry, checked against the one before it.
+
+    Parameters
+    ----------
+    connection : Connection or sqlite3.Connection
+        In a transaction.
+    budget : Budget
+        The budget.
+    number : int
+        Number of an entry that is there.
+
+    Returns
+    -------
+    Entry
+        As written.
+
+    Raises
+    ------
+    DamagedLedger
+        If it is missing or changed.
+    """
+    before = (number - 1, budget.digest)
+    values = {"name": budget.name, "first": number - 1, "last": number}
+    found = run(
+        connection,
+        "SELECT number, body, digest FROM hushed_entries WHERE budget = :name "
+        "AND number BETWEEN :first AND :last ORDER BY number",
+        values,
+    ).fetchall()
+    if len(found) == 2:
+        before = (int(found[0][0]), str(found[0][2]))
+    if not found or found[-1][0] != number or before[0] != number - 1:
+        raise DamagedLedger(f"entry {number} of budget {budget.name!r} is missing")
+    return read_entry(found[-1][1], found[-1][2], before[1], number, budget.name)
 
 
 def entries_after(connection: Transaction, name: str, start: Head, end: Head) -> Iterator[Entry]:
@@ -245,7 +302,7 @@ def entries_after(connection: Transaction, name: str, start: Head, end: Head) ->
     )
     while True:
         values = {"name": name, "after": number, "most": _BATCH}
-        rows = _run(connection, statement, values).fetchall()
+        rows = run(connection, statement, values).fetchall()
         for found, body, own in rows:
             number += 1
             if found != number:

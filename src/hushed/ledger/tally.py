@@ -86,6 +86,7 @@ class Tally:
     events: dict[str, Fraction] = field(default_factory=dict)
     data_dependent: bool = False
     exact: LossSum | None = None
+    keys: dict[str, int] = field(default_factory=dict)  # the callers' keys, and their entries
 
     def add(self, entry: Entry) -> None:
         """Fold one entry in.
@@ -104,6 +105,8 @@ class Tally:
         self.data_dependent |= promise.data_dependent
         if self.exact is not None:
             self.exact.add(promise, entry.loss, entry.costs[0])
+        if entry.key is not None:
+            self.keys[entry.key] = entry.number
         self.number, self.link = entry.number, entry.digest
 
     def gamma(self, promise: Guarantee | None = None) -> Fraction:

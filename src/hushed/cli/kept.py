@@ -1,0 +1,97 @@
+"""The command ``hushed ledger answer``, and how a stored answer is told."""
+
+from __future__ import annotations
+
+from json import JSONDecodeError, loads
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import hushed as hs
+from hushed.cli.options import BudgetArgument, JsonOption, LedgerArgument
+from hushed.cli.outcome import finish, say
+from hushed.errors import BadFunction, NotFound, QueryFailed
+from hushed.keeping import raise_failure, read_release
+from hushed.mechanisms.bernstein import BernsteinPolynomial
+
+__all__ = ["answer", "plain_value", "told_release"]
+
+
+def plain_value(value: Any) -> Any:
+    """Give a released value as JSON holds it.
+
+    Parameters
+    ----------
+    value : float, ndarray of float, int or BernsteinPolynomial
+        The value.
+
+    Returns
+    -------
+    object
+        A number or nested lists of them.
+    """
+    if isinstance(value, BernsteinPolynomial):
+        value = value.coefficients
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def told_release(value: Any, certificate: hs.Certificate) -> str:
+    """Say what was released and under which promise.
+
+    Parameters
+    ----------
+    value : object
+        As `plain_value` gives it.
+    certificate : Certificate
+        What it promises.
+
+    Returns
+    -------
+    str
+        The answer, a blank line, the certificate in words.
+    """
+    return f"released: {value}\n\n{certificate.explain()}"
+
+
+def answer(
+    ledger: LedgerArgument,
+    budget: BudgetArgument,
+    name: Annotated[
+        str,
+        typer.Argument(metavar="KEY|NUMBER", help="Key of the release, or number of its entry."),
+    ],
+    json: JsonOption = False,
+) -> None:
+    """Read a released answer again; nothing is charged."""
+    with finish(json=json, stopped="stopped; nothing was charged") as result:
+        with hs.Ledger(ledger, create=False) as book:
+            text = book.answer(budget, int(name) if name.isdecimal() else name)
+        if text is None:
+            raise NotFound(
+                f"no answer is stored in budget {budget!r} under {name!r}: neither a key nor a "
+                "number of an entry that released something"
+            )
+        result.update(_record(text))
+        if not json:
+            say(_told(text))
+
+
+def _record(text: str) -> dict[str, Any]:
+    try:
+        found = loads(text)
+    except JSONDecodeError:
+        found = text
+    return found if isinstance(found, dict) else {"answer": found}
+
+
+def _told(text: str) -> str:
+    """Put a stored answer into words; one of a kind that is not known here stays as it is."""
+    try:
+        raise_failure(text)
+    except (BadFunction, QueryFailed) as failure:
+        return f"{type(failure).__name__}: {failure}"
+    if _record(text).get("schema") != "hushed release":
+        return text
+    value, certificate = read_release(text)
+    return told_release(plain_value(value), certificate)

@@ -1,0 +1,17 @@
+"""Answers that are paid for once: charged under a caller's key, stored before they are shown."""
+
+from hushed.keeping.answers import raise_failure, read_release, write_failure, write_release
+from hushed.keeping.payments import Charges, Payment, check_ledger, pay
+from hushed.keeping.questions import question_of
+
+__all__ = [
+    "Charges",
+    "Payment",
+    "check_ledger",
+    "pay",
+    "question_of",
+    "raise_failure",
+    "read_release",
+    "write_failure",
+    "write_release",
+]

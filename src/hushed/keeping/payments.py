@@ -1,0 +1,178 @@
+"""Charges whose answers are stored, and ledgers that store none."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hushed.errors import LedgerUnavailable, ParameterError
+from hushed.guarantee import Guarantee
+from hushed.privacy_loss import LossCurve
+
+__all__ = ["Charges", "Payment", "check_ledger", "pay"]
+
+
+class Charges(Protocol):
+    """A ledger, as a release needs it."""
+
+    def charge(
+        self, budget: str, guarantee: Guarantee, note: str = "", *, loss: LossCurve | None = None
+    ) -> object:
+        """Commit a charge, or raise and leave the budget as it was.
+
+        What is returned may have a text ``terms``: under which terms it was charged. It goes into
+        the certificate. A ledger with a method ``keep_answer`` is asked to store answers, as
+        `hushed.Ledger` does, and then takes ``key`` and ``question``, too.
+        """
+
+
+def check_ledger(ledger: object, budget: str | None, key: str | None = None) -> None:
+    """Refuse a ledger without a budget, a budget without a ledger, and what is no ledger.
+
+    Parameters
+    ----------
+    ledger : Ledger or Charges, optional
+        The ledger.
+    budget : str, optional
+        Name of the budget in it.
+    key : str, optional
+        The caller's key for the answer.
+
+    Raises
+    ------
+    ParameterError
+        If only one is given, or the ledger cannot be charged or keeps no answers; the message
+        says what to write.
+    """
+    if ledger is None:
+        for name, given in (("budget", budget), ("key", key)):
+            if given:
+                raise ParameterError(
+                    f"{name}={given!r} was named, but there is no ledger to charge: ledger="
+                    "hs.Ledger('sqlite:///FILE')"
+                )
+        return
+    if not hasattr(ledger, "charge"):
+        advice = "give a hs.Ledger, or an object with such a method charge as hs.Ledger has"
+        if isinstance(ledger, str):
+            advice = "open it first: ledger=hs.Ledger(...)"
+        raise ParameterError(f"a {type(ledger).__name__} cannot be charged; {advice}")
+    if not budget:
+        raise ParameterError("there is a ledger, but no budget was named in it: budget='NAME'")
+    if key is not None and not hasattr(ledger, "keep_answer"):
+        raise ParameterError(
+            f"a {type(ledger).__name__} keeps no answers, so that key= has no meaning; leave it out"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """A charge, and where its answer goes.
+
+    Parameters
+    ----------
+    ledger : object, optional
+        What was charged; None if nothing was.
+    budget : str
+        Name of the budget.
+    entry : object
+        What the ledger returned.
+    key : str, optional
+        The caller's key.
+    kept : str, optional
+        The answer that was stored under this key before: show it and nothing else.
+    """
+
+    ledger: Any = None
+    budget: str = ""
+    entry: Any = None
+    key: str | None = None
+    kept: str | None = None
+
+    @property
+    def terms(self) -> str:
+        """Under which terms it was charged; empty if that is not told."""
+        return str(getattr(self.entry, "terms", ""))
+
+    @property
+    def number(self) -> int | None:
+        """Number of the entry under which the answer is stored; None if it is not."""
+        return self.entry.number if hasattr(self.ledger, "keep_answer") else None
+
+    def keep(self, text: str) -> str:
+        """Store the answer before it is shown.
+
+        Parameters
+        ----------
+        text : str
+            The answer.
+
+        Returns
+        -------
+        str
+            What to show: the text, or what another process stored first under this key.
+
+        Raises
+        ------
+        LedgerUnavailable
+            If there is a key and the answer could not be stored: nothing may be shown then. Without
+            a key nobody can ask again, and the answer is shown; a warning says that it is not kept.
+        """
+        if not hasattr(self.ledger, "keep_answer"):
+            return text
+        try:
+            return str(self.ledger.keep_answer(self.budget, self.entry, text))
+        except LedgerUnavailable as error:
+            told = f"entry {self.number} of budget {self.budget!r}: {error}"
+            if self.key is not None:
+                raise LedgerUnavailable(
+                    f"the answer was paid for and could not be stored, so that it is not shown "
+                    f"({told}). Ask again under the key {self.key!r}: nothing more is charged"
+                ) from None
+            warnings.warn(f"the answer is shown, but could not be stored: {told}", stacklevel=3)
+            return text
+
+
+def pay(
+    ledger: Any,
+    budget: str | None,
+    guarantee: Guarantee,
+    note: str,
+    *,
+    loss: LossCurve | None,
+    key: str | None = None,
+    question: str = "",
+) -> Payment:
+    """Charge a ledger, and look for the answer that was stored under the key.
+
+    Parameters
+    ----------
+    ledger : Ledger or Charges, optional
+        The ledger; without one nothing happens.
+    budget : str, optional
+        Name of the budget.
+    guarantee : Guarantee
+        What is going to be promised.
+    note : str
+        Remark.
+    loss : LossCurve, optional
+        The law of the loss.
+    key : str, optional
+        The caller's key.
+    question : str, default ""
+        Digest of what is asked.
+
+    Returns
+    -------
+    Payment
+        With ``kept`` if the answer was given before.
+    """
+    if ledger is None or not budget:
+        return Payment()
+    if not hasattr(ledger, "keep_answer"):
+        entry = ledger.charge(budget, guarantee, note=note, loss=loss)
+        return Payment(ledger=ledger, budget=budget, entry=entry)
+    entry = ledger.charge(budget, guarantee, note=note, loss=loss, key=key, question=question)
+    kept = None if key is None else ledger.answer(budget, entry.number)
+    return Payment(ledger=ledger, budget=budget, entry=entry, key=key, kept=kept)

@@ -1,0 +1,514 @@
+"""An answer is never paid twice, nor paid and lost: stored with its entry before it is shown."""
+
+import functools
+import json
+import multiprocessing
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import hushed as hs
+from hushed.cli import app
+from hushed.errors import (
+    BadFunction,
+    DamagedLedger,
+    KeyInUse,
+    LedgerUnavailable,
+    NotFound,
+    Overspent,
+    ParameterError,
+)
+from hushed.keeping import question_of
+
+G = hs.Guarantee
+ROWS = np.random.default_rng(3).random(40)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budget.db"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, path):
+    if request.param == "sqlite":
+        return f"sqlite:///{path}"
+    return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def book(url):
+    with hs.Ledger(url) as found:
+        found.open_budget("b", G(epsilon=4.0, delta=1e-4, gamma=0.2), method="basic")
+        yield found
+
+
+def mean(rows):
+    return rows.mean()
+
+
+class Calls:
+    """How often a function ran; what it keeps in itself would make it another one."""
+
+    number = 0
+
+
+def mechanism(epsilon=0.5, value=1 / 40):
+    return hs.Laplace(hs.proven_sensitivity(value, argument="mean in [0, 1]"), epsilon=epsilon)
+
+
+# The entry and its key
+
+
+def test_a_key_pays_once(book, url):
+    """The same question under the same key is the same entry, for any ledger on the file."""
+    first = book.charge("b", G(epsilon=0.5), "one", key="k", question="q")
+    assert book.charge("b", G(epsilon=0.5), "again", key="k", question="q") == first
+    with hs.Ledger(url) as other:
+        again = other.charge("b", G(epsilon=0.5), key="k", question="q")
+        assert (again, again.terms) == (first, first.terms)
+        assert other.balance("b").entries == 1
+    assert [(e.key, e.question) for e in book.entries("b")] == [("k", "q")]
+
+
+@pytest.mark.parametrize(
+    ("promise", "question"),
+    [
+        (G(epsilon=0.5), "other"),
+        (G(epsilon=0.5), ""),
+        (G(epsilon=0.75), "q"),  # or one would charge little and then release much
+        (G(epsilon=0.5, delta=1e-9), "q"),
+        (G(epsilon=0.5, gamma=0.05, estimates=(("draws.code", 0.05),)), "q"),
+    ],
+)
+def test_another_question_or_price_under_a_key_is_refused(book, promise, question):
+    """Nothing is charged, and the message says what to do."""
+    book.charge("b", G(epsilon=0.5), "mean age", key="k", question="q")
+    with pytest.raises(KeyInUse, match=r"'mean age'.*another key. Nothing was charged"):
+        book.charge("b", promise, key="k", question=question)
+    with pytest.raises(KeyInUse):
+        book.charge("b", G(epsilon=0.5), loss=hs.privacy_loss.laplace(0.5), key="k", question="q")
+    assert book.balance("b").entries == 1
+    assert issubclass(KeyInUse, ParameterError)
+
+
+def test_a_key_in_use_is_told_even_when_the_budget_is_used_up(book):
+    """Asking again costs nothing, so that nothing has to be left."""
+    first = book.charge("b", G(epsilon=4.0), key="all", question="q")
+    assert book.charge("b", G(epsilon=4.0), key="all", question="q") == first
+    with pytest.raises(Overspent):
+        book.charge("b", G(epsilon=4.0), key="more", question="q")
+
+
+@pytest.mark.parametrize("key", ["", "7", "a\nb", "x" * 201, 7, "nul\x00", "\ud800"])
+def test_keys_are_plain_texts_and_no_numbers(book, key):
+    """A number is that of an entry."""
+    with pytest.raises(ParameterError, match="key"):
+        book.charge("b", G(epsilon=0.5), key=key)
+    assert book.balance("b").entries == 0
+
+
+def test_keys_are_for_one_budget(book):
+    """The same key in another budget is another one."""
+    book.open_budget("c", G(epsilon=1.0))
+    book.charge("b", G(epsilon=0.5), key="k", question="q")
+    assert book.charge("c", G(epsilon=0.25), key="k", question="r").number == 1
+
+
+def test_key_and_question_are_in_the_chain(tmp_path):
+    """Changed by hand they are noticed, as everything else of an entry."""
+    with hs.Ledger(f"sqlite:///{tmp_path}/x.db") as found:
+        found.open_budget("b", G(epsilon=1.0))
+        found.charge("b", G(epsilon=0.5), key="mine", question="q")
+    with sqlite3.connect(tmp_path / "x.db") as raw:
+        raw.execute("DROP TRIGGER hushed_entries_update")
+        raw.execute("UPDATE hushed_entries SET body = replace(body, 'mine', 'ours')")
+    raw.close()
+    with hs.Ledger(f"sqlite:///{tmp_path}/x.db") as found, pytest.raises(DamagedLedger):
+        found.charge("b", G(epsilon=0.5), key="ours", question="q")
+
+
+def _charge_under(url, key, begin):
+    begin.wait()
+    with hs.Ledger(url) as found:
+        entry = found.charge("b", G(epsilon=3.0), key=key, question="q")
+        os._exit(0 if entry.number == 1 else 1)
+
+
+def test_processes_with_one_key_pay_once(book, url):
+    """Four start together; the budget takes it once, and all get that entry."""
+    context = multiprocessing.get_context("fork")
+    begin = context.Event()
+    children = [context.Process(target=_charge_under, args=(url, "k", begin)) for _ in range(4)]
+    for each in children:
+        each.start()
+    begin.set()
+    for each in children:
+        each.join()
+    assert [each.exitcode for each in children] == [0] * 4
+    assert book.balance("b").entries == 1
+
+
+# The answer
+
+
+def test_the_first_answer_stays(book, url):
+    """What is stored is never replaced, and read by key or number at no cost."""
+    entry = book.charge("b", G(epsilon=0.5), key="k")
+    assert book.answer("b", "k") is None
+    assert book.keep_answer("b", entry, "first é") == "first é"
+    with hs.Ledger(url) as other:
+        assert other.keep_answer("b", entry, "second") == "first é"
+        assert other.answer("b", "k") == other.answer("b", 1) == "first é"
+        assert [other.answer("b", each) for each in ("other", 2, 0, -1, 2**70)] == [None] * 5
+        with pytest.raises(NotFound):
+            other.answer("nothing", 1)
+    assert book.balance("b").entries == 1
+    assert json.loads(book.export("b"))["budgets"][0]["answers"] == {"1": "first é"}
+
+
+def test_answers_are_stored_for_entries_of_this_ledger_alone(book, tmp_path):
+    """An entry of another ledger or budget, or one made up, is refused."""
+    with hs.Ledger(f"sqlite:///{tmp_path}/other.db") as other:
+        other.open_budget("b", G(epsilon=1.0))
+        foreign = other.charge("b", G(epsilon=0.5))
+    book.charge("b", G(epsilon=0.5))
+    book.open_budget("c", G(epsilon=1.0))
+    own = book.charge("c", G(epsilon=0.5))
+    for name, entry in (("b", foreign), ("b", own)):
+        with pytest.raises(ParameterError, match="none of budget"):
+            book.keep_answer(name, entry, "x")
+    for text in (7, "nul\x00", "\ud800"):
+        with pytest.raises(ParameterError, match="text"):
+            book.keep_answer("c", own, text)
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE hushed_answers SET body = ''", "DELETE FROM hushed_answers"]
+)
+def test_the_database_itself_keeps_answers(book, statement):
+    """As for entries: rows are added and never changed."""
+    book.keep_answer("b", book.charge("b", G(epsilon=0.5)), "x")
+    with pytest.raises(DamagedLedger), book._store.writing() as connection:
+        connection.exec_driver_sql(statement)
+    assert book.answer("b", 1) == "x"
+
+
+def test_a_changed_answer_is_noticed(path):
+    """Its digest covers the text and the digest of its entry."""
+    with hs.Ledger(f"sqlite:///{path}") as book:
+        book.open_budget("b", G(epsilon=1.0))
+        book.keep_answer("b", book.charge("b", G(epsilon=0.5)), "12")
+    with sqlite3.connect(path) as raw:
+        raw.execute("DROP TRIGGER hushed_answers_update")
+        raw.execute("UPDATE hushed_answers SET body = '13'")
+    raw.close()
+    with hs.Ledger(f"sqlite:///{path}") as book, pytest.raises(DamagedLedger, match="answer"):
+        book.answer("b", 1)
+
+
+# Releases
+
+
+def test_a_release_under_a_key_is_evaluated_and_paid_once(book):
+    """The second asking tells the same value and certificate; the function does not run."""
+    Calls.number = 0
+
+    def counted(rows):
+        Calls.number += 1
+        return rows.mean()
+
+    first = hs.release(counted, ROWS, mechanism(), book, budget="b", key="k")
+    assert hs.release(counted, ROWS, mechanism(), book, budget="b", key="k") == first
+    assert (Calls.number, first.entry, book.balance("b").entries) == (1, 1, 1)
+    for other in (
+        lambda: hs.release(lambda r: r.mean() + 1, ROWS, mechanism(), book, budget="b", key="k"),
+        lambda: hs.release(counted, ROWS, mechanism(0.25), book, budget="b", key="k"),
+        lambda: hs.release(counted, ROWS, mechanism(0.5, 1 / 20), book, budget="b", key="k"),
+    ):
+        with pytest.raises(KeyInUse):
+            other()
+    assert book.balance("b").entries == 1
+
+
+def test_without_a_key_every_release_is_new_and_stored(book):
+    """Two of the same are two charges and two answers, read by number."""
+    told = [hs.release(mean, ROWS, mechanism(), book, budget="b") for _ in range(2)]
+    assert [each.entry for each in told] == [1, 2]
+    for each in told:
+        assert json.loads(book.answer("b", each.entry))["value"] == each.value
+
+
+def lattice(rows):
+    return lambda x: x * rows.mean()
+
+
+FORMS = {
+    "number": (mean, mechanism()),
+    "array": (
+        lambda r: np.outer([1.0, -0.0], [r.mean(), r.min(), r.max()]),
+        hs.Laplace(hs.proven_sensitivity(9.0, argument="a"), epsilon=0.5),
+    ),
+    "gaussian": (
+        lambda r: r[:2],
+        hs.Gaussian(hs.proven_sensitivity(1.0, "l2", argument="a"), epsilon=0.5, delta=1e-6),
+    ),
+    "choice": (
+        lambda r: r[:5],
+        hs.Exponential(hs.proven_sensitivity(1.0, "sup", argument="a"), epsilon=0.5),
+    ),
+    "polynomial": (
+        hs.on_lattice(lattice, lattice=3, dims=1),
+        hs.Bernstein(hs.proven_sensitivity(1.0, "sup", argument="a"), epsilon=0.5, lattice=3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_answers_of_every_form_come_back_bit_for_bit(book, url, name):
+    """Numbers, arrays, choices and polynomials, in another ledger on the same file."""
+    function, chosen = FORMS[name]
+    first = hs.release(function, ROWS, chosen, book, budget="b", key="k")
+    with hs.Ledger(url) as other:
+        again = hs.release(function, ROWS, chosen, other, budget="b", key="k")
+    assert type(again.value) is type(first.value)
+    assert again.certificate == first.certificate
+    ours, theirs = (getattr(each.value, "coefficients", each.value) for each in (first, again))
+    assert np.shape(ours) == np.shape(theirs)
+    assert np.asarray(ours).tobytes() == np.asarray(theirs).tobytes()
+
+
+def test_a_failure_on_the_private_rows_is_told_again(book):
+    """It is an answer: stored, and the function does not run a second time."""
+    Calls.number = 0
+
+    def broken(rows):
+        Calls.number += 1
+        raise ValueError(rows[0])
+
+    told = []
+    for _ in range(2):
+        with pytest.raises(BadFunction) as caught:
+            hs.release(broken, ROWS, mechanism(), book, budget="b", key="k")
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+    assert "the charge stays" in told[0]
+    assert str(ROWS[0]) not in book.answer("b", "k")
+    assert (Calls.number, book.balance("b").entries) == (1, 1)
+
+
+SCRIPT = """
+import os, sys
+import numpy as np
+import hushed as hs
+
+WEIGHTS = {"a": 1.0, "b": np.arange(3.0)}
+
+def scaled(rows):
+    return rows.mean() * WEIGHTS["a"] * (1 if "x" in {"x", "y", "z"} else 2)
+
+def mean(rows):
+    return scaled(rows) + 1e-9
+
+s = hs.sample_sensitivity(mean, hs.populations.Uniform(low=0, high=1), rows=40, gamma=0.1, seed=5)
+def told(name, entry, text):
+    os._exit(9)
+with hs.Ledger(sys.argv[1]) as book:
+    if sys.argv[2] == "crash":
+        book.keep_answer = told
+    released = hs.release(mean, np.full(40, 0.5), hs.Laplace(s, epsilon=1.0), book, budget="b",
+                          key="monday")
+    print(released.value.hex(), book.balance("b").entries)
+"""
+
+
+def test_a_crash_before_the_answer_is_stored_is_repeated_at_no_cost(book, url, tmp_path):
+    """Killed between charge and answer; run again, twice, the script pays nothing more."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+
+    def run(how):
+        return subprocess.run(
+            [sys.executable, str(script), url, how], capture_output=True, text=True, check=False
+        )
+
+    assert run("crash").returncode == 9
+    assert (book.balance("b").entries, book.answer("b", "monday")) == (1, None)
+    first, second = run("fine"), run("fine")
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == second.stdout
+    assert first.stdout.endswith(" 1\n")
+
+
+def test_two_who_draw_under_one_key_show_one_answer(book, url):
+    """Both charge nothing more and both draw; what is stored first is shown by both."""
+    barrier = threading.Barrier(2, timeout=60)
+
+    def slow(rows):
+        barrier.wait()  # both are past the look for a stored answer
+        return rows.mean()
+
+    found = []
+
+    def ask():
+        with hs.Ledger(url) as own:
+            found.append(hs.release(slow, ROWS, mechanism(), own, budget="b", key="k"))
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert found[0] == found[1]
+    assert book.balance("b").entries == 1
+
+
+class Forgetful(hs.Ledger):
+    """A ledger whose disk is full once the charge is made."""
+
+    def keep_answer(self, name, entry, text):
+        raise LedgerUnavailable("disk full")
+
+
+def test_an_answer_that_cannot_be_stored(path):
+    """Under a key it is not shown, and asked again for nothing; without one it is shown."""
+    with Forgetful(f"sqlite:///{path}") as full:
+        full.open_budget("b", G(epsilon=1.0))
+        with pytest.raises(LedgerUnavailable, match="Ask again under the key 'k'"):
+            hs.release(mean, ROWS, mechanism(), full, budget="b", key="k")
+        with pytest.warns(UserWarning, match="could not be stored"):
+            assert hs.release(mean, ROWS, mechanism(), full, budget="b").entry == 2
+    with hs.Ledger(f"sqlite:///{path}") as book:
+        hs.release(mean, ROWS, mechanism(), book, budget="b", key="k")
+        assert book.balance("b").entries == 2
+
+
+def test_ledgers_that_keep_nothing_are_charged_as_before(ledger):
+    """A key needs a ledger that keeps answers; refused before anything is charged."""
+    assert hs.release(mean, ROWS, mechanism(), ledger, budget="b").entry is None
+    with pytest.raises(ParameterError, match="keeps no answers"):
+        hs.release(mean, ROWS, mechanism(), ledger, budget="b", key="k")
+    with pytest.raises(ParameterError, match="no ledger"):
+        hs.release(mean, ROWS, mechanism(), key="k")
+    assert len(ledger.log) == 1
+
+
+# What a question is
+
+
+def outer(scale):
+    def inner(rows):
+        return rows.mean() * scale
+
+    return inner
+
+
+class Scaled:
+    __slots__ = ("inner",)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __call__(self, rows):
+        return self.inner(rows)
+
+
+QUESTIONS = {
+    "code": (lambda r: r.mean(), lambda r: r.max()),
+    "constant": (lambda r: r.mean() * 2, lambda r: r.mean() * 3),
+    "nested": (lambda r: (lambda x: x * 2)(r.mean()), lambda r: (lambda x: x * 3)(r.mean())),
+    "closure": (outer(1.0), outer(2.0)),
+    "partial": (
+        functools.partial(lambda r, k: r.mean() * k, k=1),
+        functools.partial(lambda r, k: r.mean() * k, k=2),
+    ),
+    "slots": (Scaled(lambda r: r.mean()), Scaled(lambda r: r.max())),
+    "default": (lambda r, k=1: r.mean() * k, lambda r, k=2: r.mean() * k),
+    "method": (Scaled(lambda r: r.mean()).__call__, Scaled(lambda r: r.max()).__call__),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_functions_that_differ_ask_different_questions(name):
+    """By code, constants, closures, arguments or attributes."""
+    one, other = QUESTIONS[name]
+    assert question_of(one, mechanism()) == question_of(one, mechanism())
+    assert question_of(one, mechanism()) != question_of(other, mechanism())
+
+
+# On the command line
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f.py").write_text("def mean(rows):\n    return rows.mean()\n")
+    random = np.random.default_rng(0)
+    for name, many in (("private", 30), ("public", 500)):
+        lines = "\n".join(f"{x:.9f}" for x in random.random(many))
+        (tmp_path / f"{name}.csv").write_text(f"x\n{lines}\n")
+    assert (
+        run("ledger", "open", "sqlite:///e.db", "b", "--epsilon", 2, "--gamma", 0.3).exit_code == 0
+    )
+    return [
+        "release",
+        "private.csv",
+        "f.py:mean",
+        "--population",
+        "public.csv",
+        "--gamma",
+        0.1,
+        "--epsilon",
+        0.5,
+        "--ledger",
+        "sqlite:///e.db",
+        "--budget",
+        "b",
+    ]
+
+
+def test_a_release_on_the_command_line_is_read_again(study):
+    """By key or number, as words or JSON; asked again under its key it is the same."""
+    first = json.loads(run(*study, "--key", "monday", "--json").stdout)
+    again = json.loads(run(*study, "--key", "monday", "--json").stdout)
+    assert again == first
+    assert first["entry"] == 1
+    for name in ("monday", 1):
+        told = run("ledger", "answer", "sqlite:///e.db", "b", name)
+        assert told.exit_code == 0
+        assert told.stdout.startswith(f"released: {first['value']}\n\n")
+        record = json.loads(run("ledger", "answer", "sqlite:///e.db", "b", name, "--json").stdout)
+        assert record["value"] == first["value"]
+    (budget,) = json.loads(run("ledger", "show", "sqlite:///e.db", "--json").stdout)["budgets"]
+    assert (budget["entries"], budget["charges"][0]["key"]) == (1, "monday")
+    assert "[key monday]" in run("ledger", "show", "sqlite:///e.db").stdout
+    refused = run(*study[:-6], "--epsilon", 0.25, *study[-4:], "--key", "monday")
+    assert "KeyInUse" in refused.stderr
+    for name in ("tuesday", 2):
+        missing = run("ledger", "answer", "sqlite:///e.db", "b", name)
+        assert missing.exit_code == 2
+        assert "no answer is stored" in missing.stderr
+
+
+def test_a_stored_failure_is_told_on_the_command_line(tmp_path, monkeypatch):
+    """It is read as what it was: a failure on the private rows."""
+    monkeypatch.chdir(tmp_path)
+    with hs.Ledger("sqlite:///e.db") as book:
+        book.open_budget("b", G(epsilon=1.0))
+        with pytest.raises(BadFunction):
+            hs.release(lambda r: 1 / 0, ROWS, mechanism(), book, budget="b", key="k")
+        book.keep_answer("b", book.charge("b", G(epsilon=0.1), key="t"), "plain words")
+    told = run("ledger", "answer", "sqlite:///e.db", "b", "k")
+    assert told.exit_code == 0
+    assert told.stdout.startswith("BadFunction: the function raised ZeroDivisionError")
+    assert run("ledger", "answer", "sqlite:///e.db", "b", "t").stdout == "plain words\n"
