@@ -403,7 +403,9 @@ class TestCsv:
             _, what = planned(query, epsilon=1.0, delta=0.0, noise_name="laplace")
             plain = table.filter(f"u != '{place}'").count()
             accuracy = query.quote(epsilon=1.0).accuracy("sum_cost")
-            found.append([dict(table.columns), accuracy, counts(plain), *scan(prepare(what, SECRET)).values])
+            found.append(
+                [dict(table.columns), accuracy, counts(plain), *scan(prepare(what, SECRET)).values]
+            )
         one, other = found
         assert one[:4] == other[:4]  # 3000 rows, 2999 of them as before
         lost = int(self.ROWS[place]) - (3 if cell == b"3,4" else 0)

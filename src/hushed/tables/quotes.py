@@ -9,6 +9,7 @@ from typing import Any
 
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, shown_above
+from hushed.printed import shown
 from hushed.tables.answers import errors_of, percent, rank_error
 from hushed.tables.plan import Choice, Part, Plan
 from hushed.tables.remarks import hardly_private
@@ -133,7 +134,7 @@ class Quote:
                 said += f" if about {self.rows} rows have a value: {parts}"
             elif first == "rows of a bin":
                 said = f"each bin {said}"
-        return f"{output.name}: {said}; {output.share:.0%} of epsilon"
+        return f"{shown(output.name)}: {said}; {output.share:.0%} of epsilon"
 
 
 def quoted(

@@ -145,9 +145,7 @@ def prepared(query: Asked, plan: Plan, what: Scan, beta: float, clock: engine.Cl
     return ready
 
 
-def answered(
-    query: Asked, plan: Plan, ready: Prepared, beta: float, clock: engine.Clock
-) -> Answer:
+def answered(query: Asked, plan: Plan, ready: Prepared, beta: float, clock: engine.Clock) -> Answer:
     """Run the scan, draw, and put the answer together; what is exact ends here."""
     cells = scan(ready, clock)
     keys, values = list(cells.keys), [list(column) for column in cells.values]

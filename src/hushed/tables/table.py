@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from hushed.errors import ParameterError
 from hushed.mechanisms.arguments import require_level
+from hushed.printed import brief
 from hushed.release import Charges, check_ledger
 from hushed.tables import engine
 from hushed.tables.answers import Answer
@@ -27,6 +28,8 @@ from hushed.tables.requests import (
     grouping,
     intervals_of,
     probabilities_of,
+    require_apart,
+    require_name,
     require_numeric,
 )
 
@@ -79,7 +82,7 @@ class Table:
         """
         read = parse(condition, self.columns)
         if read.kind != "truth":
-            raise ParameterError(f"{condition!r} is no condition but a {read.kind} value")
+            raise ParameterError(f"{brief(condition)} is no condition but a {read.kind} value")
         return replace(self, steps=(*self.steps, Filter(condition=read)))
 
     def derive(self, name: str, expression: str) -> Table:
@@ -102,10 +105,8 @@ class Table:
         ParameterError
             If it cannot be read or the name is taken.
         """
-        if not isinstance(name, str) or not name or "\x00" in name:
-            raise ParameterError(f"a derived column needs a name, got {name!r}")
-        if name in self.columns:
-            raise ParameterError(f"there is a column {name!r} already; choose another name")
+        if require_name("a derived column", name) in self.columns:
+            raise ParameterError(f"there is a column {brief(name)} already; choose another name")
         read = parse(expression, self.columns)
         step = Derive(name=name, value=read)
         columns = {**self.columns, name: read.kind}
@@ -144,6 +145,7 @@ class Table:
         if self.keys.columns:
             raise ParameterError("the query is grouped already; name all columns in one group_by")
         grouped = grouping(self.columns, columns, keys, private_keys=private_keys)
+        require_apart(self.aggregates, columns)
         return replace(self, keys=grouped)
 
     def per_user(self, *, rows: int | None = None, groups: int | None = None) -> Table:
@@ -375,9 +377,6 @@ class Table:
         if column is not None:
             require_numeric(self.columns, column, kind)
         name = f"{kind}_{column}" if name is None else name
-        taken = {each.name for each in self.aggregates} | set(self.keys.columns)
-        if name in taken:
-            raise ParameterError(f"an output {name!r} is there already; give another name=...")
         asked = Aggregate(
             kind=kind,
             name=name,
@@ -389,6 +388,7 @@ class Table:
             weight=weight,
         )
         query = replace(self, aggregates=(*self.aggregates, asked))
+        require_apart(query.aggregates, self.keys.columns)
         if column is not None:  # bounds are checked at once
             measurements(asked, influence(Keys(), Limits(rows=1), by_user=False), self.columns)
         return query

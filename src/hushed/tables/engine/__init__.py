@@ -10,7 +10,6 @@ from hushed.tables.engine.connections import (
     Connection,
     EngineName,
     connect,
-    failures,
     over_frame,
     tamed,
 )
@@ -46,7 +45,6 @@ __all__ = [
     "connect",
     "constant",
     "dense_rank",
-    "failures",
     "fenced",
     "fetch",
     "hashed",

@@ -18,7 +18,8 @@ from types import MappingProxyType
 from typing import Any
 
 from hushed.errors import EngineUnavailable, ParameterError, QueryFailed
-from hushed.tables.engine.connections import Connection, failures
+from hushed.tables.engine.connections import Connection
+from hushed.tables.engine.reaching import failures
 from hushed.tables.engine.sessions import ask
 from hushed.tables.engine.writing import written
 
@@ -38,12 +39,12 @@ _LOST = frozenset(  # names of exceptions by which an engine says that it is not
 )
 _REASONS = MappingProxyType(
     {  # what a name of an exception means; public, for no row was read
-        "InsufficientPrivilege": "its user has no right to read the table or a column: GRANT SELECT",
+        "InsufficientPrivilege": "its user may not read the table or a column: GRANT SELECT",
         "UndefinedTable": "the table is not there any more",
         "CatalogException": "the table is not there any more, or a type has no such function",
         "UndefinedColumn": "a column is not there any more",
-        "UndefinedFunction": "a column is of a type that it cannot use so: ask a view that casts it",
-        "CannotCoerce": "a column is of a type that it cannot convert: ask a view that casts it",
+        "UndefinedFunction": "a column is of a type it cannot use so: ask a view that casts it",
+        "CannotCoerce": "a column is of a type it cannot convert: ask a view that casts it",
         "UnicodeEncodeError": "a key or constant is no text in the encoding of the database",
         "UntranslatableCharacter": "a key or constant is no text in the encoding of the database",
     }
@@ -225,7 +226,9 @@ def _is_lost(error: Exception) -> bool:
     if type(error).__name__ in _LOST or isinstance(error, OSError | MemoryError):
         return True
     state = getattr(error, "sqlstate", None)  # of PostgreSQL; 54 is for queries that are too large
-    operational = any(c.__name__ in ("OperationalError", "InterfaceError") for c in type(error).mro())
+    operational = any(
+        c.__name__ in ("OperationalError", "InterfaceError") for c in type(error).mro()
+    )
     return operational and not str(state or "").startswith("54")
 
 
@@ -300,17 +303,19 @@ def _limited(connection: Connection, clock: Clock) -> Iterator[None]:
     """Stop the engine when the time is over."""
     if clock.limit is not None and clock.left == 0:
         raise _TimeOver
-    own = connection.rows.get_backend().con if connection.engine != "pyspark" else None
+    backend = connection.rows.get_backend()
     if connection.engine == "postgres":
-        with own.transaction():
+        with backend.con.transaction():
             if clock.limit is not None:
-                own.execute(_LIMIT_OF_THIS_QUERY.format(max(1, math.ceil(1000 * clock.left))))
+                backend.con.execute(
+                    _LIMIT_OF_THIS_QUERY.format(max(1, math.ceil(1000 * clock.left)))
+                )
             yield
         return
     if clock.limit is None:
         yield
         return
-    timer = Timer(clock.left, own.interrupt)
+    timer = Timer(clock.left, backend.con.interrupt)
     timer.daemon = True
     timer.start()
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import weakref
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from hushed.errors import BadRows, EngineUnavailable, NotFound, ParameterError
+from hushed.printed import brief, plain_path
 from hushed.tables.engine.frames import (
     from_pandas,
     from_polars,
@@ -20,6 +21,12 @@ from hushed.tables.engine.frames import (
     read_lines,
     settled,
     settled_schema,
+)
+from hushed.tables.engine.reaching import (
+    failures,
+    reach_postgres,
+    remarks_on,
+    tables_in,
 )
 from hushed.tables.engine.sessions import ask, names_in, open_session
 from hushed.tables.engine.taming import DECLARED, Cell, cell_of, read_as
@@ -29,14 +36,12 @@ __all__ = [
     "Connection",
     "EngineName",
     "connect",
-    "failures",
     "over_frame",
     "tamed",
 ]
 
 EngineName = Literal["duckdb", "postgres", "pyspark"]
 
-_NAMED = 10  # tables named in a message
 _SPARK = RLock()  # its settings belong to the session, which all tables share
 
 
@@ -65,6 +70,7 @@ class Connection:
     rows: Any = field(repr=False, compare=False)
     cells: Mapping[str, Cell] = field(repr=False)
     stored: Mapping[str, str] = field(repr=False)
+    remarks: tuple[str, ...] = field(default=(), repr=False)
     lock: Any = field(default_factory=RLock, repr=False, compare=False)
     process: int = field(default_factory=os.getpid, repr=False, compare=False)
 
@@ -72,32 +78,6 @@ class Connection:
     def columns(self) -> Mapping[str, Kind]:
         """Kind of each column; public."""
         return MappingProxyType({name: cell.kind for name, cell in self.cells.items()})
-
-
-def failures() -> tuple[type[Exception], ...]:
-    """Exceptions by which an engine, or the way to it, reports that it could not answer."""
-    import sys  # noqa: PLC0415
-
-    import duckdb  # noqa: PLC0415
-    import pyarrow as pa  # noqa: PLC0415
-    from ibis.common.exceptions import IbisError, TableNotFound  # noqa: PLC0415
-
-    found: list[type[Exception]] = [
-        IbisError,
-        TableNotFound,  # no IbisError
-        duckdb.Error,
-        pa.ArrowException,
-        OSError,
-        MemoryError,
-        UnicodeError,
-    ]
-    if "psycopg" in sys.modules:
-        found.append(sys.modules["psycopg"].Error)
-    if "pyspark.errors" in sys.modules:
-        found.append(sys.modules["pyspark.errors"].PySparkException)
-    if "py4j.protocol" in sys.modules:
-        found += [sys.modules["py4j.protocol"].Py4JError]
-    return tuple(found)
 
 
 def connect(
@@ -134,7 +114,7 @@ def connect(
         If the types cannot be had.
     """
     scheme, found, rest = url.partition("://")
-    if not found:
+    if not found or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", scheme):
         return _file(Path(url), name, types, header)
     if header is not None:
         raise ParameterError("header=... is for CSV files; a database names its columns")
@@ -145,7 +125,9 @@ def connect(
             raise ParameterError(
                 "types=... is for files and frames; in this database, cast the column in a view"
             )
-        return _spark(rest, name) if scheme == "spark" else _postgres(url, name)
+        if scheme == "spark":
+            return _spark(rest, name)
+        return _opened("postgres", reach_postgres(url), name, {})
     raise ParameterError(
         f"cannot read {scheme}:// addresses; use duckdb:///FILE, postgresql://..., spark://... or "
         "the path of a CSV, Parquet or Arrow file"
@@ -214,7 +196,7 @@ def _duckdb_file(rest: str, name: str, types: Mapping[str, Kind]) -> Connection:
     path = rest[1:] if rest.startswith("/") else rest
     if not Path(path).is_file():
         raise NotFound(
-            f"there is no file {path}; duckdb:///a.db is a path from here, "
+            f"there is no file {plain_path(path)}; duckdb:///a.db is a path from here, "
             "duckdb:////data/a.db one from the root"
         )
     backend = reason = None
@@ -224,14 +206,14 @@ def _duckdb_file(rest: str, name: str, types: Mapping[str, Kind]) -> Connection:
         reason = type(error).__name__
     if backend is None:
         raise EngineUnavailable(
-            f"DuckDB cannot open {path} ({reason}); is it a DuckDB file, and free?"
+            f"DuckDB cannot open {plain_path(path)} ({reason}); is it a DuckDB file, and free?"
         )
     return _opened("duckdb", backend, name, types)
 
 
 def _file(path: Path, name: str, types: Mapping[str, Kind], header: str | None) -> Connection:
     if not path.is_file():
-        raise NotFound(f"there is no file {path}")
+        raise NotFound(f"there is no file {plain_path(path)}")
     kind = path.suffix.lower()
     if header is not None and kind not in (".csv", ".tsv"):
         raise ParameterError(f"header=... is for CSV files; {path.name} names its columns itself")
@@ -307,23 +289,6 @@ def _declared(types: Mapping[str, Kind], names: Iterable[str]) -> dict[str, Kind
     return dict(types)
 
 
-def _postgres(url: str, name: str) -> Connection:
-    reason = backend = None
-    try:
-        import ibis  # noqa: PLC0415
-        import psycopg  # noqa: F401, PLC0415
-
-        backend = ibis.connect(url)
-        weakref.finalize(backend, backend.con.close)
-    except ImportError:
-        reason = "install hushed[postgres]"
-    except failures() as error:  # its text may hold the address with the password
-        reason = type(error).__name__
-    if backend is None:
-        raise EngineUnavailable(f"cannot reach the PostgreSQL database: {reason}")
-    return _opened("postgres", backend, name, {})
-
-
 def _spark(address: str, name: str) -> Connection:
     reason = backend = session = None
     try:
@@ -341,17 +306,6 @@ def _spark(address: str, name: str) -> Connection:
     with suppress(*failures()), ask(session):  # of a table that is not there, `_opened` tells
         _different(names_in(session, name))
     return _opened("pyspark", backend, name, {})
-
-
-def _others(engine: EngineName, backend: Any, place: str) -> str:
-    """Name the tables there are in a DuckDB file, for its own default name is seldom right."""
-    if engine != "duckdb" or place:
-        return ""
-    listed = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
-    found = [row[0] for row in backend.con.execute(listed).fetchall()]
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    named = ", ".join(found[:_NAMED]) + more if found else "none"
-    return f"; tables in there: {named}. Name one: hs.table(ADDRESS, 'NAME')"
 
 
 def _opened(
@@ -379,12 +333,14 @@ def _opened(
         unknown = True
     if unknown:
         raise ParameterError(
-            f"a column of the table {name!r} is of a type that cannot even be left out; ask a view "
-            "without it"
+            f"a column of the table {plain_path(name, brief)} is of a type that cannot even "
+            "be left out; ask a view without it"
         )
     if rows is None:
-        raise NotFound(f"there is no table {name!r} ({reason}){_others(engine, backend, place)}")
-    schema = rows.schema()
+        raise NotFound(
+            f"there is no table {plain_path(name, brief)} ({reason}){tables_in(backend, engine)}"
+        )
+    schema, own = rows.schema(), stored is None
     stored = {column: column for column in schema} if stored is None else stored
     declared = _declared(types, stored)
     cells = {
@@ -397,9 +353,11 @@ def _opened(
         )
         for column, inside in stored.items()
     }
+    found = remarks_on(backend, engine, place, short) if own else ()
     return Connection(
         engine=engine,
         rows=rows,
+        remarks=found,
         cells=MappingProxyType(cells),
         stored=MappingProxyType({column: inside or "" for column, inside in stored.items()}),
         lock=_SPARK if engine == "pyspark" else RLock(),

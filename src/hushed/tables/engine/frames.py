@@ -120,9 +120,7 @@ def _column(column: Any) -> Any:
 def _texts(cells: Any, absent: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
-    words = [
-        None if gone else _word(cell) for cell, gone in zip(cells, absent, strict=True)
-    ]
+    words = [None if gone else _word(cell) for cell, gone in zip(cells, absent, strict=True)]
     try:
         return pa.array(words, pa.large_string())
     except UnicodeError:  # halves of characters: they become question marks
@@ -187,9 +185,7 @@ def settled(arrow: Any) -> Any:
                 pa.DictionaryArray.from_arrays(each.indices, each.dictionary.cast(words))
                 for each in column.chunks
             ]
-            return pa.chunked_array(
-                [each.dictionary_decode() for each in chunks], type=words
-            )
+            return pa.chunked_array([each.dictionary_decode() for each in chunks], type=words)
         return column if wanted == dtype else column.cast(wanted)
 
     columns = [_valid(plain(column)) for column in arrow.columns]
