@@ -269,7 +269,9 @@ class TestCharges:
             made.execute("CREATE TABLE t (who bigint, x text)")
             made.execute("INSERT INTO t VALUES (1, 'Wilhelmina-Quux')")
             made.execute("CREATE VIEW v AS SELECT who, x::double precision AS x FROM t")
-        query = hs.table(postgres_url, "v", user="who").per_user(rows=1).sum("x", low=0, high=1)
+        with pytest.warns(UserWarning, match="v is a view"):
+            opened = hs.table(postgres_url, "v", user="who")
+        query = opened.per_user(rows=1).sum("x", low=0, high=1)
         with pytest.raises(QueryFailed) as caught:
             query.release(epsilon=1.0, ledger=ledger, budget="b")
         assert_silent(caught.value)

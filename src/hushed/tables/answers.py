@@ -49,6 +49,9 @@ class Answer:
         What was promised and paid.
     unit : str
         Whom the guarantee protects: one ``user`` with all rows, or one ``row``.
+    entry : int, optional
+        Number of the charge, under which ``ledger.answer`` tells the answer again; None if it is
+        not stored.
     """
 
     keys: Mapping[str, tuple[Any, ...]]
@@ -61,6 +64,7 @@ class Answer:
     level: float
     guarantee: Guarantee
     unit: str
+    entry: int | None = None
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))

@@ -65,6 +65,8 @@ class Quote:
         What the ledger says would be left of the budget; None without a ledger.
     rows : int or None
         Rows of a group that the accuracies of means and variances are for.
+    remarks : tuple of str
+        What the promise asks of the table, if it is a view.
     """
 
     guarantee: Guarantee
@@ -75,6 +77,7 @@ class Quote:
     rule: str
     left: Any = None
     rows: int | None = None
+    remarks: tuple[str, ...] = ()
 
     def accuracy(self, name: str) -> float | None:
         """Accuracy of an output.
@@ -113,7 +116,7 @@ class Quote:
                 f"keys are named from {self.threshold} {self.unit}s on, counted with noise"
             )
         lines.append(f"each within its error with {percent(self.level)}; {self.rule}")
-        lines += hardly_private(g.epsilon, self.unit)
+        lines += [*self.remarks, *hardly_private(g.epsilon, self.unit)]
         if self.left is not None:
             explained = getattr(self.left, "explain", None)
             left = explained() if callable(explained) else str(self.left)

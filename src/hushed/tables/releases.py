@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from hushed import noise
 from hushed.errors import ParameterError, QueryFailed
+from hushed.keeping import Payment, write_failure
 from hushed.release import default_note
 from hushed.tables import engine
 from hushed.tables.answers import Answer, evaluate, rank_errors
@@ -25,6 +27,7 @@ from hushed.tables.plan import (
 from hushed.tables.remarks import present_rows, remarks
 from hushed.tables.requests import Aggregate, Derive, Filter, Keys, Limits
 from hushed.tables.scan import Key, Prepared, Scan, name_keys, prepare, scan
+from hushed.tables.stored import read_answer, write_answer
 
 __all__ = ["Asked", "described", "planned", "released"]
 
@@ -174,7 +177,10 @@ def _answer(
         high=high,
         rank_error=rank_errors(query.aggregates, plan.parts, beta),
         present=present_rows(query.aggregates, plan.parts, noisy),
-        remarks=remarks(query.aggregates, plan.parts, noisy, beta),
+        remarks=(
+            *query.connection.remarks,
+            *remarks(query.aggregates, plan.parts, noisy, beta),
+        ),
         level=1 - beta,
         guarantee=plan.guarantee,
         unit=plan.unit,
@@ -188,19 +194,42 @@ def released(
     *,
     beta: float,
     clock: engine.Clock,
-    charge: Callable[[], object] | None,
+    charge: Callable[[], Payment],
+    known: bool,
 ) -> Answer:
-    """Plan, charge, ask and draw, while no other thread asks the same table."""
-    failed = ""
+    """Plan, charge, ask and draw, while no other thread asks the same table.
+
+    What was answered under the caller's key before (`known`) is read again, and nothing asked. An
+    answer is stored before it is shown; so is a failure, which may tell of the rows, but not the
+    loss of the connection: then the same key asks again, at no cost.
+    """
+    if known:
+        paid = charge()
+        if paid.kept is not None:
+            return _stored(paid, paid.kept)
+    answer, failed, lost = None, "", False
     with engine.held(query.connection, clock):
         ready = prepared(query, plan, what, beta, clock)
-        if charge is not None:
-            charge()
+        paid = charge()
+        if paid.kept is not None:  # another process was faster
+            return _stored(paid, paid.kept)
         try:
-            return answered(query, plan, ready, beta, clock)
+            answer = answered(query, plan, ready, beta, clock)
         except QueryFailed as error:
-            failed = str(error)
+            failed, lost = str(error), isinstance(error, engine.ConnectionLost)
         except Exception as error:  # whatever it is, its own text may quote a private value
             failed = f"{query.connection.engine} did not answer ({type(error).__name__})"
-    paid = "the charge stays" if charge is not None else "count the budget as spent"
-    raise QueryFailed(f"{failed}; {paid}")
+    if answer is not None:
+        return answer if paid.number is None else _stored(paid, paid.keep(write_answer(answer)))
+    stays = "count the budget as spent" if paid.ledger is None else "the charge stays"
+    if lost and paid.key is not None:
+        raise QueryFailed(f"{failed}; {stays}: ask again under the key {paid.key!r}, at no cost")
+    failure = QueryFailed(f"{failed}; {stays}")
+    if paid.number is not None and not lost:
+        _stored(paid, paid.keep(write_failure(failure)))
+    raise failure
+
+
+def _stored(paid: Payment, text: str) -> Answer:
+    """Answer as it is stored; a stored failure is raised."""
+    return replace(read_answer(text), entry=paid.number)

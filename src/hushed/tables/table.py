@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Literal
 
 from hushed.errors import ParameterError
+from hushed.keeping import pay
 from hushed.mechanisms.arguments import require_level
 from hushed.printed import brief
 from hushed.release import Charges, check_ledger
@@ -32,6 +33,7 @@ from hushed.tables.requests import (
     require_name,
     require_numeric,
 )
+from hushed.tables.stored import question_of
 
 __all__ = ["Table"]
 
@@ -438,7 +440,8 @@ class Table:
         check_ledger(ledger, budget)
         asked = hasattr(ledger, "quote")
         left = ledger.quote(budget, plan.guarantee, loss=plan.loss) if asked else None
-        return quoted(plan, self.aggregates, beta=beta, rows=rows, left=left)
+        quote = quoted(plan, self.aggregates, beta=beta, rows=rows, left=left)
+        return replace(quote, remarks=self.connection.remarks)
 
     def release(
         self,
@@ -450,6 +453,7 @@ class Table:
         ledger: Charges | None = None,
         budget: str | None = None,
         note: str = "",
+        key: str | None = None,
         timeout: float | None = None,
     ) -> Answer:
         """Charge, run the query in the database, draw the noise, answer.
@@ -474,6 +478,10 @@ class Table:
             Name of the budget in the ledger; required with one.
         note : str, default ""
             Remark for the ledger; by default the aggregates and the columns that are asked for.
+        key : str, optional
+            A name of your own for this answer, which needs a `Ledger`: asking the same again under
+            it tells the stored answer, at no cost and without a look at the rows. So may be done
+            after a crash. Without a key every release is a new one.
         timeout : float, optional
             Seconds that the query may take, waiting for other threads included; not on Spark. A
             query that is stopped after the charge stays paid, for that it was slow is an answer.
@@ -488,6 +496,8 @@ class Table:
         ------
         ParameterError
             If the query or its target cannot be used; nothing is charged.
+        KeyInUse
+            If the key stands for another question; nothing is charged.
         EngineUnavailable
             If the database does not answer any more, or does not let its user read the table;
             nothing is charged.
@@ -498,9 +508,20 @@ class Table:
         clock = engine.Clock.start(timeout)
         plan, what = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)
         require_level("beta", beta)
-        check_ledger(ledger, budget)
-        charge = None
-        if ledger is not None and budget:
-            said = note or described(self)
-            charge = partial(ledger.charge, budget, plan.guarantee, note=said, loss=plan.loss)
-        return released(self, plan, what, beta=beta, clock=clock, charge=charge)
+        check_ledger(ledger, budget, key)
+        question = question_of(
+            self, epsilon=epsilon, delta=delta, noise=noise, beta=beta, timeout=timeout
+        )
+        charge = partial(
+            pay,
+            ledger,
+            budget,
+            plan.guarantee,
+            note or described(self),
+            loss=plan.loss,
+            key=key,
+            question=question,
+        )
+        book: Any = ledger
+        known = key is not None and book.answer(budget, key) is not None
+        return released(self, plan, what, beta=beta, clock=clock, charge=charge, known=known)

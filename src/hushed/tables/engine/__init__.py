@@ -5,7 +5,7 @@ and Spark answer alike: clipping as cases (never ``clip``), missing means NULL o
 whole numbers and come back as decimals, nothing can fail on a value. Only aggregates are fetched.
 """
 
-from hushed.tables.engine.asking import Clock, Question, fetch, held, plan, write
+from hushed.tables.engine.asking import Clock, ConnectionLost, Question, fetch, held, plan, write
 from hushed.tables.engine.connections import (
     Connection,
     EngineName,
@@ -37,6 +37,7 @@ from hushed.tables.engine.operations import (
 __all__ = [
     "Clock",
     "Connection",
+    "ConnectionLost",
     "EngineName",
     "Question",
     "Stage",

@@ -23,7 +23,7 @@ from hushed.tables.engine.reaching import failures
 from hushed.tables.engine.sessions import ask
 from hushed.tables.engine.writing import written
 
-__all__ = ["Clock", "Question", "fetch", "held", "plan", "write"]
+__all__ = ["Clock", "ConnectionLost", "Question", "fetch", "held", "plan", "write"]
 
 _LONGEST = 1e6  # seconds
 _UNPAID = "nothing was charged or read"
@@ -101,6 +101,10 @@ class Clock:
 
     def __str__(self) -> str:
         return "no limit" if self.limit is None else f"{self.limit:g} s"
+
+
+class ConnectionLost(QueryFailed):
+    """The way to the engine broke; what stands in the rows has no part in that."""
 
 
 class _TimeOver(Exception):
@@ -232,6 +236,15 @@ def _is_lost(error: Exception) -> bool:
     return operational and not str(state or "").startswith("54")
 
 
+def _is_gone(error: Exception) -> bool:
+    """Whether the way to the engine broke, or the engine was stopped."""
+    if not type(error).__module__.startswith("psycopg"):
+        return type(error).__name__ == "StoppedSession"
+    state = str(getattr(error, "sqlstate", None) or "")
+    operational = any(each.__name__ == "OperationalError" for each in type(error).mro())
+    return operational and (state[:2] in ("", "08") or state in ("57P01", "57P02", "57P03"))
+
+
 def _explain(connection: Connection, sql: str) -> None:
     """Have a query planned."""
     backend = connection.rows.get_backend()
@@ -267,6 +280,7 @@ def fetch(connection: Connection, question: Question, clock: Clock) -> dict[str,
         If the engine fails. Its own message, which may quote a private value, is dropped.
     """
     reason = rows = None
+    gone = False
     try:
         with _limited(connection, clock), _around(connection):
             if connection.engine == "pyspark":
@@ -277,11 +291,12 @@ def fetch(connection: Connection, question: Question, clock: Clock) -> dict[str,
     except _TimeOver:
         reason = "TimeOver"
     except failures() as error:
-        reason = type(error).__name__
+        reason, gone = type(error).__name__, _is_gone(error)
     if rows is None:
         if clock.left == 0:
             reason = f"not within {clock}; that it was slow may tell of the rows, too"
-        raise QueryFailed(f"{connection.engine} did not finish the query ({reason})")
+        problem = ConnectionLost if gone and clock.left > 0 else QueryFailed
+        raise problem(f"{connection.engine} did not finish the query ({reason})")
     columns = list(zip(*rows, strict=True)) or [()] * len(question.names)
     return {
         name: [_plain(value) for value in column]

@@ -24,6 +24,7 @@ from hushed.tables.engine.frames import (
 )
 from hushed.tables.engine.reaching import (
     failures,
+    home_of,
     reach_postgres,
     remarks_on,
     tables_in,
@@ -59,6 +60,8 @@ class Connection:
         How each column is read.
     stored : mapping of str to str
         What each column is called in there; empty for one that is left out.
+    place : str
+        Which table it is, for the digest of a question: where it lies and its name, no password.
     lock : RLock
         Held from the plan of a query to its last answer: one thread asks at a time.
     process : int
@@ -70,6 +73,7 @@ class Connection:
     rows: Any = field(repr=False, compare=False)
     cells: Mapping[str, Cell] = field(repr=False)
     stored: Mapping[str, str] = field(repr=False)
+    place: str = field(default="", repr=False)
     remarks: tuple[str, ...] = field(default=(), repr=False)
     lock: Any = field(default_factory=RLock, repr=False, compare=False)
     process: int = field(default_factory=os.getpid, repr=False, compare=False)
@@ -134,7 +138,7 @@ def connect(
     )
 
 
-def over_frame(frame: Any, name: str, types: Mapping[str, Kind]) -> Connection:
+def over_frame(frame: Any, name: str, types: Mapping[str, Kind], home: str = "") -> Connection:
     """Open a frame in memory with DuckDB.
 
     Parameters
@@ -145,6 +149,8 @@ def over_frame(frame: Any, name: str, types: Mapping[str, Kind]) -> Connection:
         What to call it.
     types : mapping of str to str
         Kinds to read columns as.
+    home : str, default ""
+        Where it comes from, if from a file.
 
     Returns
     -------
@@ -175,7 +181,8 @@ def over_frame(frame: Any, name: str, types: Mapping[str, Kind]) -> Connection:
     backend = _duckdb()
     short = [f"c{i}" for i in range(len(names))]  # DuckDB would take "City" and "city" for one
     backend.con.register(name, settled(arrow).rename_columns(short))
-    return _opened("duckdb", backend, name, types, dict(zip(names, short, strict=True)))
+    stored = dict(zip(names, short, strict=True))
+    return _opened("duckdb", backend, name, types, stored, home or "a frame")
 
 
 def _different(names: list[str]) -> list[str]:
@@ -208,7 +215,7 @@ def _duckdb_file(rest: str, name: str, types: Mapping[str, Kind]) -> Connection:
         raise EngineUnavailable(
             f"DuckDB cannot open {plain_path(path)} ({reason}); is it a DuckDB file, and free?"
         )
-    return _opened("duckdb", backend, name, types)
+    return _opened("duckdb", backend, name, types, home=str(Path(path).resolve()))
 
 
 def _file(path: Path, name: str, types: Mapping[str, Kind], header: str | None) -> Connection:
@@ -222,7 +229,8 @@ def _file(path: Path, name: str, types: Mapping[str, Kind], header: str | None) 
         if kind in (".arrow", ".feather", ".ipc"):
             from pyarrow import feather  # noqa: PLC0415
 
-            return over_frame(feather.read_table(path, memory_map=True), name, types)
+            found = feather.read_table(path, memory_map=True)
+            return over_frame(found, name, types, str(path.resolve()))
         if kind in (".csv", ".tsv"):
             return _csv(path, types, header)
         if kind == ".parquet":
@@ -252,7 +260,7 @@ def _parquet(path: Path, name: str, types: Mapping[str, Kind]) -> Connection:
         backend.con.execute("SET disabled_optimizers = 'filter_pushdown,join_filter_pushdown'")
     backend.con.register(name, dataset.dataset(path, format="parquet", schema=schema))
     stored = {each: each if each in schema.names else None for each in found.names}
-    return _opened("duckdb", backend, name, types, stored)
+    return _opened("duckdb", backend, name, types, stored, str(path.resolve()))
 
 
 def _csv(path: Path, types: Mapping[str, Kind], header: str | None) -> Connection:
@@ -272,7 +280,7 @@ def _csv(path: Path, types: Mapping[str, Kind], header: str | None) -> Connectio
     backend.con.execute(made)
     backend.con.unregister("lines")
     short = {each: f"c{i}" for i, each in enumerate(names)}
-    return _opened("duckdb", backend, "cells", {}, short)
+    return _opened("duckdb", backend, "cells", {}, short, str(path.resolve()))
 
 
 def _declared(types: Mapping[str, Kind], names: Iterable[str]) -> dict[str, Kind]:
@@ -314,10 +322,12 @@ def _opened(
     name: str,
     types: Mapping[str, Kind],
     stored: Mapping[str, str | None] | None = None,
+    home: str = "",
 ) -> Connection:
     """Look at the types of a table; `stored` says what its columns are called in there, if at all.
 
-    Some types are unknown to Ibis, or are known to an engine that lacks an extension for them.
+    `home` says where a file lies. Some types are unknown to Ibis, or known to an engine that lacks
+    an extension for them.
     """
     import ibis.expr.datatypes as dt  # noqa: PLC0415
 
@@ -353,11 +363,11 @@ def _opened(
         )
         for column, inside in stored.items()
     }
-    found = remarks_on(backend, engine, place, short) if own else ()
     return Connection(
         engine=engine,
         rows=rows,
-        remarks=found,
+        place=f"{home or home_of(backend, engine)} {name}",
+        remarks=remarks_on(backend, engine, place, short) if own else (),
         cells=MappingProxyType(cells),
         stored=MappingProxyType({column: inside or "" for column, inside in stored.items()}),
         lock=_SPARK if engine == "pyspark" else RLock(),

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from contextlib import suppress
 from typing import Any
 
 from hushed.errors import EngineUnavailable, ParameterError
 from hushed.printed import shown
 
-__all__ = ["failures", "reach_postgres", "remarks_on", "tables_in"]
+__all__ = ["failures", "home_of", "reach_postgres", "remarks_on", "tables_in"]
 
 _NAMED = 10  # tables named in a message
 _MARKS = "(in a password, an @, : or / is written %40, %3A or %2F)"
@@ -136,6 +137,27 @@ def _reason(error: Exception) -> str:
     return known or type(error).__name__
 
 
+def home_of(backend: Any, engine: str) -> str:
+    """Say where a database lies, without its user and password.
+
+    Parameters
+    ----------
+    backend : ibis.backends.BaseBackend
+        The database.
+    engine : str
+        duckdb, postgres or pyspark.
+
+    Returns
+    -------
+    str
+        Host, port and name of a PostgreSQL database; of Spark nothing is known.
+    """
+    if engine != "postgres":
+        return engine
+    info = backend.con.info
+    return f"{info.host}:{info.port}/{info.dbname}"
+
+
 def tables_in(backend: Any, engine: str) -> str:
     """Name the tables there are in a database, for a name that was not given is seldom right.
 
@@ -153,8 +175,10 @@ def tables_in(backend: Any, engine: str) -> str:
     """
     if engine == "pyspark":
         return ""
-    usual = backend.con.execute("SELECT current_schema()").fetchone()[0]
-    rows = backend.con.execute(_TABLES).fetchall()
+    rows, usual = [], ""
+    with suppress(*failures()):
+        usual = backend.con.execute("SELECT current_schema()").fetchone()[0]
+        rows = backend.con.execute(_TABLES).fetchall()
     names = [name if place == usual else f"{place}.{name}" for place, name in rows]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     named = ", ".join(map(shown, names[:_NAMED])) + more if names else "none"
@@ -177,8 +201,14 @@ def remarks_on(backend: Any, engine: str, place: str, name: str) -> tuple[str, .
     -------
     tuple of str
         Remarks; none on a table. What a view on Spark is made of is not looked up: most are made
-        of files.
+        of files. Where the database does not tell, a query will not be answered either.
     """
+    with suppress(*failures()):
+        return _remarks_on(backend, engine, place, name)
+    return ()
+
+
+def _remarks_on(backend: Any, engine: str, place: str, name: str) -> tuple[str, ...]:
     if engine == "duckdb":
         found = backend.con.execute(_VIEW, [name, place or None]).fetchone()
         return (f"{shown(name)} is a view: {_CONDITION}.",) if found else ()
