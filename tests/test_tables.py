@@ -237,7 +237,8 @@ class TestCharges:
 
     def test_a_query_too_long_to_be_written_down_is_told_so(self, table, ledger, monkeypatch):
         """Ibis runs out of stack over many derived columns: refused with advice, and unpaid."""
-        backend = type(table.connection.rows.get_backend())
+        from hushed.tables import scan
+
         long = table.per_user(rows=1).derive("d0", "cost + 1")
         for i in range(60):
             long = long.derive(f"d{i + 1}", f"d{i} + 1")
@@ -250,10 +251,9 @@ class TestCharges:
         def deeper(*arguments):
             return deeper(*arguments)
 
-        ledger.charge = lambda *_, **__: monkeypatch.setattr(backend, "to_pyarrow", deeper)
-        with pytest.raises(QueryFailed, match="derive fewer columns") as caught:
+        monkeypatch.setattr(scan.engine, "fetch", deeper)
+        with pytest.raises(QueryFailed, match="the charge stays"):
             table.count_users().release(epsilon=1.0, ledger=ledger, budget="b")
-        assert "the charge stays" in str(caught.value)
 
     def test_a_table_that_is_not_there_is_told_so(self, postgres_url, tmp_path):
         """Under its name, on every database, with no exception of another library."""
@@ -269,7 +269,9 @@ class TestCharges:
             made.execute("CREATE TABLE t (who bigint, x text)")
             made.execute("INSERT INTO t VALUES (1, 'Wilhelmina-Quux')")
             made.execute("CREATE VIEW v AS SELECT who, x::double precision AS x FROM t")
-        query = hs.table(postgres_url, "v", user="who").per_user(rows=1).sum("x", low=0, high=1)
+        with pytest.warns(UserWarning, match="v is a view"):
+            opened = hs.table(postgres_url, "v", user="who")
+        query = opened.per_user(rows=1).sum("x", low=0, high=1)
         with pytest.raises(QueryFailed) as caught:
             query.release(epsilon=1.0, ledger=ledger, budget="b")
         assert_silent(caught.value)

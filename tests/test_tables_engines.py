@@ -14,7 +14,7 @@ from tests.nasty_tables import clipped, nasty
 
 import hushed as hs
 from hushed.tables.releases import planned
-from hushed.tables.scan import name_keys, scan
+from hushed.tables.scan import name_keys, prepare, scan
 
 SECRET = 1234567890123456789
 
@@ -22,7 +22,7 @@ SECRET = 1234567890123456789
 def cells(query, secret=SECRET, delta=0.0):
     """The exact cells of a query: what a release adds noise to."""
     _, what = planned(query, epsilon=1.0, delta=delta, noise_name="laplace")
-    return scan(what, secret)
+    return scan(prepare(what, secret))
 
 
 def full(table):
@@ -309,13 +309,13 @@ class TestPrivateKeys:
         query = hs.table(frame, user="who").per_user(groups=2).group_by("city", private_keys=True)
         query = query.count_users()
         _, what = planned(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
-        found = scan(what, SECRET)
+        found = scan(prepare(what, SECRET))
         assert all(len(key[0]) == 32 and int(key[0], 16) > 0 for key in found.keys)
         assert 2 <= len(found.keys) <= 9
         chosen = [key[0] for key in found.keys[:2]]
-        assert set(name_keys(what, SECRET, chosen)) == set(chosen)
+        assert set(name_keys(prepare(what, SECRET), chosen)) == set(chosen)
         with pytest.raises(hs.errors.QueryFailed):
-            name_keys(what, SECRET, [chosen[0], "0" * 32])
+            name_keys(prepare(what, SECRET), [chosen[0], "0" * 32])
 
     @pytest.mark.parametrize("engine", SERVERS)
     @pytest.mark.parametrize("columns", [("city", "well"), ("day", "ten")])
@@ -327,8 +327,8 @@ class TestPrivateKeys:
             query = query.derive("ten", "floor(n / 10)").group_by(*columns, private_keys=True)
             query = query.count().histogram("x", low=0, high=9, bins=2)
             _, what = planned(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
-            found = scan(what, SECRET)
-            names = name_keys(what, SECRET, [key[0] for key in found.keys])
+            found = scan(prepare(what, SECRET))
+            names = name_keys(prepare(what, SECRET), [key[0] for key in found.keys])
             keys = [names[key[0]] for key in found.keys]
             answers.append(
                 dict(zip(keys, zip(found.users, found.values[0], strict=True), strict=True))

@@ -21,7 +21,7 @@ from hushed.errors import BadRows, ParameterError, QueryFailed
 from hushed.tables.engine import tamed
 from hushed.tables.engine.frames import lines_query
 from hushed.tables.releases import planned
-from hushed.tables.scan import name_keys, scan
+from hushed.tables.scan import name_keys, prepare, scan
 
 SECRET = 1234567890123456789
 MOMENT = datetime.datetime(2020, 1, 1)
@@ -30,14 +30,14 @@ MOMENT = datetime.datetime(2020, 1, 1)
 def counts(query, secret=SECRET):
     """Exact counts of a query with public keys."""
     _, what = planned(query, epsilon=1.0, delta=0.0, noise_name="laplace")
-    return scan(what, secret).values[0]
+    return scan(prepare(what, secret)).values[0]
 
 
 def private_counts(query, secret=SECRET):
     """Exact counts of a query with private keys, by key."""
     _, what = planned(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
-    found = scan(what, secret)
-    named = name_keys(what, secret, [key[0] for key in found.keys])
+    found = scan(prepare(what, secret))
+    named = name_keys(prepare(what, secret), [key[0] for key in found.keys])
     return {named[key[0]]: n for key, n in zip(found.keys, found.values[0], strict=True)}
 
 
@@ -346,7 +346,7 @@ class TestGroups:
         query = hs.table(source, name).group_by("g", "h", private_keys=True).count()
         assert private_counts(query) == dict.fromkeys(pairs, 1)
         _, what = planned(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
-        here, there = scan(what, SECRET).keys, scan(what, SECRET // 3).keys
+        here, there = scan(prepare(what, SECRET)).keys, scan(prepare(what, SECRET // 3)).keys
         assert not set(here) & set(there)
 
 
@@ -403,7 +403,9 @@ class TestCsv:
             _, what = planned(query, epsilon=1.0, delta=0.0, noise_name="laplace")
             plain = table.filter(f"u != '{place}'").count()
             accuracy = query.quote(epsilon=1.0).accuracy("sum_cost")
-            found.append([dict(table.columns), accuracy, counts(plain), *scan(what, SECRET).values])
+            found.append(
+                [dict(table.columns), accuracy, counts(plain), *scan(prepare(what, SECRET)).values]
+            )
         one, other = found
         assert one[:4] == other[:4]  # 3000 rows, 2999 of them as before
         lost = int(self.ROWS[place]) - (3 if cell == b"3,4" else 0)
@@ -603,7 +605,7 @@ class TestTypes:
         assert counts(table.group_by("s", keys=["abc", "x"]).count()) == [2, 0]
         found = table.group_by("s", private_keys=True).count_users()
         _, what = planned(found, epsilon=1.0, delta=1e-6, noise_name="laplace")
-        assert sorted(scan(what, SECRET).values[0]) == [1, 2]
+        assert sorted(scan(prepare(what, SECRET)).values[0]) == [1, 2]
 
     @pytest.mark.parametrize("source", ["frame", "parquet"])
     def test_types_that_only_arrow_knows_are_read_as_their_next(self, source, tmp_path):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import hushed as hs
 from hushed.tables.releases import planned
-from hushed.tables.scan import scan
+from hushed.tables.scan import prepare, scan
 
 ROW = st.tuples(
     st.integers(0, 4),
@@ -32,7 +32,7 @@ def cells(rows, groups, limit, secret, *, by_user=True):
     query = query.sum("x", low=-2, high=7).variance("x", low=-2, high=7)
     query = query.histogram("x", low=-2, high=7, bins=3)
     plan, what = planned(query, epsilon=1.0, delta=0.0, noise_name="laplace")
-    return plan, scan(what, secret)
+    return plan, scan(prepare(what, secret))
 
 
 def flat(column):

@@ -10,7 +10,7 @@ import hushed as hs
 from hushed.tables.answers import evaluate
 from hushed.tables.drawing import drawn, named
 from hushed.tables.releases import planned
-from hushed.tables.scan import scan
+from hushed.tables.scan import prepare, scan
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ def prepared(frame, ask, **target):
     """Plan and exact cells of a query, to draw from many times without asking the database."""
     query = ask(hs.table(frame, user="u").per_user(rows=2, groups=2))
     plan, what = planned(query, **{"delta": 0.0, "noise_name": "laplace", **target})
-    return plan, scan(what, 99)
+    return plan, scan(prepare(what, 99))
 
 
 def drawing(ask, **target):
@@ -86,7 +86,7 @@ class TestFrequencies:
         query = query.count().sum("x", low=0, high=10).mean("x", low=0, high=10)
         delta = 1e-6 if noise_name == "gaussian" else 0.0
         plan, what = planned(query, epsilon=0.5, delta=delta, noise_name=noise_name)
-        cells = scan(what, 1)
+        cells = scan(prepare(what, 1))
         truth = {"count": 400, "sum_x": values.sum(), "mean_x": values.mean()}
         runs = 2000
         covered = dict.fromkeys(truth, 0)

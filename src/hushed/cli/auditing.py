@@ -28,6 +28,7 @@ from hushed.cli.outcome import BAD_USE, REFUSED, finish, note, say
 from hushed.cli.written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee, Neighbours
+from hushed.printed import plain_path
 
 __all__ = ["audit"]
 
@@ -237,7 +238,9 @@ def _pairs(
 def _pairs_in_file(spec: str) -> list[Pair]:
     path = Path(spec)
     if not path.is_file():
-        raise NotFound(f"there is no file {spec}, and no family of that name. {_CHOICES}")
+        raise NotFound(
+            f"there is no file {plain_path(spec)}, and no family of that name. {_CHOICES}"
+        )
     try:
         content = decoder.loads(path.read_text(encoding="utf-8"))
     except ValueError as cause:

@@ -11,6 +11,7 @@ from typing import Any
 from hushed.cli.tables import Frame, read_table
 from hushed.errors import NotFound, ParameterError
 from hushed.populations import Exponential, Normal, Population, PublicTable, Simulator, Uniform
+from hushed.printed import plain_path
 
 __all__ = ["read_function", "read_population"]
 
@@ -37,12 +38,12 @@ def read_function(spec: str) -> Any:
     """
     file, colon, name = spec.rpartition(":")
     if not colon or not name:
-        raise ParameterError(f"expected FILE.py:NAME, got {spec!r}")
+        raise ParameterError(f"expected FILE.py:NAME, got {plain_path(spec)}")
     path = Path(file)
     if not path.is_file():
         nearby = sorted(p.name for p in path.parent.glob("*.py")) if path.parent.is_dir() else []
         there = f"; Python files there: {', '.join(nearby)}" if nearby else ""
-        raise NotFound(f"there is no file {file}{there}")
+        raise NotFound(f"there is no file {plain_path(file)}{there}")
     module = _module(path)
     if not hasattr(module, name):
         names = sorted(
@@ -117,7 +118,7 @@ def read_population(
     path = Path(spec)
     if not path.is_file():
         raise NotFound(
-            f"cannot read population {spec!r}: no such file, and not uniform:LOW,HIGH, "
+            f"cannot read population {plain_path(spec)}: no such file, and not uniform:LOW,HIGH, "
             "normal:MEAN,STD, exponential:RATE or FILE.py:NAME"
         )
     table = read_table(path, frame, header=header)
@@ -129,9 +130,11 @@ def _distribution(kind: str, rest: str, spec: str) -> Population:
     try:
         columns = [[float(x) for x in part.split(",")] for part in rest.split(":")]
     except ValueError:
-        raise ParameterError(f"population {spec!r} holds something that is no number") from None
+        raise ParameterError(
+            f"population {plain_path(spec)} holds something that is no number"
+        ) from None
     if any(len(column) != width for column in columns):
-        raise ParameterError(f"{kind} takes {width} number(s) per column, got {spec!r}")
+        raise ParameterError(f"{kind} takes {width} number(s) per column, got {plain_path(spec)}")
     parts = [list(part) for part in zip(*columns, strict=True)]
     if kind == "uniform":
         return Uniform(low=parts[0], high=parts[1])

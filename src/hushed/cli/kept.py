@@ -14,6 +14,7 @@ from hushed.cli.outcome import finish, say
 from hushed.errors import BadFunction, NotFound, QueryFailed
 from hushed.keeping import raise_failure, read_release
 from hushed.mechanisms.bernstein import BernsteinPolynomial
+from hushed.tables.stored import read_answer
 
 __all__ = ["answer", "plain_value", "told_release"]
 
@@ -91,7 +92,10 @@ def _told(text: str) -> str:
         raise_failure(text)
     except (BadFunction, QueryFailed) as failure:
         return f"{type(failure).__name__}: {failure}"
-    if _record(text).get("schema") != "hushed release":
+    schema = _record(text).get("schema")
+    if schema == "hushed answer":
+        return str(read_answer(text))
+    if schema != "hushed release":
         return text
     value, certificate = read_release(text)
     return told_release(plain_value(value), certificate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -9,11 +10,12 @@ import typer
 
 import hushed as hs
 from hushed.cli.ledgers import open_named
-from hushed.cli.options import JsonOption
-from hushed.cli.outcome import finish, say
+from hushed.cli.options import JsonOption, KeyOption
+from hushed.cli.outcome import finish, notes, say
 from hushed.errors import ParameterError
 from hushed.tables.expressions import Kind, find_column
 from hushed.tables.plan import NoiseName
+from hushed.tables.stored import plain_rows
 
 __all__ = ["query"]
 
@@ -39,6 +41,8 @@ _OPTIONS = (  # how messages about a table say it in Python, and how it is said 
     ("there is no ledger to charge", "there is no ledger to charge: --ledger URL"),
     ("with rows=...", "with --about-rows N"),
     ("Name one: hs.table(ADDRESS, 'NAME')", "Name one with --table NAME"),
+    ("timeout must", "--timeout must"),
+    ("cannot be given a timeout", "cannot be given a --timeout"),
 )
 
 
@@ -121,11 +125,22 @@ def query(
     ledger: Annotated[str | None, typer.Option(help="Address of the ledger to charge.")] = None,
     budget: Annotated[str | None, typer.Option(help="Name of the budget in the ledger.")] = None,
     note: Annotated[str, typer.Option(help="Remark for the ledger.")] = "",
+    key: KeyOption = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds that the query may take; not on Spark. One that is stopped after the "
+            "charge stays paid."
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Ask a private table for noisy aggregates."""
     with finish(json=json, tell=_as_options) as result:
-        asked = hs.table(data, table, user=user, types=_types(types or ()), header=header)
+        with warnings.catch_warnings():  # they are told below
+            warnings.simplefilter("ignore", UserWarning)
+            asked = hs.table(data, table, user=user, types=_types(types or ()), header=header)
+        notes(asked.connection.remarks)
         for condition in where or ():
             asked = asked.filter(condition)
         for text in derive or ():
@@ -161,10 +176,18 @@ def query(
             shown = _as_options(price.explain())
         else:
             answer = asked.release(
-                epsilon=epsilon, delta=delta, noise=noise, ledger=opened, budget=budget, note=note
+                epsilon=epsilon,
+                delta=delta,
+                noise=noise,
+                ledger=opened,
+                budget=budget,
+                note=note,
+                key=key,
+                timeout=timeout,
             )
             result.update(
-                rows=answer.rows(),
+                rows=plain_rows(answer),
+                entry=answer.entry,
                 rank_error=dict(answer.rank_error),
                 remarks=list(answer.remarks),
                 level=answer.level,

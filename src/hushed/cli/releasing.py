@@ -36,6 +36,7 @@ from hushed.cli.outcome import REFUSED, finish, note, say
 from hushed.cli.tables import check_columns, read_table
 from hushed.cli.written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
+from hushed.printed import plain_path
 from hushed.spaces import Norm
 
 __all__ = ["release", "sensitivity", "verify"]
@@ -244,7 +245,7 @@ def _write_files(certificate: hs.Certificate, out: Path | None, html: Path | Non
 
 def _certificate(path: Path) -> hs.Certificate:
     if not path.is_file():
-        raise NotFound(f"there is no file {path}")
+        raise NotFound(f"there is no file {plain_path(path)}")
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

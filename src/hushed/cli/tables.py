@@ -13,6 +13,7 @@ import numpy as np
 
 from hushed.cli.outcome import note
 from hushed.errors import BadRows, NotFound, ParameterError
+from hushed.printed import plain_path
 
 __all__ = ["Frame", "Table", "check_columns", "read_table"]
 
@@ -73,7 +74,7 @@ def read_table(
         If the file may have a header or not, or a Parquet file is said to have none.
     """
     if not path.is_file():
-        raise NotFound(f"there is no file {path}")
+        raise NotFound(f"there is no file {plain_path(path)}")
     if path.suffix == ".parquet":
         if header is False:
             raise ParameterError(f"{path.name} is a Parquet file, which always names its columns")

@@ -9,7 +9,7 @@ import numpy as np
 
 from hushed import errors
 from hushed.certificate import Certificate
-from hushed.errors import BadFunction, DamagedLedger, ParameterError
+from hushed.errors import BadFunction, DamagedLedger, ParameterError, QueryFailed
 from hushed.mechanisms.bernstein import BernsteinPolynomial
 
 __all__ = ["raise_failure", "read_release", "write_failure", "write_release"]
@@ -90,12 +90,12 @@ def _known(record: Any) -> bool:
     )
 
 
-def write_failure(error: BadFunction) -> str:
-    """Write down that a function failed on the private rows: an answer, too.
+def write_failure(error: BadFunction | QueryFailed) -> str:
+    """Write down that a function or a query failed on the private rows: an answer, too.
 
     Parameters
     ----------
-    error : BadFunction
+    error : BadFunction or QueryFailed
         What is told; holds no private value.
 
     Returns
@@ -130,6 +130,6 @@ def raise_failure(text: str) -> None:
 
 def _raise(name: str, message: str) -> NoReturn:
     kind = getattr(errors, name, None)
-    if not (isinstance(kind, type) and issubclass(kind, BadFunction | errors.QueryFailed)):
+    if not (isinstance(kind, type) and issubclass(kind, BadFunction | QueryFailed)):
         kind = BadFunction
     raise kind(message)

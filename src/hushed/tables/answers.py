@@ -10,6 +10,7 @@ from typing import Any
 
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee, shown_above, shown_below
+from hushed.printed import brief, shown
 from hushed.tables.layout import laid_out
 from hushed.tables.plan import Choice, LaplaceNoise, NormalNoise, Part
 from hushed.tables.remarks import hardly_private
@@ -48,6 +49,9 @@ class Answer:
         What was promised and paid.
     unit : str
         Whom the guarantee protects: one ``user`` with all rows, or one ``row``.
+    entry : int, optional
+        Number of the charge, under which ``ledger.answer`` tells the answer again; None if it is
+        not stored.
     """
 
     keys: Mapping[str, tuple[Any, ...]]
@@ -60,6 +64,7 @@ class Answer:
     level: float
     guarantee: Guarantee
     unit: str
+    entry: int | None = None
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))
@@ -89,7 +94,8 @@ class Answer:
             If there are several groups.
         """
         if name not in self.values:
-            raise NotFound(f"there is no output {name!r}; there are {', '.join(self.values)}")
+            there = ", ".join(map(shown, self.values))
+            raise NotFound(f"there is no output {brief(str(name))}; there are {there}")
         if self.keys:
             raise ParameterError("the answer has groups; use rows() or to_dict()")
         return self.values[name][0]
@@ -155,8 +161,8 @@ class Answer:
             )
         for name, error in self.rank_error.items():
             said.append(
-                f"{name}: at most {shown_above(error, 4)} ranks (rows in order of the value) "
-                f"farther off than the best candidate, with {percent(self.level)}."
+                f"{shown(name)}: at most {shown_above(error, 4)} ranks (rows in order of the "
+                f"value) farther off than the best candidate, with {percent(self.level)}."
             )
         return "\n".join([*said, *self.remarks, *hardly_private(g.epsilon, self.unit)])
 

@@ -14,10 +14,12 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hushed.errors import ParameterError
+from hushed.printed import brief, shown
 
 __all__ = [
     "Expression",
@@ -27,15 +29,22 @@ __all__ = [
     "columns_in",
     "constant_of",
     "find_column",
+    "is_text",
     "parse",
     "read_time",
 ]
 
 Kind = Literal["whole", "real", "text", "truth", "day", "moment", "other"]
 
+_NAMED, _COMPARED, _LONGEST_NAME = 50, 1000, 200  # columns told, compared; characters compared
 _NUMBERS = ("whole", "real")
 _TIMES = ("day", "moment")
 _FUNCTIONS = {"abs": "real", "floor": "whole", "year": "whole", "month": "whole"}
+_LONGEST, _MOST_PARTS, _DEEPEST = 10_000, 500, 60
+_TOO_LARGE = (
+    f"an expression may have at most {_LONGEST} characters, {_MOST_PARTS} parts, and {_DEEPEST} "
+    "parts within each other; derive a column first"
+)
 _SINGLE = re.compile(r"(?<![<>=!])=(?!=)")
 _GRAMMAR = (
     "allowed are columns, numbers, texts, True, False, + - * /, comparisons, in [...], "
@@ -85,10 +94,15 @@ def find_column(name: str, columns: Iterable[str]) -> str:
     known = list(columns)
     if name in known:
         return name
-    near = difflib.get_close_matches(str(name).lower(), {k.lower(): k for k in known}, n=3)
+    written = str(name).lower()[:_LONGEST_NAME]
+    near = difflib.get_close_matches(written, {k.lower(): k for k in known[:_COMPARED]}, n=3)
     names = [k for k in known if k.lower() in near]
     hint = f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
-    raise ParameterError(f"there is no column {name!r}{hint or ';'} columns: {', '.join(known)}")
+    listed = ", ".join(map(shown, known[:_NAMED]))
+    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    raise ParameterError(
+        f"there is no column {brief(str(name))}{hint or ';'} columns: {listed}{more}"
+    )
 
 
 def parse(text: str, columns: Mapping[str, Kind]) -> Expression:
@@ -109,17 +123,32 @@ def parse(text: str, columns: Mapping[str, Kind]) -> Expression:
     Raises
     ------
     ParameterError
-        If it does not parse, names an unknown column, or mixes kinds.
+        If it does not parse, is too large, names an unknown column, or mixes kinds.
+
+    Notes
+    -----
+    Takes time in proportion to the length of the text: the kind of each part is found once.
     """
     if not isinstance(text, str):
         raise ParameterError(f"an expression is a text, got {type(text).__name__}")
+    found = None
+    if len(text) <= _LONGEST:
+        with suppress(
+            RecursionError, MemoryError
+        ):  # Python's own limits, which depend on the caller
+            found = _parsed(text, columns)
+    if found is None:
+        raise ParameterError(_TOO_LARGE)
+    return found
+
+
+def _parsed(text: str, columns: Mapping[str, Kind]) -> Expression:
     tree = _tree(text)
     if tree is None:
         doubled = _SINGLE.sub("==", text)
         hint = "; equal is written ==" if doubled != text and _tree(doubled) else ""
-        raise ParameterError(f"cannot read the expression {text!r}{hint}; {_GRAMMAR}")
-    if sum(1 for _ in ast.walk(tree)) > 500:
-        raise ParameterError("an expression may have at most 500 parts; derive a column first")
+        raise ParameterError(f"cannot read the expression {brief(text)}{hint}; {_GRAMMAR}")
+    _require_small(tree)
     return Expression(text=text, tree=tree, kind=_Checker(text, columns).kind(tree))
 
 
@@ -131,17 +160,42 @@ def _tree(text: str) -> ast.expr | None:
         return None
 
 
+def _require_small(tree: ast.expr) -> None:
+    """Refuse what is too large; without recursion, level by level."""
+    parts, level = 0, [tree]
+    for _ in range(_DEEPEST):
+        parts += len(level)
+        level = [
+            child
+            for node in level
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, ast.expr)
+        ]
+        if parts + len(level) > _MOST_PARTS:
+            break
+        if not level:
+            return
+    raise ParameterError(_TOO_LARGE)
+
+
 @dataclass(frozen=True, slots=True)
 class _Checker:
     """Finds the kind of each part, or refuses it."""
 
     text: str
     columns: Mapping[str, Kind]
+    known: dict[ast.expr, Kind] = field(default_factory=dict)
 
     def refuse(self, why: str) -> ParameterError:
-        return ParameterError(f"in {self.text!r}: {why}; {_GRAMMAR}")
+        return ParameterError(f"in {brief(self.text)}: {why}; {_GRAMMAR}")
 
-    def kind(self, node: ast.expr) -> Kind:  # noqa: PLR0911  (one for each kind of node)
+    def kind(self, node: ast.expr) -> Kind:
+        """Kind of a part, found once."""
+        if node not in self.known:
+            self.known[node] = self.found(node)
+        return self.known[node]
+
+    def found(self, node: ast.expr) -> Kind:  # noqa: PLR0911  (one for each kind of node)
         name = column_of(node)
         if name is not None:
             return self.column(name)
@@ -171,7 +225,7 @@ class _Checker:
     def column(self, name: str) -> Kind:
         found = self.columns[find_column(name, self.columns)]
         if found == "other":
-            raise self.refuse(f"column {name!r} is of a type that cannot be asked")
+            raise self.refuse(f"column {brief(name)} is of a type that cannot be asked")
         return found
 
     def constant(self, value: object) -> Kind:
@@ -181,7 +235,7 @@ class _Checker:
             return "whole"
         if isinstance(value, float) and math.isfinite(value):
             return "real"
-        if isinstance(value, str) and "\x00" not in value:
+        if isinstance(value, str) and is_text(value):
             return "text"
         raise self.refuse("a constant must be a finite number, a text, True or False")
 
@@ -189,7 +243,7 @@ class _Checker:
         found = self.kind(node)
         if found not in kinds:
             raise self.refuse(
-                f"{ast.unparse(node)} is of kind {found}, here {' or '.join(kinds)} is needed"
+                f"{_written(node)} is of kind {found}, here {' or '.join(kinds)} is needed"
                 f"{advice_on(found)}"
             )
 
@@ -220,8 +274,14 @@ class _Checker:
                 raise self.refuse("write is_null(x), or == and !=")
             else:
                 self.comparable(left, right, operator)
+                if right is not node.comparators[-1] and self.is_condition(right):
+                    raise self.refuse("in a == b == c, b is read twice: derive a condition first")
             left = right
         return "truth"
+
+    def is_condition(self, node: ast.expr) -> bool:
+        plain = column_of(node) is not None or constant_of(node) is not None
+        return not plain and self.kind(node) == "truth"
 
     def comparable(self, left: ast.expr, right: ast.expr, operator: ast.cmpop) -> None:
         kinds = self.kind(left), self.kind(right)
@@ -239,9 +299,31 @@ class _Checker:
             if here in _TIMES and there == "text" and _is_time(constant_of(other)):
                 return
         raise self.refuse(
-            f"{ast.unparse(left)} is of kind {kinds[0]} and {ast.unparse(right)} of kind "
+            f"{_written(left)} is of kind {kinds[0]} and {_written(right)} of kind "
             f"{kinds[1]}: they do not compare (write a date as 'YYYY-MM-DD'){advice_on(*kinds)}"
         )
+
+
+def is_text(value: str) -> bool:
+    """Whether a text can be sent to a database at all: no zero bytes, no halves of characters.
+
+    Parameters
+    ----------
+    value : str
+        A key, a constant or a name.
+
+    Returns
+    -------
+    bool
+        False for what no row can hold.
+    """
+    return "\x00" not in value and not any("\ud800" <= each <= "\udfff" for each in value)
+
+
+def _written(node: ast.expr) -> str:
+    """Show part of an expression, cut if it is long."""
+    text = ast.unparse(node)
+    return text if len(text) <= _LONGEST_NAME and text.isprintable() else brief(text)
 
 
 def advice_on(*kinds: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hushed.guarantee import shown_above
+from hushed.printed import shown
 
 __all__ = ["laid_out"]
 
@@ -30,11 +31,11 @@ def laid_out(keys: Columns, values: Columns, low: Columns, high: Columns) -> str
         A line of names, then the groups; error bars in brackets.
     """
     rows = [
-        [str(each) for each in key]
-        + [_shown(values[name][i], low[name][i], high[name][i]) for name in values]
+        [shown(str(each)) for each in key]
+        + [_cell(values[name][i], low[name][i], high[name][i]) for name in values]
         for i, key in enumerate(zip(*keys.values(), strict=True) if keys else [()])
     ]
-    head = [*keys, *values]
+    head = [shown(name) for name in (*keys, *values)]
     widths = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -42,7 +43,7 @@ def laid_out(keys: Columns, values: Columns, low: Columns, high: Columns) -> str
     )
 
 
-def _shown(value: Any, low: Any, high: Any) -> str:
+def _cell(value: Any, low: Any, high: Any) -> str:
     if isinstance(value, list):
         text = " ".join(_number(each) for each in value)
         return text if low is None else f"{text} (within {shown_above(high[0] - value[0], 4)})"

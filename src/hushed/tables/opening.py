@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from hushed.errors import ParameterError
+from hushed.printed import brief
 from hushed.tables import engine
 from hushed.tables.expressions import Kind, find_column
 from hushed.tables.requests import GROUPABLE, KEY_KINDS
@@ -46,7 +48,8 @@ def table(
     Returns
     -------
     Table
-        Nothing is read yet but names and types of the columns, which count as public.
+        Nothing is read yet but names and types of the columns, which count as public. A view is
+        warned of: what its rows have to be like cannot be checked.
 
     Raises
     ------
@@ -70,7 +73,7 @@ def table(
     6.0
     """
     if not isinstance(name, str) or not name or "\x00" in name:
-        raise ParameterError(f"name must be the name of a table, got {name!r}")
+        raise ParameterError(f"name must be the name of a table, got {brief(str(name))}")
     if header is not None and not isinstance(header, str):
         raise ParameterError("header is a line of names such as 'patient;city;cost'")
     if isinstance(source, str) or hasattr(source, "__fspath__"):
@@ -82,5 +85,7 @@ def table(
     if user is not None:
         kind = connection.columns[find_column(user, connection.columns)]
         if kind not in GROUPABLE:
-            raise ParameterError(f"user column {user!r} is of kind {kind}; {KEY_KINDS}")
+            raise ParameterError(f"user column {brief(user)} is of kind {kind}; {KEY_KINDS}")
+    for remark in connection.remarks:
+        warnings.warn(remark, stacklevel=2)
     return Table(connection=connection, user=user, columns=connection.columns)

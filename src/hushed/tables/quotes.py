@@ -9,6 +9,7 @@ from typing import Any
 
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, shown_above
+from hushed.printed import shown
 from hushed.tables.answers import errors_of, percent, rank_error
 from hushed.tables.plan import Choice, Part, Plan
 from hushed.tables.remarks import hardly_private
@@ -64,6 +65,8 @@ class Quote:
         What the ledger says would be left of the budget; None without a ledger.
     rows : int or None
         Rows of a group that the accuracies of means and variances are for.
+    remarks : tuple of str
+        What the promise asks of the table, if it is a view.
     """
 
     guarantee: Guarantee
@@ -74,6 +77,7 @@ class Quote:
     rule: str
     left: Any = None
     rows: int | None = None
+    remarks: tuple[str, ...] = ()
 
     def accuracy(self, name: str) -> float | None:
         """Accuracy of an output.
@@ -112,7 +116,7 @@ class Quote:
                 f"keys are named from {self.threshold} {self.unit}s on, counted with noise"
             )
         lines.append(f"each within its error with {percent(self.level)}; {self.rule}")
-        lines += hardly_private(g.epsilon, self.unit)
+        lines += [*self.remarks, *hardly_private(g.epsilon, self.unit)]
         if self.left is not None:
             explained = getattr(self.left, "explain", None)
             left = explained() if callable(explained) else str(self.left)
@@ -133,7 +137,7 @@ class Quote:
                 said += f" if about {self.rows} rows have a value: {parts}"
             elif first == "rows of a bin":
                 said = f"each bin {said}"
-        return f"{output.name}: {said}; {output.share:.0%} of epsilon"
+        return f"{shown(output.name)}: {said}; {output.share:.0%} of epsilon"
 
 
 def quoted(

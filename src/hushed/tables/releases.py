@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Literal, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Protocol
 
 from hushed import noise
 from hushed.errors import ParameterError, QueryFailed
+from hushed.keeping import Payment, write_failure
 from hushed.release import default_note
+from hushed.tables import engine
 from hushed.tables.answers import Answer, evaluate, rank_errors
 from hushed.tables.drawing import drawn, named
-from hushed.tables.engine import Connection, require_alive
 from hushed.tables.expressions import Kind
 from hushed.tables.measurements import influence, measurements
-from hushed.tables.plan import NoiseName, Plan, gaussian_numbers, lay, noise_dims
+from hushed.tables.plan import (
+    NoiseName,
+    NormalNoise,
+    Plan,
+    gaussian_numbers,
+    lay,
+    noise_dims,
+)
 from hushed.tables.remarks import present_rows, remarks
 from hushed.tables.requests import Aggregate, Derive, Filter, Keys, Limits
-from hushed.tables.scan import Scan, name_keys, require_short, scan
+from hushed.tables.scan import Key, Prepared, Scan, name_keys, prepare, scan
+from hushed.tables.stored import read_answer, write_answer
 
-__all__ = ["Asked", "answered", "described", "planned", "require_ready"]
+__all__ = ["Asked", "described", "planned", "released"]
 
 
 class Asked(Protocol):
     """A query, as it is planned and answered."""
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> engine.Connection:
         """Where the rows are."""
 
     @property
@@ -116,25 +126,47 @@ def described(query: Asked) -> str:
     return default_note(f"query: {asked}{filtered}{grouped}")
 
 
-def require_ready(what: Scan) -> None:
-    """Refuse, before anything is charged, what cannot be asked or will not be answered."""
-    require_short(what)
-    require_alive(what.connection)
+def prepared(query: Asked, plan: Plan, what: Scan, beta: float, clock: engine.Clock) -> Prepared:
+    """Do all that no row decides, before anything is charged.
+
+    The engine plans the very queries that will run. Then noise is drawn and an answer made up for
+    one group of nothing: what a grid, a scale or an error bar would refuse is refused now.
+    """
+    ready = prepare(what, int(noise.uniform_integers(1 << 63)), clock)
+    nothing = [
+        [[0] * part.measurement.feature.bins]
+        if part.measurement.role in ("bins", "rank") and part.measurement.feature
+        else [0]
+        for part in plan.parts
+    ]
+    for part in plan.parts:
+        if isinstance(part.noise, NormalNoise):
+            part.noise.grid(noise_dims())
+    if plan.selection is not None:
+        named(plan.selection, ["0" * 32], [0])
+    _answer(query, plan, [("",) * len(query.keys.columns)], nothing, beta)
+    return ready
 
 
-def answered(query: Asked, plan: Plan, what: Scan, beta: float) -> Answer:
+def answered(query: Asked, plan: Plan, ready: Prepared, beta: float, clock: engine.Clock) -> Answer:
     """Run the scan, draw, and put the answer together; what is exact ends here."""
-    secret = int(noise.uniform_integers(1 << 63))
-    cells = scan(what, secret)
+    cells = scan(ready, clock)
     keys, values = list(cells.keys), [list(column) for column in cells.values]
     if plan.selection is not None and cells.users is not None:
         chosen = named(plan.selection, [key[0] for key in keys], cells.users)
         place = {key[0]: i for i, key in enumerate(keys)}
-        names = name_keys(what, secret, chosen)
+        names = name_keys(ready, chosen, clock)
         ordered = sorted(chosen, key=lambda name: names[name])
         values = [[column[place[name]] for name in ordered] for column in values]
         keys = [names[name] for name in ordered]
         _require_reserve(plan, len(keys), QueryFailed, "so many keys were named")
+    return _answer(query, plan, keys, values, beta)
+
+
+def _answer(
+    query: Asked, plan: Plan, keys: Sequence[Key], values: Sequence[list[Any]], beta: float
+) -> Answer:
+    """Draw noise on exact cells, and say what they come to."""
     noisy = [drawn(part, column) for part, column in zip(plan.parts, values, strict=True)]
     found, low, high = evaluate(query.aggregates, plan.parts, noisy, beta)
     columns = query.keys.columns
@@ -145,8 +177,59 @@ def answered(query: Asked, plan: Plan, what: Scan, beta: float) -> Answer:
         high=high,
         rank_error=rank_errors(query.aggregates, plan.parts, beta),
         present=present_rows(query.aggregates, plan.parts, noisy),
-        remarks=remarks(query.aggregates, plan.parts, noisy, beta),
+        remarks=(
+            *query.connection.remarks,
+            *remarks(query.aggregates, plan.parts, noisy, beta),
+        ),
         level=1 - beta,
         guarantee=plan.guarantee,
         unit=plan.unit,
     )
+
+
+def released(
+    query: Asked,
+    plan: Plan,
+    what: Scan,
+    *,
+    beta: float,
+    clock: engine.Clock,
+    charge: Callable[[], Payment],
+    known: bool,
+) -> Answer:
+    """Plan, charge, ask and draw, while no other thread asks the same table.
+
+    What was answered under the caller's key before (`known`) is read again, and nothing asked. An
+    answer is stored before it is shown; so is a failure, which may tell of the rows, but not the
+    loss of the connection: then the same key asks again, at no cost.
+    """
+    if known:
+        paid = charge()
+        if paid.kept is not None:
+            return _stored(paid, paid.kept)
+    answer, failed, lost = None, "", False
+    with engine.held(query.connection, clock):
+        ready = prepared(query, plan, what, beta, clock)
+        paid = charge()
+        if paid.kept is not None:  # another process was faster
+            return _stored(paid, paid.kept)
+        try:
+            answer = answered(query, plan, ready, beta, clock)
+        except QueryFailed as error:
+            failed, lost = str(error), isinstance(error, engine.ConnectionLost)
+        except Exception as error:  # whatever it is, its own text may quote a private value
+            failed = f"{query.connection.engine} did not answer ({type(error).__name__})"
+    if answer is not None:
+        return answer if paid.number is None else _stored(paid, paid.keep(write_answer(answer)))
+    stays = "count the budget as spent" if paid.ledger is None else "the charge stays"
+    if lost and paid.key is not None:
+        raise QueryFailed(f"{failed}; {stays}: ask again under the key {paid.key!r}, at no cost")
+    failure = QueryFailed(f"{failed}; {stays}")
+    if paid.number is not None and not lost:
+        _stored(paid, paid.keep(write_failure(failure)))
+    raise failure
+
+
+def _stored(paid: Payment, text: str) -> Answer:
+    """Answer as it is stored; a stored failure is raised."""
+    return replace(read_answer(text), entry=paid.number)

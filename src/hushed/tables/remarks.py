@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hushed.guarantee import shown_above
+from hushed.printed import shown
 from hushed.tables.plan import Choice, Part
 from hushed.tables.requests import Aggregate
 
@@ -107,6 +108,7 @@ def remarks(
 
 
 def _said(name: str, present: Sequence[float], error: float, lost: int, few: int) -> list[str]:
+    name = shown(name)
     where = "" if len(present) == 1 else f" in {{}} of {len(present)} groups"
     found = []
     if len(present) == 1:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, time
 from itertools import product
 from typing import Any, Literal, SupportsFloat
 
+import numpy as np
+
 from hushed.errors import ParameterError
-from hushed.tables.expressions import Expression, Kind, advice_on, find_column
+from hushed.printed import brief
+from hushed.tables.expressions import Expression, Kind, advice_on, find_column, is_text
 
 __all__ = [
     "GROUPABLE",
@@ -21,10 +24,13 @@ __all__ = [
     "Filter",
     "Keys",
     "Limits",
+    "columns_of",
     "grouping",
     "intervals_of",
     "probabilities_of",
     "public_values",
+    "require_apart",
+    "require_name",
     "require_numeric",
     "require_whole",
 ]
@@ -68,8 +74,7 @@ class Aggregate:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.name or not isinstance(self.name, str):
-            raise ParameterError(f"an output needs a name, got {self.name!r}")
+        require_name("an output", self.name)
         if not 0 < self.weight < math.inf:
             raise ParameterError(f"weight must be a finite number above 0, got {self.weight}")
         if self.kind == "quantiles" and not self.probabilities:
@@ -147,6 +152,63 @@ class Limits:
                 raise ParameterError(f"{name} must be 1 or more, got {value}")
 
 
+def columns_of(aggregate: Aggregate) -> set[str]:
+    """Names of the columns that an output makes in an answer.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+        The output.
+
+    Returns
+    -------
+    set of str
+        Its name, and those of its error bars and its number of rows.
+    """
+    name = aggregate.name
+    found = {name}
+    if aggregate.kind != "quantiles":
+        found |= {f"{name}_low", f"{name}_high"}
+    if aggregate.kind in ("mean", "variance"):
+        found.add(f"{name}_rows")
+    return found
+
+
+def require_apart(aggregates: Sequence[Aggregate], columns: Sequence[str]) -> None:
+    """Refuse outputs and grouping columns of which one would stand in another's place.
+
+    Parameters
+    ----------
+    aggregates : sequence of Aggregate
+        The outputs.
+    columns : sequence of str
+        Grouping columns.
+
+    Raises
+    ------
+    ParameterError
+        If two of the columns of the answer had one name.
+    """
+    taken = set(columns)
+    for each in aggregates:
+        twice = taken & columns_of(each)
+        if twice:
+            names = ", ".join(map(brief, sorted(twice)))
+            raise ParameterError(
+                f"the answer has a column {names} already, which the output {brief(each.name)} "
+                "would make, too (an output x is there already as x, with x_low, x_high, x_rows): "
+                "give another name=..."
+            )
+        taken |= columns_of(each)
+
+
+def require_name(what: str, name: object) -> str:
+    """Refuse a name that is none, or that no database and no screen can be sent."""
+    if not isinstance(name, str) or not name or not is_text(name):
+        raise ParameterError(f"{what} needs a name, got {name!r}")
+    return name
+
+
 def require_whole(name: str, value: int) -> int:
     """Refuse anything but an integer."""
     if isinstance(value, bool) or not isinstance(value, int):
@@ -178,7 +240,8 @@ def require_numeric(known: Mapping[str, Kind], column: str, what: str) -> None:
     found = known[find_column(column, known)]
     if found not in ("whole", "real", "truth"):
         raise ParameterError(
-            f"column {column!r} is of kind {found}; {what} needs a numeric one{advice_on(found)}"
+            f"column {brief(column)} is of kind {found}; {what} needs a numeric one"
+            f"{advice_on(found)}"
         )
 
 
@@ -200,7 +263,7 @@ def grouping(
     kinds = tuple(known[find_column(column, known)] for column in columns)
     for column, kind in zip(columns, kinds, strict=True):
         if kind not in GROUPABLE:
-            raise ParameterError(f"cannot group by {column!r} of kind {kind}; {KEY_KINDS}")
+            raise ParameterError(f"cannot group by {brief(column)} of kind {kind}; {KEY_KINDS}")
     if (keys is None) == (private_keys is False):
         raise ParameterError(
             "which keys exist is private: list the public ones with keys=[...], or have them "
@@ -256,15 +319,33 @@ def public_values(
 
 
 def _key(value: Any, kind: Kind, column: str) -> Any:
-    if hasattr(value, "item"):  # a numpy scalar
-        value = value.item()
-    wanted: dict[str, type] = {"whole": int, "text": str, "truth": bool, "day": date}
-    if kind == "day" and isinstance(value, str):
+    """Take a public key as the plain value that the engine will answer with."""
+    found = value.item() if isinstance(value, np.generic) else value
+    told = f"a key of {brief(column)} must be of kind {kind}, got {brief(repr(found))}"
+    if kind == "day":
+        return _day(found, told)
+    wanted: dict[str, type] = {"whole": int, "text": str, "truth": bool}
+    good = isinstance(found, wanted[kind]) and (kind != "whole" or not isinstance(found, bool))
+    if not good or (kind == "whole" and not -(2**63) < found < 2**63):
+        raise ParameterError(told)
+    if kind == "truth":
+        return found
+    plain: Any = str.__str__(found) if kind == "text" else int.__index__(found)
+    if kind == "text" and not is_text(plain):
+        raise ParameterError(f"{told}: no database holds such a text")
+    return plain
+
+
+def _day(value: Any, told: str) -> date:
+    if isinstance(value, str):
         try:
             value = date.fromisoformat(value)
         except ValueError:
-            raise ParameterError(f"{value!r} is no date YYYY-MM-DD") from None
-    good = isinstance(value, wanted[kind]) and (kind != "whole" or not isinstance(value, bool))
-    if not good or (kind == "whole" and abs(value) >= 2**63) or "\x00" in str(value):
-        raise ParameterError(f"a key of {column!r} must be of kind {kind}, got {value!r}")
-    return value
+            raise ParameterError(f"{brief(value)} is no date YYYY-MM-DD") from None
+    if not isinstance(value, date):
+        raise ParameterError(told)
+    if isinstance(value, datetime):  # equal to no date, so that its group would always be empty
+        if value.tzinfo is not None or value.time() != time.min:
+            raise ParameterError(f"{told}: a day has no time")
+        return value.date()
+    return date(value.year, value.month, value.day)

@@ -12,20 +12,20 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from hushed.errors import QueryFailed
+from hushed.errors import ParameterError, QueryFailed
 from hushed.tables import engine
 from hushed.tables.expressions import columns_in
 from hushed.tables.measurements import Feature, Influence, Measurement
 from hushed.tables.requests import Derive, Filter, Keys, Limits
 from hushed.tables.translation import translate
 
-__all__ = ["Cells", "Scan", "name_keys", "require_short", "scan"]
+__all__ = ["Cells", "Key", "Prepared", "Scan", "name_keys", "prepare", "scan"]
 
 Key = tuple[Any, ...]
-_SHORT = 50  # parts of conditions and derived columns that can always be written down
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +78,9 @@ class Cells:
     users: list[int] | None
 
 
-def scan(what: Scan, secret: int) -> Cells:
-    """Run the query.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A query that the engine has planned and can run.
 
     Parameters
     ----------
@@ -87,6 +88,81 @@ def scan(what: Scan, secret: int) -> Cells:
         The query.
     secret : int
         Fresh random number in [0, 2**63), used once: the order in which rows are kept.
+    plain : Question, optional
+        Rows, users and sums of every group; None where only bins are counted.
+    binned : mapping of Feature to Question
+        Rows in each bin of every group, for each feature that is binned.
+    """
+
+    what: Scan
+    secret: int
+    plain: engine.Question | None
+    binned: Mapping[Feature, engine.Question]
+
+
+_NO_LIMIT = engine.Clock()
+
+
+def prepare(what: Scan, secret: int, clock: engine.Clock = _NO_LIMIT) -> Prepared:
+    """Write down all that the engine will be asked, and have it planned; no row is read.
+
+    Parameters
+    ----------
+    what : Scan
+        The query.
+    secret : int
+        Fresh random number in [0, 2**63), used once.
+    clock : Clock, optional
+        How long that may take.
+
+    Returns
+    -------
+    Prepared
+        For `scan`.
+
+    Raises
+    ------
+    EngineUnavailable, ParameterError
+        If the engine would not run it, whatever the rows.
+    """
+    with suppress(RecursionError):  # Ibis runs out of stack over nested selects
+        return _prepared_by_engine(what, secret, clock)
+    raise ParameterError(
+        "the query cannot be written down, it is too long: derive fewer columns in one query"
+    )
+
+
+def _prepared_by_engine(what: Scan, secret: int, clock: engine.Clock) -> Prepared:
+    features = _features(what.measured)
+    names = {feature: f"v{i}" for i, feature in enumerate(features)}
+    bounded = _bounded(what, _narrowed(what, names), secret)
+    asked = {
+        feature: _counted_bins(what, bounded, secret, names[feature])
+        for feature in features
+        if feature.kind == "bin"
+    }
+    plain = _grouped(what, bounded, secret, names)
+    if what.keys.private:  # what will be asked last is of this form, too
+        engine.plan(what.connection, _naming(what, secret, ["0" * 32]), clock)
+    return Prepared(
+        what=what,
+        secret=secret,
+        plain=None if plain is None else engine.plan(what.connection, plain, clock),
+        binned={
+            feature: engine.plan(what.connection, query, clock) for feature, query in asked.items()
+        },
+    )
+
+
+def scan(prepared: Prepared, clock: engine.Clock = _NO_LIMIT) -> Cells:
+    """Run the query.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        From `prepare`.
+    clock : Clock, optional
+        How long it may take.
 
     Returns
     -------
@@ -98,14 +174,14 @@ def scan(what: Scan, secret: int) -> Cells:
     QueryFailed
         If the engine fails.
     """
-    features = _features(what.measured)
-    names = {feature: f"v{i}" for i, feature in enumerate(features)}
-    bounded = _bounded(what, _narrowed(what, names), secret)
-    plain = _grouped(what, bounded, secret, names)
+    what = prepared.what
+    names = {feature: f"v{i}" for i, feature in enumerate(_features(what.measured))}
+    plain: dict[Key, dict[str, Any]] = {}
+    if prepared.plain is not None:
+        plain = _by_key(what, engine.fetch(what.connection, prepared.plain, clock))
     binned = {
-        feature: _counted_bins(what, bounded, secret, names[feature], feature.bins)
-        for feature in features
-        if feature.kind == "bin"
+        feature: _bins(what, engine.fetch(what.connection, asked, clock), names[feature], feature)
+        for feature, asked in prepared.binned.items()
     }
     keys = tuple(plain) if what.keys.private else tuple(what.keys.combinations())
     empty: dict[str, int] = defaultdict(int)
@@ -121,40 +197,19 @@ def scan(what: Scan, secret: int) -> Cells:
     return Cells(keys=keys, values=tuple(values), users=users)
 
 
-def require_short(what: Scan) -> None:
-    """Refuse a query that is too long to be written down, which no row decides.
-
-    Parameters
-    ----------
-    what : Scan
-        The query. A short one passes at once.
-
-    Raises
-    ------
-    ParameterError
-        If the conditions and derived columns are too many.
-    """
-    if sum(2 + sum(1 for _ in ast.walk(_tree(step))) for step in what.steps) <= _SHORT:
-        return
-    names = {feature: f"v{i}" for i, feature in enumerate(_features(what.measured))}
-    engine.require_written(_bounded(what, _narrowed(what, names), 0))
-
-
-def _tree(step: Filter | Derive) -> ast.expr:
-    return step.value.tree if isinstance(step, Derive) else step.condition.tree
-
-
-def name_keys(what: Scan, secret: int, chosen: Sequence[str]) -> dict[str, Key]:
+def name_keys(
+    prepared: Prepared, chosen: Sequence[str], clock: engine.Clock = _NO_LIMIT
+) -> dict[str, Key]:
     """Find the keys behind opaque names that noise has chosen.
 
     Parameters
     ----------
-    what : Scan
+    prepared : Prepared
         The query that was run.
-    secret : int
-        The same number as then.
     chosen : sequence of str
         Opaque names of the groups that may be named.
+    clock : Clock, optional
+        How long it may take.
 
     Returns
     -------
@@ -168,16 +223,26 @@ def name_keys(what: Scan, secret: int, chosen: Sequence[str]) -> dict[str, Key]:
     """
     if not chosen:
         return {}
+    what = prepared.what
+    asked = engine.write(_naming(what, prepared.secret, chosen))
+    found = engine.fetch(what.connection, asked, clock)
     columns = _key_names(what)
-    keys = _narrowed(what, {}).select(*columns).distinct()
-    known = engine.listed(chosen, "text")
-    named = keys.mutate(id=_opaque(what, keys, secret))
-    wanted = named.semi_join(known, named["id"] == known["listed"])
-    found = engine.fetch(what.connection, wanted)
     keys_by_id = dict(zip(found["id"], zip(*(found[c] for c in columns), strict=True), strict=True))
     if set(keys_by_id) != set(chosen):
         raise QueryFailed("the table changed during the query")
     return keys_by_id
+
+
+def _naming(what: Scan, secret: int, chosen: Sequence[str]) -> Any:
+    """Query for the keys behind opaque names."""
+    keys = _narrowed(what, {}).select(*_key_names(what)).distinct()
+    known = engine.listed(chosen, "text")
+    named = keys.mutate(id=_opaque(what, keys, secret))
+    return named.semi_join(known, named["id"] == known["listed"])
+
+
+def _tree(step: Filter | Derive) -> ast.expr:
+    return step.value.tree if isinstance(step, Derive) else step.condition.tree
 
 
 def _key_names(what: Scan) -> list[str]:
@@ -303,10 +368,10 @@ def _kept(rows: Any, rank: Any, limit: int) -> Any:
     return ranked.filter(ranked["place"] < limit).drop("place")
 
 
-def _grouped(
-    what: Scan, rows: Any, secret: int, names: Mapping[Feature, str]
-) -> dict[Key, dict[str, Any]]:
-    """Count and add up every group, in one scan."""
+def _grouped(what: Scan, rows: Any, secret: int, names: Mapping[Feature, str]) -> Any:
+    """Query that counts and adds up every group, in one scan; None if only bins are counted."""
+    if all(each.role in ("bins", "rank") for each in what.measured) and not what.keys.private:
+        return None
     sums = {
         _cell_name(each, names): engine.total(what.connection.engine, rows[names[each.feature]])
         for each in what.measured
@@ -315,20 +380,27 @@ def _grouped(
     cells: dict[str, Any] = {"rows": rows.count(), **sums}
     if what.keys.private or any(each.role == "users" for each in what.measured):
         cells["users"] = rows["user"].nunique() if what.user is not None else rows.count()
-    if all(each.role in ("bins", "rank") for each in what.measured) and not what.keys.private:
-        return {}
-    ids, grouped = _aggregated(what, rows, secret, [], cells)
-    found = engine.fetch(what.connection, grouped)
+    return _aggregated(what, rows, secret, [], cells)
+
+
+def _by_key(what: Scan, found: Mapping[str, list[Any]]) -> dict[Key, dict[str, Any]]:
+    """Cells of each group."""
+    ids = _ids(what)
     return {
-        tuple(found[name][i] for name in ids): {cell: found[cell][i] for cell in cells}
+        tuple(found[name][i] for name in ids): {cell: found[cell][i] for cell in found}
         for i in range(len(found["rows"]))
     }
 
 
+def _ids(what: Scan) -> list[str]:
+    """Columns that tell the groups of an answer apart."""
+    return ["id"] if what.keys.private else _key_names(what)
+
+
 def _aggregated(
     what: Scan, rows: Any, secret: int, others: Sequence[str], cells: Mapping[str, Any]
-) -> tuple[list[str], Any]:
-    """Aggregate by key, and by what else is given; say what the key is in the answer, too.
+) -> Any:
+    """Aggregate by key, and by what else is given.
 
     Groups are those of the keys themselves, never of a hash of them. A private key is replaced by
     its opaque name only then, and does not leave the engine.
@@ -339,19 +411,23 @@ def _aggregated(
     if _picks_groups(what):
         grouped = _with_keys(grouped, what.keys, dict(zip(what.keys.columns, keys, strict=True)))
     if not what.keys.private:
-        return keys, grouped
-    return ["id"], grouped.select(_opaque(what, grouped, secret), *others, *cells)
+        return grouped
+    return grouped.select(_opaque(what, grouped, secret), *others, *cells)
 
 
-def _counted_bins(
-    what: Scan, rows: Any, secret: int, bin_name: str, width: int
-) -> dict[Key, list[int]]:
-    """Rows in each bin of every group: a scan of its own."""
+def _counted_bins(what: Scan, rows: Any, secret: int, bin_name: str) -> Any:
+    """Query for the rows in each bin of every group: a scan of its own."""
     there = rows.filter(rows[bin_name] >= 0)
-    ids, grouped = _aggregated(what, there, secret, [bin_name], {"rows": there.count()})
-    found = engine.fetch(what.connection, grouped)
+    return _aggregated(what, there, secret, [bin_name], {"rows": there.count()})
+
+
+def _bins(
+    what: Scan, found: Mapping[str, list[Any]], bin_name: str, feature: Feature
+) -> dict[Key, list[int]]:
+    """Rows in each bin of each group."""
+    ids = _ids(what)
     counts: dict[Key, list[int]] = {}
     for i, number in enumerate(found["rows"]):
         key = tuple(found[name][i] for name in ids)
-        counts.setdefault(key, [0] * width)[found[bin_name][i]] = number
+        counts.setdefault(key, [0] * feature.bins)[found[bin_name][i]] = number
     return counts

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
-from hushed.errors import ParameterError, QueryFailed
+from hushed.errors import ParameterError
+from hushed.keeping import pay
 from hushed.mechanisms.arguments import require_level
+from hushed.printed import brief
 from hushed.release import Charges, check_ledger
 from hushed.tables import engine
 from hushed.tables.answers import Answer
@@ -15,7 +18,7 @@ from hushed.tables.expressions import Kind, parse
 from hushed.tables.measurements import influence, measurements
 from hushed.tables.plan import NoiseName
 from hushed.tables.quotes import Quote, quoted
-from hushed.tables.releases import answered, described, planned, require_ready
+from hushed.tables.releases import described, planned, released
 from hushed.tables.requests import (
     Aggregate,
     AggregateKind,
@@ -26,8 +29,11 @@ from hushed.tables.requests import (
     grouping,
     intervals_of,
     probabilities_of,
+    require_apart,
+    require_name,
     require_numeric,
 )
+from hushed.tables.stored import question_of
 
 __all__ = ["Table"]
 
@@ -78,7 +84,7 @@ class Table:
         """
         read = parse(condition, self.columns)
         if read.kind != "truth":
-            raise ParameterError(f"{condition!r} is no condition but a {read.kind} value")
+            raise ParameterError(f"{brief(condition)} is no condition but a {read.kind} value")
         return replace(self, steps=(*self.steps, Filter(condition=read)))
 
     def derive(self, name: str, expression: str) -> Table:
@@ -101,10 +107,8 @@ class Table:
         ParameterError
             If it cannot be read or the name is taken.
         """
-        if not isinstance(name, str) or not name or "\x00" in name:
-            raise ParameterError(f"a derived column needs a name, got {name!r}")
-        if name in self.columns:
-            raise ParameterError(f"there is a column {name!r} already; choose another name")
+        if require_name("a derived column", name) in self.columns:
+            raise ParameterError(f"there is a column {brief(name)} already; choose another name")
         read = parse(expression, self.columns)
         step = Derive(name=name, value=read)
         columns = {**self.columns, name: read.kind}
@@ -143,6 +147,7 @@ class Table:
         if self.keys.columns:
             raise ParameterError("the query is grouped already; name all columns in one group_by")
         grouped = grouping(self.columns, columns, keys, private_keys=private_keys)
+        require_apart(self.aggregates, columns)
         return replace(self, keys=grouped)
 
     def per_user(self, *, rows: int | None = None, groups: int | None = None) -> Table:
@@ -374,9 +379,6 @@ class Table:
         if column is not None:
             require_numeric(self.columns, column, kind)
         name = f"{kind}_{column}" if name is None else name
-        taken = {each.name for each in self.aggregates} | set(self.keys.columns)
-        if name in taken:
-            raise ParameterError(f"an output {name!r} is there already; give another name=...")
         asked = Aggregate(
             kind=kind,
             name=name,
@@ -388,6 +390,7 @@ class Table:
             weight=weight,
         )
         query = replace(self, aggregates=(*self.aggregates, asked))
+        require_apart(query.aggregates, self.keys.columns)
         if column is not None:  # bounds are checked at once
             measurements(asked, influence(Keys(), Limits(rows=1), by_user=False), self.columns)
         return query
@@ -437,7 +440,8 @@ class Table:
         check_ledger(ledger, budget)
         asked = hasattr(ledger, "quote")
         left = ledger.quote(budget, plan.guarantee, loss=plan.loss) if asked else None
-        return quoted(plan, self.aggregates, beta=beta, rows=rows, left=left)
+        quote = quoted(plan, self.aggregates, beta=beta, rows=rows, left=left)
+        return replace(quote, remarks=self.connection.remarks)
 
     def release(
         self,
@@ -449,8 +453,14 @@ class Table:
         ledger: Charges | None = None,
         budget: str | None = None,
         note: str = "",
+        key: str | None = None,
+        timeout: float | None = None,
     ) -> Answer:
         """Charge, run the query in the database, draw the noise, answer.
+
+        Whatever no row decides comes first: the database compiles and plans the query, and checks
+        names, types and rights. What fails then costs nothing. Other threads that ask the same
+        table wait until this query is answered.
 
         Parameters
         ----------
@@ -468,6 +478,14 @@ class Table:
             Name of the budget in the ledger; required with one.
         note : str, default ""
             Remark for the ledger; by default the aggregates and the columns that are asked for.
+        key : str, optional
+            A name of your own for this answer, which needs a `Ledger`: asking the same again under
+            it tells the stored answer, at no cost and without a look at the rows. So may be done
+            after a crash. Without a key every release is a new one.
+        timeout : float, optional
+            Seconds that the query may take, waiting for other threads included; not on Spark. A
+            query that is stopped after the charge stays paid, for that it was slow is an answer.
+            No noise is on that answer: see the page on tables.
 
         Returns
         -------
@@ -478,23 +496,32 @@ class Table:
         ------
         ParameterError
             If the query or its target cannot be used; nothing is charged.
+        KeyInUse
+            If the key stands for another question; nothing is charged.
         EngineUnavailable
-            If the database does not answer any more; nothing is charged.
+            If the database does not answer any more, or does not let its user read the table;
+            nothing is charged.
         QueryFailed
-            If the database fails on the way; the charge stays, for failing may tell of the rows.
+            If the database fails on the way, or the time is over; the charge stays, for failing
+            may tell of the rows.
         """
+        clock = engine.Clock.start(timeout)
         plan, what = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)
         require_level("beta", beta)
-        check_ledger(ledger, budget)
-        require_ready(what)
-        if ledger is not None and budget:
-            ledger.charge(budget, plan.guarantee, note=note or described(self), loss=plan.loss)
-        failed = None
-        try:
-            return answered(self, plan, what, beta)
-        except QueryFailed as error:
-            failed = str(error)
-        except engine.failures() as error:  # its own text may quote a private value
-            failed = f"{self.connection.engine} did not take the query ({type(error).__name__})"
-        paid = "the charge stays" if ledger is not None else "count the budget as spent"
-        raise QueryFailed(f"{failed}; {paid}")
+        check_ledger(ledger, budget, key)
+        question = question_of(
+            self, epsilon=epsilon, delta=delta, noise=noise, beta=beta, timeout=timeout
+        )
+        charge = partial(
+            pay,
+            ledger,
+            budget,
+            plan.guarantee,
+            note or described(self),
+            loss=plan.loss,
+            key=key,
+            question=question,
+        )
+        book: Any = ledger
+        known = key is not None and book.answer(budget, key) is not None
+        return released(self, plan, what, beta=beta, clock=clock, charge=charge, known=known)

@@ -5,14 +5,12 @@ and Spark answer alike: clipping as cases (never ``clip``), missing means NULL o
 whole numbers and come back as decimals, nothing can fail on a value. Only aggregates are fetched.
 """
 
+from hushed.tables.engine.asking import Clock, ConnectionLost, Question, fetch, held, plan, write
 from hushed.tables.engine.connections import (
     Connection,
     EngineName,
     connect,
-    failures,
-    fetch,
     over_frame,
-    require_alive,
     tamed,
 )
 from hushed.tables.engine.operations import (
@@ -35,29 +33,30 @@ from hushed.tables.engine.operations import (
     tame,
     total,
 )
-from hushed.tables.engine.writing import require_written
 
 __all__ = [
+    "Clock",
     "Connection",
+    "ConnectionLost",
     "EngineName",
+    "Question",
     "Stage",
     "bins_stages",
     "cases",
     "connect",
     "constant",
     "dense_rank",
-    "failures",
     "fenced",
     "fetch",
     "hashed",
+    "held",
     "listed",
     "missing",
     "number",
     "opaque",
     "over_frame",
+    "plan",
     "presence_stages",
-    "require_alive",
-    "require_written",
     "row_rank",
     "squares_stages",
     "staged",
@@ -65,4 +64,5 @@ __all__ = [
     "tame",
     "tamed",
     "total",
+    "write",
 ]

@@ -1,43 +1,49 @@
-"""Opening tables and fetching aggregates; no row is fetched, and no message of an engine shown."""
+"""Opening tables; no row is read, and no message of an engine shown."""
 
 from __future__ import annotations
 
-import weakref
+import os
+import re
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from decimal import Decimal
 from pathlib import Path
+from threading import RLock
 from types import MappingProxyType
 from typing import Any, Literal
 
-from hushed.errors import BadRows, EngineUnavailable, NotFound, ParameterError, QueryFailed
+from hushed.errors import BadRows, EngineUnavailable, NotFound, ParameterError
+from hushed.printed import brief, plain_path
 from hushed.tables.engine.frames import (
     from_pandas,
+    from_polars,
     lines_query,
     read_lines,
     settled,
     settled_schema,
 )
+from hushed.tables.engine.reaching import (
+    failures,
+    home_of,
+    reach_postgres,
+    remarks_on,
+    tables_in,
+)
 from hushed.tables.engine.sessions import ask, names_in, open_session
 from hushed.tables.engine.taming import DECLARED, Cell, cell_of, read_as
-from hushed.tables.engine.writing import TOO_LONG, unfused
 from hushed.tables.expressions import Kind, find_column
 
 __all__ = [
     "Connection",
     "EngineName",
     "connect",
-    "failures",
-    "fetch",
     "over_frame",
-    "require_alive",
     "tamed",
 ]
 
 EngineName = Literal["duckdb", "postgres", "pyspark"]
 
-_NAMED = 10  # tables named in a message
+_SPARK = RLock()  # its settings belong to the session, which all tables share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,42 +58,30 @@ class Connection:
         The table as it lies. Queries read it through `tamed` only.
     cells : mapping of str to Cell
         How each column is read.
+    stored : mapping of str to str
+        What each column is called in there; empty for one that is left out.
+    place : str
+        Which table it is, for the digest of a question: where it lies and its name, no password.
+    lock : RLock
+        Held from the plan of a query to its last answer: one thread asks at a time.
+    process : int
+        The process that opened it, and the only one that may ask: a forked one would share the
+        wire to the database, and take answers that are not its own.
     """
 
     engine: EngineName
     rows: Any = field(repr=False, compare=False)
     cells: Mapping[str, Cell] = field(repr=False)
+    stored: Mapping[str, str] = field(repr=False)
+    place: str = field(default="", repr=False)
+    remarks: tuple[str, ...] = field(default=(), repr=False)
+    lock: Any = field(default_factory=RLock, repr=False, compare=False)
+    process: int = field(default_factory=os.getpid, repr=False, compare=False)
 
     @property
     def columns(self) -> Mapping[str, Kind]:
         """Kind of each column; public."""
         return MappingProxyType({name: cell.kind for name, cell in self.cells.items()})
-
-
-def failures() -> tuple[type[Exception], ...]:
-    """Exceptions by which an engine, or the way to it, reports that it could not answer."""
-    import sys  # noqa: PLC0415
-
-    import duckdb  # noqa: PLC0415
-    import pyarrow as pa  # noqa: PLC0415
-    from ibis.common.exceptions import IbisError, TableNotFound  # noqa: PLC0415
-
-    found: list[type[Exception]] = [
-        IbisError,
-        TableNotFound,  # no IbisError
-        duckdb.Error,
-        pa.ArrowException,
-        OSError,
-        MemoryError,
-        UnicodeError,
-    ]
-    if "psycopg" in sys.modules:
-        found.append(sys.modules["psycopg"].Error)
-    if "pyspark.errors" in sys.modules:
-        found.append(sys.modules["pyspark.errors"].PySparkException)
-    if "py4j.protocol" in sys.modules:
-        found += [sys.modules["py4j.protocol"].Py4JError]
-    return tuple(found)
 
 
 def connect(
@@ -124,7 +118,7 @@ def connect(
         If the types cannot be had.
     """
     scheme, found, rest = url.partition("://")
-    if not found:
+    if not found or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", scheme):
         return _file(Path(url), name, types, header)
     if header is not None:
         raise ParameterError("header=... is for CSV files; a database names its columns")
@@ -135,14 +129,16 @@ def connect(
             raise ParameterError(
                 "types=... is for files and frames; in this database, cast the column in a view"
             )
-        return _spark(rest, name) if scheme == "spark" else _postgres(url, name)
+        if scheme == "spark":
+            return _spark(rest, name)
+        return _opened("postgres", reach_postgres(url), name, {})
     raise ParameterError(
         f"cannot read {scheme}:// addresses; use duckdb:///FILE, postgresql://..., spark://... or "
         "the path of a CSV, Parquet or Arrow file"
     )
 
 
-def over_frame(frame: Any, name: str, types: Mapping[str, Kind]) -> Connection:
+def over_frame(frame: Any, name: str, types: Mapping[str, Kind], home: str = "") -> Connection:
     """Open a frame in memory with DuckDB.
 
     Parameters
@@ -153,11 +149,14 @@ def over_frame(frame: Any, name: str, types: Mapping[str, Kind]) -> Connection:
         What to call it.
     types : mapping of str to str
         Kinds to read columns as.
+    home : str, default ""
+        Where it comes from, if from a file.
 
     Returns
     -------
     Connection
-        On a copy or an unchangeable view.
+        On a copy; on an Arrow table itself, whose cells nobody changes, unless they lie in memory
+        that something else writes to.
 
     Raises
     ------
@@ -172,7 +171,7 @@ def over_frame(frame: Any, name: str, types: Mapping[str, Kind]) -> Connection:
     elif module == "pandas" and hasattr(frame, "columns"):
         arrow = from_pandas(frame)
     elif module == "polars" and hasattr(frame, "to_arrow") and hasattr(frame, "columns"):
-        arrow = frame.to_arrow()
+        arrow = from_polars(frame)
     else:
         raise ParameterError(
             "a table is an address, the path of a file, or a pandas, Polars or Arrow frame, got "
@@ -182,7 +181,8 @@ def over_frame(frame: Any, name: str, types: Mapping[str, Kind]) -> Connection:
     backend = _duckdb()
     short = [f"c{i}" for i in range(len(names))]  # DuckDB would take "City" and "city" for one
     backend.con.register(name, settled(arrow).rename_columns(short))
-    return _opened("duckdb", backend, name, types, dict(zip(names, short, strict=True)))
+    stored = dict(zip(names, short, strict=True))
+    return _opened("duckdb", backend, name, types, stored, home or "a frame")
 
 
 def _different(names: list[str]) -> list[str]:
@@ -203,7 +203,7 @@ def _duckdb_file(rest: str, name: str, types: Mapping[str, Kind]) -> Connection:
     path = rest[1:] if rest.startswith("/") else rest
     if not Path(path).is_file():
         raise NotFound(
-            f"there is no file {path}; duckdb:///a.db is a path from here, "
+            f"there is no file {plain_path(path)}; duckdb:///a.db is a path from here, "
             "duckdb:////data/a.db one from the root"
         )
     backend = reason = None
@@ -213,14 +213,14 @@ def _duckdb_file(rest: str, name: str, types: Mapping[str, Kind]) -> Connection:
         reason = type(error).__name__
     if backend is None:
         raise EngineUnavailable(
-            f"DuckDB cannot open {path} ({reason}); is it a DuckDB file, and free?"
+            f"DuckDB cannot open {plain_path(path)} ({reason}); is it a DuckDB file, and free?"
         )
-    return _opened("duckdb", backend, name, types)
+    return _opened("duckdb", backend, name, types, home=str(Path(path).resolve()))
 
 
 def _file(path: Path, name: str, types: Mapping[str, Kind], header: str | None) -> Connection:
     if not path.is_file():
-        raise NotFound(f"there is no file {path}")
+        raise NotFound(f"there is no file {plain_path(path)}")
     kind = path.suffix.lower()
     if header is not None and kind not in (".csv", ".tsv"):
         raise ParameterError(f"header=... is for CSV files; {path.name} names its columns itself")
@@ -229,7 +229,8 @@ def _file(path: Path, name: str, types: Mapping[str, Kind], header: str | None) 
         if kind in (".arrow", ".feather", ".ipc"):
             from pyarrow import feather  # noqa: PLC0415
 
-            return over_frame(feather.read_table(path, memory_map=True), name, types)
+            found = feather.read_table(path, memory_map=True)
+            return over_frame(found, name, types, str(path.resolve()))
         if kind in (".csv", ".tsv"):
             return _csv(path, types, header)
         if kind == ".parquet":
@@ -249,10 +250,17 @@ def _parquet(path: Path, name: str, types: Mapping[str, Kind]) -> Connection:
     from pyarrow import dataset  # noqa: PLC0415
 
     backend = _duckdb()
-    schema = settled_schema(dataset.dataset(path, format="parquet").schema)
-    _different([each.lower() for each in schema.names])  # DuckDB would take them for one
+    found = dataset.dataset(path, format="parquet").schema
+    _different([each.lower() for each in found.names])  # DuckDB would take them for one
+    schema = settled_schema(found)
+    if not schema.names:
+        raise ParameterError(f"{path.name} has no column of a type that can be asked")
+    if [schema.field(each).type for each in schema.names] != list(found.types):
+        # Arrow would compare a constant with cells of the type in the file, and may not know how.
+        backend.con.execute("SET disabled_optimizers = 'filter_pushdown,join_filter_pushdown'")
     backend.con.register(name, dataset.dataset(path, format="parquet", schema=schema))
-    return _opened("duckdb", backend, name, types)
+    stored = {each: each if each in schema.names else None for each in found.names}
+    return _opened("duckdb", backend, name, types, stored, str(path.resolve()))
 
 
 def _csv(path: Path, types: Mapping[str, Kind], header: str | None) -> Connection:
@@ -272,7 +280,7 @@ def _csv(path: Path, types: Mapping[str, Kind], header: str | None) -> Connectio
     backend.con.execute(made)
     backend.con.unregister("lines")
     short = {each: f"c{i}" for i, each in enumerate(names)}
-    return _opened("duckdb", backend, "cells", {}, short)
+    return _opened("duckdb", backend, "cells", {}, short, str(path.resolve()))
 
 
 def _declared(types: Mapping[str, Kind], names: Iterable[str]) -> dict[str, Kind]:
@@ -287,23 +295,6 @@ def _declared(types: Mapping[str, Kind], names: Iterable[str]) -> dict[str, Kind
                 f"{column!r} cannot be of kind {kind!r}; kinds are {', '.join(DECLARED)}"
             )
     return dict(types)
-
-
-def _postgres(url: str, name: str) -> Connection:
-    reason = backend = None
-    try:
-        import ibis  # noqa: PLC0415
-        import psycopg  # noqa: F401, PLC0415
-
-        backend = ibis.connect(url)
-        weakref.finalize(backend, backend.con.close)
-    except ImportError:
-        reason = "install hushed[postgres]"
-    except failures() as error:  # its text may hold the address with the password
-        reason = type(error).__name__
-    if backend is None:
-        raise EngineUnavailable(f"cannot reach the PostgreSQL database: {reason}")
-    return _opened("postgres", backend, name, {})
 
 
 def _spark(address: str, name: str) -> Connection:
@@ -325,57 +316,62 @@ def _spark(address: str, name: str) -> Connection:
     return _opened("pyspark", backend, name, {})
 
 
-def _others(engine: EngineName, backend: Any, place: str) -> str:
-    """Name the tables there are in a DuckDB file, for its own default name is seldom right."""
-    if engine != "duckdb" or place:
-        return ""
-    listed = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
-    found = [row[0] for row in backend.con.execute(listed).fetchall()]
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    named = ", ".join(found[:_NAMED]) + more if found else "none"
-    return f"; tables in there: {named}. Name one: hs.table(ADDRESS, 'NAME')"
-
-
 def _opened(
     engine: EngineName,
     backend: Any,
     name: str,
     types: Mapping[str, Kind],
-    stored: Mapping[str, str] | None = None,
+    stored: Mapping[str, str | None] | None = None,
+    home: str = "",
 ) -> Connection:
-    """Look at the types of a table; `stored` says what its columns are called in there."""
-    from ibis.common.exceptions import IbisTypeError  # noqa: PLC0415
+    """Look at the types of a table; `stored` says what its columns are called in there, if at all.
+
+    `home` says where a file lies. Some types are unknown to Ibis, or known to an engine that lacks
+    an extension for them.
+    """
+    import ibis.expr.datatypes as dt  # noqa: PLC0415
 
     reason = rows = None
     unknown = False
     place, _, short = ("", "", name) if stored is not None else name.rpartition(".")
     try:
         rows = backend.table(short, database=place or None)
-    except (NotImplementedError, IbisTypeError):
-        unknown = True
     except failures() as error:
         reason = type(error).__name__
+        unknown = reason in ("IbisTypeError", "IOException", "HTTPException")
+    except Exception:  # Ibis stumbles over the name of a type
+        unknown = True
     if unknown:
         raise ParameterError(
-            f"a column of the table {name!r} is of a type that cannot even be left out; ask a view "
-            "without it"
+            f"a column of the table {plain_path(name, brief)} is of a type that cannot even "
+            "be left out; ask a view without it"
         )
     if rows is None:
-        raise NotFound(f"there is no table {name!r} ({reason}){_others(engine, backend, place)}")
-    schema = rows.schema()
+        raise NotFound(
+            f"there is no table {plain_path(name, brief)} ({reason}){tables_in(backend, engine)}"
+        )
+    schema, own = rows.schema(), stored is None
     stored = {column: column for column in schema} if stored is None else stored
     declared = _declared(types, stored)
     cells = {
         column: cell_of(
             engine,
-            _quoted(backend, inside),
-            schema[inside],
+            _quoted(backend, inside or "nothing"),
+            schema[inside] if inside else dt.null,
             name=column,
             declared=declared.get(column),
         )
         for column, inside in stored.items()
     }
-    return Connection(engine=engine, rows=rows, cells=MappingProxyType(cells))
+    return Connection(
+        engine=engine,
+        rows=rows,
+        place=f"{home or home_of(backend, engine)} {name}",
+        remarks=remarks_on(backend, engine, place, short) if own else (),
+        cells=MappingProxyType(cells),
+        stored=MappingProxyType({column: inside or "" for column, inside in stored.items()}),
+        lock=_SPARK if engine == "pyspark" else RLock(),
+    )
 
 
 def _quoted(backend: Any, name: str) -> str:
@@ -399,75 +395,13 @@ def tamed(connection: Connection, names: Mapping[str, str]) -> Any:
     ibis.Table
         With those columns; a single constant one if none is needed.
     """
+    import ibis  # noqa: PLC0415
+
     backend = connection.rows.get_backend()
     cells = {short: connection.cells[name] for name, short in names.items()}
     shown = ", ".join(f"{cell.sql} AS {short}" for short, cell in cells.items()) or "1 AS nothing"
     schema = {short: cell.dtype for short, cell in cells.items()} or {"nothing": "int64"}
-    query = f"SELECT {shown} FROM ({backend.compile(connection.rows)}) AS stored"  # noqa: S608
+    needed = dict.fromkeys(connection.stored[name] for name in names)
+    rows = connection.rows.select(*needed) if needed else connection.rows.select(n=ibis.literal(1))
+    query = f"SELECT {shown} FROM ({backend.compile(rows)}) AS stored"  # noqa: S608
     return backend.sql(query, schema=schema)
-
-
-def fetch(connection: Connection, aggregated: Any) -> dict[str, list[Any]]:
-    """Run a query of aggregates and take the answer.
-
-    Parameters
-    ----------
-    connection : Connection
-        Who answers.
-    aggregated : ibis.Table
-        A query whose rows are aggregates.
-
-    Returns
-    -------
-    dict of str to list
-        Plain Python values by column; decimals that are whole as int.
-
-    Raises
-    ------
-    QueryFailed
-        If the engine fails. Its own message, which may quote a private value, is dropped.
-    """
-    reason = answer = None
-    try:
-        with unfused(), _asking(connection):
-            answer = connection.rows.get_backend().to_pyarrow(aggregated)
-    except RecursionError:  # while it is written down, which no row decides
-        reason = TOO_LONG
-    except failures() as error:
-        reason = type(error).__name__
-    if answer is None:
-        raise QueryFailed(f"{connection.engine} did not finish the query ({reason})")
-    return {name: [_plain(v) for v in answer[name].to_pylist()] for name in answer.column_names}
-
-
-def _asking(connection: Connection) -> AbstractContextManager[None]:
-    """Give what a question to this engine needs around it."""
-    if connection.engine != "pyspark":
-        return nullcontext()
-    return ask(connection.rows.get_backend()._session)
-
-
-def require_alive(connection: Connection) -> None:
-    """Refuse if the engine does not answer a question about no table at all.
-
-    Raises
-    ------
-    EngineUnavailable
-        Before anything is charged or read.
-    """
-    import ibis  # noqa: PLC0415
-
-    reason = None
-    try:
-        with _asking(connection):
-            connection.rows.get_backend().to_pyarrow(ibis.literal(1).name("one").as_table())
-    except failures() as error:
-        reason = type(error).__name__
-    if reason is not None:
-        raise EngineUnavailable(
-            f"{connection.engine} does not answer ({reason}); nothing was charged or read"
-        )
-
-
-def _plain(value: Any) -> Any:
-    return int(value) if isinstance(value, Decimal) else value

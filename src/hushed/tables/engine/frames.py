@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from hushed.errors import BadRows, ParameterError
 
-__all__ = ["from_pandas", "lines_query", "read_lines", "settled", "settled_schema"]
+__all__ = ["from_pandas", "from_polars", "lines_query", "read_lines", "settled", "settled_schema"]
 
 _BETWEEN = ",;\t|"
 _MARK = b"\xef\xbb\xbf"  # of the order of bytes; some programs put it before a text
@@ -46,15 +46,56 @@ def from_pandas(frame: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
     names = [str(column) for column in frame.columns]
-    columns, unknown = [], None
-    for position, column in enumerate(names):
-        try:
-            columns.append(_column(frame.iloc[:, position]))
-        except (pa.ArrowException, NotImplementedError):
-            unknown = column
-    if unknown is not None:  # raised out here, so that no cell is shown with it
-        raise ParameterError(f"column {unknown!r} of the frame is of a type that cannot be read")
+    # A copy of each, for Arrow would look at the memory of NumPy, which may be changed later.
+    columns = _each(names, lambda i: _column(frame.iloc[:, i].copy(deep=True)))
     return pa.Table.from_arrays(columns, names=names)
+
+
+def from_polars(frame: Any) -> Any:
+    """Turn a Polars frame into an Arrow table.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The private rows.
+
+    Returns
+    -------
+    pyarrow.Table
+        A copy: the memory of a frame may be that of a NumPy array, which may be changed later.
+
+    Raises
+    ------
+    ParameterError
+        If a type has no counterpart, such as whole numbers of 128 bits.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    names = list(frame.columns)
+    columns = _each(names, lambda i: frame.select(names[i]).to_arrow().column(0))
+    held = pa.BufferOutputStream()
+    table = pa.Table.from_arrays(columns, names=names)
+    with pa.ipc.new_stream(held, table.schema) as stream:
+        stream.write_table(table)
+    return pa.ipc.open_stream(held.getvalue()).read_all()
+
+
+def _each(names: Sequence[str], read: Callable[[int], Any]) -> list[Any]:
+    """Read every column; refuse the one that cannot be, and show no cell with it."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    columns, unknown = [], None
+    for position, name in enumerate(names):
+        try:
+            columns.append(read(position))
+        except (pa.ArrowException, NotImplementedError, OverflowError):
+            unknown = name
+    if unknown is not None:
+        raise ParameterError(
+            f"column {unknown!r} of the frame is of a type that cannot be read: leave it out, or "
+            "cast it"
+        )
+    return columns
 
 
 def _column(column: Any) -> Any:
@@ -79,10 +120,7 @@ def _column(column: Any) -> Any:
 def _texts(cells: Any, absent: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
-    words = [
-        None if gone else cell if isinstance(cell, str) else str(cell)
-        for cell, gone in zip(cells, absent, strict=True)
-    ]
+    words = [None if gone else _word(cell) for cell, gone in zip(cells, absent, strict=True)]
     try:
         return pa.array(words, pa.large_string())
     except UnicodeError:  # halves of characters: they become question marks
@@ -90,27 +128,47 @@ def _texts(cells: Any, absent: Any) -> Any:
         return pa.array(known, pa.large_string())
 
 
+def _word(cell: object) -> str | None:
+    """Text of an object; one that cannot say it is missing, and what it says instead is not told.
+
+    An object may call itself a text and be none: then it decides nothing but its own cell, too.
+    """
+    try:
+        return str.__str__(cell if isinstance(cell, str) else str(cell))
+    except Exception:  # whatever its own code raises
+        return None
+
+
 def settled_schema(schema: Any) -> Any:
-    """Give the schema in which reading a column fails on no cell, or on every one.
+    """Give the schema in which reading a column fails on no cell.
 
     Reading a time with a zone, an engine converts it to microseconds, which fails on far ones;
     without one, in UTC, it does not. Some types that DuckDB cannot read are near one that it can.
+    Columns of types that cannot be asked are left out: DuckDB may read any column to count rows.
     """
     import pyarrow as pa  # noqa: PLC0415
 
-    return pa.schema([pa.field(field.name, _plain(field.type)) for field in schema])
+    plain = [(field.name, _plain(field.type)) for field in schema]
+    return pa.schema([pa.field(name, dtype) for name, dtype in plain if dtype is not None])
 
 
 def _plain(dtype: Any) -> Any:
-    """Type to read a column as."""
+    """Type to read a column as; None if it cannot be asked."""
     import pyarrow as pa  # noqa: PLC0415
 
-    if pa.types.is_dictionary(dtype):
+    kinds = pa.types
+    if kinds.is_dictionary(dtype):
         return _plain(dtype.value_type)
-    if pa.types.is_timestamp(dtype):
+    if kinds.is_timestamp(dtype):
         return pa.timestamp(dtype.unit)
+    if kinds.is_decimal256(dtype):
+        return pa.float64()
     near = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string()}
-    return pa.float64() if pa.types.is_decimal256(dtype) else near.get(dtype, dtype)
+    asked = (
+        *(kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal, kinds.is_date),
+        *(kinds.is_string, kinds.is_large_string, kinds.is_string_view, pa.uuid().equals),
+    )
+    return near.get(dtype, dtype) if any(each(dtype) for each in asked) else None
 
 
 def settled(arrow: Any) -> Any:
@@ -118,10 +176,17 @@ def settled(arrow: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
     def plain(column: Any) -> Any:
-        dtype = column.type
+        dtype, wanted = column.type, _plain(column.type)
+        if wanted is None:
+            return pa.chunked_array([pa.nulls(len(column))])
         if pa.types.is_dictionary(dtype):
-            return plain(column.cast(dtype.value_type))
-        return column if _plain(dtype) == dtype else column.cast(_plain(dtype))
+            words = _plain(dtype.value_type)  # not every type of texts can be taken from
+            chunks = [
+                pa.DictionaryArray.from_arrays(each.indices, each.dictionary.cast(words))
+                for each in column.chunks
+            ]
+            return pa.chunked_array([each.dictionary_decode() for each in chunks], type=words)
+        return column if wanted == dtype else column.cast(wanted)
 
     columns = [_valid(plain(column)) for column in arrow.columns]
     return pa.Table.from_arrays(columns, names=arrow.column_names)

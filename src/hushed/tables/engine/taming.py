@@ -207,5 +207,9 @@ def cell_of(engine: str, quoted: str, dtype: Any, *, name: str, declared: Kind |
         return Cell(kind="other", sql="NULL", dtype="null")
     kind = kind_of(dtype) if declared is None else declared
     if shape == "whole" and declared is None:  # a wider one would take longer to sort
+        if (
+            engine == "postgres" and dtype.nbytes == 8
+        ):  # an oid calls itself one, and adds up to none
+            quoted = f"CAST({quoted} AS bigint)"
         return Cell(kind=kind, sql=quoted, dtype=str(dtype.copy(nullable=True)))
     return Cell(kind=kind, sql=_FORMS[engine][shape].format(quoted), dtype=_DTYPES[shape])

@@ -2,51 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+from threading import RLock
 from typing import Any
 
-from hushed.errors import ParameterError
+__all__ = ["written"]
 
-__all__ = ["TOO_LONG", "require_written", "unfused"]
-
-TOO_LONG = "it is too long: derive fewer columns in one query"
-_ROOM = 10  # selects that may still come around the rows
+_STATE: dict[str, Any] = {"lock": RLock()}
 
 
-@contextmanager
-def unfused() -> Iterator[None]:
-    """Leave subqueries as they are: trying to merge them takes Ibis seconds in a long query."""
-    import ibis  # noqa: PLC0415
-
-    before = ibis.options.sql.fuse_selects
-    ibis.options.sql.fuse_selects = False
-    try:
-        yield
-    finally:
-        ibis.options.sql.fuse_selects = before
-
-
-def require_written(rows: Any) -> None:
-    """Refuse a query that Ibis cannot write down: it runs out of stack over nested selects.
+def written(query: Any) -> str:
+    """Write a query down in the language of its engine; nothing is read.
 
     Parameters
     ----------
-    rows : ibis.Table
-        The query, before its rows are aggregated. Nothing is read.
+    query : ibis.Table
+        The query.
 
-    Raises
-    ------
-    ParameterError
-        If it is too long.
+    Returns
+    -------
+    str
+        Its SQL. Subqueries are left as they are: trying to merge them takes Ibis seconds in a
+        long query. What says so is a setting of the whole process, so one thread writes at a time.
     """
-    for _ in range(_ROOM):
-        rows = rows.limit(2**62)
-    written = None
-    try:
-        with unfused():
-            written = rows.get_backend().compile(rows)
-    except RecursionError:
-        written = None
-    if written is None:
-        raise ParameterError(f"the query cannot be written down, {TOO_LONG}")
+    import ibis  # noqa: PLC0415
+
+    with _STATE["lock"]:
+        before, ibis.options.sql.fuse_selects = ibis.options.sql.fuse_selects, False
+        _STATE["before"] = before
+        try:
+            return str(query.get_backend().compile(query))
+        finally:
+            ibis.options.sql.fuse_selects = before
+            del _STATE["before"]
+
+
+def _anew() -> None:
+    """After a fork no other thread writes any more, and what it set is put back."""
+    _STATE["lock"] = RLock()
+    if "before" in _STATE:
+        import ibis  # noqa: PLC0415
+
+        ibis.options.sql.fuse_selects = _STATE.pop("before")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_anew)

@@ -1,0 +1,227 @@
+"""The way to a database: why it failed, which tables there are, and what a view asks of its rows.
+
+An address may hold a password, and a driver quotes what it was given: the reason is told in words
+of our own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from contextlib import suppress
+from typing import Any
+
+from hushed.errors import EngineUnavailable, ParameterError
+from hushed.printed import shown
+
+__all__ = ["failures", "home_of", "reach_postgres", "remarks_on", "tables_in"]
+
+_NAMED = 10  # tables named in a message
+_MARKS = "(in a password, an @, : or / is written %40, %3A or %2F)"
+_REASONS = (  # in the words of libpq and the server, and what is told of them
+    ("connection refused", "nothing listens at this host and port"),
+    ("resolve host", f"there is no host of this name {_MARKS}"),
+    (
+        "translate host",
+        f"there is no host of this name {_MARKS}",
+    ),
+    ("authentication failed", "the server refuses this user with this password"),
+    ("no password supplied", "the server wants a password"),
+    ("pg_hba.conf", "the server does not let this user in from here (pg_hba.conf)"),
+    ("role ", "the server refuses this user with this password"),
+    ("does not exist", "there is no database of this name on the server"),
+    ("timeout", "the server did not answer in time"),
+    ("timed out", "the server did not answer in time"),
+    ("unreachable", "there is no way to this host"),
+    ("no such file", "no server has its socket there"),
+    ("too many clients", "the server has no connection free"),
+    ("connection slots", "the server has no connection free"),
+    ("permission denied", "its user has no right to connect to this database"),
+    ("certificate", "the server and this machine do not agree on encryption"),
+    ("ssl", "the server and this machine do not agree on encryption"),
+)
+_TABLES = (
+    "SELECT table_schema, table_name FROM information_schema.tables "
+    "WHERE table_schema NOT IN ('information_schema', 'pg_catalog') ORDER BY 1, 2"
+)
+_RELATION = "SELECT relkind::text, relrowsecurity FROM pg_class WHERE oid = to_regclass(%s)"
+_VIEW = (
+    "SELECT 1 FROM duckdb_views() WHERE view_name = ? "
+    "AND schema_name = coalesce(?, current_schema()) "
+    "AND database_name = current_database() AND NOT internal"
+)
+_KINDS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
+_CONDITION = (
+    "the promise holds only if each of its rows comes from rows of its own user alone (without "
+    "users: from one row): no window, LIMIT, DISTINCT, aggregate or join with rows of others"
+)
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """Exceptions by which an engine, or the way to it, reports that it could not answer."""
+    import duckdb  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
+    from ibis.common.exceptions import IbisError, TableNotFound  # noqa: PLC0415
+
+    found: list[type[Exception]] = [
+        IbisError,
+        TableNotFound,  # no IbisError
+        duckdb.Error,
+        pa.ArrowException,
+        OSError,
+        MemoryError,
+        UnicodeError,
+    ]
+    if "psycopg" in sys.modules:
+        found.append(sys.modules["psycopg"].Error)
+    if "pyspark.errors" in sys.modules:
+        found.append(sys.modules["pyspark.errors"].PySparkException)
+    if "py4j.protocol" in sys.modules:
+        found += [sys.modules["py4j.protocol"].Py4JError]
+    return tuple(found)
+
+
+def reach_postgres(url: str) -> Any:
+    """Connect to PostgreSQL.
+
+    Parameters
+    ----------
+    url : str
+        Its address.
+
+    Returns
+    -------
+    ibis.backends.postgres.Backend
+        Closed when nobody holds it any more, by the process that opened it.
+
+    Raises
+    ------
+    EngineUnavailable
+        With the reason in public words; nothing of the address or of the driver's text is shown.
+    ParameterError
+        If the database does not know what its texts are.
+    """
+    reason = backend = None
+    try:
+        import ibis  # noqa: PLC0415
+        import psycopg  # noqa: F401, PLC0415
+
+        backend = ibis.connect(url)
+        weakref.finalize(backend, _close, backend.con, os.getpid())
+    except ImportError:
+        reason = "install hushed[postgres]"
+    except Exception as error:  # Ibis reads the address, and quotes what it stumbles over
+        reason = _reason(error)
+    if backend is None:
+        raise EngineUnavailable(f"cannot reach the PostgreSQL database: {reason}")
+    if backend.con.info.parameter_status("server_encoding") == "SQL_ASCII":
+        raise ParameterError(
+            "this database has the encoding SQL_ASCII: it does not know what its texts are, and "
+            "some row's may be none. Ask a database in UTF8"
+        )
+    return backend
+
+
+def _close(connection: Any, process: int) -> None:
+    """Close a connection; not in a forked process, where that would end it for the other one."""
+    if os.getpid() == process:
+        connection.close()
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValueError) and not isinstance(error, failures()):
+        return f"its address cannot be read {_MARKS}"
+    said = str(error).lower()
+    known = next((told for words, told in _REASONS if words in said), None)
+    return known or type(error).__name__
+
+
+def home_of(backend: Any, engine: str) -> str:
+    """Say where a database lies, without its user and password.
+
+    Parameters
+    ----------
+    backend : ibis.backends.BaseBackend
+        The database.
+    engine : str
+        duckdb, postgres or pyspark.
+
+    Returns
+    -------
+    str
+        Host, port and name of a PostgreSQL database; of Spark nothing is known.
+    """
+    if engine != "postgres":
+        return engine
+    info = backend.con.info
+    return f"{info.host}:{info.port}/{info.dbname}"
+
+
+def tables_in(backend: Any, engine: str) -> str:
+    """Name the tables there are in a database, for a name that was not given is seldom right.
+
+    Parameters
+    ----------
+    backend : ibis.backends.BaseBackend
+        The database.
+    engine : str
+        duckdb, postgres or pyspark.
+
+    Returns
+    -------
+    str
+        What to add to a message; empty on Spark. Names are schema, which is public.
+    """
+    if engine == "pyspark":
+        return ""
+    rows, usual = [], ""
+    with suppress(*failures()):
+        usual = backend.con.execute("SELECT current_schema()").fetchone()[0]
+        rows = backend.con.execute(_TABLES).fetchall()
+    names = [name if place == usual else f"{place}.{name}" for place, name in rows]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    named = ", ".join(map(shown, names[:_NAMED])) + more if names else "none"
+    return f"; tables in there: {named}. Name one: hs.table(ADDRESS, 'NAME')"
+
+
+def remarks_on(backend: Any, engine: str, place: str, name: str) -> tuple[str, ...]:
+    """Say of a view what its rows have to be like.
+
+    Parameters
+    ----------
+    backend : ibis.backends.BaseBackend
+        The database.
+    engine : str
+        duckdb, postgres or pyspark.
+    place, name : str
+        Its schema, or nothing, and its name.
+
+    Returns
+    -------
+    tuple of str
+        Remarks; none on a table. What a view on Spark is made of is not looked up: most are made
+        of files. Where the database does not tell, a query will not be answered either.
+    """
+    with suppress(*failures()):
+        return _remarks_on(backend, engine, place, name)
+    return ()
+
+
+def _remarks_on(backend: Any, engine: str, place: str, name: str) -> tuple[str, ...]:
+    if engine == "duckdb":
+        found = backend.con.execute(_VIEW, [name, place or None]).fetchone()
+        return (f"{shown(name)} is a view: {_CONDITION}.",) if found else ()
+    if engine != "postgres":
+        return ()
+    from sqlglot import expressions  # noqa: PLC0415
+
+    whole = expressions.table_(name, db=place or None, quoted=True).sql("postgres")
+    kind, guarded = backend.con.execute(_RELATION, [whole]).fetchone() or ("", False)
+    said = [f"{shown(name)} is {_KINDS[kind]}: {_CONDITION}."] if kind in _KINDS else []
+    if guarded:
+        said.append(
+            f"{shown(name)} has policies on its rows (row-level security): whether one is seen "
+            "must not depend on rows of other users."
+        )
+    return tuple(said)
