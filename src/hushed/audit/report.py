@@ -170,8 +170,7 @@ class AuditReport:
         return "\n\n".join(
             part
             for part in (
-                f"{self.verdict.upper()}{'' if self.population is None else ' for this sensitivity'}"
-                f": the claim {in_words(self.claim, self.relation)}.",
+                f"{self._headline()}: the claim {in_words(self.claim, self.relation)}.",
                 self._inputs(),
                 self._certified(),
                 self._drawn(),
@@ -188,6 +187,9 @@ class AuditReport:
 
     def __str__(self) -> str:
         return self.explain()
+
+    def _headline(self) -> str:
+        return self.verdict.upper() + (" for this sensitivity" if self.population else "")
 
     def _certified(self) -> str:
         head = f"Certified with confidence {self.confidence:g}:"
