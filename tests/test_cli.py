@@ -385,19 +385,23 @@ class TestEnds:
         done = run(*RELEASE, "--json")
         assert done.exit_code == 2
         found = json.loads(done.stdout)["error"]
-        assert found == {"type": "PermissionError", "message": "Permission denied"}
+        assert found == {
+            "kind": "system",
+            "type": "PermissionError",
+            "message": "Permission denied",
+        }
         assert CANARY not in done.output
 
     @pytest.mark.parametrize("options", [("--json",), ()])
     def test_unforeseen_errors_are_withheld(self, options, folder, monkeypatch):
-        """An unforeseen exception gives its type and place, no message, and exit code 1."""
+        """An unforeseen exception gives its type and place, no message, and exit code 3."""
 
         def broken(*_, **__):
             raise RuntimeError(CANARY)
 
         monkeypatch.setattr("hushed.release", broken)
         done = run(*RELEASE, *options)
-        assert done.exit_code == 1
+        assert done.exit_code == 3
         assert "RuntimeError in releasing.py" in done.stderr
         if options:
             assert json.loads(done.stdout)["error"]["type"] == "RuntimeError"

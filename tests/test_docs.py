@@ -11,11 +11,17 @@ A fence says what its block is:
 * ``sh``: setting up, and commands that take long; checked by name, not run;
 * ``text``: formulas and layouts.
 
+Calls, names and commands in the running text exist, and take the arguments that are shown.
+
 A page that holds the comment ``<!-- slow -->`` is left to the slow tests.
 """
 
+import ast
 import doctest
+import importlib
+import inspect
 import os
+import pkgutil
 import re
 import shlex
 import shutil
@@ -27,6 +33,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import typer
 
 import hushed
 from hushed.cli import COMMANDS, load
@@ -209,6 +216,105 @@ def test_set_up_names_what_exists(page):
                 raise AssertionError(f"not a command to set up: {line}")
 
 
+def spans(page):
+    """Code in the running text of a page."""
+    return re.findall(r"`([^`\n]+)`", FENCE.sub("", page.read_text()))
+
+
+def named(path):
+    """What ``import hushed as hs`` lets one write as hs.PATH."""
+    found = hushed
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def wrong_names(texts):
+    """Dotted names that are not there."""
+    found = []
+    for text in texts:
+        for name in re.findall(r"(?<![\w/.:])(?:hs|hushed)\.((?:[A-Za-z_]\w*\.?)+)", text):
+            try:
+                named(name.rstrip("."))
+            except AttributeError:
+                found.append(name)
+    return found
+
+
+def callables():
+    """Public functions, classes and their methods, by name."""
+    found = {}
+    for info in pkgutil.iter_modules(hushed.__path__):
+        module = importlib.import_module(f"hushed.{info.name}")
+        for name in getattr(module, "__all__", ()):
+            here = getattr(module, name)
+            found.setdefault(name, []).append(here)
+            if inspect.isclass(here):
+                for method, _ in inspect.getmembers(here, inspect.isfunction):
+                    found.setdefault(method, []).append(getattr(here, method))
+    return found
+
+
+def takes(target, call):
+    """Whether a call of this form fits the signature; dots stand for any arguments."""
+    try:
+        signature = inspect.signature(target)
+    except (TypeError, ValueError):
+        return True
+    arguments = [a for a in call.args if not (isinstance(a, ast.Constant) and a.value is ...)]
+    keywords = {k.arg: k.value for k in call.keywords if k.arg}
+    of_self = inspect.isfunction(target) and next(iter(signature.parameters), "") == "self"
+    try:
+        signature.bind_partial(*([None] if of_self else []), *arguments, **keywords)
+    except TypeError:
+        return False
+    return True
+
+
+def wrong_calls(texts, known):
+    """Calls of public names with arguments that they do not take."""
+    found = []
+    for text in texts:
+        try:
+            tree = ast.parse(text, mode="eval")
+        except (SyntaxError, ValueError):
+            continue
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name | ast.Attribute):
+                name = call.func.id if isinstance(call.func, ast.Name) else call.func.attr
+                if name in known and not any(takes(target, call) for target in known[name]):
+                    found.append(text)
+    return found
+
+
+def wrong_commands(texts):
+    """Commands and options that the command line has not."""
+    found = []
+    for text in texts:
+        words = re.split(r"[\s=]+", text)
+        if words[0] != "hushed" or len(words) < 2 or not re.fullmatch(r"[a-z]+", words[1]):
+            continue
+        if words[1] not in COMMANDS:
+            found.append(text)
+            continue
+        command = typer.main.get_command(load(words[1]))
+        for each in words[2:]:
+            command = getattr(command, "commands", {}).get(each, command)
+        options = {option for p in command.params for option in (*p.opts, *p.secondary_opts)}
+        if not {w for w in words if w.startswith("--")} <= options | {"--help"}:
+            found.append(text)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_code_in_the_text_is_right(page):
+    """Names exist, calls take these arguments, commands have these options."""
+    texts = spans(page)
+    assert not wrong_names(texts)
+    assert not wrong_calls(texts, callables())
+    assert not wrong_commands(texts)
+
+
 class TestTheRunnerItself:
     """A page that says something false is caught."""
 
@@ -225,6 +331,17 @@ class TestTheRunnerItself:
         )
         assert [b.kind for b in parsed(text)] == ["file", "output", "python norun"]
         assert "python norun" not in KINDS
+
+    def test_what_fails_in_the_text_is_caught(self):
+        """A function in a module of its name, positions that are keywords, unknown options."""
+        assert wrong_names(["hs.audit.Command([])", "hs.zoo", "hushed.nothing"]) == [
+            "audit.Command",
+            "nothing",
+        ]
+        texts = ["PopulationPairs(population, rows, count)", "Guarantee(epsilon=1)", "mean('x')"]
+        assert wrong_calls(texts, callables()) == texts[:1]
+        commands = ["hushed audit --claims 1", "hushed ledger show --plot", "hushed nobody"]
+        assert wrong_commands(commands) == [commands[0], commands[2]]
 
     def test_commands_carry_code_and_output(self):
         """The comment names the exit code, the lines below are the output."""

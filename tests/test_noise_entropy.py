@@ -21,31 +21,42 @@ FORKED = """
 import os
 from hushed.noise.entropy import operating_system_words
 source = operating_system_words()
-source.take(3)  # fills the block that a careless fork would share
+while source._ahead < 2**16:  # in the middle of a long draw
+    source.take(3)
+source.take(3)  # there are words left that a careless fork would share
 reader, writer = os.pipe()
 children = []
 for child in range(2):
     children.append(os.fork())
     if children[-1] == 0:
-        os.write(writer, operating_system_words().take(500).tobytes())
+        os.write(writer, source.take(500).tobytes())
         os._exit(0)
 for child in children:
     os.waitpid(child, 0)
-mine = operating_system_words().take(500).tolist()
+mine = source.take(500).tolist()
 data = os.read(reader, 8000)
 theirs = [int.from_bytes(data[i:i + 8], "little") for i in range(0, len(data), 8)]
 print(len(mine) + len(theirs), len({*mine, *theirs}))
 """
 
-# Without the fork hook and the process check, the children must repeat words.
+# Without the process check, the children must repeat words.
 CARELESS = """
 import hushed.noise.entropy as entropy
-entropy._forget = lambda: None
 entropy.os.getpid = lambda: 1
-entropy._SOURCES.words = entropy.OperatingSystemWords()
-kept = entropy._SOURCES.words
-entropy.operating_system_words = lambda: kept
 """
+
+
+ONE = np.ones(3)
+CALLS = [
+    lambda: hushed.noise.add_laplace(ONE, sensitivity=1.0, epsilon=1.0),
+    lambda: hushed.noise.add_gaussian(ONE, sensitivity=1.0, sigma=1.0),
+    lambda: hushed.noise.discrete_laplace(1.0, 3),
+    lambda: hushed.noise.discrete_gaussian(1.0, 100),
+    lambda: hushed.noise.uniform_integers(3, 3),
+    lambda: hushed.noise.bernoulli(0.5),
+    lambda: hushed.noise.bernoulli_exp(0.5),
+    lambda: hushed.noise.select(ONE, width=1.0, epsilon=1.0),
+]
 
 
 def run(script: str) -> list[int]:
@@ -73,12 +84,7 @@ def test_forked_children_share_no_words() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_the_fork_test_sees_a_shared_block() -> None:
     """With the defences taken out, the same script finds repeated words."""
-    drawn, different = run(
-        CARELESS
-        + FORKED.replace("from hushed.noise.entropy import", "#").replace(
-            "operating_system_words()", "entropy.operating_system_words()"
-        )
-    )
+    drawn, different = run(CARELESS + FORKED)
     assert drawn == 1500
     assert different == 500
 
@@ -88,8 +94,9 @@ def test_threads_share_no_words() -> None:
     drawn: list[list[int]] = [[] for _ in range(4)]
 
     def draw(mine: list[int]) -> None:
+        words = entropy.operating_system_words()
         for _ in range(2500):
-            mine += entropy.operating_system_words().take(3).tolist()
+            mine += words.take(3).tolist()
             mine.append(entropy.operating_system_words().word())
 
     threads = [threading.Thread(target=draw, args=(mine,)) for mine in drawn]
@@ -104,9 +111,10 @@ def test_threads_share_no_words() -> None:
 def test_a_signal_handler_shares_no_words() -> None:
     """A handler that draws in the middle of a draw gets words of its own."""
     handled: list[int] = []
+    words = entropy.operating_system_words()
 
     def handler(number: int, frame: object) -> None:
-        handled.append(entropy.operating_system_words().word())
+        handled.append(words.word())
 
     previous = signal.signal(signal.SIGALRM, handler)
     signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
@@ -114,7 +122,7 @@ def test_a_signal_handler_shares_no_words() -> None:
         drawn = []
         end = time.monotonic() + 0.5
         while time.monotonic() < end:
-            drawn.append(entropy.operating_system_words().word())
+            drawn.append(words.word())
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
@@ -154,7 +162,7 @@ def test_nothing_in_the_package_takes_a_seed() -> None:
 
 
 def test_public_functions_draw_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every public sampler asks for the source of the calling thread, and for nothing else."""
+    """Every public sampler asks for a source of its own, and for nothing else."""
 
     class NoSource(Exception):
         pass
@@ -164,17 +172,33 @@ def test_public_functions_draw_from_the_operating_system(monkeypatch: pytest.Mon
 
     for module in (grid, integers, selection):
         monkeypatch.setattr(module, "operating_system_words", refuse)
-    one = np.ones(3)
-    calls = [
-        lambda: hushed.noise.add_laplace(one, sensitivity=1.0, epsilon=1.0),
-        lambda: hushed.noise.add_gaussian(one, sensitivity=1.0, sigma=1.0),
-        lambda: hushed.noise.discrete_laplace(1.0, 3),
-        lambda: hushed.noise.discrete_gaussian(1.0, 100),
-        lambda: hushed.noise.uniform_integers(3, 3),
-        lambda: hushed.noise.bernoulli(0.5),
-        lambda: hushed.noise.bernoulli_exp(0.5),
-        lambda: hushed.noise.select(one, width=1.0, epsilon=1.0),
-    ]
-    for call in calls:
+    for call in CALLS:
         with pytest.raises(NoSource):
             call()
+
+
+def test_nothing_is_read_ahead_for_another_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is copied between two draws uses no word twice: each draw reads its own.
+
+    The copies differ in what the operating system gives them from then on, and in nothing else.
+    """
+    reads = 0
+    real = os.urandom
+
+    def counted(count: int) -> bytes:
+        nonlocal reads
+        reads += 1
+        return real(count)
+
+    monkeypatch.setattr(entropy.os, "urandom", counted)
+    for call in (*CALLS, *CALLS):
+        reads = 0
+        call()
+        assert reads > 0
+    given = np.zeros(40)
+    answers = []
+    for copy in range(2):  # both go on from here with entropy that the other one does not see
+        stream = np.random.default_rng(copy)
+        monkeypatch.setattr(entropy.os, "urandom", stream.bytes)
+        answers.append(hushed.noise.add_laplace(given, sensitivity=1.0, epsilon=1.0))
+    assert not np.any(answers[0] == answers[1])

@@ -12,6 +12,7 @@ from hushed import papers
 from hushed.errors import NotFound, ParameterError
 from hushed.papers import Effort, Experiment, Verdict, charts, reproduction, store
 from hushed.papers.store import Shelf, run_digest
+from hushed.plots import save_figure
 
 
 def toy(measured, *, slope=2.0, agrees=True):
@@ -288,3 +289,35 @@ def test_the_gallery_tells_the_verdict_of_the_code(paper, figure):
     section = text.split(f"### {experiment.name}:")[1].split("\n### ")[0].replace("**", "")
     for line in experiment.verdict(experiment.run(quick=True)).text().splitlines():
         assert line in section
+
+
+def test_each_picture_of_the_gallery_names_its_own_figure():
+    """The caption of figure N of a paper says figure N."""
+    for paper in papers.PAPERS:
+        for each in papers.experiments(paper):
+            kind, _, number = each.figure.partition("-")
+            if number.isdecimal():
+                picture = GALLERY.parent / "figures" / f"{paper}-{each.figure}.svg"
+                told = picture.read_text(encoding="utf-8")
+                assert f">{kind.capitalize()} {number} of " in told, each.name
+
+
+@pytest.mark.parametrize("panels", ["", "panel"])
+def test_shapes_in_a_legend_are_whole(tmp_path, panels):
+    """There is one legend, whose shapes differ and are not cut up by the dashes of lines."""
+    rows = [
+        {"x": i, "y": i * k, "by": f"series {k}", "panel": panel}
+        for k in (1, 2, 3)
+        for i in range(3)
+        for panel in "ab"
+    ]
+    chart = charts.lines(
+        rows, x="x", y="y", by="by", labels=("a", "b", "c"), title="t", caption="s", panels=panels
+    )
+    save_figure(chart, tmp_path / "f.svg")
+    svg = (tmp_path / "f.svg").read_text(encoding="utf-8")
+    symbols = re.findall(r'<g class="mark-symbol role-legend-symbol".*?<path([^>]*)>', svg)
+    assert svg.count('role-legend-title"') == 1
+    assert len(symbols) == 3
+    assert len({re.search(r' d="([^"]*)"', each)[1] for each in symbols}) == 3
+    assert not any("dasharray" in each for each in symbols)

@@ -4,7 +4,7 @@ import pytest
 
 from hushed import privacy_loss
 from hushed.cost import CostModel
-from hushed.plots import pricing
+from hushed.plots import pricing, save_figure
 
 
 def values(chart):
@@ -22,6 +22,15 @@ def test_cost_marks_the_optimum():
     """The optimum of the health centre is marked with its level and cost."""
     chart = pricing.cost_against_level(CostModel(per_person=5500, people=100), 0.5)
     assert "37,805.86 at ε = 0.2741" in chart.to_json(ensure_ascii=False)
+
+
+def test_cost_has_one_legend(tmp_path):
+    """Each basis is named once, with the colour and the dash of its line."""
+    chart = pricing.cost_against_level(CostModel(per_person=5500, people=100), 0.5)
+    save_figure(chart, tmp_path / "cost.svg")
+    svg = (tmp_path / "cost.svg").read_text(encoding="utf-8")
+    assert svg.count('role-legend-title"') == 1
+    assert [svg.count(f">{basis}<") for basis in ("published", "exact", "loss")] == [1, 1, 1]
 
 
 def test_composition_curves_leave_out_infinite_values():

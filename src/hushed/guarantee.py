@@ -61,6 +61,10 @@ class Guarantee:
     estimates : tuple of (str, float), default ()
         The sampled sensitivities behind ``gamma``: fingerprint and gamma of each. Promises that
         share an estimate share its gamma. Empty for a gamma that was stated by hand.
+    marginal : bool, default False
+        True when part of ``gamma`` is a probability over the sampler and the pair together
+        (``calibration="marginal"``): under the one sensitivity that was drawn, a larger share of
+        pairs may fail, and no promise is broken by it.
 
     Raises
     ------
@@ -82,6 +86,7 @@ class Guarantee:
     protect: Protect = "record"
     data_dependent: bool = False
     estimates: tuple[tuple[str, float], ...] = field(default=(), repr=False)
+    marginal: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta", "gamma"):

@@ -291,6 +291,7 @@ def joined(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guara
         data_dependent=any(promise.data_dependent for promise in promises),
         # A gamma stated by hand has no fingerprint; the joint gamma then stands by itself.
         estimates=() if by_hand else tuple(sorted(events.items())),
+        marginal=any(promise.marginal for promise in promises),
     )
 
 

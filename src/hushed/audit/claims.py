@@ -107,7 +107,8 @@ def check(claim: Claim) -> None:
     Raises
     ------
     ParameterError
-        If delta is 1, epsilon too large to tell from infinity, or it is no claim at all.
+        If delta is 1, epsilon too large to tell from infinity, gamma is calibrated as marginal,
+        or it is no claim at all.
     """
     if isinstance(claim, Guarantee):
         if claim.delta >= 1:
@@ -119,6 +120,15 @@ def check(claim: Claim) -> None:
             raise ParameterError(
                 f"epsilon = {claim.epsilon} promises nothing that samples could contradict; "
                 f"claim at most {_LARGEST_EPSILON:.0f}"
+            )
+        if claim.marginal and claim.gamma > 0:
+            raise ParameterError(
+                f"gamma = {claim.gamma:g} is calibrated as 'marginal': a probability over the "
+                "sampler and the pair together, which the share of pairs under one sensitivity may "
+                "exceed while the promise holds, so that auditing this sensitivity cannot "
+                "contradict it. Judge the share under this sensitivity by itself, with "
+                "claim=hs.Guarantee(epsilon=..., delta=..., gamma=...) in your own numbers, or "
+                "sample with calibration='training-conditional'"
             )
     elif not isinstance(claim, ZeroConcentrated | Renyi):
         raise ParameterError(

@@ -54,7 +54,8 @@ def audit(
         function of a list of query answers: a family of them (see `pattern_pairs`), by name.
         There is no default, for the wrong ones accuse a right mechanism.
     claim : Guarantee, ZeroConcentrated or Renyi
-        What the mechanism promises. With ``gamma`` above 0 the pairs must be `PopulationPairs`.
+        What the mechanism promises. With ``gamma`` above 0 the pairs must be `PopulationPairs`,
+        and the verdict is on the share of pairs under the one sensitivity that it has.
     samples : int, default 100_000
         Runs per table in all: search, training, selection and final split.
     confidence : float, default 0.95
@@ -90,8 +91,8 @@ def audit(
     TooFewSamples, TooFewPairs
         If the samples or pairs cannot contradict the claim whatever they show.
     ParameterError
-        If a parameter leaves its range, the claim says nothing, there are no pairs, or a pair
-        holds no neighbours.
+        If a parameter leaves its range, the claim says nothing or cannot be judged from one
+        sensitivity (``calibration="marginal"``), there are no pairs, or a pair holds no neighbours.
     BadFunction
         If the mechanism cannot be run, carries a generator into workers, or changes its rows.
 
@@ -122,8 +123,8 @@ def audit(
         tell=told,
         bits=bits,
     )
-    if isinstance(claim, Guarantee) and claim.gamma > 0:
-        judged = judge(runs, listed, claim, number, alpha)
+    if isinstance(claim, Guarantee) and claim.gamma > 0 and isinstance(pairs, PopulationPairs):
+        judged = judge(runs, listed, claim, number, alpha, symmetric=pairs.symmetric)
         parts = _population(judged, differ)
     elif isinstance(claim, Guarantee) and sequential:
         parts = _sequential(play(runs, listed, claim, number, alpha), claim, alpha, differ)

@@ -35,6 +35,9 @@ class PopulationPairs:
         Rows of a table; 1 or more.
     count : int
         Pairs to draw; 1 or more.
+    symmetric : bool, default False
+        True if the order of the rows has no effect on the law of the outputs, on your word:
+        then the last row of each table changes instead of one at a random position.
 
     Raises
     ------
@@ -45,6 +48,7 @@ class PopulationPairs:
     population: Population
     rows: int
     count: int
+    symmetric: bool = False
 
     def __post_init__(self) -> None:
         if self.rows < 1 or self.count < 1:
@@ -78,7 +82,10 @@ class PopulationFinding:
 
 
 def draw_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> list[Pair]:
-    """Draw the pairs: one table, and a neighbour with its first row replaced or taken away.
+    """Draw the pairs: one table, and a neighbour with one of its rows replaced or taken away.
+
+    The row stands at a random position, drawn from the pair's own stream, as in the sampling of
+    a sensitivity; it is the last one if the source is declared symmetric.
 
     Parameters
     ----------
@@ -99,21 +106,30 @@ def draw_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> li
         bits = np.random.SeedSequence(stage_seed(seed, "population", str(number)))
         rng = np.random.Generator(np.random.PCG64DXSM(bits))
         table = source.population.draw(rng, source.rows + 1)
+        at = source.rows - 1 if source.symmetric else int(rng.integers(source.rows))
         order = np.arange(source.rows)
-        first = [] if neighbours == "add-remove" else [source.rows]
-        other = np.array([*first, *order[1:]], dtype=np.int64)
+        if neighbours == "add-remove":
+            other, done = np.delete(order, at), "taken away"
+        else:
+            other, done = np.where(order == at, source.rows, order), "replaced"
         pairs.append(
             Pair(
                 rows=tables.take(table, order),
                 neighbour=tables.take(table, other),
-                name=f"drawn pair {number + 1}",
+                name=f"drawn pair {number + 1} (row {at + 1} of {source.rows} {done})",
             )
         )
     return pairs
 
 
 def judge(
-    runs: Runs, pairs: list[Pair], claim: Guarantee, samples: int, alpha: float
+    runs: Runs,
+    pairs: list[Pair],
+    claim: Guarantee,
+    samples: int,
+    alpha: float,
+    *,
+    symmetric: bool,
 ) -> PopulationFinding:
     """Test every pair on its own, and count those that are caught.
 
@@ -129,6 +145,8 @@ def judge(
         Runs per table, shared out evenly among the pairs.
     alpha : float
         Probability of any wrong statement.
+    symmetric : bool
+        Whether the last row of each table was changed, not one at a random position.
 
     Returns
     -------
@@ -178,6 +196,7 @@ def judge(
             caught=caught,
             needed=needed,
             share_low=max(0.0, (low - slip) / (1 - slip)),
+            position="last" if symmetric else "random",
         ),
         epsilon_low=float(np.sort(epsilons)[-needed]),
         delta_low=float(np.sort(deltas)[-needed]),

@@ -78,12 +78,16 @@ class PopulationCount:
         Pairs that have to be caught before the share gamma is contradicted.
     share_low : float
         Certified lower bound on the share of pairs that violate epsilon and delta.
+    position : {"random", "last"}
+        Which row of a table was changed: ``"last"`` where the order of rows was declared to have
+        no effect.
     """
 
     drawn: int
     caught: int
     needed: int
     share_low: float
+    position: Literal["random", "last"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -166,9 +170,10 @@ class AuditReport:
         return "\n\n".join(
             part
             for part in (
-                f"{self.verdict.upper()}: the claim {in_words(self.claim, self.relation)}.",
+                f"{self._headline()}: the claim {in_words(self.claim, self.relation)}.",
                 self._inputs(),
                 self._certified(),
+                self._drawn(),
                 f"Evidence. {self.witness}.",
                 self._in_bits(),
                 self._unseen(),
@@ -182,6 +187,9 @@ class AuditReport:
 
     def __str__(self) -> str:
         return self.explain()
+
+    def _headline(self) -> str:
+        return self.verdict.upper() + (" for this sensitivity" if self.population else "")
 
     def _certified(self) -> str:
         head = f"Certified with confidence {self.confidence:g}:"
@@ -202,6 +210,21 @@ class AuditReport:
         if isinstance(self.claim, Guarantee):
             return f"{head} {both}.{self._pairs()}"
         return f"{head} the claimed quantity is at least {shown_below(self.measured)}; {both}."
+
+    def _drawn(self) -> str:
+        """Say how drawn pairs differ, and what their share speaks of."""
+        if self.population is None:
+            return ""
+        done = "taken away" if self.relation == "add-remove" else "replaced"
+        where = "a row at a random position"
+        if self.population.position == "last":
+            where = "the last row, for the order of rows was declared to have no effect,"
+        return (
+            f"In each pair {where} is {done}. The share is that under the one sensitivity at hand: "
+            "a sampled promise counts into gamma the chance that its sample was unlucky, and with "
+            "that chance a right one is called violated here. A gamma calibrated as 'marginal' is "
+            "an average over samples, which the share of one does not contradict."
+        )
 
     def _pairs(self) -> str:
         if self.mode != "sequential" or self.verdict != "violated" or len(self.tried) == 1:
@@ -316,6 +339,7 @@ class AuditReport:
                 "caught": p.caught,
                 "needed": p.needed,
                 "share_low": p.share_low,
+                "position": p.position,
             }
         return record
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import signal
+import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated, Any, Never
 
 import typer
 from typer.core import TyperGroup
 
-__all__ = ["COMMANDS", "app", "load", "main"]
+__all__ = ["COMMANDS", "app", "exit_codes", "load", "main"]
 
 # Name: module, and what ``hushed --help`` says. A module is loaded when its command is run, for
 # most of them take longer to load than anyone should wait for a help text.
@@ -35,6 +37,35 @@ COMMANDS = {
     ),
 }
 
+# What 0 and 1 say of a command whose 1 is an answer; such a one ends with 2 whenever it has none.
+_ANSWERS = {
+    "audit": "0 not refuted; 1 violated (of the zoo: a private mechanism was accused)",
+    "verify": "0 reproduced; 1 not reproduced",
+}
+_DONE = {"cost": "0 done; 1 not feasible, or refused"}
+_NO_ANSWER = "2 no verdict: bad use, refused, or something could not be read or written"
+_FAILED = "2 bad use, or something could not be read or written"
+
+
+def exit_codes(name: str) -> str:
+    """Say how a command may end.
+
+    Parameters
+    ----------
+    name : str
+        One of `COMMANDS`.
+
+    Returns
+    -------
+    str
+        One line for its help text.
+    """
+    if name in _ANSWERS:
+        first = f"{_ANSWERS[name]}; {_NO_ANSWER}"
+    else:
+        first = f"{_DONE.get(name, '0 done; 1 refused')}; {_FAILED}"
+    return f"Exit codes: {first}; 3 a failure that was not foreseen; 130 stopped."
+
 
 def load(name: str) -> typer.Typer:
     """Load a command.
@@ -50,11 +81,13 @@ def load(name: str) -> typer.Typer:
         The command, or a group of them.
     """
     found = getattr(import_module(f"hushed.cli.{COMMANDS[name][0]}"), name)
-    if isinstance(found, typer.Typer):
-        return found
-    alone = typer.Typer(pretty_exceptions_show_locals=False, add_completion=False)
-    alone.command(name)(found)
-    return alone
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(pretty_exceptions_show_locals=False, add_completion=False)
+        alone.command(name)(found)
+        found = alone
+    for command in found.registered_commands:
+        command.epilog = exit_codes(name)
+    return found
 
 
 class _Loading(TyperGroup):
@@ -100,7 +133,14 @@ for _name, (_, _help) in COMMANDS.items():
 def main() -> None:
     """Run the command line; SIGTERM stops it as Ctrl-C does, so that nothing is left behind."""
     signal.signal(signal.SIGTERM, _stop)
-    app()
+    if isinstance(sys.stdout, TextIOWrapper):  # a letter that the terminal has not is spelt out
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except Exception as error:  # outside of any command
+        from hushed.cli.outcome import unforeseen  # noqa: PLC0415
+
+        sys.exit(unforeseen(error))
 
 
 def _stop(number: int, frame: object) -> Never:  # noqa: ARG001

@@ -152,14 +152,16 @@ def audit(
             **options,
         )
         result.update(report.to_dict())
-        result["exit_code"] = REFUSED if report.verdict == "violated" else 0
+        if not json:
+            say(_as_options(report.explain()))
+    # Standard output is complete: what goes wrong from here on is told on standard error.
+    with finish(json=False, stopped="stopped; the verdict stands, its page may be missing") as end:
+        end["exit_code"] = REFUSED if report.verdict == "violated" else 0
         if html is not None:
             from hushed.plots.audits import audit_page  # noqa: PLC0415
 
-            html.write_text(audit_page(report), encoding="utf-8")
+            html.write_text(audit_page(report, _as_options), encoding="utf-8")
             note(f"page written to {html}")
-        if not json:
-            say(_as_options(report.explain()))
 
 
 def _as_options(text: str) -> str:

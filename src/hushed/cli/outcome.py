@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json as encoder
 import math
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,9 +30,21 @@ from hushed.errors import (
     ZeroSensitivity,
 )
 
-__all__ = ["BAD_USE", "REFUSED", "STOPPED", "finish", "note", "notes", "print_table", "say"]
+__all__ = [
+    "BAD_USE",
+    "REFUSED",
+    "STOPPED",
+    "UNFORESEEN",
+    "finish",
+    "note",
+    "notes",
+    "print_table",
+    "say",
+    "unforeseen",
+]
 
-REFUSED, BAD_USE, STOPPED = 1, 2, 130
+REFUSED, BAD_USE, UNFORESEEN, STOPPED = 1, 2, 3, 130
+_OURS = Path(__file__).resolve().parents[1]
 _REFUSALS = (
     BadFunction,
     DamagedLedger,
@@ -48,6 +61,10 @@ _REFUSALS = (
 )
 
 
+class _Unwritten(Exception):
+    """Standard output could not be written."""
+
+
 def say(text: str) -> None:
     """Print a line of the answer on standard output.
 
@@ -56,18 +73,20 @@ def say(text: str) -> None:
     text : str
         The line.
     """
-    typer.echo(text)
+    with _output():
+        typer.echo(text)
 
 
 def note(text: str) -> None:
-    """Print a remark on standard error.
+    """Print a remark on standard error; one that cannot be written stops nothing.
 
     Parameters
     ----------
     text : str
         The remark.
     """
-    typer.echo(text, err=True)
+    with suppress(OSError):
+        typer.echo(text, err=True)
 
 
 def notes(texts: Iterable[str]) -> None:
@@ -102,7 +121,8 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
         table.add_column(column, justify="left" if i == 0 else "right")
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    with _output():
+        Console().print(table)
 
 
 @contextmanager
@@ -122,7 +142,7 @@ def finish(
     stopped : str, optional
         What to say if the user stops the command.
     refused : int, optional
-        Exit code of a refusal, and of what was not foreseen; for a command whose 1 is an answer.
+        Exit code of a refusal; 2 for a command whose 1 is an answer.
     tell : callable, optional
         Puts the message of a refusal, which speaks of arguments in Python, into the words of the
         command; as it is by default.
@@ -135,53 +155,105 @@ def finish(
     Raises
     ------
     typer.Exit
-        1 if the job was refused, 2 for bad use, 130 if stopped by the user; 1 for any exception
-        that was not foreseen, too: its type and place are told, its message, which may quote
-        rows, is withheld.
+        1 if the job was refused; 2 for bad use, and for what cannot be read or written, the answer
+        included; 3 for an exception that was not foreseen: its type and place are told, its
+        message, which may quote rows, is withheld; 130 if stopped by the user.
     """
     result: dict[str, Any] = {}
     try:
         yield result
+        code = result.pop("exit_code", 0)
+        if json:
+            _write(result)
+        with _output():
+            sys.stdout.flush()
     except HushedError as error:
-        code = refused if isinstance(error, _REFUSALS) else BAD_USE
-        _refuse(type(error).__name__, tell(_told(error)), code, json=json)
-    except (BrokenPipeError, typer.Exit, typer.Abort):
+        is_refusal = isinstance(error, _REFUSALS)
+        kind, code = ("refused", refused) if is_refusal else ("bad-use", BAD_USE)
+        _refuse(kind, type(error).__name__, tell(_told(error)), code, json=json)
+    except (typer.Exit, typer.Abort):
         raise
+    except _Unwritten as error:
+        _drop_output()
+        _refuse("system", "OutputLost", str(error), BAD_USE, json=False)
     except (OSError, UnicodeError) as error:  # its own text may quote what was read
         reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
-        _refuse(type(error).__name__, reason or "the system refused", BAD_USE, json=json)
+        message = reason or "the system refused"
+        _refuse("system", type(error).__name__, message, BAD_USE, json=json)
     except KeyboardInterrupt:
-        note(stopped)
-        raise typer.Exit(STOPPED) from None
-    except Exception as error:
-        place = _place(error)
-        note(
-            f"{type(error).__name__} {place}: not foreseen, please report it; its message is "
-            "withheld, for it may quote rows"
-        )
-        if json:
-            _write({"error": {"type": type(error).__name__, "place": place}})
-        raise typer.Exit(refused) from None
-    code = result.pop("exit_code", 0)
-    if json:
-        _write(result)
+        _refuse("stopped", "", stopped, STOPPED, json=json)
+    except (Exception, SystemExit) as error:
+        raise typer.Exit(unforeseen(error, json=json)) from None
     if code:
         raise typer.Exit(code)
 
 
-def _refuse(name: str, message: str, code: int, *, json: bool) -> NoReturn:
-    note(f"{name}: {message}")
+def unforeseen(error: BaseException, *, json: bool = False) -> int:
+    """Tell of an exception that nobody planned for, without its message.
+
+    Parameters
+    ----------
+    error : BaseException
+        The exception.
+    json : bool, default False
+        True to tell it as one JSON object, too.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    name = type(error).__name__
+    place = _place(error)
+    note(
+        f"{name} {place}: not foreseen, please report it; its message is withheld, for it may "
+        "quote rows"
+    )
     if json:
-        _write({"error": {"type": name, "message": message}})
+        with suppress(_Unwritten):
+            _write({"error": {"kind": "unforeseen", "type": name, "place": place}})
+    return UNFORESEEN
+
+
+def _refuse(kind: str, name: str, message: str, code: int, *, json: bool) -> NoReturn:
+    note(f"{name}: {message}" if name else message)
+    if json:
+        error = {"kind": kind, "message": message} | ({"type": name} if name else {})
+        try:
+            _write({"error": error})
+        except _Unwritten:
+            _drop_output()
     raise typer.Exit(code) from None
 
 
-def _place(error: Exception) -> str:
-    """Where an error came up: the last line of ours."""
+@contextmanager
+def _output() -> Iterator[None]:
+    """Whatever goes wrong inside is standard output's fault."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        reason = f"it holds a letter that {error.encoding} has not; say --json"
+    except OSError as error:
+        reason = error.strerror or "the system refused"
+    else:
+        return
+    raise _Unwritten(f"standard output cannot be written: {reason}")
+
+
+def _drop_output() -> None:
+    """Let nothing try again to write what could not be: Python would, at its end, and fail."""
+    with suppress(OSError, ValueError):
+        sink = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(sink, sys.stdout.fileno())
+        os.close(sink)
+
+
+def _place(error: BaseException) -> str:
+    """Where an error came up: the last line of ours, whatever the folders above are called."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "hushed" in Path(frame.filename).parts]
-    last = (ours or frames)[-1]
-    return f"in {Path(last.filename).name}, line {last.lineno}"
+    ours = [frame for frame in frames if _OURS in Path(frame.filename).resolve().parents]
+    last = (ours or frames)[-1:]
+    return f"in {Path(last[0].filename).name}, line {last[0].lineno}" if last else "somewhere"
 
 
 def _told(error: HushedError) -> str:
@@ -193,8 +265,10 @@ def _told(error: HushedError) -> str:
 
 
 def _write(result: dict[str, Any]) -> None:
-    encoder.dump(_plain(result), sys.stdout, sort_keys=True, allow_nan=False)
-    sys.stdout.write("\n")
+    text = encoder.dumps(_plain(result), sort_keys=True, allow_nan=False)
+    with _output():
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
 
 
 def _plain(value: Any) -> Any:

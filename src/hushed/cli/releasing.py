@@ -32,7 +32,7 @@ from hushed.cli.options import (
     SymmetricOption,
     WorkersOption,
 )
-from hushed.cli.outcome import REFUSED, finish, note, say
+from hushed.cli.outcome import BAD_USE, REFUSED, finish, note, say
 from hushed.cli.tables import check_columns, read_table
 from hushed.cli.written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
@@ -207,7 +207,8 @@ def verify(
     json: JsonOption = False,
 ) -> None:
     """Run the sampling of a certificate again and compare bit for bit."""
-    with finish(json=json) as result:
+    # 1 says that it was not reproduced: whatever keeps the sampling from running is a 2.
+    with finish(json=json, refused=BAD_USE) as result:
         known = _certificate(certificate)
         f = read_function(function)
         if known.mechanism.name == "bernstein":

@@ -332,6 +332,7 @@ def write_promise(guarantee: Guarantee) -> dict[str, Any]:
         "protect": guarantee.protect,
         "data_dependent": guarantee.data_dependent,
         "estimates": [[name, float(gamma).hex()] for name, gamma in guarantee.estimates],
+        "marginal": guarantee.marginal,
     }
 
 
@@ -346,6 +347,7 @@ def _guarantee(record: dict[str, Any]) -> Guarantee:
             protect=record["protect"],
             data_dependent=record["data_dependent"],
             estimates=tuple((name, float.fromhex(g)) for name, g in record["estimates"]),
+            marginal=record["marginal"],
         )
     except HushedError:
         raise DamagedLedger("a record holds a guarantee out of range") from None

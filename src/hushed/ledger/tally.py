@@ -85,6 +85,7 @@ class Tally:
     by_hand: Fraction = Fraction(0)
     events: dict[str, Fraction] = field(default_factory=dict)
     data_dependent: bool = False
+    marginal: bool = False
     exact: LossSum | None = None
     keys: dict[str, int] = field(default_factory=dict)  # the callers' keys, and their entries
 
@@ -103,6 +104,7 @@ class Tally:
         for name, gamma in promise.estimates:
             self.events[name] = max(Fraction(gamma), self.events.get(name, Fraction(0)))
         self.data_dependent |= promise.data_dependent
+        self.marginal |= promise.marginal
         if self.exact is not None:
             self.exact.add(promise, entry.loss, entry.costs[0])
         if entry.key is not None:
@@ -294,6 +296,7 @@ class Tally:
             gamma=gamma,
             data_dependent=self.data_dependent,
             estimates=tuple(sorted((name, float(g)) for name, g in self.events.items())),
+            marginal=self.marginal,
         )
         shares = self.shares()
         return Balance(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-import threading
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 __all__ = ["OperatingSystemWords", "Words", "operating_system_words"]
 
-_BLOCK = 1 << 16  # bytes read ahead for small requests
+_FIRST, _BLOCK = 1 << 8, 1 << 16  # bytes read ahead within one draw, at first and at most
 
 
 class Words(Protocol):
@@ -44,19 +43,22 @@ class Words(Protocol):
 
 
 class OperatingSystemWords:
-    """Words from `os.urandom`, read in blocks; one object for each thread.
+    """Words from `os.urandom`, read in blocks; one object for each draw.
 
     Notes
     -----
+    Nothing is read ahead for another draw: a copy of the whole machine, made between two releases
+    and resumed twice, finds no words to use twice. Within a draw blocks grow by doubling.
     The block is consumed by one call into C (`io.BytesIO.read`), which moves the position and
     hands out the bytes in one step: a signal handler that draws too cannot see the same bytes.
     Before each use the process identity is compared, and a block read by a parent process is
     dropped, so a forked child never repeats its parent's words, however the fork was made.
     """
 
-    __slots__ = ("_block", "_process")
+    __slots__ = ("_ahead", "_block", "_process")
 
     def __init__(self) -> None:
+        self._ahead = _FIRST
         self._block = io.BytesIO()
         self._process = os.getpid()
 
@@ -94,33 +96,18 @@ class OperatingSystemWords:
             self._block, self._process = io.BytesIO(), process
         taken = self._block.read(wanted)
         while len(taken) < wanted:  # the rest of a used-up block is thrown away
-            fresh = io.BytesIO(os.urandom(_BLOCK))
+            fresh = io.BytesIO(os.urandom(max(wanted, self._ahead)))
             taken = fresh.read(wanted)
-            self._block = fresh
+            self._block, self._ahead = fresh, min(2 * self._ahead, _BLOCK)
         return taken
 
 
-_SOURCES = threading.local()
-
-
 def operating_system_words() -> OperatingSystemWords:
-    """Give the calling thread its own source of operating-system words.
+    """Give a draw its own source of operating-system words.
 
     Returns
     -------
     OperatingSystemWords
-        The same object for every call in one thread of one process.
+        A new one, which has read nothing yet: for one draw, in one thread.
     """
-    source: OperatingSystemWords | None = getattr(_SOURCES, "words", None)
-    if source is None:
-        source = OperatingSystemWords()
-        _SOURCES.words = source
-    return source
-
-
-def _forget() -> None:
-    _SOURCES.__dict__.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    return OperatingSystemWords()

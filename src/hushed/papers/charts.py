@@ -15,6 +15,7 @@ _DASHES = [[1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 2], [1, 3], [12, 4], [6, 2,
 _SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke"]
 _SHAPES = [*_SHAPES, "triangle-right"]
 _FONT = 12
+_LINE = "line of the series"
 
 
 def lines(
@@ -83,7 +84,11 @@ def lines(
         symbolStrokeWidth=2,
     )
     colour = alt.Scale(domain=names, range=[_COLOURS[i % 8] for i in range(len(names))])
-    dash = alt.Scale(domain=names, range=[_DASHES[i % 8] for i in range(len(names))])
+    # Where points carry the legend, dashes follow other names: else they would cut up its shapes.
+    lines_of = {name: f"line {i}" if points else name for i, name in enumerate(names)}
+    shown = [row | {_LINE: lines_of[row[by]]} for row in shown]
+    dashes = [_DASHES[i % 8] for i in range(len(names))]
+    dash = alt.Scale(domain=list(lines_of.values()), range=dashes)
     shape = alt.Scale(domain=names, range=[_SHAPES[i % 8] for i in range(len(names))])
     base = alt.Chart().encode(
         x=alt.X(
@@ -103,7 +108,7 @@ def lines(
     layers = [
         base.mark_line().encode(
             strokeDash=alt.StrokeDash(
-                f"{by}:N",
+                f"{_LINE if points else by}:N",
                 title=labels[2],
                 sort=None,
                 scale=dash,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 
 from hushed.audit import AuditReport
@@ -13,25 +14,30 @@ _WIDTH, _HEIGHT, _MARGIN = 640, 320, 56
 _BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"
 
 
-def audit_page(report: AuditReport) -> str:
+def audit_page(report: AuditReport, tell: Callable[[str], str] = str) -> str:
     """Write a report as one self-contained HTML page.
 
     Parameters
     ----------
     report : AuditReport
         Any report.
+    tell : callable, optional
+        Puts its words, which name arguments in Python, into those of the reader; as they are by
+        default.
 
     Returns
     -------
     str
         HTML without references to anything outside it. The inputs of the pair are not shown.
     """
-    paragraphs = "\n".join(f"<p>{escape(part)}</p>" for part in report.explain().split("\n\n"))
+    told = tell(report.explain()).split("\n\n")
+    paragraphs = "\n".join(f"<p>{escape(part)}</p>" for part in told)
+    whose = " for this sensitivity" if report.population else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Audit</title>\n'
         "<style>body{font:16px/1.5 sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem}"
         "svg{max-width:100%}pre{white-space:pre-wrap;font-size:12px}</style></head><body>\n"
-        f"<h1>Audit: {escape(report.verdict)}</h1>\n{_picture(report)}\n{paragraphs}\n"
+        f"<h1>Audit: {escape(report.verdict)}{whose}</h1>\n{_picture(report)}\n{paragraphs}\n"
         f"<details><summary>Record</summary><pre>{escape(report.to_json())}</pre></details>\n"
         "</body></html>\n"
     )

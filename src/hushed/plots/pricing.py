@@ -128,11 +128,14 @@ def cost_against_level(
         title=f"Compensation budget at ε₀ = {epsilon0:g}",
         caption=f"{_SOURCE}, section 5; the exact and the published basis are nominal.",
     )
-    marked = alt.Chart(alt.Data(values=points)).encode(x="x:Q", y="y:Q", color="series:N")
+    # Not coloured: colours of points would have a legend of their own.
+    marked = alt.Chart(alt.Data(values=points)).encode(x="x:Q", y="y:Q", detail="series:N")
+    below = {"dy": 16, "align": "left"}  # of the least cost no line of its own lies there
     return (
         lines
-        + marked.mark_point(filled=True, size=60)
-        + marked.mark_text(dy=-10, align="left").encode(text="label:N")
+        + marked.mark_circle(size=60, opacity=1, color="black")
+        + marked.mark_text(**below, stroke="white", strokeWidth=5).encode(text="label:N")
+        + marked.mark_text(**below).encode(text="label:N")
     )
 
 

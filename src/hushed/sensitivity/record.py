@@ -193,6 +193,7 @@ class Sensitivity:
             protect=self.sampling.protect,
             data_dependent=self.sampling.data_dependent,
             estimates=((self.fingerprint, self.gamma),),
+            marginal=self.sampling.calibration == "marginal",
         )
 
     def shifted(self, tau: float) -> Sensitivity:

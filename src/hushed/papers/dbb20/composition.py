@@ -81,7 +81,7 @@ def _verdict(rows: list[Row]) -> Verdict:
     )
 
 
-def _plot(rows: list[Row]) -> Any:
+def _plot(rows: list[Row], figure: str) -> Any:
     top, level = rows[0]["epsilon0"], rows[0]["level"]
     return lines(
         rows,
@@ -90,7 +90,10 @@ def _plot(rows: list[Row]) -> Any:
         by="method",
         labels=("releases", "joint level ε (nats)", "theorem"),
         title=f"Composition of Laplace mechanisms, ε₀ = {top:g}, δ = 1e-5",
-        caption=f"Figure 12 of {SOURCE}; cost-optimal level ε = {level:.4g}; exact curve added",
+        caption=[
+            f"{figure.replace('figure-', 'Figure ')} of {SOURCE}; its text calls 9 to 11 figure 12",
+            f"cost-optimal level ε = {level:.4g}; exact curve added",
+        ],
         points=False,
     )
 
@@ -108,7 +111,7 @@ def _experiment(figure: str, epsilon0: float) -> Experiment:
         },
         points=lambda settings: [{"count": count} for count in settings["counts"]],
         measure=_measure,
-        plot=_plot,
+        plot=lambda rows: _plot(rows, figure),
         verdict=_verdict,
     )
 

@@ -1,0 +1,299 @@
+"""How a command ended can be told from its exit code, and from the kind of error in its JSON."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import hushed
+from hushed.cli import COMMANDS, exit_codes, load
+
+CANARY = "31337.125"
+SOURCE = str(Path(hushed.__file__).parent.parent)
+MAIN = "from hushed.cli import main; main()"
+FULL = Path("/dev/full")
+
+FUNCTIONS = """
+import sys
+import numpy as np
+def mean(rows): return rows.mean()
+def other(rows): return 2 * rows.mean()
+def breaks(rows): raise ValueError("31337.125")
+def leaves(rows): sys.exit(0)
+def slow(rows):
+    import pathlib, time
+    pathlib.Path("begun").touch()
+    time.sleep(60)
+    return rows.mean()
+def enough(rows, rng, size): return np.round(np.sum(rows) + rng.laplace(scale=1, size=size))
+def too_little(rows, rng, size): return np.round(np.sum(rows) + rng.laplace(scale=0.1, size=size))
+def fails(rows, rng, size): raise ValueError("31337.125")
+def ends(rows, rng, size): sys.exit(0)
+"""
+SAMPLED = ("--population", "uniform:0,1", "--gamma", "0.3")
+RELEASE = ("release", "rows.csv", "f.py:mean", *SAMPLED, "--epsilon", "1")
+AUDIT = ("--claim-epsilon", "1", "--batch", "--samples", "4000", "--pairs", "extremes")
+ENDS = ("--low", "0", "--high", "1")
+QUERY = ("query", "rows.csv", "--header", "x", "--count", "--epsilon", "1")
+BUDGET = ("sqlite:///b.db", "clinic")
+VERIFY = ("verify", "c.json")
+COST = ("cost", "--error", "2", "--beta", "0.05", "--per-person", "5500", "--people", "100")
+
+# Command, exit code, and the kind of its error; None where it is an answer.
+ENDINGS = {
+    "sensitivity": [
+        (("sensitivity", "f.py:mean", *SAMPLED, "--rows", "5"), 0, None),
+        (("sensitivity", "f.py:breaks", *SAMPLED, "--rows", "5"), 1, "refused"),
+        (("sensitivity", "f.py:leaves", *SAMPLED, "--rows", "5"), 1, "refused"),
+        (("sensitivity", "f.py:mean", *SAMPLED, "--rows", "0"), 2, "bad-use"),
+    ],
+    "release": [
+        (RELEASE, 0, None),
+        (
+            ("release", "rows.csv", "f.py:mean", "--population", "rows.csv", *RELEASE[5:]),
+            1,
+            "refused",
+        ),
+        ((*RELEASE, "--mechanism", "exponential", "--out", "no/c.json"), 2, "bad-use"),
+        (("release", "rows.csv", "f.py:nobody", *RELEASE[3:]), 2, "bad-use"),
+    ],
+    "verify": [
+        ((*VERIFY, "f.py:mean"), 0, None),
+        ((*VERIFY, "f.py:other"), 1, None),
+        ((*VERIFY, "f.py:breaks"), 2, "refused"),
+        (("verify", "f.py", "f.py:mean"), 2, "bad-use"),
+    ],
+    "risk": [
+        (("risk", "--epsilon0", "2", "--epsilon", "1.9"), 0, None),
+        (("risk", "--epsilon0", "1", "--epsilon", "2"), 2, "bad-use"),
+    ],
+    "cost": [
+        ((*COST, "--budget", "300000"), 0, None),
+        ((*COST, "--budget", "40000"), 1, None),
+        ((*COST, "--budget", "-1"), 2, "bad-use"),
+    ],
+    "compose": [
+        (("compose", "laplace:0.1x20"), 0, None),
+        (("compose", "laplace:-1"), 2, "bad-use"),
+    ],
+    "audit": [
+        (("audit", "f.py:enough", *AUDIT, *ENDS), 0, None),
+        (("audit", "f.py:too_little", *AUDIT, *ENDS), 1, None),
+        (("audit", "f.py:fails", *AUDIT, *ENDS), 2, "refused"),
+        (("audit", "f.py:ends", *AUDIT, *ENDS), 2, "refused"),
+        (("audit", "f.py:enough", *AUDIT), 2, "bad-use"),
+        (("audit", "f.py:too_little", *AUDIT, *ENDS, "--html", "no/page.html"), 2, "bad-use"),
+    ],
+    "query": [
+        (QUERY, 0, None),
+        ((*QUERY, "--ledger", BUDGET[0], "--budget", "spent"), 1, "refused"),
+        ((*QUERY, "--where", "nobody > 1"), 2, "bad-use"),
+    ],
+    "ledger": [
+        (("ledger", "show", *BUDGET), 0, None),
+        (("ledger", "charge", *BUDGET, "--epsilon", "9"), 1, "refused"),
+        (("ledger", "show", "sqlite:///f.py"), 1, "refused"),
+        (("ledger", "open", *BUDGET, "--epsilon", "1"), 2, "bad-use"),
+    ],
+    "reproduce": [
+        (("reproduce", "dbb20", "illustration", "--quick"), 0, None),
+        (("reproduce", "dbb20", "99"), 2, "bad-use"),
+    ],
+}
+CASES = [
+    pytest.param(*case, id=f"{name}-{number}")
+    for name, cases in ENDINGS.items()
+    for number, case in enumerate(cases)
+]
+FINE = {name: cases[0][0] for name, cases in ENDINGS.items()}
+
+
+def ran(*words, program=MAIN, cwd, **options):
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, words)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": SOURCE} | options.pop("env", {}),
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options,
+    )
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ends")
+    (folder / "f.py").write_text(FUNCTIONS)
+    (folder / "rows.csv").write_text("x\n" + "\n".join(f"0.{i}" for i in range(11, 31)) + "\n")
+    assert ran(*RELEASE, "--out", "c.json", cwd=folder).returncode == 0
+    opening = ("ledger", "open", BUDGET[0])
+    add_remove = ("--neighbours", "add-remove")
+    assert ran(*opening, "clinic", "--epsilon", "1", cwd=folder).returncode == 0
+    assert ran(*opening, "spent", "--epsilon", "0.1", *add_remove, cwd=folder).returncode == 0
+    assert ran(*opening, "open", "--epsilon", "9", *add_remove, cwd=folder).returncode == 0
+    return folder
+
+
+@pytest.fixture
+def folder(prepared, tmp_path):
+    shutil.copytree(prepared, tmp_path / "here")
+    return tmp_path / "here"
+
+
+def test_every_command_is_here():
+    """A new command comes with its endings."""
+    assert set(ENDINGS) == set(COMMANDS)
+
+
+@pytest.mark.parametrize(("words", "code", "kind"), CASES)
+def test_endings(folder, words, code, kind):
+    """The exit code is as documented; an error says its kind, an answer has none."""
+    done = ran(*words, "--json", cwd=folder)
+    assert done.returncode == code, done.stderr
+    told = json.loads(done.stdout)
+    assert told.get("error", {}).get("kind") == kind
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_lists_the_codes(name):
+    """Each command and each of a group says in its help how it may end."""
+    loaded = load(name)
+    for command in loaded.registered_commands:
+        assert command.epilog == exit_codes(name)
+    codes = re.findall(r"(\d+) \w", exit_codes(name))
+    assert codes == ["0", "1", "2", "3", "130"]
+    for _, code, _ in ENDINGS[name]:
+        assert str(code) in codes
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [(FINE[name], "RuntimeError") for name in FINE]
+    + [(FINE["risk"], "MemoryError"), (FINE["risk"], "SystemExit")],
+)
+def test_what_nobody_foresaw(folder, words, kind):
+    """A defect of ours, wherever it lies, ends with 3 and shows no message."""
+    program = (
+        "import contextlib, hushed.cli.outcome as outcome\n"
+        "real = outcome.finish\n"
+        "@contextlib.contextmanager\n"
+        "def finish(**options):\n"
+        "    with real(**options) as result:\n"
+        f"        raise {kind}({CANARY!r})\n"
+        "        yield result\n"
+        f"outcome.finish = finish\n{MAIN}"
+    )
+    done = ran(*words, "--json", program=program, cwd=folder)
+    assert done.returncode == 3
+    assert CANARY not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_failure_outside_of_any_command(folder):
+    """A module of a command that cannot be loaded is a failure, not an answer."""
+    program = f"import sys; sys.modules['hushed.cli.auditing'] = object()\n{MAIN}"
+    done = ran("audit", "f.py:enough", *AUDIT, *ENDS, program=program, cwd=folder)
+    assert done.returncode == 3
+    assert "not foreseen" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [RELEASE, ("sensitivity", "f.py:slow", *SAMPLED, "--rows", "5")])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped(folder, words, number):
+    """Ctrl-C and SIGTERM end with 130, with --json in one object."""
+    words = [word.replace("mean", "slow") for word in words]
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN, *words, "--workers", "1", "--json"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        until = time.monotonic() + 60
+        while not (folder / "begun").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert json.loads(out)["error"]["kind"] == "stopped"
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    ("words", "form"),
+    [(words, ()) for words in FINE.values()]
+    + [(FINE["risk"], ("--json",)), (RELEASE, ("--json",))],
+)
+def test_output_that_cannot_be_written(folder, words, form):
+    """A full device ends every command with 2 and one line that says so."""
+    with FULL.open("w") as full:
+        done = ran(*words, *form, cwd=folder, stdout=full)
+    assert done.returncode == 2, done.stderr
+    assert "standard output cannot be written: No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("form", [("--json",), ()], ids=["json", "text"])
+def test_an_error_that_cannot_be_written(folder, form):
+    """A reader who has left, a refusal and a full standard error change no exit code."""
+    refused = ("ledger", "charge", *BUDGET, "--epsilon", "9", *form)
+    if FULL.exists():
+        with FULL.open("w") as full:
+            assert ran(*refused, cwd=folder, stdout=full).returncode == 1
+            assert ran(*refused, cwd=folder, stderr=full).returncode == 1
+    shown = ("ledger", "show", *BUDGET, *form)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as gone:
+        done = ran(*shown, cwd=folder, stdout=gone)
+    assert done.returncode == 2
+    assert "Broken pipe" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_letters_that_the_terminal_has_not(folder, encoding):
+    """An answer is spelt out rather than lost; ASCII is taken for a mistake, and not kept to."""
+    (folder / "city.csv").write_text("city\n東京\n", encoding="utf-8")
+    asked = ("query", "city.csv", "--by", "city", "--keys", "東京", "--count", "--epsilon", "5")
+    paid = ("--ledger", BUDGET[0], "--budget", "open")
+    done = ran(*asked, *paid, cwd=folder, env={"PYTHONIOENCODING": encoding})
+    assert done.returncode == 0, done.stderr
+    assert ("東京" if encoding == "ascii" else "\\u6771\\u4eac") in done.stdout
+
+
+def test_a_page_speaks_the_words_of_its_command(folder):
+    """The page of an audit names options where its text on the terminal does."""
+    (folder / "low.py").write_text(
+        "import numpy as np\n"
+        "def low_bits(rows, rng, size):\n"
+        "    return rng.integers(1, 2**20, size) / 2**20 + rows[0] * 2.0**-45\n"
+    )
+    words = ("audit", "low.py:low_bits", *AUDIT, *ENDS, "--rows", "1", "--html", "page.html")
+    done = ran(*words, cwd=folder)
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert done.returncode == 1, done.stderr
+    for told in (done.stdout, page):
+        assert "--no-bits judges the values alone" in told
+        assert "bits=False" not in told
+
+
+@pytest.mark.parametrize(("mechanism", "code"), [("enough", 0), ("too_little", 1)])
+def test_a_page_does_not_change_the_verdict(folder, mechanism, code):
+    """With and without a page the exit code is that of the verdict."""
+    words = ("audit", f"f.py:{mechanism}", *AUDIT, *ENDS, "--html", "page.html", "--json")
+    done = ran(*words, cwd=folder)
+    assert done.returncode == code, done.stderr
+    assert (json.loads(done.stdout)["verdict"] == "violated") == (code == 1)
+    assert (folder / "page.html").exists()
