@@ -21,6 +21,7 @@ from hushed.guarantee import Guarantee
 from hushed.populations import overlaps
 from hushed.privacy_loss import LossCurve
 from hushed.sensitivity import Sampling, Sensitivity
+from hushed.sensitivity.blockwise import bounded
 
 __all__ = ["Charges", "Release", "check_ledger", "default_note", "release"]
 
@@ -137,6 +138,8 @@ def release(
         terms = str(getattr(charged, "terms", ""))
     try:
         exact = _exact(f, rows, sampling)
+        if sampling is not None:
+            exact = bounded(exact, carried.value, sampling.blocks)
     except BadFunction as error:
         paid = "the charge stays" if ledger is not None else "count the budget as spent"
         raise type(error)(
