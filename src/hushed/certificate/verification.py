@@ -130,9 +130,10 @@ def verify(
 
 def _as_recorded(population: Population, sampling: SamplingRecord) -> Population:
     """Public table with the promise that the certificate names: its rows alone do not tell."""
-    promise = sampling.population.get("promise")
-    if isinstance(population, PublicTable) and promise in get_args(Promise):
-        return replace(population, promise=promise)
+    named = sampling.population.get("promise")
+    for promise in get_args(Promise):
+        if isinstance(population, PublicTable) and promise == named:
+            return replace(population, promise=promise)
     return population
 
 

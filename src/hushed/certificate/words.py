@@ -211,7 +211,7 @@ def _assumptions(certificate: Certificate) -> str:
 
 
 def _drawn(sampling: SamplingRecord) -> list[str]:
-    """What the private rows are drawn from, then what that asks of a public table."""
+    """Tell what the private rows are drawn from, then what that asks of a public table."""
     if not sampling.population_is_public or sampling.route == "independent":
         return ["the population that was sampled"]
     if sampling.route == "resampled":

@@ -31,10 +31,10 @@ class Design:
         Source of rows.
     route : {"independent", "disjoint", "given-the-rest", "resampled"}
         ``"independent"``: each trial asks the population. A public table is shuffled once, by the
-        seed. ``"disjoint"``: each trial then gets rows that no other one gets. ``"given-the-rest"``:
-        only the two rows exchanged are its own; the others are drawn from the rows that no pair
-        uses, each at most once if there are enough. ``"resampled"``: all are drawn from the whole
-        table with replacement.
+        seed; with ``"disjoint"`` each trial then gets rows that no other one gets. With
+        ``"given-the-rest"`` only the two rows exchanged are its own; the others are drawn from the
+        rows that no pair uses, each at most once if there are enough. ``"resampled"``: all are
+        drawn from the whole table with replacement.
     rows : int
         Rows in the table that the function sees.
     count : int
@@ -238,7 +238,7 @@ class _Ask:
         fitting = 0
         if self.protect != "simultaneous":
             fitting = max(
-                (d for d in _divisors(self.rows) if 1 < d and self.pairs * (d + 1) <= known),
+                (d for d in _divisors(self.rows) if d > 1 and self.pairs * (d + 1) <= known),
                 default=0,
             )
         if fitting:

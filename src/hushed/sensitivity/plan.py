@@ -79,7 +79,8 @@ def plan(
     total = rank.gamma if shared == 1 else math.nextafter(rank.gamma * shared, math.inf)
     if not total < 1:
         raise ParameterError(
-            f"pairs={pairs} supports no gamma below 1 for all {shared} parts of the table at once; give gamma instead "
+            f"pairs={pairs} supports no gamma below 1 for all {shared} "
+            f"{'records' if protect == 'everyone' else 'blocks'}; give gamma instead "
             "of pairs and the number of pairs will follow"
         )
     return rank, total
