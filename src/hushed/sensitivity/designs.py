@@ -199,7 +199,8 @@ class _Ask:
             gamma = choose_rank(self.calibration, pairs=pairs).gamma * self.parts
         except ParameterError:
             return None
-        return gamma if gamma < 1 else None
+        stated = float(shown_above(gamma, 3))  # one that can be asked for as it is printed
+        return stated if stated < 1 else None
 
     @property
     def parts(self) -> int:
@@ -219,7 +220,7 @@ class _Ask:
         """Say what was needed, what the rows support, and what to do."""
         each = "2 rows of their own" if given else f"{count} rows of their own"
         whole = " and a row for the rest" if given else ""
-        level = "no gamma below 1" if supported is None else f"gamma={shown_above(supported, 3)}"
+        level = "no gamma below 1" if supported is None else f"gamma={supported}"
         ways = ["give more public rows"]
         if supported is not None:
             ways.append("accept a larger gamma")
