@@ -21,7 +21,6 @@ from hushed.guarantee import Guarantee
 from hushed.populations import overlaps
 from hushed.privacy_loss import LossCurve
 from hushed.sensitivity import Sampling, Sensitivity
-from hushed.sensitivity.blockwise import bounded
 
 __all__ = ["Charges", "Release", "check_ledger", "default_note", "release"]
 
@@ -138,8 +137,6 @@ def release(
         terms = str(getattr(charged, "terms", ""))
     try:
         exact = _exact(f, rows, sampling)
-        if sampling is not None:
-            exact = bounded(exact, carried.value, sampling.blocks)
     except BadFunction as error:
         paid = "the charge stays" if ledger is not None else "count the budget as spent"
         raise type(error)(
@@ -213,7 +210,7 @@ def _exact(f: Callable[[Any], Any], rows: Any, sampling: Sampling | None) -> NDA
         raise BadFunction(
             f"the answer on the private rows does not have the shape {wanted} that was sampled"
         )
-    return exact[0] if stacked else exact
+    return np.asarray(np.clip(exact[0] if stacked else exact, -sampling.limit, sampling.limit))
 
 
 def _checked(data: Any, sampling: Sampling | None, neighbours: str) -> Any:

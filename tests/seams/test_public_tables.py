@@ -748,3 +748,30 @@ class TestCommandLine:
         done = CliRunner().invoke(app, [*words, "--promise", "table"])
         assert done.exit_code == 2
         assert "--promise goes with a file" in done.stderr
+
+
+class TestChains:
+    """A chain carries what was sampled, and no more."""
+
+    def test_several_rows_take_the_law(self):
+        """Given the rest, one row may be replaced; with the law behind the table, several."""
+        for promise, rows in (("population", 12_000), ("given-the-rest", 12_000)):
+            table = Table(law(np.random.default_rng(0), rows), promise=promise)
+            s = hs.sample_sensitivity(mean, table, rows=100)
+            step = hs.transformations.from_sensitivity(mean, s)
+            assert step.map(1).value >= s.value
+            if promise == "population":
+                assert step.map(2).value >= 2 * s.value
+                continue
+            with pytest.raises(ParameterError, match="one replaced row"):
+                step.map(2)
+
+    def test_averages_are_held_in_chains_too(self):
+        """A private average far beyond what doubles add up exactly is cut off there as well."""
+        f = hs.Blockwise(lambda rows: 1e30 if rows.max() > 1e6 else mean(rows), rows=5)
+        s = hs.sample_sensitivity(f, Table(law(np.random.default_rng(0), 700)), rows=50)
+        data = law(np.random.default_rng(1), 50)
+        step = hs.transformations.from_sensitivity(f, s)
+        assert float(step(data)) == pytest.approx(f(data))
+        data[0] = 1e7
+        assert float(step(data)) == s.sampling.limit

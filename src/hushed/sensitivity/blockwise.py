@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushed import rows as tables
 from hushed.errors import BadFunction, ParameterError
 from hushed.functions import answer
 
-__all__ = ["Blockwise", "averaged", "bounded", "limit"]
-
-Floats = NDArray[np.float64]
+__all__ = ["Blockwise", "averaged", "limit"]
 
 # An average of doubles is off by 2^-52 of its size, which must stay small beside the movement of
 # the answer. So it is held to 2^40 movements, and the movement is enlarged by 2^-10.
@@ -128,42 +125,21 @@ def averaged(movement: float, blocks: int) -> float:
     return movement if blocks == 1 else movement / blocks * _ENLARGED
 
 
-def limit(movement: float, values: int) -> float:
-    """Largest average whose rounding the enlarged movement covers.
+def limit(movement: float, blocks: int, values: int) -> float:
+    """Largest average whose rounding the enlarged movement covers: private ones are held to it.
 
     Parameters
     ----------
     movement : float
         As `averaged` gives it.
+    blocks : int
+        Number of blocks.
     values : int
         Numbers in an answer.
 
     Returns
     -------
     float
-        Above 0 if the movement is.
+        Above 0 if the movement is; infinite with one block, where nothing is averaged.
     """
-    return movement * _LARGEST / max(1, values)
-
-
-def bounded(exact: Floats, movement: float, blocks: int) -> Floats:
-    """Hold an average over blocks to what doubles can add up exactly enough.
-
-    Parameters
-    ----------
-    exact : ndarray of float
-        The average.
-    movement : float
-        Its sensitivity.
-    blocks : int
-        Number of blocks; with 1 nothing is averaged, and nothing held.
-
-    Returns
-    -------
-    ndarray of float
-        The same, unless it is 2^40 times larger than its sensitivity.
-    """
-    if blocks == 1:
-        return exact
-    most = limit(movement, exact.size)
-    return np.clip(exact, -most, most)
+    return math.inf if blocks == 1 else movement * _LARGEST / max(1, values)

@@ -18,7 +18,7 @@ __all__ = ["Design", "Route", "designed"]
 
 Route = Literal["independent", "disjoint", "given-the-rest", "resampled"]
 
-_DEALING = 1  # key of the stream that shuffles a public table; trials use the seed without a key
+_DEALING = 14  # key of the stream that shuffles a public table, apart from those of trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +56,11 @@ class Design:
     tables: int = 0
     pairs: int = 0
     dealt: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    @property
+    def rest(self) -> bool:
+        """Whether only the rows exchanged are a trial's own, so that the others are given."""
+        return self.route == "given-the-rest"
 
     def draw(self, rng: np.random.Generator, first: int, trials: int = 1) -> Any:
         """Draw the rows of consecutive trials.

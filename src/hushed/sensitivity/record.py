@@ -73,6 +73,9 @@ class Sampling:
         Which rows each trial saw; not compared, not printed.
     blocks : int
         Blocks of the private table, whose answers are averaged; 1 if it is taken whole.
+    limit : float
+        Largest absolute number that doubles can average exactly enough; private averages are
+        held to it. Infinite if nothing is averaged.
     """
 
     calibration: Calibration
@@ -101,6 +104,7 @@ class Sampling:
     shift: float = 0.0
     design: Design = field(repr=False, compare=False)
     blocks: int = 1
+    limit: float = math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

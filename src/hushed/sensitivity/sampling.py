@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -174,8 +175,8 @@ def sample_sensitivity(
     draws = np.sort(found.ravel()[: rank.pairs])
     draws.flags.writeable = False
     value = averaged(float(draws[rank.rank - 1]), blocks)
-    if blocks > 1:
-        _check_size(f, first, design.rows, value, private=data_dependent)
+    most = limit(value, blocks, math.prod(shape))
+    _check_size(f, first[: design.rows], most, private=data_dependent)
     sampling = Sampling(
         calibration=calibration,
         pairs=rank.pairs,
@@ -202,6 +203,7 @@ def sample_sensitivity(
         state=used_data,
         design=design,
         blocks=blocks,
+        limit=most,
     )
     part = f", divided by {blocks} blocks" if blocks > 1 else ""
     return Sensitivity(
@@ -237,10 +239,11 @@ def _blocks(f: Function, rows: int, *, batch: bool) -> int:
     return f.blocks(rows)
 
 
-def _check_size(f: Function, first: Any, rows: int, value: float, *, private: bool) -> None:
+def _check_size(f: Function, table: Any, most: float, *, private: bool) -> None:
     """Refuse averages so large beside their movement that doubles cannot add them up."""
-    seen = answer(f, copy.deepcopy(first[:rows]), private=private)
-    if value and float(np.abs(seen).max()) > limit(value, seen.size) / 2:
+    if not 0 < most < math.inf:
+        return
+    if float(np.abs(answer(f, copy.deepcopy(table), private=private)).max()) > most / 2:
         raise BadFunction(
             "the function's answers are so much larger than their movement that their average "
             "cannot be computed exactly enough in doubles: let it subtract a public constant"
