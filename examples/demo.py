@@ -1,9 +1,12 @@
 """The main job on real rows: a private Poisson regression of doctor visits.
 
 The rows are the RAND Health Insurance Experiment (20,190 person-years), which ships inside the
-statsmodels package. One block of five hundred rows in five plays the published pilot study; the
+statsmodels package. One part of five hundred rows in five plays the published pilot study; the
 rest plays the private table. Nobody has proved how far one person-year can move these
 coefficients, so the movement is sampled.
+
+The pilot is smaller than the private table, so that no whole table can be drawn from it. The model
+is fitted on blocks of 200 rows instead, and the average of the coefficients is released.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from numpy.typing import NDArray
 import hushed as hs
 from hushed.plots import certificate_page, movement_figure, save_figure
 
+BLOCK = 200  # rows; the pilot makes 20 disjoint tables of 201, and gamma = 0.05 takes 19
 NAMES = ("baseline", "full co-payment", "physical limitation", "chronic disease, 10 points")
 
 Rows = NDArray[np.float64]
@@ -52,28 +56,31 @@ def main(folder: Path) -> None:
     public, private = load()
     print(f"{len(private)} private person-years, {len(public)} public ones to sample from")
 
+    model = hs.Blockwise(visits_model, rows=BLOCK)
     begun = time.perf_counter()
     sensitivity = hs.sample_sensitivity(
-        visits_model,
+        model,
         hs.populations.PublicTable(public, name="RAND HIE, pilot fifth"),
         rows=len(private),
-        gamma=0.01,
+        gamma=0.05,
+        calibration="marginal",
         symmetric=True,
         progress=True,
     )
     seconds = time.perf_counter() - begun
-    print(f"{sensitivity.pairs} pairs measured in {seconds:.1f} s: {sensitivity.value:.4f} in l1\n")
+    print(f"{sensitivity.pairs} pairs of {BLOCK} rows measured in {seconds:.1f} s")
+    print(f"the average of {len(private) // BLOCK} fits moves by {sensitivity.value:.5f} in l1\n")
 
     mechanism = hs.Laplace(sensitivity, epsilon=1.0)
-    released = hs.release(visits_model, private, mechanism)
+    released = hs.release(model, private, mechanism)
 
     # Only because these rows are public anyway: on private rows the exact answer stays unseen.
-    exact = visits_model(private)
-    print(f"{'times as many visits':28}{'released':>10}{'exact':>10}")
-    for name, noisy, true in zip(NAMES, released.value, exact, strict=True):
-        print(f"{name:28}{np.exp(noisy):>10.3f}{np.exp(true):>10.3f}")
+    columns = zip(NAMES, released.value, model(private), visits_model(private), strict=True)
+    print(f"{'times as many visits':28}{'released':>10}{'exact':>10}{'one fit of all':>16}")
+    for name, noisy, exact, whole in columns:
+        print(f"{name:28}{np.exp(noisy):>10.3f}{np.exp(exact):>10.3f}{np.exp(whole):>16.3f}")
     error = mechanism.accuracy(beta=0.05, dims=4)
-    print(f"\nwith probability 95 % all four logarithms are within {error:.3f}\n")
+    print(f"\nwith probability 95 % all four logarithms are within {error:.4f} of the exact ones\n")
     print(released.certificate.explain())
 
     folder.mkdir(exist_ok=True)

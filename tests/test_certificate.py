@@ -114,9 +114,9 @@ def test_other_settings_are_reproduced(f, settings):
 
 def test_tables_and_simulators_are_handed_in():
     """They are named but not contained; the right one verifies, another does not."""
-    public = np.random.default_rng(0).random(50)
+    public = np.random.default_rng(0).random(5000)
     cases = [
-        (hs.populations.PublicTable(public), hs.populations.PublicTable(public[:49])),
+        (hs.populations.PublicTable(public), hs.populations.PublicTable(public[:4999])),
         (
             hs.populations.Simulator(lambda rng, n: rng.random(n), name="unit"),
             hs.populations.Simulator(lambda rng, n: rng.random(n) * 0.9, name="unit"),

@@ -68,7 +68,8 @@ def refused(*arguments, code):
     return done.stderr
 
 
-RELEASE = ("release", "private.csv", "f.py:line", "--population", "public.csv", "--epsilon", 1)
+PUBLIC = ("--population", "public.csv", "--promise", "table")
+RELEASE = ("release", "private.csv", "f.py:line", *PUBLIC, "--epsilon", 1)
 
 
 class TestSensitivity:
@@ -83,11 +84,14 @@ class TestSensitivity:
 
     @pytest.mark.parametrize(
         "population",
-        ["uniform:0,1:5,6", "normal:0,1:2,3", "exponential:1:2", "public.csv", "f.py:simulate"],
+        [
+            *("uniform:0,1:5,6", "normal:0,1:2,3", "exponential:1:2", "f.py:simulate"),
+            "public.csv --promise table",
+        ],
     )
     def test_every_kind_of_population(self, folder, population):
         """Ranges, laws, files and simulators can be named; each yields two columns here."""
-        done = run("sensitivity", "f.py:line", "--population", population, "--rows", 20)
+        done = run("sensitivity", "f.py:line", "--rows", 20, "--population", *population.split())
         assert done.exit_code == 0, done.stderr
         assert "movement 112 of 112" in done.stdout
 
@@ -175,7 +179,7 @@ class TestRelease:
     def test_frames(self, folder, frame):
         """A function of named columns gets a frame."""
         done = run(
-            *("release", "private.csv", "f.py:by_name", "--population", "public.csv"),
+            *("release", "private.csv", "f.py:by_name", *PUBLIC),
             *("--epsilon", 1, "--frame", frame),
         )
         assert done.exit_code == 0, done.stderr
@@ -286,7 +290,8 @@ class TestHeaders:
         message = refused(*RELEASE, code=2)
         assert "column 2 has a missing cell in row 2" in message
         assert "hiv" not in message
-        wide = [a if a != "public.csv" else "uniform:0,100:0,2000" for a in RELEASE]
+        wide = [a for a in RELEASE if a not in PUBLIC]
+        wide += ["--population", "uniform:0,100:0,2000"]
         assert "hiv" not in refused(*wide, code=2)
 
     def test_a_longer_header_differs_after_the_public_one(self, folder):

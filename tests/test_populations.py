@@ -90,8 +90,8 @@ def test_an_empty_public_table_is_refused(empty):
 
 
 @pytest.mark.parametrize("kind", ["array", "list", "pandas", "polars"])
-def test_public_tables_resample_whole_rows(kind):
-    """Every drawn row is a row of the table, each about equally often, in the same container."""
+def test_public_tables_give_whole_rows(kind):
+    """Drawn rows are rows of the table, each about equally often, in the same container."""
     x, y = np.arange(5.0), np.arange(5.0) * 10
     frame = {
         "array": np.column_stack([x, y]),
@@ -99,10 +99,14 @@ def test_public_tables_resample_whole_rows(kind):
         "pandas": pd.DataFrame({"x": x, "y": y}),
         "polars": pl.DataFrame({"x": x, "y": y}),
     }[kind]
-    drawn = PublicTable(frame).draw(np.random.default_rng(0), 5000)
+    drawn = PublicTable(frame, promise="table").draw(np.random.default_rng(0), 5000)
     assert type(drawn) is type(frame)
     pairs = np.asarray(drawn)
     assert np.array_equal(pairs[:, 1], 10 * pairs[:, 0])
+    once = PublicTable(frame).draw(np.random.default_rng(0), 5)  # each row at most once
+    assert np.array_equal(np.sort(np.asarray(once)[:, 0]), x)
+    with pytest.raises(BadRows, match="6 rows were asked of a public table of 5"):
+        PublicTable(frame).draw(np.random.default_rng(0), 6)
     counts = np.bincount(pairs[:, 0].astype(int), minlength=5)
     assert stats.chisquare(counts).pvalue > FALSE_ALARM
 

@@ -234,7 +234,7 @@ def test_columns_must_be_those_that_were_sampled(ledger):
     """Another name, order, number or kind of columns is refused before the charge."""
     public = pd.DataFrame({"x": np.arange(9.0), "who": list("abcdefghi")})
     f = lambda r: r["x"].mean()  # noqa: E731
-    m = laplace(f, hs.populations.PublicTable(public), rows=5)
+    m = laplace(f, hs.populations.PublicTable(public, promise="table"), rows=5)
     good = pd.DataFrame({"x": np.arange(5.0) + 0.5, "who": list("vwxyz")})
     for bad in (
         good.rename(columns={"x": "y"}),
@@ -264,7 +264,7 @@ def test_element_types_are_those_that_were_sampled():
     seen.clear()
     hs.release(noting, np.arange(20), mechanism)
     assert seen == [np.float64]
-    names = hs.populations.PublicTable(np.array(["Al", "Bob", "Cleo"]))
+    names = hs.populations.PublicTable(np.array(["Al", "Bob", "Cleo"]), promise="table")
     f = lambda r: np.char.str_len(r).mean()  # noqa: E731
     r = hs.release(f, np.array(["Maximilian"] * 20), laplace(f, names, epsilon=1e9))
     assert r.value == pytest.approx(10, abs=1e-6)
@@ -338,7 +338,7 @@ def others(rows):
 def test_private_rows_as_population_are_refused(name, ledger):
     """However they are handed in, before the charge; and the message says what to do."""
     rows = np.random.default_rng(7).random((60, 2))
-    public = hs.populations.PublicTable(others(rows)[name])
+    public = hs.populations.PublicTable(others(rows)[name], promise="table")
     with pytest.raises(PrivateRowsAsPopulation, match="data_dependent=True"):
         hs.release(mean, rows, laplace(population=public, rows=60), ledger, budget="x")
     assert ledger.log == []
@@ -355,7 +355,7 @@ def test_private_frames_as_population_are_refused(container):
         "list": lambda x: x.tolist(),
     }[container]
     f = lambda r: float(np.mean(np.asarray(r)))  # noqa: E731
-    m = laplace(f, hs.populations.PublicTable(make(mixed)), rows=30)
+    m = laplace(f, hs.populations.PublicTable(make(mixed), promise="table"), rows=30)
     with pytest.raises(PrivateRowsAsPopulation):
         hs.release(f, make(numbers), m)
 
@@ -397,7 +397,7 @@ def test_canaries_in_a_declared_private_range_do_not_reach_the_certificate(priva
 
 def test_other_errors_of_hushed_are_silent(private, assert_silent):
     """Every refusal of a release with canary rows, of any class, shows no value."""
-    public = hs.populations.PublicTable(private.copy())
+    public = hs.populations.PublicTable(private.copy(), promise="table")
     attempts = [
         lambda: hs.release(mean, private, laplace(population=public)),
         lambda: hs.release(mean, private[:19], laplace()),
@@ -515,7 +515,7 @@ class TestSilence:
         """A pandas index is renumbered as in the sampled frames."""
         f = lambda d: d["a"].mean() + d.index.max()  # noqa: E731
         public = pd.DataFrame({"a": np.linspace(0, 1, 50)})
-        s = hs.sample_sensitivity(f, hs.populations.PublicTable(public), rows=20)
+        s = hs.sample_sensitivity(f, hs.populations.PublicTable(public, promise="table"), rows=20)
         secret = pd.DataFrame({"a": np.linspace(0.001, 0.9, 20)}, index=range(5_550_000, 5_550_020))
         value = hs.release(f, secret, hs.Laplace(s, epsilon=1e6)).value
         assert value == pytest.approx(secret["a"].mean() + 19, abs=1e-3)
@@ -524,7 +524,7 @@ class TestSilence:
         """A mismatch of columns names the sampled column and the place, not the private name."""
         f = lambda d: float(d.to_numpy().mean())  # noqa: E731
         public = pd.DataFrame({"age": np.linspace(0, 1, 50)})
-        s = hs.sample_sensitivity(f, hs.populations.PublicTable(public), rows=20)
+        s = hs.sample_sensitivity(f, hs.populations.PublicTable(public, promise="table"), rows=20)
         secret = pd.DataFrame({"Alice": np.linspace(0, 1, 20)})
         with pytest.raises(hs.errors.BadRows, match=r"column 1 .* 'age'") as caught:
             hs.release(f, secret, hs.Laplace(s, epsilon=1.0))

@@ -92,7 +92,7 @@ def test_every_container_gives_the_same_movements():
         "polars": (pl.DataFrame(numbers, schema=["x", "y"]), lambda r: r["x"].mean() + r["y"][0]),
     }
     found = {
-        kind: sample(f, hs.populations.PublicTable(frame), seed=2, pairs=120).draws
+        kind: sample(f, hs.populations.PublicTable(frame, promise="table"), seed=2, pairs=120).draws
         for kind, (frame, f) in frames.items()
     }
     for kind in frames:

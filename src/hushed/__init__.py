@@ -41,13 +41,19 @@ if _TYPE_CHECKING:
         on_lattice,
     )
     from hushed.release import Release, release
-    from hushed.sensitivity import Sensitivity, proven_sensitivity, sample_sensitivity
+    from hushed.sensitivity import (
+        Blockwise,
+        Sensitivity,
+        proven_sensitivity,
+        sample_sensitivity,
+    )
     from hushed.tables import Answer, Quote, Table, table
 
 __all__ = [
     "Answer",
     "AuditReport",
     "Bernstein",
+    "Blockwise",
     "Certificate",
     "Composition",
     "DeltaEstimate",
@@ -102,7 +108,7 @@ _HOME = {
         "ledger": "Ledger",
         "mechanisms": "Bernstein Exponential Gaussian Laplace lattice_points on_lattice",
         "release": "Release release",
-        "sensitivity": "Sensitivity proven_sensitivity sample_sensitivity",
+        "sensitivity": "Blockwise Sensitivity proven_sensitivity sample_sensitivity",
         "tables": "Answer Quote Table table",
     }.items()
     for name in names.split()

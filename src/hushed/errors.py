@@ -26,6 +26,7 @@ __all__ = [
     "RandomFunction",
     "SpaceMismatch",
     "TooFewPairs",
+    "TooFewRows",
     "TooFewSamples",
     "WorkerLost",
     "WrongNorm",
@@ -90,6 +91,46 @@ def _too_few_pairs(
     return TooFewPairs(
         given=given, needed=needed, gamma=gamma, calibration=calibration, shared=shared
     )
+
+
+class TooFewRows(ParameterError):
+    """A public table has too few rows for the wanted gamma.
+
+    Parameters
+    ----------
+    given : int
+        Rows of the public table.
+    needed : int
+        Rows that would do.
+    gamma : float
+        The wanted gamma.
+    supported : float, optional
+        Smallest gamma that the given rows support at this size and calibration; None if none.
+    advice : str
+        What was needed, and what to do.
+    """
+
+    def __init__(
+        self, *, given: int, needed: int, gamma: float, supported: float | None, advice: str
+    ) -> None:
+        super().__init__(advice)
+        self.given = given
+        self.needed = needed
+        self.gamma = gamma
+        self.supported = supported
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Rebuild from the keywords, so that the error survives a trip between processes."""
+        return (
+            _too_few_rows,
+            (self.given, self.needed, self.gamma, self.supported, str(self)),
+        )
+
+
+def _too_few_rows(
+    given: int, needed: int, gamma: float, supported: float | None, advice: str
+) -> TooFewRows:
+    return TooFewRows(given=given, needed=needed, gamma=gamma, supported=supported, advice=advice)
 
 
 class TooFewSamples(ParameterError):

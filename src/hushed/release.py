@@ -213,7 +213,7 @@ def _exact(f: Callable[[Any], Any], rows: Any, sampling: Sampling | None) -> NDA
         raise BadFunction(
             f"the answer on the private rows does not have the shape {wanted} that was sampled"
         )
-    return exact[0] if stacked else exact
+    return np.asarray(np.clip(exact[0] if stacked else exact, -sampling.limit, sampling.limit))
 
 
 def _checked(data: Any, sampling: Sampling | None, neighbours: str) -> Any:

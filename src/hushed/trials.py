@@ -6,7 +6,7 @@ import hashlib
 import math
 import pickle
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from hushed.errors import BadFunction, ParameterError, WorkerLost
 
-__all__ = ["Evaluate", "run_trials", "seed_from", "streams"]
+__all__ = ["Evaluate", "Streams", "run_trials", "seed_from", "streams"]
 
 Floats = NDArray[np.float64]
-Evaluate = Callable[[Iterator[np.random.Generator]], Floats]
-"""Consumes one generator for each trial, gives one row of results for each, stacked."""
 
 # Fraction of the period between two trials: the golden ratio, so that streams stay far apart.
 _STRIDE = 0x9E3779B97F4A7C15F39CC0605CEDC835
@@ -56,7 +54,45 @@ def seed_from(rng: int | np.random.Generator | None) -> int:
     return int(rng)
 
 
-def streams(seed: int, start: int, stop: int) -> Iterator[np.random.Generator]:
+class Streams:
+    """The generators of consecutive trials; `trial` is the number of the last one handed out.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the whole run.
+    start, stop : int
+        First trial, and one past the last.
+    """
+
+    __slots__ = ("_bits", "_generator", "_left", "_state", "_stride", "trial")
+
+    def __init__(self, seed: int, start: int, stop: int) -> None:
+        bits = np.random.PCG64DXSM(np.random.SeedSequence(seed))
+        bits.advance(start * _STRIDE % _PERIOD)
+        self._state: Any = bits.state
+        self._stride = _stride(bits)
+        self._bits, self._generator = bits, np.random.Generator(bits)
+        self.trial, self._left = start - 1, stop - start
+
+    def __iter__(self) -> Streams:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> np.random.Generator:
+        """Move the generator to the stream of the next trial."""
+        if self._left <= 0:
+            raise StopIteration
+        self._left -= 1
+        self.trial += 1
+        self._bits.state = self._state
+        multiplier, increment = self._stride
+        inner = self._state["state"]
+        inner["state"] = (multiplier * inner["state"] + increment) % _PERIOD
+        return self._generator
+
+
+def streams(seed: int, start: int, stop: int) -> Streams:
     """Move one generator through the streams of the trials from ``start`` up to ``stop``.
 
     Parameters
@@ -66,21 +102,17 @@ def streams(seed: int, start: int, stop: int) -> Iterator[np.random.Generator]:
     start, stop : int
         First trial, and one past the last.
 
-    Yields
-    ------
-    numpy.random.Generator
-        One object, moved to the stream of each trial in turn; use it before asking for the next.
+    Returns
+    -------
+    Streams
+        An iterator over one object, `numpy.random.Generator`, moved to the stream of each trial in
+        turn; use it before asking for the next.
     """
-    bits = np.random.PCG64DXSM(np.random.SeedSequence(seed))
-    bits.advance(start * _STRIDE % _PERIOD)
-    state: Any = bits.state
-    multiplier, increment = _stride(bits)
-    generator = np.random.Generator(bits)
-    for _ in range(start, stop):
-        bits.state = state
-        yield generator
-        inner = state["state"]
-        inner["state"] = (multiplier * inner["state"] + increment) % _PERIOD
+    return Streams(seed, start, stop)
+
+
+Evaluate = Callable[[Streams], Floats]
+"""Consumes one generator for each trial, gives one row of results for each, stacked."""
 
 
 def _stride(bits: np.random.PCG64DXSM) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from hushed.audit.report import PopulationCount
 from hushed.audit.runs import Runs, stage_seed
 from hushed.errors import ParameterError, TooFewPairs
 from hushed.guarantee import Guarantee, Neighbours
-from hushed.populations import Population
+from hushed.populations import Population, PublicTable
 
 __all__ = ["PopulationFinding", "PopulationPairs", "draw_pairs", "judge"]
 
@@ -100,12 +101,18 @@ def draw_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> li
     -------
     list of Pair
         Independent pairs.
+
+    Raises
+    ------
+    ParameterError
+        If a public table is too small for pairs that share no row.
     """
-    pairs = []
+    pairs: list[Pair] = []
+    dealt = _dealt(source, stage_seed(seed, "population", "dealing"))
     for number in range(source.count):
         bits = np.random.SeedSequence(stage_seed(seed, "population", str(number)))
         rng = np.random.Generator(np.random.PCG64DXSM(bits))
-        table = source.population.draw(rng, source.rows + 1)
+        table = dealt[number] if dealt else source.population.draw(rng, source.rows + 1)
         at = source.rows - 1 if source.symmetric else int(rng.integers(source.rows))
         order = np.arange(source.rows)
         if neighbours == "add-remove":
@@ -120,6 +127,23 @@ def draw_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> li
             )
         )
     return pairs
+
+
+def _dealt(source: PopulationPairs, seed: int) -> list[Any]:
+    """Tables of a public table that share no row, or else they are no independent pairs."""
+    population, size = source.population, source.rows + 1
+    if not isinstance(population, PublicTable) or population.promise == "table":
+        return []
+    known = len(population.frame)
+    if population.promise == "given-the-rest" or known < source.count * size:
+        raise ParameterError(
+            f"{source.count} independent pairs of tables of {source.rows} rows take "
+            f"{source.count * size} public rows with promise='population'; the public table has "
+            f"{known} with promise={population.promise!r}. Give more rows, or say promise='table' "
+            "for pairs drawn with replacement from these very rows"
+        )
+    order = np.random.default_rng(seed).permutation(known)
+    return [tables.take(population.frame, order[size * i :][:size]) for i in range(source.count)]
 
 
 def judge(

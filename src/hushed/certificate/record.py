@@ -15,7 +15,7 @@ from hushed.calibrate import Mechanism, MechanismName, parameters
 from hushed.certificate.words import explained
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect
-from hushed.sensitivity import Calibration, Sampling, Sensitivity
+from hushed.sensitivity import Calibration, Route, Sampling, Sensitivity
 from hushed.spaces import Norm
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class SamplingRecord:
     protect : {"record", "everyone", "simultaneous"}
         Whom gamma speaks of.
     rows : int
-        Rows in each sampled table.
+        Rows in the private table, and in each sampled one unless blocks are averaged.
     seed : int
         Seed of the sampler.
     symmetric, batch : bool
@@ -57,6 +57,13 @@ class SamplingRecord:
         The public source; no more than its kind and name if it was made from the private rows.
     population_is_public : bool
         False if the caller admitted that it was made from the private rows.
+    route : {"independent", "disjoint", "given-the-rest", "resampled"}
+        Which rows each trial saw; see `hushed.sensitivity.Design`.
+    public_rows, tables : int
+        Rows of the public table, and how many disjoint trials they would make; 0 for any other
+        population, and for one that was made from the private rows.
+    blocks : int
+        Blocks whose answers are averaged; 1 if the function takes the table whole.
     shift : float
         Kullback-Leibler divergence per row that gamma was enlarged for, in nats.
     container : str
@@ -86,6 +93,10 @@ class SamplingRecord:
     batch: bool
     population: dict[str, Any]
     population_is_public: bool
+    route: Route
+    public_rows: int
+    tables: int
+    blocks: int
     shift: float
     container: str
     shape: tuple[int, ...]
@@ -306,6 +317,10 @@ def _recorded(sampling: Sampling) -> SamplingRecord:
         batch=sampling.batch,
         population=description,
         population_is_public=not sampling.data_dependent,
+        route=sampling.design.route,
+        public_rows=0 if sampling.data_dependent else sampling.design.public_rows,
+        tables=0 if sampling.data_dependent else sampling.design.tables,
+        blocks=sampling.blocks,
         shift=sampling.shift,
         container=sampling.layout.container,
         shape=sampling.shape,

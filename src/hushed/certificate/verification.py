@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, get_args
 
 from hushed.calibrate import calibrated
 from hushed.certificate.record import Certificate, SamplingRecord, certify
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.populations import Population, from_description
-from hushed.sensitivity import Sensitivity, sample_sensitivity
+from hushed.populations import Population, Promise, PublicTable, from_description
+from hushed.sensitivity import Blockwise, Sensitivity, sample_sensitivity
 
 __all__ = ["Verification", "verify"]
 
@@ -100,7 +100,13 @@ def verify(
             "the certificate rests on a proven sensitivity: there is no sampling to run again; "
             f"check its argument instead: {known.argument}"
         )
-    source = population or _rebuilt(sampling)
+    blocks = f.blocks(sampling.rows) if isinstance(f, Blockwise) else 1
+    if blocks != sampling.blocks:
+        raise ParameterError(
+            f"the certificate averages over {sampling.blocks} block(s), the function over {blocks}"
+            + (f": hs.Blockwise(f, rows={sampling.rows // sampling.blocks})" * (blocks == 1))
+        )
+    source = _as_recorded(population, sampling) if population else _rebuilt(sampling)
     again = _sampled_again(known, sampling, f, source, workers=workers, progress=progress)
     if sampling.shift:
         again = again.shifted(sampling.shift)
@@ -120,6 +126,15 @@ def verify(
             if known.versions.get(name) != now[name]
         ),
     )
+
+
+def _as_recorded(population: Population, sampling: SamplingRecord) -> Population:
+    """Public table with the promise that the certificate names: its rows alone do not tell."""
+    named = sampling.population.get("promise")
+    for promise in get_args(Promise):
+        if isinstance(population, PublicTable) and promise == named:
+            return replace(population, promise=promise)
+    return population
 
 
 def _rebuilt(sampling: SamplingRecord) -> Population:

@@ -96,13 +96,55 @@ def _reach(certificate: Certificate) -> str:
             "was given: nothing was sampled to check it."
         )
     n, gamma = sampling.rows, certificate.guarantee.gamma
+    size, blocks = n // sampling.blocks, sampling.blocks
+    of = f" of {size} rows" if blocks > 1 else ""
+    part = f", of which a part of 1 / {blocks} reaches the average" if blocks > 1 else ""
     kept = (
         f"the answer's movement was measured on {sampling.pairs} "
-        f"{'tables' if sampling.protect == 'simultaneous' else 'pairs of tables'} drawn from "
+        f"{'tables' if sampling.protect == 'simultaneous' else 'pairs of tables'}{of} drawn from "
         f"{_source(sampling)}, and the noise covers number {sampling.rank} of them "
-        f"counted from the smallest: {moved} in the {certificate.norm} norm"
+        f"counted from the smallest{part}: {moved} in the {certificate.norm} norm"
     )
-    return f"Whom it protects: {kept}. {_gamma_words(sampling, n, gamma)}"
+    words = [kept, *_route_words(sampling, size), _gamma_words(sampling, n, gamma)]
+    return "Whom it protects: " + ". ".join(words)
+
+
+def _route_words(sampling: SamplingRecord, size: int) -> list[str]:
+    """How the rows were drawn, and which law the promise therefore speaks of; no full stops."""
+    words = []
+    if sampling.blocks > 1:
+        words.append(
+            f"The released answer is the average of the function over {sampling.blocks} blocks of "
+            f"{size} rows, dealt in a random order that is public: a record is in one block only"
+        )
+    if not sampling.population_is_public or sampling.route == "independent":
+        return words
+    known = sampling.public_rows
+    if sampling.route == "disjoint":
+        words.append(
+            f"The {known} public rows were shuffled and dealt, so that no two "
+            f"{'tables' if sampling.protect == 'simultaneous' else 'pairs'} share a row (they make "
+            f"{sampling.tables} at most): the promise is about the law that the public rows come "
+            "from, not about these rows"
+        )
+    elif sampling.route == "given-the-rest":
+        rest, repeats = known - 2 * sampling.pairs, known - 2 * sampling.pairs < size
+        words += [
+            f"THE PROMISE IS A WEAKER ONE, given the rest: the two rows exchanged in a pair were "
+            f"its own, but the other {size - 1} were drawn from the same {rest} public rows for "
+            f"every pair, {'with' if repeats else 'without'} repetition. So it is over the "
+            "replaced record and its replacement (fresh draws of the population) that the answer "
+            "of such a table moves so far at most",
+            "Nothing is promised for a table whose other rows look different"
+            + (", e.g. without the repetitions that resampling makes" if repeats else ""),
+        ]
+    else:
+        words.append(
+            f"THE PROMISE IS ABOUT THE {known} PUBLIC ROWS ONLY: all rows were drawn from them "
+            "with replacement. For rows that come from the law behind them, and are no copies of "
+            "them, no gamma is established"
+        )
+    return words
 
 
 def _gamma_words(sampling: SamplingRecord, n: int, gamma: float) -> str:
@@ -146,11 +188,13 @@ def _assumptions(certificate: Certificate) -> str:
         "the function and all settings were chosen without looking at the private rows",
     ]
     if sampling is not None:
+        drawn = _drawn(sampling)
         lines = [
-            "the private rows are independent draws from the population that was sampled"
+            f"the private rows are independent draws from {drawn[0]}"
             if not sampling.shift
             else f"the private rows are independent draws from a distribution Q with "
             f"KL(P || Q) of at most {shown_below(sampling.shift)} per row from the sampled P",
+            *drawn[1:],
             "the population is public"
             if sampling.population_is_public
             else "the population was made from the private rows, so none of this protects them",
@@ -164,6 +208,22 @@ def _assumptions(certificate: Certificate) -> str:
         elif sampling.protect != "simultaneous":
             lines.append("the record in question sits at a random position of the table")
     return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
+
+
+def _drawn(sampling: SamplingRecord) -> list[str]:
+    """Tell what the private rows are drawn from, then what that asks of a public table."""
+    if not sampling.population_is_public or sampling.route == "independent":
+        return ["the population that was sampled"]
+    if sampling.route == "resampled":
+        return ["the rows of the public table, each as likely as the other"]
+    law = "the law that the public rows were drawn from"
+    given = f"{law}, for the record and its replacement; the others look like public rows"
+    return [
+        given if sampling.route == "given-the-rest" else law,
+        "the public rows are independent draws from that law, and all of them are there: none was "
+        "left out for being equal to another",
+        "no person of the private table is in the public one",
+    ]
 
 
 def _source(sampling: SamplingRecord) -> str:

@@ -10,10 +10,19 @@ from typing import Any
 
 from hushed.cli.tables import Frame, read_table
 from hushed.errors import NotFound, ParameterError
-from hushed.populations import Exponential, Normal, Population, PublicTable, Simulator, Uniform
+from hushed.populations import (
+    Exponential,
+    Normal,
+    Population,
+    Promise,
+    PublicTable,
+    Simulator,
+    Uniform,
+)
 from hushed.printed import plain_path
+from hushed.sensitivity import Blockwise
 
-__all__ = ["read_function", "read_population"]
+__all__ = ["in_blocks", "read_function", "read_population"]
 
 
 def read_function(spec: str) -> Any:
@@ -79,8 +88,30 @@ def _module(path: Path) -> ModuleType:
     return module
 
 
+def in_blocks(function: Any, rows: int | None) -> Any:
+    """Average a function over blocks, if so many rows were asked for.
+
+    Parameters
+    ----------
+    function : object
+        What the command line named.
+    rows : int, optional
+        Rows in a block.
+
+    Returns
+    -------
+    object
+        The same without ``rows``.
+    """
+    return function if rows is None else Blockwise(function, rows=rows)
+
+
 def read_population(
-    spec: str, frame: Frame = "numpy", *, header: bool | None = None
+    spec: str,
+    frame: Frame = "numpy",
+    *,
+    header: bool | None = None,
+    promise: Promise | None = None,
 ) -> tuple[Population, tuple[str, ...] | None]:
     """Read a population from the command line.
 
@@ -94,6 +125,8 @@ def read_population(
         What to hold the rows of a file in.
     header : bool, optional
         Whether the first row of a file names its columns; found out by default.
+    promise : {"population", "given-the-rest", "table"}, optional
+        What a sensitivity sampled from a file of rows speaks of; the population by default.
 
     Returns
     -------
@@ -108,7 +141,10 @@ def read_population(
         If it cannot be read.
     """
     kind, colon, rest = spec.partition(":")
-    if kind in ("uniform", "normal", "exponential") and colon:
+    distribution = kind in ("uniform", "normal", "exponential") and colon
+    if promise is not None and (distribution or ".py:" in spec):
+        raise ParameterError("--promise goes with a file of public rows as --population")
+    if distribution:
         return _distribution(kind, rest, spec), None
     if ".py:" in spec:
         found = read_function(spec)
@@ -122,7 +158,8 @@ def read_population(
             "normal:MEAN,STD, exponential:RATE or FILE.py:NAME"
         )
     table = read_table(path, frame, header=header)
-    return PublicTable(table.rows, name=path.name), table.columns
+    public = PublicTable(table.rows, name=path.name, promise=promise or "population")
+    return public, table.columns
 
 
 def _distribution(kind: str, rest: str, spec: str) -> Population:

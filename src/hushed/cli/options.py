@@ -9,9 +9,11 @@ import typer
 
 from hushed.cli.tables import Frame
 from hushed.guarantee import Protect
+from hushed.populations import Promise
 from hushed.sensitivity import Calibration
 
 __all__ = [
+    "BlockOption",
     "BudgetArgument",
     "CalibrationOption",
     "DependentOption",
@@ -25,6 +27,7 @@ __all__ = [
     "PairsOption",
     "PlotOption",
     "PopulationOption",
+    "PromiseOption",
     "ProtectOption",
     "SeedOption",
     "SymmetricOption",
@@ -46,6 +49,21 @@ GammaOption = Annotated[
 ]
 PairsOption = Annotated[
     int | None, typer.Option(help="Pairs to draw; as few as gamma allows by default.")
+]
+PromiseOption = Annotated[
+    Promise | None,
+    typer.Option(
+        help="For a file of public rows, what gamma speaks of: the population behind them "
+        "(default: no two pairs share a row, so many rows are needed), tables whose other rows "
+        "are given, or tables drawn from these rows only."
+    ),
+]
+BlockOption = Annotated[
+    int | None,
+    typer.Option(
+        help="Release the average of the function over blocks of so many rows: for a file of "
+        "public rows that is too small for whole tables."
+    ),
 ]
 CalibrationOption = Annotated[Calibration, typer.Option(help="How the movement to keep is chosen.")]
 ProtectOption = Annotated[Protect, typer.Option(help="Whom gamma speaks of.")]

@@ -13,10 +13,11 @@ import typer
 import hushed as hs
 from hushed.calibrate import MechanismName
 from hushed.cli.calibration import Target, numbers_of
-from hushed.cli.inputs import read_function, read_population
+from hushed.cli.inputs import in_blocks, read_function, read_population
 from hushed.cli.kept import plain_value, told_release
 from hushed.cli.ledgers import open_named
 from hushed.cli.options import (
+    BlockOption,
     CalibrationOption,
     DependentOption,
     FrameOption,
@@ -27,6 +28,7 @@ from hushed.cli.options import (
     KeyOption,
     PairsOption,
     PopulationOption,
+    PromiseOption,
     ProtectOption,
     SeedOption,
     SymmetricOption,
@@ -51,6 +53,8 @@ def sensitivity(
     calibration: CalibrationOption = "training-conditional",
     pairs: PairsOption = None,
     protect: ProtectOption = "record",
+    promise: PromiseOption = None,
+    block_rows: BlockOption = None,
     frame: FrameOption = "numpy",
     header: HeaderOption = None,
     symmetric: SymmetricOption = False,
@@ -60,8 +64,8 @@ def sensitivity(
 ) -> None:
     """Measure how far a function moves between neighbouring tables."""
     with finish(json=json) as result:
-        f = read_function(function)
-        source, _ = read_population(population, frame, header=header)
+        f = in_blocks(read_function(function), block_rows)
+        source, _ = read_population(population, frame, header=header, promise=promise)
         s = hs.sample_sensitivity(
             f,
             source,
@@ -87,6 +91,8 @@ def sensitivity(
             rows=rows,
             seed=seed,
             population=source.describe(),
+            route=s.sampling.design.route if s.sampling else "",
+            block_rows=block_rows,
         )
         if not json:
             say(
@@ -127,6 +133,8 @@ def release(
     calibration: CalibrationOption = "training-conditional",
     pairs: PairsOption = None,
     protect: ProtectOption = "record",
+    promise: PromiseOption = None,
+    block_rows: BlockOption = None,
     frame: FrameOption = "numpy",
     header: HeaderOption = None,
     symmetric: SymmetricOption = False,
@@ -160,8 +168,8 @@ def release(
         )
         target.check()
         charged = open_named(ledger, budget)
-        f = target.numeric(read_function(function))
-        source, columns = read_population(population, frame, header=header)
+        f = in_blocks(target.numeric(read_function(function)), block_rows)
+        source, columns = read_population(population, frame, header=header, promise=promise)
         table = read_table(data, frame, header=header, known=columns or ())
         check_columns(columns, table.columns)
         s = hs.sample_sensitivity(
@@ -214,6 +222,8 @@ def verify(
         if known.mechanism.name == "bernstein":
             shape = known.mechanism.parameters
             f = numbers_of(f, lattice=int(shape["lattice"]), dims=int(shape["dims"]))
+        if known.sampling is not None and known.sampling.blocks > 1:
+            f = in_blocks(f, known.sampling.rows // known.sampling.blocks)
         source = read_population(population, frame, header=header)[0] if population else None
         found = hs.verify(known, f, population=source, workers=workers, progress=True)
         result.update(asdict(found))

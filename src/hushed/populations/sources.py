@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ __all__ = [
     "Exponential",
     "Normal",
     "Population",
+    "Promise",
     "PublicTable",
     "Simulator",
     "Uniform",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+Promise = Literal["population", "given-the-rest", "table"]
 
 
 @runtime_checkable
@@ -228,45 +230,77 @@ class Exponential:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicTable:
-    """Rows resampled with replacement from a table that is public.
+    """The rows of a table that is public.
 
     Parameters
     ----------
     frame : array, list, pandas.DataFrame or polars.DataFrame
-        Public rows; at least one. What is drawn comes in the same container.
+        Public rows; at least one. What is drawn comes in the same container. Rows that are equal
+        must all be there, as they came: a table without its duplicates has another law.
     name : str, optional
         What to call the table in a certificate.
+    promise : {"population", "given-the-rest", "table"}, default "population"
+        What a sampled sensitivity speaks of. ``"population"``: the law that public and private
+        rows come from; every sampled pair is made of rows of its own, so that the number of rows
+        limits how small gamma can be. ``"given-the-rest"``: the weaker promise for tables whose
+        other rows are drawn from these rows; only the record replaced and its replacement are
+        fresh. ``"table"``: tables drawn with replacement from these very rows, and nothing else.
 
     Raises
     ------
     BadRows
         If the table is empty or not of a known kind.
+    ParameterError
+        If ``promise`` is none of these.
     """
 
     frame: Any
     name: str = "public table"
+    promise: Promise = "population"
 
     def __post_init__(self) -> None:
         tables.container(self.frame)
         if len(self.frame) == 0:
             raise BadRows("the public table has no rows; a population needs at least one")
+        if self.promise not in get_args(Promise):
+            raise ParameterError(
+                f"promise must be one of {get_args(Promise)}, got {self.promise!r}"
+            )
 
     def draw(self, rng: np.random.Generator, count: int) -> Any:
-        """Draw rows.
+        """Draw one table of rows, each row of the public table at most once.
+
+        Two tables drawn in this way share rows, and so are not independent of each other; see
+        `hushed.sensitivity.designs` for those that are.
 
         Parameters
         ----------
         rng : numpy.random.Generator
             Source of randomness; consumed.
         count : int
-            Number of rows.
+            Number of rows; at most those of the table, unless ``promise="table"``.
 
         Returns
         -------
         array, list or frame
-            Independent rows of the table, in the container of ``frame``.
+            Rows of the table in random order, in the container of ``frame``; with
+            ``promise="table"`` independent ones, which may repeat.
+
+        Raises
+        ------
+        BadRows
+            If there are fewer rows.
         """
-        return tables.take(self.frame, rng.integers(len(self.frame), size=count))
+        known = len(self.frame)
+        if self.promise == "table":
+            return tables.take(self.frame, rng.integers(known, size=count))
+        if count > known:
+            raise BadRows(
+                f"{count} rows were asked of a public table of {known}, each at most once; give "
+                "more public rows or smaller tables, or say promise='table' to draw with "
+                "replacement, for a statement about these very rows"
+            )
+        return tables.take(self.frame, rng.choice(known, size=count, replace=False))
 
     def describe(self) -> dict[str, Any]:
         """Describe the source.
@@ -274,7 +308,7 @@ class PublicTable:
         Returns
         -------
         dict
-            Kind, name, layout, number of rows and a digest of the content.
+            Kind, name, layout, number of rows, a digest of the content, and the promise.
         """
         shape = tables.layout(self.frame)
         return {
@@ -284,6 +318,7 @@ class PublicTable:
             "container": shape.container,
             "columns": list(shape.columns),
             "sha256": digest(self.frame),
+            "promise": self.promise,
         }
 
 

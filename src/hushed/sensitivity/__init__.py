@@ -1,15 +1,21 @@
 """How far an answer moves between neighbouring tables: proven, or sampled."""
 
+from hushed.sensitivity.blockwise import Blockwise
+from hushed.sensitivity.designs import Design, Route, designed
 from hushed.sensitivity.ranks import Calibration, Rank, choose_rank
 from hushed.sensitivity.record import Sampling, Sensitivity, proven_sensitivity
 from hushed.sensitivity.sampling import sample_sensitivity
 
 __all__ = [
+    "Blockwise",
     "Calibration",
+    "Design",
     "Rank",
+    "Route",
     "Sampling",
     "Sensitivity",
     "choose_rank",
+    "designed",
     "proven_sensitivity",
     "sample_sensitivity",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from hushed import rows as tables
 from hushed.errors import BadFunction, BadRows, HushedError
 from hushed.functions import answer
-from hushed.populations import Population, Simulator
+from hushed.populations import Simulator
+from hushed.sensitivity.designs import Design
 from hushed.spaces import Norm, size
+from hushed.trials import Streams
 
 __all__ = ["BlockTrial", "Function", "PairTrial", "draw_table"]
 
@@ -29,10 +31,8 @@ class PairTrial:
     ----------
     function : callable
         The user's function.
-    population : Population
-        Source of rows.
-    rows : int
-        Rows in a table.
+    design : Design
+        Rows of every trial.
     norm : {"l1", "l2", "sup", "range"}
         Norm of the movement.
     symmetric : bool
@@ -50,8 +50,7 @@ class PairTrial:
     """
 
     function: Function
-    population: Population
-    rows: int
+    design: Design
     norm: Norm
     symmetric: bool
     at_once: int  # not 0: all rows of each table, each replaced by its own draw
@@ -60,19 +59,21 @@ class PairTrial:
     fresh: bool
     private: bool
 
-    def __call__(self, generators: Iterator[np.random.Generator]) -> Floats:
+    def __call__(self, generators: Streams) -> Floats:
         """Return the largest movement of each pair, one generator a pair."""
-        return np.array([self._largest(generator) for generator in generators])
+        return np.array([self._largest(each, generators.trial) for each in generators])
 
-    def _largest(self, generator: np.random.Generator) -> float:
-        n, function, private = self.rows, self.function, self.private
-        count = 2 * n if self.at_once else n + 1
-        table = draw_table(self.population, generator, count, self.like, private=private)
+    def _largest(self, generator: np.random.Generator, trial: int) -> float:
+        n, function, private = self.design.rows, self.function, self.private
+        table = draw_table(self.design, generator, trial, self.like, private=private)
         if self.at_once:
             swaps = [(i, n + i) for i in range(n)]
         else:
-            swaps = [(n - 1 if self.symmetric else int(generator.random() * n), n)]
+            place = n - 1 if self.symmetric else int(generator.random() * n)
+            swaps = [(place, source) for source in range(n, self.design.count)]
         tried = tables.variations(table, n, swaps, fresh=self.fresh)
+        if len(swaps) == 2 and not self.at_once:
+            next(tried)  # the pair's own two rows take the place in turn: the first one is no part
         base = answer(function, next(tried), private=private)
         largest = 0.0
         for rows in tried:
@@ -99,10 +100,8 @@ class BlockTrial:
     ----------
     function : callable
         The user's function.
-    population : Population
-        Source of rows.
-    rows : int
-        Rows in a table.
+    design : Design
+        Rows of every trial.
     norm : {"l1", "l2", "sup", "range"}
         Norm of the movement.
     symmetric : bool
@@ -120,8 +119,7 @@ class BlockTrial:
     """
 
     function: Function
-    population: Population
-    rows: int
+    design: Design
     norm: Norm
     symmetric: bool
     at_once: int  # tables in a block
@@ -130,20 +128,22 @@ class BlockTrial:
     fresh: bool
     private: bool
 
-    def __call__(self, generators: Iterator[np.random.Generator]) -> Floats:
+    def __call__(self, generators: Streams) -> Floats:
         """Return the movements of each block of pairs, one generator a block."""
-        return np.stack([self._measured(generator) for generator in generators])
+        return np.stack([self._measured(each, generators.trial) for each in generators])
 
-    def _measured(self, generator: np.random.Generator) -> Floats:
-        n, pairs = self.rows, np.arange(self.at_once)
+    def _measured(self, generator: np.random.Generator, block: int) -> Floats:
+        n, pairs = self.design.rows, np.arange(self.at_once)
         drawn = _drawn_block(
-            self.population, generator, self.at_once, n + 1, self.like, private=self.private
+            self.design, generator, block, self.at_once, self.like, private=self.private
         )
         positions = np.full(self.at_once, n - 1)
         if not self.symmetric:
             positions = generator.integers(n, size=self.at_once)
         view = drawn[:, :n]
         view.flags.writeable = False
+        if self.design.count == n + 2:  # the pair's own two rows take the place in turn
+            drawn[pairs, positions] = drawn[:, n + 1]
         base = self._answers(view)
         drawn[pairs, positions] = drawn[:, n]
         moved = base - self._answers(view)
@@ -162,27 +162,30 @@ class BlockTrial:
 
 
 def draw_table(
-    population: Population,
+    design: Design,
     generator: np.random.Generator,
-    count: int,
+    trial: int,
     like: tuple[Any, ...] | None,
     *,
     private: bool,
+    trials: int = 1,
 ) -> Any:
-    """Draw rows that the sampler may change.
+    """Draw rows of a trial that the sampler may change; the first are the table, then their swaps.
 
     Parameters
     ----------
-    population : Population
-        Source of rows.
+    design : Design
+        Rows of every trial.
     generator : numpy.random.Generator
-        Source of randomness; consumed.
-    count : int
-        Number of rows.
+        Source of randomness of the trial; consumed.
+    trial : int
+        Number of the trial.
     like : tuple, optional
         Signature that the rows must have.
     private : bool
         Withhold the message of an exception.
+    trials : int, default 1
+        Trials to draw for, one after the other.
 
     Returns
     -------
@@ -194,9 +197,10 @@ def draw_table(
     BadRows
         If the population raises, or gives another number or kind of rows.
     """
+    count = trials * design.count
     raised = ""
     try:
-        table = population.draw(generator, count)
+        table = design.draw(generator, trial, trials)
     except HushedError:
         raise
     except Exception as cause:
@@ -218,19 +222,20 @@ def draw_table(
 
 
 def _drawn_block(
-    population: Population,
+    design: Design,
     generator: np.random.Generator,
     block: int,
-    count: int,
+    pairs: int,
     like: tuple[Any, ...],
     *,
     private: bool,
 ) -> Floats:
     """Tables stacked along a first axis; a simulator is asked for one table at a time."""
-    if isinstance(population, Simulator):
+    first = block * pairs
+    if isinstance(design.population, Simulator):
         each = [
-            draw_table(population, generator, count, like, private=private) for _ in range(block)
+            draw_table(design, generator, first + i, like, private=private) for i in range(pairs)
         ]
         return np.stack(each)
-    drawn: Floats = draw_table(population, generator, block * count, like, private=private)
-    return drawn.reshape(block, count, *drawn.shape[1:])
+    drawn: Floats = draw_table(design, generator, first, like, private=private, trials=pairs)
+    return drawn.reshape(pairs, design.count, *drawn.shape[1:])

@@ -21,6 +21,7 @@ def plan(
     gamma: float | None,
     pairs: int | None,
     protect: Protect,
+    blocks: int = 1,
 ) -> tuple[Rank, float]:
     """Choose the rank for one trial.
 
@@ -36,6 +37,9 @@ def plan(
         Number of trials.
     protect : {"record", "everyone", "simultaneous"}
         Whom gamma speaks of.
+    blocks : int, default 1
+        Blocks that are measured one at a time; ``protect="simultaneous"`` divides gamma among
+        them.
 
     Returns
     -------
@@ -55,7 +59,7 @@ def plan(
         gamma = DEFAULT_GAMMA
     if gamma is not None and (not isinstance(gamma, float | int) or not 0 < gamma < 1):
         raise ParameterError(f"gamma must be a number in (0, 1), got {gamma!r}")
-    shared = rows if protect == "everyone" else 1
+    shared = {"record": 1, "everyone": rows, "simultaneous": blocks}.get(protect, 1)
     # The decimal that the caller wrote: 0.18 is 18/100, not the double just below it.
     level = None if gamma is None else Fraction(repr(float(gamma))) / shared
     try:
@@ -75,7 +79,8 @@ def plan(
     total = rank.gamma if shared == 1 else math.nextafter(rank.gamma * shared, math.inf)
     if not total < 1:
         raise ParameterError(
-            f"pairs={pairs} supports no gamma below 1 for all {rows} records; give gamma instead "
+            f"pairs={pairs} supports no gamma below 1 for all {shared} "
+            f"{'records' if protect == 'everyone' else 'blocks'}; give gamma instead "
             "of pairs and the number of pairs will follow"
         )
     return rank, total

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect, Unit
 from hushed.rows import Layout
+from hushed.sensitivity.designs import Design
 from hushed.sensitivity.ranks import Calibration
 from hushed.spaces import NORMS, Norm
 
@@ -68,6 +69,13 @@ class Sampling:
         `hushed.fingerprints.state`.
     shift : float
         Kullback-Leibler divergence per row, in nats, that ``gamma`` was enlarged for.
+    design : Design
+        Which rows each trial saw; not compared, not printed.
+    blocks : int
+        Blocks of the private table, whose answers are averaged; 1 if it is taken whole.
+    limit : float
+        Largest absolute number that doubles can average exactly enough; private averages are
+        held to it. Infinite if nothing is averaged.
     """
 
     calibration: Calibration
@@ -94,6 +102,9 @@ class Sampling:
     draws: NDArray[np.float64] = field(repr=False, compare=False)
     state: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     shift: float = 0.0
+    design: Design = field(repr=False, compare=False)
+    blocks: int = 1
+    limit: float = math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,6 +268,7 @@ def _fingerprint(sensitivity: Sensitivity) -> str:
         sampling.seed,
         sampling.population,
         sampling.shift,
+        sampling.blocks,
     ]
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
     digest.update(sampling.draws.tobytes())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,11 +13,13 @@ from typing import Any, get_args
 import numpy as np
 
 from hushed import rows as tables
-from hushed.errors import ParameterError
+from hushed.errors import BadFunction, ParameterError
 from hushed.fingerprints import changed, identity, state
-from hushed.functions import Probe, check_symmetric, probe
+from hushed.functions import Probe, answer, check_symmetric, probe
 from hushed.guarantee import Protect
 from hushed.populations import Population, description
+from hushed.sensitivity.blockwise import Blockwise, averaged, limit
+from hushed.sensitivity.designs import designed
 from hushed.sensitivity.pairs import BlockTrial, Function, PairTrial, draw_table
 from hushed.sensitivity.plan import plan
 from hushed.sensitivity.ranks import Calibration
@@ -56,8 +60,11 @@ def sample_sensitivity(
     f : callable
         The function of the rows: deterministic, returning a number or an array of numbers of
         fixed shape. It is given the container that the population yields and must not change it.
+        A `Blockwise` function is measured on tables of one block.
     population : Population
         Public source of independent rows. Never the private rows, nor anything fitted to them.
+        The pairs drawn from a `PublicTable` have no row in common, so that it must be larger than
+        the private table many times over; `Blockwise` and its ``promise`` are the ways out.
     rows : int
         Rows in the private table; 2 or more. A release on another number of rows is refused.
     norm : {"l1", "l2", "sup", "range"}, default "l1"
@@ -105,6 +112,9 @@ def sample_sensitivity(
         If a parameter leaves its range.
     TooFewPairs
         If ``pairs`` cannot support ``gamma``; the message says how many can.
+    TooFewRows
+        If a public table has too few rows for ``gamma``; the message says how many would do, and
+        which gamma they support.
     BadFunction, RandomFunction
         If the function raises, changes its input, is random, or returns something else than
         finite numbers of one shape.
@@ -126,19 +136,29 @@ def sample_sensitivity(
     (112, True)
     """
     _check(rows, norm, pairs, protect, batch=batch)
-    rank, total = plan(calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect)
-    rows, used = int(rows), seed_from(seed)
-    described, used_data = description(population), state(f)
-    first = draw_table(
-        population, next(streams(used, 0, 1)), rows + 1, None, private=data_dependent
+    rows, used, blocks = int(rows), seed_from(seed), _blocks(f, rows, batch=batch)
+    rank, total = plan(
+        calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect, blocks=blocks
     )
-    known = _probed(f, first, rows, symmetric=symmetric, batch=batch, private=data_dependent)
+    described, used_data = description(population), state(f)
+    design = designed(
+        population,
+        rows=rows,
+        blocks=blocks,
+        rank=rank,
+        gamma=total,
+        calibration=calibration,
+        protect=protect,
+        seed=used,
+        nominal=data_dependent,
+    )
+    first = draw_table(design, next(streams(used, 0, 1)), 0, None, private=data_dependent)
+    known = _probed(f, first, design.rows, symmetric=symmetric, batch=batch, private=data_dependent)
     shape = known.shape
-    block = min(max(1, _BATCH_ROWS // (rows + 1)), rank.pairs) if batch else 1
+    block = min(max(1, _BATCH_ROWS // design.count), rank.pairs) if batch else 1
     evaluate = (BlockTrial if batch else PairTrial)(
         function=f,
-        population=population,
-        rows=rows,
+        design=design,
         norm=norm,
         symmetric=symmetric,
         at_once=block if batch else int(protect == "simultaneous"),
@@ -154,6 +174,9 @@ def sample_sensitivity(
         del used_data[name]
     draws = np.sort(found.ravel()[: rank.pairs])
     draws.flags.writeable = False
+    value = averaged(float(draws[rank.rank - 1]), blocks)
+    most = limit(value, blocks, math.prod(shape))
+    _check_size(f, first[: design.rows], most, private=data_dependent)
     sampling = Sampling(
         calibration=calibration,
         pairs=rank.pairs,
@@ -174,15 +197,19 @@ def sample_sensitivity(
         data_dependent=data_dependent,
         layout=tables.layout(first),
         shape=shape,
-        function=getattr(f, "__qualname__", type(f).__name__),
+        function=_name(f),
         identity=identity(f),
         draws=draws,
         state=used_data,
+        design=design,
+        blocks=blocks,
+        limit=most,
     )
+    part = f", divided by {blocks} blocks" if blocks > 1 else ""
     return Sensitivity(
-        value=float(draws[rank.rank - 1]),
+        value=value,
         norm=norm,
-        argument=f"sampled: movement {rank.rank} of {rank.pairs}, {calibration} calibration",
+        argument=f"sampled: movement {rank.rank} of {rank.pairs}, {calibration} calibration{part}",
         sampling=sampling,
     )
 
@@ -201,6 +228,31 @@ def _probed(
     if symmetric:
         check_symmetric(f, shown, batch=batch, private=private)
     return replace(known, shape=known.shape[1:]) if batch else known
+
+
+def _blocks(f: Function, rows: int, *, batch: bool) -> int:
+    """Count the blocks whose answers the function averages; 1 if it takes the table whole."""
+    if not isinstance(f, Blockwise):
+        return 1
+    if batch:
+        raise ParameterError("batch=True stacks whole tables: not with hs.Blockwise")
+    return f.blocks(rows)
+
+
+def _check_size(f: Function, table: Any, most: float, *, private: bool) -> None:
+    """Refuse averages so large beside their movement that doubles cannot add them up."""
+    if not 0 < most < math.inf:
+        return
+    if float(np.abs(answer(f, copy.deepcopy(table), private=private)).max()) > most / 2:
+        raise BadFunction(
+            "the function's answers are so much larger than their movement that their average "
+            "cannot be computed exactly enough in doubles: let it subtract a public constant"
+        )
+
+
+def _name(f: Function) -> str:
+    inner = f.function if isinstance(f, Blockwise) else f
+    return str(getattr(inner, "__qualname__", type(inner).__name__))
 
 
 def _check(rows: int, norm: Norm, pairs: int | None, protect: Protect, *, batch: bool) -> None:

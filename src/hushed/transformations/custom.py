@@ -132,7 +132,8 @@ def from_sensitivity(
     ------
     ParameterError
         If the source counts another kind of change than the sensitivity, or users where that
-        counts rows or the other way round, rows are added or removed under a sampled one, the
+        counts rows or the other way round, rows are added or removed under a sampled one, several
+        are replaced under one that is given the rest, the
         number of rows or the function is not the sampled one, or the function takes stacked
         tables.
     """
@@ -153,7 +154,18 @@ def from_sensitivity(
     def evaluate(data: Any) -> NDArray[np.float64]:
         if sampling is not None:  # again: what the function uses may have changed since
             _check_function(function, sampling)
-        return domain.check(answer(function, data, private=True))
+        numbers = answer(function, data, private=True)
+        if sampling is not None:
+            numbers = np.asarray(np.clip(numbers, -sampling.limit, sampling.limit))
+        return domain.check(numbers)
+
+    def relation(d_in: Distance) -> Distance:
+        if d_in.value > 1 and getattr(getattr(sampling, "design", None), "rest", False):
+            raise ParameterError(
+                "a sensitivity given the rest speaks of one replaced row: on the way to several, "
+                "the rest is no longer what was given; sample with promise='population'"
+            )
+        return _carried(d_in, sensitivity.value, promise)
 
     return Transformation(
         name=str(getattr(function, "__name__", type(function).__name__)),
@@ -162,7 +174,7 @@ def from_sensitivity(
             domain=domain, metric=ABSOLUTE if dims is None else _METRICS[sensitivity.norm]
         ),
         function=evaluate,
-        relation=lambda d_in: _carried(d_in, sensitivity.value, promise),
+        relation=relation,
         settings=(function, sensitivity),
     )
 

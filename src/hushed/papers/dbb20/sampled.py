@@ -68,7 +68,8 @@ def _measure(settings: Settings, point: Point, effort: Effort) -> list[Row]:
     rho, samples, top = point["rho"], point["samples"], settings["epsilon0"]
     found = sample_sensitivity(
         _ridge,
-        PublicTable(health_rows(), name="RAND Health Insurance Experiment"),
+        # The paper's law is the table itself: rows drawn from it with replacement.
+        PublicTable(health_rows(), name="RAND Health Insurance Experiment", promise="table"),
         rows=settings["rows"],
         pairs=samples,
         calibration="marginal",
