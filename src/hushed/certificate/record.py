@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,7 +15,9 @@ from numpy.typing import NDArray
 from hushed.calibrate import Mechanism, MechanismName, parameters
 from hushed.certificate.words import explained
 from hushed.errors import ParameterError
+from hushed.gate import Outside
 from hushed.guarantee import Guarantee, Neighbours, Protect
+from hushed.ranges import Range
 from hushed.sensitivity import Calibration, Sampling, Sensitivity
 from hushed.spaces import Norm
 
@@ -59,6 +62,10 @@ class SamplingRecord:
         False if the caller admitted that it was made from the private rows.
     shift : float
         Kullback-Leibler divergence per row that gamma was enlarged for, in nats.
+    support : tuple of (str, float or None, float or None, bool)
+        Public ranges that the population keeps to: column, empty where a row is one number; low and
+        high end, None for an open one; whether values may be missing. Empty if the population was
+        made from private rows.
     container : str
         What held the rows.
     shape : tuple of int
@@ -87,6 +94,7 @@ class SamplingRecord:
     population: dict[str, Any]
     population_is_public: bool
     shift: float
+    support: tuple[tuple[str, float | None, float | None, bool], ...]
     container: str
     shape: tuple[int, ...]
     movements: tuple[float, ...]
@@ -147,6 +155,11 @@ class Certificate:
         Time, ISO 8601 in UTC.
     charged : str
         Which budget was charged and what its limit rests on, if there was a ledger.
+    person : bool
+        True if the caller declared that each row is one person.
+    outside : {"clamp", "allow", "no range"}
+        What was done with private rows outside of the range of the population: each moved into it,
+        or let pass; ``"no range"`` if none is known.
     """
 
     __pydantic_config__ = _CLOSED
@@ -162,6 +175,8 @@ class Certificate:
     versions: dict[str, str] = field(repr=False)
     created: str = field(default="")
     charged: str = ""
+    person: bool = False
+    outside: Literal["clamp", "allow", "no range"] = "no range"
 
     def __post_init__(self) -> None:
         if self.schema_version != _schema_of(self.guarantee):
@@ -239,7 +254,9 @@ def _adapter() -> TypeAdapter[Certificate]:
     return TypeAdapter(Certificate)
 
 
-def certify(mechanism: Mechanism, *, values: int, charged: str = "") -> Certificate:
+def certify(
+    mechanism: Mechanism, *, values: int, charged: str = "", outside: Outside = "clamp"
+) -> Certificate:
     """Write the certificate of a calibrated mechanism.
 
     Parameters
@@ -250,6 +267,8 @@ def certify(mechanism: Mechanism, *, values: int, charged: str = "") -> Certific
         Numbers released together, or candidates chosen from; must not depend on the rows.
     charged : str, default ""
         Which budget was charged, and under which terms.
+    outside : {"clamp", "allow"}, default "clamp"
+        What was done with rows outside of the population's range, if it has one.
 
     Returns
     -------
@@ -282,6 +301,10 @@ def certify(mechanism: Mechanism, *, values: int, charged: str = "") -> Certific
         versions=_versions(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         charged=charged,
+        person=sensitivity.person,
+        outside=outside
+        if sensitivity.sampling is not None and sensitivity.sampling.support
+        else "no range",
     )
 
 
@@ -307,10 +330,16 @@ def _recorded(sampling: Sampling) -> SamplingRecord:
         population=description,
         population_is_public=not sampling.data_dependent,
         shift=sampling.shift,
+        support=() if sampling.data_dependent else tuple(map(_range, sampling.support)),
         container=sampling.layout.container,
         shape=sampling.shape,
         movements=() if sampling.data_dependent else _thinned(sampling.draws),
     )
+
+
+def _range(one: Range) -> tuple[str, float | None, float | None, bool]:
+    low, high = (end if math.isfinite(end) else None for end in (one.low, one.high))
+    return (one.column, low, high, one.missing)
 
 
 def _thinned(draws: NDArray[np.float64]) -> tuple[float, ...]:

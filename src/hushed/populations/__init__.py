@@ -10,6 +10,7 @@ from hushed.populations.sources import (
     description,
     from_description,
     overlaps,
+    support,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "description",
     "from_description",
     "overlaps",
+    "support",
 ]

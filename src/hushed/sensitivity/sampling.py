@@ -11,11 +11,12 @@ from typing import Any, get_args
 import numpy as np
 
 from hushed import rows as tables
-from hushed.errors import ParameterError
+from hushed.errors import BadRows, ParameterError
 from hushed.fingerprints import changed, identity, state
 from hushed.functions import Probe, check_symmetric, probe
-from hushed.guarantee import Protect
-from hushed.populations import Population, description
+from hushed.guarantee import Protect, RowUnit
+from hushed.populations import Population, description, support
+from hushed.ranges import Range, within
 from hushed.sensitivity.pairs import BlockTrial, Function, PairTrial, draw_table
 from hushed.sensitivity.plan import plan
 from hushed.sensitivity.ranks import Calibration
@@ -42,6 +43,7 @@ def sample_sensitivity(
     batch: bool = False,
     symmetric: bool = False,
     data_dependent: bool = False,
+    unit: RowUnit = "row",
     seed: int | np.random.Generator | None = 0,
     workers: int | None = None,
     progress: bool = False,
@@ -85,6 +87,9 @@ def sample_sensitivity(
     data_dependent : bool, default False
         Admit that the population was made from the private rows. Guarantee and certificate are
         then marked as nominal.
+    unit : {"row", "person"}, default "row"
+        ``"person"`` declares that each row is one person: certificates then speak of people. What
+        is promised is the same, for rows.
     seed : int, numpy.random.Generator or None, default 0
         Seed of the sampler, which must not depend on the private rows; None draws a fresh one.
         The result is the same for any number of workers.
@@ -126,6 +131,11 @@ def sample_sensitivity(
     (112, True)
     """
     _check(rows, norm, pairs, protect, batch=batch)
+    if unit not in get_args(RowUnit):
+        raise ParameterError(
+            f"unit must be one of {get_args(RowUnit)}, got {unit!r}; a user with several rows "
+            "needs a proven sensitivity, or a table query"
+        )
     rank, total = plan(calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect)
     rows, used = int(rows), seed_from(seed)
     described, used_data = description(population), state(f)
@@ -133,7 +143,8 @@ def sample_sensitivity(
         population, next(streams(used, 0, 1)), rows + 1, None, private=data_dependent
     )
     known = _probed(f, first, rows, symmetric=symmetric, batch=batch, private=data_dependent)
-    shape = known.shape
+    shape, layout = known.shape, tables.layout(first)
+    ranges = _support(population, first, layout)
     block = min(max(1, _BATCH_ROWS // (rows + 1)), rank.pairs) if batch else 1
     evaluate = (BlockTrial if batch else PairTrial)(
         function=f,
@@ -172,19 +183,29 @@ def sample_sensitivity(
         source=population,
         called=f,
         data_dependent=data_dependent,
-        layout=tables.layout(first),
+        layout=layout,
         shape=shape,
         function=getattr(f, "__qualname__", type(f).__name__),
         identity=identity(f),
         draws=draws,
         state=used_data,
+        support=ranges,
     )
     return Sensitivity(
         value=float(draws[rank.rank - 1]),
         norm=norm,
         argument=f"sampled: movement {rank.rank} of {rank.pairs}, {calibration} calibration",
         sampling=sampling,
+        person=unit == "person",
     )
+
+
+def _support(population: Population, first: Any, layout: tables.Layout) -> tuple[Range, ...]:
+    """Ranges that the population keeps to; its first rows must."""
+    ranges = support(population, layout)
+    if not within(first, ranges):
+        raise BadRows("the population gave rows outside of the range that it states as its support")
+    return ranges
 
 
 def _probed(
