@@ -84,7 +84,7 @@ def row_error(rows):
 
 
 PRIVATE_FAILURES = {
-    "raises": lambda r: 1 / 0 if r.max() > 9e5 else 0.0,
+    "raises": lambda r: 1 / 0 if r.max() > 9e5 else r.mean(),
     "raises a value": lambda r: {}[r.max()] if r.max() > 9e5 else r.mean(),
     "exits": lambda r: sys.exit(str(r.max())) if r.max() > 9e5 else r.mean(),
     "returns NaN": lambda r: float("nan") if r.max() > 9e5 else r.mean(),

@@ -288,7 +288,7 @@ def _cast_pandas(column: Any, found: Element, wanted: Element, name: str) -> Any
         categories = getattr(ours, "categories", None)
         if categories is None or list(categories) == list(theirs.categories):
             return column
-        return column.astype(ours)  # the same ones in another order
+        return column.cat.set_categories(ours.categories)  # the same ones in another order
     elif _both_nullable(ours, theirs) and (
         convertible(theirs.numpy_dtype, ours.numpy_dtype) == ours.numpy_dtype
     ):

@@ -195,9 +195,9 @@ def _ends(dtype: np.dtype[Any], one: Range) -> tuple[Any, Any]:
         return dtype.type(min(max(low, least), most)), dtype.type(min(max(high, least), most))
     with np.errstate(over="ignore"):
         low, high = dtype.type(one.low), dtype.type(one.high)
-    if low < one.low:
+    if float(low) < one.low:  # as doubles: NumPy would compare in the smaller type
         low = np.nextafter(low, dtype.type(math.inf))
-    if high > one.high:
+    if float(high) > one.high:
         high = np.nextafter(high, dtype.type(-math.inf))
     return low, high
 
