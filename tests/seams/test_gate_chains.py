@@ -89,19 +89,16 @@ def test_no_step_comes_before_what_was_sampled(name, way):
     """However the chain is put together, the function sees the rows that were sampled."""
     first = BEFORE[name]
     step = t.from_sensitivity(mean, sampled(), source=first.target)
-    with pytest.raises(SpaceMismatch, match=r"sample the composed function instead"):
-        if way == "one by one":
-            first >> step
-        elif way == "with the noise":
-            first >> (step >> m.laplace(1.0))
-        elif way == "behind a relation":
-            again = first.target >> t.to_symmetric() >> t.to_change_one()
-            first >> (again >> step)
-        else:
-            after = step >> t.declared(
-                lambda x: x, source=step.target, target=step.target, stability=1, argument="same"
-            )
-            first >> after
+    again = first.target >> t.to_symmetric() >> t.to_change_one()
+    same = {"source": step.target, "target": step.target, "stability": 1, "argument": "same"}
+    after = {
+        "one by one": step,
+        "with the noise": step >> m.laplace(1.0),
+        "behind a relation": again >> step,
+        "later": step >> t.declared(lambda x: x, **same),
+    }[way]
+    with pytest.raises(SpaceMismatch, match="sample the composed function instead"):
+        first >> after
 
 
 def test_the_composed_function_is_the_way(ledger):

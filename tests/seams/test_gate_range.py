@@ -145,7 +145,9 @@ def test_a_range_with_one_end():
     """Below 0 there is no waiting time; above, any is possible."""
     data = np.array([-5.0, 0.5, 1e9, NAN, 1.0])
     seen = []
-    r = released(lambda rows: seen.append(rows.tolist()) or 1e-9 * mean(rows), data, P.Exponential())
+    r = released(
+        lambda rows: seen.append(rows.tolist()) or 1e-9 * mean(rows), data, P.Exponential()
+    )
     assert seen[-1] == [0, 0.5, 1e9, 0, 1]
     assert "clamped to [0, infinity)" in r.certificate.explain()
 

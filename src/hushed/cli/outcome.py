@@ -150,8 +150,8 @@ def finish(
     except (OSError, UnicodeError) as error:  # its own text may quote what was read
         reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         _refuse(type(error).__name__, reason or "the system refused", BAD_USE, json=json)
-    except KeyboardInterrupt:
-        note(stopped)
+    except KeyboardInterrupt as stop:  # one of ours says what was paid for
+        note(str(stop) or stopped)
         raise typer.Exit(STOPPED) from None
     except Exception as error:
         place = _place(error)

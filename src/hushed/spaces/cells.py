@@ -237,6 +237,11 @@ def moved_by_rounding(raw: Any, read: NDArray[Any]) -> bool:
     if read.dtype.kind == "b" or isinstance(raw, np.ndarray | np.generic | float):
         return False
     try:
+        if hasattr(raw, "columns"):  # a frame: NumPy gives all columns one type first
+            parts = [
+                raw.iloc[:, i] if hasattr(raw, "iloc") else raw[:, i] for i in range(raw.shape[1])
+            ]
+            return any(moved_by_rounding(part, np.asarray(part)) for part in parts)
         held = np.asarray(raw, dtype=object).ravel().tolist()
     except Exception:
         return True  # nobody knows what it holds
