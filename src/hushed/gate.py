@@ -111,9 +111,9 @@ def admitted(data: Any, sampled: Sampled | None, *, outside: Outside = "clamp") 
     try:
         with silenced():  # objects in cells may say something while they are read
             return _admitted(data, sampled, outside=outside)
-    except HushedError:
+    except (HushedError, KeyboardInterrupt):
         raise
-    except Exception as cause:
+    except BaseException as cause:
         problem = f"the rows cannot be read ({public_name(type(cause), 'an exception')}); no more "
     raise BadRows(f"{problem}is said, because it may contain a private value")
 

@@ -110,13 +110,16 @@ def deep(objects: Any) -> Any:
     held = objects.ravel().tolist() if isinstance(objects, np.ndarray) else objects
     if isinstance(held, list) and set(map(type, held)) <= _UNCHANGEABLE:
         return objects
+    stopped = False
     try:
         return copy.deepcopy(objects)
-    except Exception:  # its text may show the object
-        copied = False
-    if not copied:
-        raise BadRows("the rows hold an object that cannot be copied: the function would see yours")
-    return objects
+    except KeyboardInterrupt:
+        stopped = True
+    except BaseException:  # noqa: S110  (its text may show the object)
+        pass
+    if stopped:
+        raise KeyboardInterrupt
+    raise BadRows("the rows hold an object that cannot be copied: the function would see yours")
 
 
 def _base(rows: NDArray[Any]) -> NDArray[Any]:

@@ -124,15 +124,16 @@ def check_columns(ranges: tuple[Range, ...], layout: tables.Layout) -> None:
     ParameterError
         If there is such a column.
     """
-    if layout.container == "list":
+    if layout.container == "list" or not ranges:
         return
-    kinds = dict(zip(layout.columns or ("",), layout.kinds, strict=True))
+    names = [name.removesuffix(" (int)") for name in layout.columns] or [""]
+    kinds = list(zip(names, layout.kinds, strict=True))
     for each in ranges:
-        if kinds.get(each.column) != "number":
-            there = ", ".join(map(repr, list(kinds)[:8])) if layout.columns else "one number a row"
+        if kinds.count((each.column, "number")) != 1 or names.count(each.column) != 1:
+            there = ", ".join(map(repr, names[:8])) if layout.columns else "one number a row"
             raise ParameterError(
-                f"bounds were given for {each.column!r}, which is no column of numbers; there is "
-                f"{there}"
+                f"bounds were given for {each.column!r}, which is no column of numbers, or no "
+                f"single one; there is {there}"
             )
 
 

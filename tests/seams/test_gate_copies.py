@@ -122,19 +122,23 @@ def test_a_chain_of_something_else():
 class Stubborn:
     """Cannot be copied, and says why with a value."""
 
+    def __init__(self, error=RuntimeError):
+        self.error = error
+
     def __deepcopy__(self, memo):
         print("Wilhelmina-Quux")
-        raise RuntimeError("Wilhelmina-Quux")
+        raise self.error("Wilhelmina-Quux")
 
 
 @pytest.mark.parametrize(
     "make",
     [lambda x: [x, x], held, lambda x: pd.DataFrame({"x": held(x)})],
 )
-def test_what_cannot_be_copied_is_refused_in_silence(make, ledger, assert_silent, capsys):
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit, BadFunction])
+def test_what_cannot_be_copied_is_refused_in_silence(make, error, ledger, assert_silent, capsys):
     """Before the charge, and without the reason that the object gives."""
     with pytest.raises(BadRows, match="copied") as caught:
-        hs.release(vandal, make([Stubborn(), Stubborn()]), PROVEN, ledger, budget="x")
+        hs.release(vandal, make([Stubborn(error), Stubborn(error)]), PROVEN, ledger, budget="x")
     assert ledger.log == []
     assert_silent(caught.value)
     assert "Wilhelmina" not in capsys.readouterr().out

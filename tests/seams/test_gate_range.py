@@ -252,6 +252,18 @@ def test_what_are_no_bounds(bounds):
         P.Simulator(lambda rng, n: rng.random(n), bounds=bounds)
 
 
+def test_columns_without_a_name_of_their_own():
+    """Numbers as labels are named by their text; two columns of one name by nothing."""
+    public = pd.DataFrame(np.full((9, 2), 0.5))
+    f = lambda rows: float(rows[1].sum()) + 1e-9 * float(rows.to_numpy().sum())  # noqa: E731
+    for bounds in ({1: (0, 1)}, {"1": (0, 1)}):
+        source = P.PublicTable(public + np.arange(9)[:, None] / 100, bounds=bounds)
+        assert released(f, public + 7, source).value == pytest.approx(9, abs=1e-3)
+    double = pd.DataFrame(np.full((9, 2), 0.5), columns=["a", "a"])
+    with pytest.raises(ParameterError, match="no single one"):
+        P.PublicTable(double, bounds={"a": (0, 1)})
+
+
 def test_bounds_that_public_rows_leave():
     """A table or simulator outside of its own bounds is another population than is said."""
     with pytest.raises(ParameterError, match="public rows lie outside"):
