@@ -363,11 +363,11 @@ def test_other_versions_are_told_as_a_possible_reason():
     assert "versions differ" in result.explain()
 
 
-def test_the_words_say_what_gamma_means_for_the_people():
-    """Per record: gamma n people on average, the unusual ones, and the remedy."""
+def test_the_words_say_what_gamma_means_for_the_rows():
+    """Per record: gamma n rows on average, the unusual ones, and the remedy."""
     words = certificate(rows=200, gamma=0.05).explain()
     assert "per record" in words
-    assert "Among the 200 people of the table, up to 10 on average" in words
+    assert "Among the 200 rows of the table, up to 10 on average" in words
     assert "unusual" in words
     assert "protect='everyone'" in words
     assert "adding or removing a row, are not covered" in words
@@ -377,10 +377,10 @@ def test_the_words_say_what_gamma_means_for_the_people():
 
 @pytest.mark.parametrize("protect", ["everyone", "simultaneous"])
 def test_the_words_for_all_at_once(protect):
-    """Both protections speak of all people of the table, and not per record."""
+    """Both protections speak of all rows of the table, and not per record."""
     words = certificate(protect=protect, gamma=0.1).explain()
     assert "probability at least 0.9" in words
-    assert "at once for all 8 people" in words
+    assert "at once for all 8 rows" in words
     assert "per record" not in words
     assert "not covered" in words
 

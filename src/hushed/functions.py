@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import io
 import math
+import os
 import random
 import sys
 import threading
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +17,8 @@ from numpy.typing import NDArray
 
 from hushed import rows as tables
 from hushed.errors import BadFunction, RandomFunction
+from hushed.silence import silenced
+from hushed.spaces.cells import moved_by_rounding
 
 __all__ = [
     "FixedSeed",
@@ -28,12 +28,23 @@ __all__ = [
     "check_symmetric",
     "fixed_seed",
     "probe",
+    "public_name",
 ]
 
 Floats = NDArray[np.float64]
 
 # One thread at a time may have the global generators seeded for its call.
 _SEEDED = threading.RLock()
+
+
+def _renewed() -> None:
+    """After a fork another thread's call is gone, and what it held would stay held."""
+    global _SEEDED  # noqa: PLW0603
+    _SEEDED = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renewed)
 
 
 def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:
@@ -60,7 +71,9 @@ def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Float
         If the function raises, or returns anything but finite real numbers.
     """
     if private:
-        return _numbers(called_privately(function, rows))
+        raw = called_privately(function, rows)
+        with silenced():  # an answer may be worked out only when it is read
+            return _numbers(raw)
     try:
         raw = function(rows)
     except (Exception, SystemExit) as cause:
@@ -91,17 +104,12 @@ def called_privately(function: Callable[[Any], Any], rows: Any) -> Any:
     # Errors are raised outside of the handlers, so that they do not carry the first as context.
     raised = ""
     try:
-        with (
-            warnings.catch_warnings(),
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-        ):
-            warnings.simplefilter("ignore")
+        with silenced():
             return function(rows)
     except KeyboardInterrupt:
         pass
     except BaseException as cause:
-        raised = _public_name(type(cause), "an exception")
+        raised = public_name(type(cause), "an exception")
     if not raised:
         raise KeyboardInterrupt
     raise BadFunction(
@@ -110,8 +118,21 @@ def called_privately(function: Callable[[Any], Any], rows: Any) -> Any:
     )
 
 
-def _public_name(kind: type, otherwise: str) -> str:
-    """Name of a type that is surely not made up from the rows."""
+def public_name(kind: type, otherwise: str) -> str:
+    """Name a type, if it is surely not made up from the rows.
+
+    Parameters
+    ----------
+    kind : type
+        The type.
+    otherwise : str
+        What to say instead.
+
+    Returns
+    -------
+    str
+        Its name if it is one of Python's or NumPy's.
+    """
     if kind is type(None):
         return kind.__name__
     library = kind.__module__.partition(".")[0]
@@ -137,14 +158,14 @@ def _numbers(raw: Any) -> Floats:
             "to measure and release it by the Bernstein mechanism"
         )
     if raw is None or isinstance(raw, str | bytes | dict | set) or np.ma.is_masked(raw):
-        what = "masked values" if np.ma.is_masked(raw) else _public_name(type(raw), "an object")
+        what = "masked values" if np.ma.is_masked(raw) else public_name(type(raw), "an object")
         raise BadFunction(
             f"the function returned {what}; it must return a number or an array of numbers"
         )
     read = _read(raw)
     if read is None:
         raise BadFunction(
-            f"the function returned {_public_name(type(raw), 'an object')}, which NumPy cannot "
+            f"the function returned {public_name(type(raw), 'an object')}, which NumPy cannot "
             "read as one array; join parts of different shapes with np.concatenate"
         )
     if read.dtype.kind not in "biuf" or read.size == 0:
@@ -152,6 +173,11 @@ def _numbers(raw: Any) -> Floats:
         what = "nothing" if read.size == 0 else f"values of type {read.dtype.type.__name__}"
         raise BadFunction(
             f"the function returned {what}; it must return a number or an array of numbers"
+        )
+    if moved_by_rounding(raw, read):
+        raise BadFunction(
+            "the function returned integers beyond 2**53, or long doubles: reading them as doubles "
+            "would move them; divide them by a constant, or round them within the function"
         )
     numbers = np.array(read, dtype=np.float64)
     if not np.isfinite(numbers).all():

@@ -16,6 +16,7 @@ __all__ = [
     "Guarantee",
     "Neighbours",
     "Protect",
+    "RowUnit",
     "Unit",
     "shown_above",
     "shown_below",
@@ -28,6 +29,7 @@ _WRITTEN_OUT = 1e15  # below, large numbers are printed without an exponent
 Neighbours = Literal["replace-one", "add-remove"]
 Protect = Literal["record", "everyone", "simultaneous"]
 Unit = Literal["row", "user"]
+RowUnit = Literal["row", "person"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed import rows as tables
 from hushed.calibrate import Mechanism, check_shape, parameters
 from hushed.certificate import Certificate, certify
-from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation
+from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
 from hushed.fingerprints import changed, same_function
-from hushed.functions import answer
+from hushed.gate import Outside, admitted, answered
 from hushed.keeping import (
     Charges,
     Payment,
@@ -27,8 +25,8 @@ from hushed.keeping import (
     write_failure,
     write_release,
 )
-from hushed.populations import overlaps
-from hushed.sensitivity import Sampling, Sensitivity
+from hushed.mechanisms import Bernstein
+from hushed.sensitivity import Sensitivity
 
 __all__ = ["Charges", "Release", "check_ledger", "default_note", "release"]
 
@@ -64,6 +62,7 @@ def release(
     budget: str | None = None,
     note: str = "",
     key: str | None = None,
+    outside: Outside = "clamp",
 ) -> Release:
     """Evaluate a function on the private rows and release the answer with noise.
 
@@ -77,7 +76,8 @@ def release(
     f : callable
         The function whose sensitivity the mechanism was calibrated to.
     data : array, list or frame
-        The private rows, in the container and number that were sampled. Not changed.
+        The private rows, in the container and number that were sampled. Not changed: the function
+        sees a copy, in the sampled types.
     mechanism : Laplace, Gaussian, Exponential or Bernstein
         The calibrated mechanism.
     ledger : Ledger or Charges, optional
@@ -91,6 +91,10 @@ def release(
         A name of your own for this release, which needs a `Ledger`: asking the same again under it
         tells the stored answer, at no cost and without a look at the rows. So may be done after a
         crash. Without a key every release is a new one.
+    outside : {"clamp", "allow"}, default "clamp"
+        What to do with private rows outside of the range that the population keeps to, where it
+        keeps to one: move each of them into it before the function sees it, or let them pass. The
+        certificate says which; rows that passed are not covered.
 
     Returns
     -------
@@ -100,15 +104,18 @@ def release(
     Raises
     ------
     BadRows
-        If the table is empty, or its size or columns are not those that were sampled.
+        If the table is empty, its size or columns are not those that were sampled, or its types do
+        not convert to them without loss.
     PrivateRowsAsPopulation
         If the private rows served as the public population without being declared so.
     BadFunction
         If the function is not the sampled one (refused before the charge); or if it fails on the
-        private rows, or its answer has another shape than sampled: no private value is shown, and
-        the charge stays.
+        private rows, or its answer cannot be released: no private value is shown, and the charge
+        stays.
     KeyInUse
         If the key stands for another question; nothing is charged.
+    KeyboardInterrupt
+        If stopped while the function ran; it says that the charge stays.
     ParameterError
         If the mechanism is none, or of ledger and budget only one is given.
     """
@@ -123,7 +130,11 @@ def release(
     parameters(mechanism)  # refuses what only looks like a mechanism
     check_ledger(ledger, budget, key)
     sampling = carried.sampling
-    rows = _checked(data, sampling, carried.neighbours)
+    rows = admitted(data, sampling, outside=outside)
+    if (
+        len(rows) == 0 and carried.neighbours == "replace-one"
+    ):  # otherwise a row more is a neighbour
+        raise BadRows("the table is empty")
     if sampling is not None:
         if not same_function(f, sampling.called):
             raise BadFunction(
@@ -136,7 +147,7 @@ def release(
                 "sampled: sample it again"
             )
         check_shape(mechanism, sampling.shape)
-        certify(mechanism, values=math.prod(sampling.shape))  # whatever it refuses is unpaid
+    certify(mechanism, values=_known_values(mechanism))  # whatever it refuses is unpaid
     said = note or default_note(f"{type(mechanism).__name__}: {_asked(carried)}")
     question = "" if ledger is None else question_of(f, mechanism)
     paid = pay(
@@ -144,34 +155,58 @@ def release(
     )
     if paid.kept is not None:
         return _stored(paid, paid.kept)
-    return _answered(f, rows, mechanism, sampling, paid)
+    return _released(f, rows, mechanism, paid, outside=outside)
 
 
-def _answered(
-    f: Callable[[Any], Any],
-    rows: Any,
-    mechanism: Mechanism,
-    sampling: Sampling | None,
-    paid: Payment,
+def _known_values(mechanism: Mechanism) -> int:
+    """Numbers released together, as far as they are known without the rows; at least one is."""
+    sampling = getattr(mechanism.sensitivity, "sampling", None)
+    if sampling is not None:
+        return math.prod(sampling.shape)
+    return mechanism.points if isinstance(mechanism, Bernstein) else 1
+
+
+def _released(
+    f: Callable[[Any], Any], rows: Any, mechanism: Mechanism, paid: Payment, *, outside: Outside
 ) -> Release:
     """Evaluate, draw, certify; what is released is stored first, a failure, too."""
     try:
-        exact = _exact(f, rows, sampling)
-    except BadFunction as error:
-        stays = "count the budget as spent" if paid.ledger is None else "the charge stays"
-        failure = type(error)(
-            f"{error}; {stays}, because that it failed on the private rows is an answer, too"
-        )
+        exact, value = _drawn(f, rows, mechanism, charged=paid.ledger is not None)
+    except BadFunction as failure:
         if paid.number is None:
-            raise failure from None
+            raise
         text = write_failure(failure)
     else:
-        value = mechanism.draw(exact)
-        certificate = certify(mechanism, values=exact.size, charged=paid.terms)
+        certificate = certify(mechanism, values=exact.size, charged=paid.terms, outside=outside)
         if paid.number is None:
             return Release(value=value, certificate=certificate)
         text = write_release(value, certificate)
     return _stored(paid, paid.keep(text))
+
+
+def _drawn(
+    f: Callable[[Any], Any], rows: Any, mechanism: Mechanism, *, charged: bool
+) -> tuple[NDArray[np.float64], Any]:
+    """Evaluate and draw: what fails from here on fails on private rows, and stays paid for."""
+    paid = "the charge stays" if charged else "count the budget as spent"
+    problem = ""
+    try:
+        exact = answered(f, rows, getattr(mechanism.sensitivity, "sampling", None))
+        return exact, mechanism.draw(exact)
+    except KeyboardInterrupt:
+        pass
+    except BadFunction as error:
+        problem = str(error)
+    except HushedError:  # its text may tell the shape of the answer
+        problem = (
+            f"{type(mechanism).__name__} cannot release the answer on the private rows, which has "
+            "another shape or more numbers than it can"
+        )
+    if not problem:
+        raise KeyboardInterrupt(f"stopped; nothing was released, but {paid}")
+    raise BadFunction(
+        f"{problem}; {paid}, because that it failed on the private rows is an answer, too"
+    )
 
 
 def _stored(paid: Payment, text: str) -> Release:
@@ -200,66 +235,3 @@ def default_note(text: str) -> str:
 def _asked(carried: Sensitivity) -> str:
     """Name what is released as its certificate does."""
     return carried.argument if carried.sampling is None else carried.sampling.function
-
-
-def _exact(f: Callable[[Any], Any], rows: Any, sampling: Sampling | None) -> NDArray[np.float64]:
-    """Answer on the private rows; a function of stacked tables is given a stack of one."""
-    if sampling is None:
-        return answer(f, rows, private=True)
-    stacked = sampling.batch
-    exact = answer(f, rows[None] if stacked else rows, private=True)
-    wanted = (1, *sampling.shape) if stacked else sampling.shape
-    if exact.shape != wanted:  # the shape found is a fact about the private rows: withheld
-        raise BadFunction(
-            f"the answer on the private rows does not have the shape {wanted} that was sampled"
-        )
-    return np.asarray(np.clip(exact[0] if stacked else exact, -sampling.limit, sampling.limit))
-
-
-def _checked(data: Any, sampling: Sampling | None, neighbours: str) -> Any:
-    """Rows that the function may see: a copy, in the type that was sampled."""
-    found = tables.layout(data)
-    if len(data) == 0 and neighbours == "replace-one":  # otherwise a row more is a neighbour
-        raise BadRows("the table is empty")
-    if sampling is not None:
-        _check_against(data, found, sampling)
-    own = copy.deepcopy(data)
-    if found.container == "pandas":  # the sampled frames had no labels of rows either
-        own = own.reset_index(drop=True)
-        own.attrs.clear()
-    if sampling is not None and _converts(found, sampling.layout):
-        own = own.astype(sampling.layout.dtype)
-    return own
-
-
-def _converts(found: tables.Layout, wanted: tables.Layout) -> bool:
-    """Whether the elements of an array are to be cast: not for texts of another width, say."""
-    if not found.dtype or not wanted.dtype:
-        return False
-    kinds = np.dtype(found.dtype).kind, np.dtype(wanted.dtype).kind
-    return kinds[0] != kinds[1] or kinds[0] in "biuf"
-
-
-def _check_against(data: Any, found: tables.Layout, sampling: Sampling) -> None:
-    if found != sampling.layout:
-        raise BadRows(
-            f"the sensitivity was sampled on {sampling.layout}; {sampling.layout.difference(found)}"
-        )
-    wanted = sampling.layout
-    if _converts(found, wanted) and not np.can_cast(found.dtype, wanted.dtype, "safe"):
-        ours, theirs = (np.dtype(each.dtype).type.__name__ for each in (wanted, found))
-        raise BadRows(
-            f"the sensitivity was sampled on elements of type {ours}, the data has {theirs}, "
-            "which does not convert without loss"
-        )
-    if len(data) != sampling.rows:
-        raise BadRows(
-            f"the sensitivity was sampled for {sampling.rows} rows, the table has {len(data)}; "
-            f"sample it again with rows={len(data)}"
-        )
-    if not sampling.data_dependent and overlaps(sampling.source, data):
-        raise PrivateRowsAsPopulation(
-            "the public population holds the private rows: the sensitivity then leaks about them; "
-            "sample from a public table, a range or a simulator, or say data_dependent=True, "
-            "which marks guarantee and certificate"
-        )

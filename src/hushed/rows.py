@@ -10,9 +10,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.elements import Element, alike, cells
 from hushed.errors import BadRows
 
-__all__ = ["Container", "Layout", "container", "layout", "same", "signature", "take", "variations"]
+__all__ = [
+    "Container",
+    "Layout",
+    "container",
+    "layout",
+    "same",
+    "same_signature",
+    "signature",
+    "take",
+    "types",
+    "variations",
+]
 
 Container = Literal["array", "list", "pandas", "polars"]
 
@@ -30,15 +42,15 @@ class Layout:
         array of scalars.
     kinds : tuple of str
         For each column ``"number"`` or ``"other"``; for an array of scalars one entry.
-    dtype : str
-        Element type of an array, in NumPy's notation; not compared. Empty for an array with named
-        fields.
+    types : tuple of Element
+        Type of each column of a frame; one entry for an array or a list. Not compared: what
+        converts to them without loss is as good.
     """
 
     container: Container
     columns: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
-    dtype: str = field(default="", compare=False)
+    types: tuple[Element, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         """Words for messages."""
@@ -146,26 +158,67 @@ def layout(rows: Any) -> Layout:
         If the container is unknown.
     """
     held = container(rows)
+    found = types(rows)
     if held == "list":
-        return Layout(container=held)
+        return Layout(container=held, types=found)
     if held == "array" and rows.dtype.names:
         fields = [rows.dtype[name].kind in "biuf" for name in rows.dtype.names]
         kinds = tuple("number" if flag else "other" for flag in fields)
-        return Layout(container=held, columns=rows.dtype.names, kinds=kinds)
+        return Layout(container=held, columns=rows.dtype.names, kinds=kinds, types=found)
     if held == "array":
         kind = "number" if rows.dtype.kind in "biuf" else "other"
         columns = tuple(str(i) for i in range(int(np.prod(rows.shape[1:])))) * (rows.ndim > 1)
         kinds = (kind,) * max(1, len(columns))
-        return Layout(container=held, columns=columns, kinds=kinds, dtype=rows.dtype.str)
+        return Layout(container=held, columns=columns, kinds=kinds, types=found)
     if held == "pandas":
         numeric = [dtype.kind in "biuf" for dtype in rows.dtypes]
     else:
         numeric = [dtype.is_numeric() or str(dtype) == "Boolean" for dtype in rows.dtypes]
     return Layout(
         container=held,
-        columns=tuple(str(name) for name in rows.columns),
+        columns=tuple(map(_label, rows.columns)),
         kinds=tuple("number" if flag else "other" for flag in numeric),
+        types=found,
     )
+
+
+def _label(name: object) -> str:
+    """Name of a column; one that is no text is told apart from the text of it."""
+    return name if type(name) is str else f"{name} ({type(name).__name__})"
+
+
+def types(rows: Any) -> tuple[Element, ...]:
+    """Types of the elements of a table.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        A table.
+
+    Returns
+    -------
+    tuple of Element
+        One for each column of a frame; one for an array or a list.
+
+    Raises
+    ------
+    BadRows
+        If the container is unknown.
+    """
+    held = container(rows)
+    if held == "list":
+        return (Element(cells=cells(rows, column=False)),)
+    if held == "array":
+        objects = cells(rows.ravel().tolist(), column=True) if rows.dtype.hasobject else None
+        return (Element(rows.dtype, objects),)
+    found = []
+    for place, dtype in enumerate(rows.dtypes):
+        objects = None
+        if str(dtype) in ("object", "Object"):
+            column = rows.iloc[:, place] if held == "pandas" else rows[:, place]
+            objects = cells(column, column=True)
+        found.append(Element(dtype, objects))
+    return tuple(found)
 
 
 def signature(rows: Any) -> tuple[Any, ...]:
@@ -179,7 +232,7 @@ def signature(rows: Any) -> tuple[Any, ...]:
     Returns
     -------
     tuple
-        Equal for tables with the same container and columns.
+        To be compared by `same_signature`.
 
     Raises
     ------
@@ -188,10 +241,40 @@ def signature(rows: Any) -> tuple[Any, ...]:
     """
     plain = type(rows) is np.ndarray and rows.ndim > 0  # asked once for each pair: keep it quick
     held = "array" if plain else container(rows)
-    if held == "array":
-        dtype = rows.dtype
-        return (held, dtype.kind, dtype.names, rows.shape[1:])
-    return (held,) if held == "list" else (held, *rows.columns)
+    if held == "array" and not rows.dtype.hasobject:
+        dtype = rows.dtype  # texts of another width are texts
+        return (held, dtype.kind if dtype.kind in "US" else dtype, rows.shape[1:])
+    found = types(rows)
+    if held in ("array", "list"):
+        return (held, *found, () if held == "list" else rows.shape[1:])
+    return (held, *rows.columns, *found)
+
+
+def same_signature(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
+    """Tell whether two drawn tables are of one kind.
+
+    Parameters
+    ----------
+    first, second : tuple
+        Their `signature`.
+
+    Returns
+    -------
+    bool
+        False if container, columns or types differ. Where Python objects are held, a place that
+        has no number in one of them may have any in the other.
+    """
+    if first == second:
+        return True
+    return len(first) == len(second) and all(map(_same_part, first, second))
+
+
+def _same_part(first: Any, second: Any) -> bool:
+    if isinstance(first, Element) and isinstance(second, Element):
+        ours, theirs = first.cells, second.cells
+        if ours is not None and theirs is not None:
+            return bool(first.dtype == second.dtype) and alike(ours, theirs)
+    return bool(first == second)
 
 
 def take(rows: Any, indices: NDArray[np.int64]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,7 +15,9 @@ from numpy.typing import NDArray
 from hushed.calibrate import Mechanism, MechanismName, parameters
 from hushed.certificate.words import explained
 from hushed.errors import ParameterError
+from hushed.gate import Outside
 from hushed.guarantee import Guarantee, Neighbours, Protect
+from hushed.ranges import Range
 from hushed.sensitivity import Calibration, Route, Sampling, Sensitivity
 from hushed.spaces import Norm
 
@@ -66,6 +69,10 @@ class SamplingRecord:
         Blocks whose answers are averaged; 1 if the function takes the table whole.
     shift : float
         Kullback-Leibler divergence per row that gamma was enlarged for, in nats.
+    support : tuple of (str, float or None, float or None, bool)
+        Public ranges that the population keeps to: column, empty where a row is one number; low and
+        high end, None for an open one; whether values may be missing. Empty if the population was
+        made from private rows.
     container : str
         What held the rows.
     shape : tuple of int
@@ -98,6 +105,7 @@ class SamplingRecord:
     tables: int
     blocks: int
     shift: float
+    support: tuple[tuple[str, float | None, float | None, bool], ...]
     container: str
     shape: tuple[int, ...]
     movements: tuple[float, ...]
@@ -158,6 +166,11 @@ class Certificate:
         Time, ISO 8601 in UTC.
     charged : str
         Which budget was charged and what its limit rests on, if there was a ledger.
+    person : bool
+        True if the caller declared that each row is one person.
+    outside : {"clamp", "allow", "no range"}
+        What was done with private rows outside of the range of the population: each moved into it,
+        or let pass; ``"no range"`` if none is known.
     """
 
     __pydantic_config__ = _CLOSED
@@ -173,6 +186,8 @@ class Certificate:
     versions: dict[str, str] = field(repr=False)
     created: str = field(default="")
     charged: str = ""
+    person: bool = False
+    outside: Literal["clamp", "allow", "no range"] = "no range"
 
     def __post_init__(self) -> None:
         if self.schema_version != _schema_of(self.guarantee):
@@ -250,7 +265,9 @@ def _adapter() -> TypeAdapter[Certificate]:
     return TypeAdapter(Certificate)
 
 
-def certify(mechanism: Mechanism, *, values: int, charged: str = "") -> Certificate:
+def certify(
+    mechanism: Mechanism, *, values: int, charged: str = "", outside: Outside = "clamp"
+) -> Certificate:
     """Write the certificate of a calibrated mechanism.
 
     Parameters
@@ -261,6 +278,8 @@ def certify(mechanism: Mechanism, *, values: int, charged: str = "") -> Certific
         Numbers released together, or candidates chosen from; must not depend on the rows.
     charged : str, default ""
         Which budget was charged, and under which terms.
+    outside : {"clamp", "allow"}, default "clamp"
+        What was done with rows outside of the population's range, if it has one.
 
     Returns
     -------
@@ -293,6 +312,10 @@ def certify(mechanism: Mechanism, *, values: int, charged: str = "") -> Certific
         versions=_versions(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         charged=charged,
+        person=sensitivity.person,
+        outside=outside
+        if sensitivity.sampling is not None and sensitivity.sampling.support
+        else "no range",
     )
 
 
@@ -322,10 +345,16 @@ def _recorded(sampling: Sampling) -> SamplingRecord:
         tables=0 if sampling.data_dependent else sampling.design.tables,
         blocks=sampling.blocks,
         shift=sampling.shift,
+        support=() if sampling.data_dependent else tuple(map(_range, sampling.support)),
         container=sampling.layout.container,
         shape=sampling.shape,
         movements=() if sampling.data_dependent else _thinned(sampling.draws),
     )
+
+
+def _range(one: Range) -> tuple[str, float | None, float | None, bool]:
+    low, high = (end if math.isfinite(end) else None for end in (one.low, one.high))
+    return (one.column, low, high, one.missing)
 
 
 def _thinned(draws: NDArray[np.float64]) -> tuple[float, ...]:

@@ -169,6 +169,7 @@ def _sampled_again(
         batch=sampling.batch,
         symmetric=sampling.symmetric,
         data_dependent=not sampling.population_is_public,
+        unit="person" if known.person else "row",
         seed=sampling.seed,
         workers=workers,
         progress=progress,

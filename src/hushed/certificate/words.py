@@ -52,7 +52,8 @@ def _warning() -> str:
 def _promise(certificate: Certificate) -> str:
     g = certificate.guarantee
     factor = math.exp(g.epsilon) if g.epsilon < 700 else math.inf
-    whose = "one person's row" if g.unit == "row" else "all rows of one user"
+    row = "the row of one person" if certificate.person else "one row"
+    whose = row if g.unit == "row" else "all rows of one user"
     pair = {
         "replace-one": f"with {whose} replaced by {'another row' if g.unit == 'row' else 'others'}",
         "add-remove": f"with {whose} added or removed",
@@ -90,10 +91,11 @@ def _reach(certificate: Certificate) -> str:
     moved = shown_above(certificate.sensitivity)
     if sampling is None:
         return (
-            f"Whom it protects: everyone in the table, whatever the rows. The answer was stated "
+            f"Whom it protects: {_everyone(certificate)}, whatever the rows. The answer was stated "
             f"to move by at most {moved} in the {certificate.norm} norm, "
             f"because: {certificate.argument}. This reason stands as it "
             "was given: nothing was sampled to check it."
+            f"{'' if certificate.guarantee.unit == 'user' else _person_words(certificate)}"
         )
     n, gamma = sampling.rows, certificate.guarantee.gamma
     size, blocks = n // sampling.blocks, sampling.blocks
@@ -105,8 +107,12 @@ def _reach(certificate: Certificate) -> str:
         f"{_source(sampling)}, and the noise covers number {sampling.rank} of them "
         f"counted from the smallest{part}: {moved} in the {certificate.norm} norm"
     )
-    words = [kept, *_route_words(sampling, size), _gamma_words(sampling, n, gamma)]
-    return "Whom it protects: " + ". ".join(words)
+    rows = "people" if certificate.person else "rows"
+    words = [kept, *_route_words(sampling, size)]
+    return (
+        f"Whom it protects: {'. '.join(words)}. {_gamma_words(sampling, n, gamma, rows)} "
+        f"{_range_words(certificate)}{_person_words(certificate)}"
+    )
 
 
 def _route_words(sampling: SamplingRecord, size: int) -> list[str]:
@@ -147,7 +153,59 @@ def _route_words(sampling: SamplingRecord, size: int) -> list[str]:
     return words
 
 
-def _gamma_words(sampling: SamplingRecord, n: int, gamma: float) -> str:
+def _everyone(certificate: Certificate) -> str:
+    if certificate.guarantee.unit == "user":
+        return "each user in the table"
+    return "each person in the table" if certificate.person else "each row of the table"
+
+
+def _person_words(certificate: Certificate) -> str:
+    if certificate.person:
+        return " That each row is one person was declared, and not checked."
+    return (
+        " It speaks of rows: somebody with several of them is protected less, for each of them "
+        "that is replaced costs epsilon again."
+    )
+
+
+def _range_words(certificate: Certificate) -> str:
+    """Say what was done with rows outside of the population's range."""
+    sampling = certificate.sampling
+    if sampling is None or certificate.outside == "no range":
+        return "The population has no stated range: nothing was done with private rows unlike it."
+    ranges = _ranges(sampling.support) or "the range of the population"
+    if certificate.outside == "allow":
+        return (
+            f"Private rows outside of {ranges} were let pass, as the caller asked: a table that "
+            "holds such rows is not covered."
+        )
+    return (
+        f"Each private row was clamped to {ranges}, by itself; a missing value became an end of "
+        "the range where the population has none missing."
+    )
+
+
+def _ranges(support: tuple[tuple[str, float | None, float | None, bool], ...]) -> str:
+    def interval(low: float | None, high: float | None) -> str:
+        left = "(-infinity" if low is None else f"[{low:.10g}"
+        return f"{left}, {'infinity)' if high is None else f'{high:.10g}]'}"
+
+    if len({each[1:3] for each in support}) == 1:
+        named = interval(*support[0][1:3])
+        return (
+            named if len(support) == 1 and not support[0][0] else f"{named} in {_columns(support)}"
+        )
+    few = ", ".join(f"{interval(low, high)} in {name!r}" for name, low, high, _ in support[:8])
+    return few + (f" and {len(support) - 8} more columns" if len(support) > 8 else "")
+
+
+def _columns(support: tuple[tuple[str, float | None, float | None, bool], ...]) -> str:
+    if len(support) > 8:
+        return f"{len(support)} columns"
+    return "column" + "s" * (len(support) > 1) + " " + ", ".join(repr(each[0]) for each in support)
+
+
+def _gamma_words(sampling: SamplingRecord, n: int, gamma: float, rows: str) -> str:
     limits = (
         "Replacements worse than what the population yields, and adding or removing a row, are "
         "not covered."
@@ -160,14 +218,14 @@ def _gamma_words(sampling: SamplingRecord, n: int, gamma: float) -> str:
         )
         return (
             f"With probability at least {_complement(gamma)} over the table, the replacements and "
-            f"the sampler, the promise holds at once for all {n} people of the table, each "
+            f"the sampler, the promise holds at once for all {n} {rows} of the table, each "
             f"replaced by a fresh draw from the population ({detail}). {limits}"
         )
     return (
         f"The promise is per record: it fails for a given record with probability at most "
-        f"{shown_above(gamma)}. Among the {n} people of the table, up to "
+        f"{shown_above(gamma)}. Among the {n} {rows} of the table, up to "
         f"{shown_above(float(Fraction(gamma) * n), 4)} on average may "
-        f"be outside it, and those are the unusual ones, whose rows move the answer most. "
+        f"be outside it, and those are the unusual ones, which move the answer most. "
         f"protect='everyone' covers all at once, at the price of more pairs and more noise. "
         f"{limits}"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,7 +23,7 @@ from hushed.populations import (
 from hushed.printed import plain_path
 from hushed.sensitivity import Blockwise
 
-__all__ = ["in_blocks", "read_function", "read_population"]
+__all__ = ["in_blocks", "read_bounds", "read_function", "read_population"]
 
 
 def read_function(spec: str) -> Any:
@@ -112,6 +113,7 @@ def read_population(
     *,
     header: bool | None = None,
     promise: Promise | None = None,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
 ) -> tuple[Population, tuple[str, ...] | None]:
     """Read a population from the command line.
 
@@ -127,6 +129,8 @@ def read_population(
         Whether the first row of a file names its columns; found out by default.
     promise : {"population", "given-the-rest", "table"}, optional
         What a sensitivity sampled from a file of rows speaks of; the population by default.
+    bounds : mapping of str to (float, float), optional
+        Range of columns, by name, or by place from 1.
 
     Returns
     -------
@@ -145,12 +149,13 @@ def read_population(
     if promise is not None and (distribution or ".py:" in spec):
         raise ParameterError("--promise goes with a file of public rows as --population")
     if distribution:
-        return _distribution(kind, rest, spec), None
+        return _without(bounds, spec, _distribution(kind, rest, spec)), None
     if ".py:" in spec:
         found = read_function(spec)
         if isinstance(found, Population):
-            return found, None
-        return Simulator(found, name=spec.rpartition(":")[2]), None
+            return _without(bounds, spec, found), None
+        ranges = _by_place(bounds, ()) if frame == "numpy" else bounds
+        return Simulator(found, name=spec.rpartition(":")[2], bounds=ranges or None), None
     path = Path(spec)
     if not path.is_file():
         raise NotFound(
@@ -158,8 +163,71 @@ def read_population(
             "normal:MEAN,STD, exponential:RATE or FILE.py:NAME"
         )
     table = read_table(path, frame, header=header)
-    public = PublicTable(table.rows, name=path.name, promise=promise or "population")
+    ranges = _by_place(bounds, table.columns) if frame == "numpy" else bounds
+    public = PublicTable(
+        table.rows, name=path.name, promise=promise or "population", bounds=ranges or None
+    )
     return public, table.columns
+
+
+def read_bounds(given: Sequence[str] | None) -> dict[str, tuple[float, float]]:
+    """Read ranges of columns from the command line.
+
+    Parameters
+    ----------
+    given : sequence of str, optional
+        ``COLUMN:LOW,HIGH`` each.
+
+    Returns
+    -------
+    dict of str to (float, float)
+        Ends by column.
+
+    Raises
+    ------
+    ParameterError
+        If one is written in another way, or a column is named twice.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    for text in given or ():
+        column, _, ends = text.rpartition(":")
+        try:
+            low, high = (float(end) for end in ends.split(","))
+        except ValueError:
+            column = ""
+        if not column or column in found:
+            raise ParameterError(f"expected COLUMN:LOW,HIGH, once for a column, got {text!r}")
+        found[column] = (low, high)
+    return found
+
+
+def _by_place(
+    bounds: Mapping[str, tuple[float, float]] | None, columns: Sequence[str]
+) -> dict[str, tuple[float, float]]:
+    """Ranges for an array, whose columns have places only, counted from 0."""
+    found = {}
+    for name, ends in (bounds or {}).items():
+        if name in columns:
+            found[str(columns.index(name))] = ends
+        elif name.isdecimal() and int(name) > 0:
+            found[str(int(name) - 1)] = ends
+        else:
+            raise ParameterError(
+                f"bounds were given for {name!r}, which is no column; there is "
+                f"{', '.join(map(repr, columns)) or 'a place from 1 onwards'}"
+            )
+    return found
+
+
+def _without(
+    bounds: Mapping[str, tuple[float, float]] | None, spec: str, population: Population
+) -> Population:
+    if bounds:
+        raise ParameterError(
+            f"bounds are for a file or a function that simulates, the population {spec!r} states "
+            "its range itself, or has none"
+        )
+    return population
 
 
 def _distribution(kind: str, rest: str, spec: str) -> Population:

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from hushed.cli.tables import Frame
-from hushed.guarantee import Protect
+from hushed.guarantee import Protect, RowUnit
 from hushed.populations import Promise
 from hushed.sensitivity import Calibration
 
 __all__ = [
     "BlockOption",
+    "BoundsOption",
     "BudgetArgument",
     "CalibrationOption",
     "DependentOption",
@@ -31,6 +32,7 @@ __all__ = [
     "ProtectOption",
     "SeedOption",
     "SymmetricOption",
+    "UnitOption",
     "WorkersOption",
 ]
 
@@ -74,6 +76,21 @@ SymmetricOption = Annotated[
         "--symmetric",
         help="State that the order of rows does not matter: then the last row is replaced in "
         "every pair, instead of one at a random place. Not checked; the sensitivity may differ.",
+    ),
+]
+UnitOption = Annotated[
+    RowUnit,
+    typer.Option(
+        help="What one row is. With person you declare that each row is one person, and the "
+        "certificate speaks of people."
+    ),
+]
+BoundsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN:LOW,HIGH",
+        help="Public range of a column of the population's file or simulator, by name, or by place "
+        "from 1 if it has none; private rows are moved into it. May be given for each column.",
     ),
 ]
 HeaderOption = Annotated[

@@ -180,8 +180,8 @@ def finish(
         reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         message = reason or "the system refused"
         _refuse("system", type(error).__name__, message, BAD_USE, json=json)
-    except KeyboardInterrupt:
-        _refuse("stopped", "", stopped, STOPPED, json=json)
+    except KeyboardInterrupt as stop:  # one of ours says what was paid for
+        _refuse("stopped", "", str(stop) or stopped, STOPPED, json=json)
     except (Exception, SystemExit) as error:
         raise typer.Exit(unforeseen(error, json=json)) from None
     if code:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from json import loads
 from pathlib import Path
 from typing import Annotated
@@ -13,11 +14,12 @@ import typer
 import hushed as hs
 from hushed.calibrate import MechanismName
 from hushed.cli.calibration import Target, numbers_of
-from hushed.cli.inputs import in_blocks, read_function, read_population
+from hushed.cli.inputs import in_blocks, read_bounds, read_function, read_population
 from hushed.cli.kept import plain_value, told_release
 from hushed.cli.ledgers import open_named
 from hushed.cli.options import (
     BlockOption,
+    BoundsOption,
     CalibrationOption,
     DependentOption,
     FrameOption,
@@ -32,12 +34,15 @@ from hushed.cli.options import (
     ProtectOption,
     SeedOption,
     SymmetricOption,
+    UnitOption,
     WorkersOption,
 )
 from hushed.cli.outcome import BAD_USE, REFUSED, finish, note, say
-from hushed.cli.tables import check_columns, read_table
+from hushed.cli.tables import Frame, check_columns, read_table
 from hushed.cli.written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
+from hushed.gate import Outside
+from hushed.populations import PublicTable, Simulator
 from hushed.printed import plain_path
 from hushed.spaces import Norm
 
@@ -58,6 +63,8 @@ def sensitivity(
     frame: FrameOption = "numpy",
     header: HeaderOption = None,
     symmetric: SymmetricOption = False,
+    bounds: BoundsOption = None,
+    unit: UnitOption = "row",
     seed: SeedOption = 0,
     workers: WorkersOption = None,
     json: JsonOption = False,
@@ -65,7 +72,9 @@ def sensitivity(
     """Measure how far a function moves between neighbouring tables."""
     with finish(json=json) as result:
         f = in_blocks(read_function(function), block_rows)
-        source, _ = read_population(population, frame, header=header, promise=promise)
+        source, _ = read_population(
+            population, frame, header=header, promise=promise, bounds=read_bounds(bounds)
+        )
         s = hs.sample_sensitivity(
             f,
             source,
@@ -76,6 +85,7 @@ def sensitivity(
             pairs=pairs,
             protect=protect,
             symmetric=symmetric,
+            unit=unit,
             seed=seed,
             workers=workers,
             progress=True,
@@ -89,6 +99,7 @@ def sensitivity(
             calibration=calibration,
             protect=protect,
             rows=rows,
+            unit=unit,
             seed=seed,
             population=source.describe(),
             route=s.sampling.design.route if s.sampling else "",
@@ -139,6 +150,11 @@ def release(
     header: HeaderOption = None,
     symmetric: SymmetricOption = False,
     data_dependent: DependentOption = False,
+    bounds: BoundsOption = None,
+    outside: Annotated[
+        Outside, typer.Option(help="What to do with private rows outside of the public range.")
+    ] = "clamp",
+    unit: UnitOption = "row",
     seed: SeedOption = 0,
     workers: WorkersOption = None,
     ledger: Annotated[
@@ -169,7 +185,9 @@ def release(
         target.check()
         charged = open_named(ledger, budget)
         f = in_blocks(target.numeric(read_function(function)), block_rows)
-        source, columns = read_population(population, frame, header=header, promise=promise)
+        source, columns = read_population(
+            population, frame, header=header, promise=promise, bounds=read_bounds(bounds)
+        )
         table = read_table(data, frame, header=header, known=columns or ())
         check_columns(columns, table.columns)
         s = hs.sample_sensitivity(
@@ -183,13 +201,21 @@ def release(
             protect=protect,
             symmetric=symmetric,
             data_dependent=data_dependent,
+            unit=unit,
             seed=seed,
             workers=workers,
             progress=True,
         )
         calibrated = target.calibrated(s)
         released = hs.release(
-            f, table.rows, calibrated, charged, budget=budget, note=remark, key=key
+            f,
+            table.rows,
+            calibrated,
+            charged,
+            budget=budget,
+            note=remark,
+            key=key,
+            outside=outside,
         )
         certificate = released.certificate
         value = plain_value(released.value)
@@ -224,7 +250,7 @@ def verify(
             f = numbers_of(f, lattice=int(shape["lattice"]), dims=int(shape["dims"]))
         if known.sampling is not None and known.sampling.blocks > 1:
             f = in_blocks(f, known.sampling.rows // known.sampling.blocks)
-        source = read_population(population, frame, header=header)[0] if population else None
+        source = _named(population, known, frame, header) if population else None
         found = hs.verify(known, f, population=source, workers=workers, progress=True)
         result.update(asdict(found))
         result["exit_code"] = 0 if found.reproduced else REFUSED
@@ -262,3 +288,17 @@ def _certificate(path: Path) -> hs.Certificate:
     except UnicodeDecodeError:
         raise ParameterError(f"{path.name} is no certificate: not text in UTF-8") from None
     return hs.Certificate.from_json(text)
+
+
+def _named(
+    spec: str, known: hs.Certificate, frame: Frame, header: bool | None
+) -> hs.populations.Population:
+    """Read a population that a certificate names, with the ranges that it states."""
+    source, _ = read_population(spec, frame, header=header)
+    if known.sampling is None or not isinstance(source, PublicTable | Simulator):
+        return source
+    ends = {
+        column: (-math.inf if low is None else low, math.inf if high is None else high)
+        for column, low, high, _ in known.sampling.support
+    }
+    return replace(source, bounds=ends or None)

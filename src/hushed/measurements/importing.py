@@ -17,6 +17,7 @@ from typing import Any
 
 from hushed import privacy_loss
 from hushed.errors import ParameterError
+from hushed.gate import asked
 from hushed.measurements.losses import CurveLoss, Loss
 from hushed.measurements.record import Measurement
 from hushed.privacy_loss.rounding import double_above
@@ -42,7 +43,7 @@ from hushed.spaces import (
     Space,
 )
 from hushed.spaces.cells import LARGEST_INT
-from hushed.transformations.chain import Transformation, guarded, linear
+from hushed.transformations.chain import Transformation, linear
 
 __all__ = ["from_opendp"]
 
@@ -110,7 +111,7 @@ def from_opendp(thing: Any, *, dims: int | None = None) -> Transformation | Meas
     if not source.metric.of_rows:
         _refuse_single(thing)
     reach = _reach(thing.input_domain)
-    called = guarded(lambda data: thing(_within(data.tolist(), reach)))
+    called = asked(lambda data: thing(_within(data.tolist(), reach)))
     bound = _bound(thing, source.metric)
     if hasattr(thing, "output_measure"):
         measure = _measure(thing.output_measure)

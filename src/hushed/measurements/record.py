@@ -8,6 +8,7 @@ from typing import Any
 
 from hushed.accounting import joined
 from hushed.errors import ParameterError, SpaceMismatch
+from hushed.functions import called_privately
 from hushed.guarantee import Guarantee
 from hushed.measurements.losses import Loss, epsilon_at, restated
 from hushed.spaces import Distance, Measure, Space
@@ -15,7 +16,6 @@ from hushed.transformations.chain import (
     Step,
     Transformation,
     distance_in,
-    guarded,
     joined_spaces,
     neighbours_at,
 )
@@ -166,12 +166,11 @@ class Measurement:
             )
         if not callable(function):
             return NotImplemented
-        made = guarded(function)
         called = getattr(function, "__name__", type(function).__name__)
         return replace(
             self,
             name=f"{self.name} >> {called}",
-            draw=lambda data: made(self.draw(data)),
+            draw=lambda data: called_privately(function, self.draw(data)),
             settings=("then", self.settings, function),
         )
 

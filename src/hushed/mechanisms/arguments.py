@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushed.errors import ParameterError, WrongNorm, ZeroSensitivity
 from hushed.spaces import Movement, Norm
+from hushed.spaces.cells import moved_by_rounding
 
 __all__ = [
     "finite_values",
@@ -170,10 +171,15 @@ def finite_values(value: ArrayLike) -> NDArray[np.float64]:
     """
     try:
         numbers = np.asarray(value)
-    except ValueError:
+    except Exception:  # its text may hold the answer
         numbers = np.empty(0)
     if numbers.dtype.kind not in "biuf" or numbers.size == 0:
         raise ParameterError("the answer must be one number or an array of numbers")
+    if moved_by_rounding(value, numbers):
+        raise ParameterError(
+            "the answer holds integers beyond 2**53, or long doubles: reading them as doubles "
+            "would move them by more than the sensitivity says; divide them by a constant"
+        )
     numbers = numbers.astype(np.float64)
     if not np.isfinite(numbers).all():
         raise ParameterError("the answer holds NaN or infinity; it must be finite")

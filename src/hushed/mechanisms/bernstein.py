@@ -23,6 +23,7 @@ from hushed.mechanisms.arguments import (
 )
 from hushed.privacy_loss import LossCurve, laplace
 from hushed.spaces import Movement
+from hushed.spaces.cells import moved_by_rounding
 
 __all__ = ["Bernstein", "BernsteinPolynomial", "OnLattice", "lattice_points", "on_lattice"]
 
@@ -181,8 +182,8 @@ class Bernstein:
             values = _lattice_values(function, self.lattice, self.dims)
         numbers = finite_values(values)  # type: ignore[arg-type]
         if numbers.size != self.points:
-            raise ParameterError(
-                f"expected {self.points} lattice values, (lattice + 1) ** dims, got {numbers.size}"
+            raise ParameterError(  # how many there are is private
+                f"expected {self.points} lattice values, (lattice + 1) ** dims"
             )
         noisy = noise.add_laplace(numbers.ravel(), sensitivity=self._total, epsilon=self.epsilon)
         table = noisy.reshape((self.lattice + 1,) * self.dims)
@@ -320,7 +321,11 @@ def _lattice_values(function: Callable[[Floats], ArrayLike], lattice: int, dims:
     if not callable(function):
         raise BadFunction(f"expected a function on [0, 1]^{dims}, got {type(function).__name__}")
     points = lattice_points(lattice, dims)
-    values = np.asarray(function(points), dtype=np.float64)
+    raw = function(points)
+    read = np.asarray(raw)
+    if moved_by_rounding(raw, read):
+        raise BadFunction("the function gave integers beyond 2**53, or long doubles: divide them")
+    values = read.astype(np.float64)
     if values.size != len(points):
         raise BadFunction(
             f"called with {len(points)} points, the function gave {values.size} values; "

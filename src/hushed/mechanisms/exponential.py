@@ -152,5 +152,5 @@ class Exponential:
         """
         values = finite_values(scores)
         if values.ndim != 1:
-            raise ParameterError(f"scores must be one list, got shape {values.shape}")
+            raise ParameterError("scores must be one list of numbers")  # the shape is private
         return noise.select(values, width=self._width, epsilon=self.epsilon)

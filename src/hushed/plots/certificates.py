@@ -113,7 +113,7 @@ def certificate_page(certificate: Certificate) -> str:
             ("epsilon", shown_above(g.epsilon)),
             ("delta", shown_above(g.delta)),
             ("gamma", f"{shown_above(g.gamma)} ({g.protect})"),
-            ("neighbours", f"{g.neighbours}, one {g.unit}"),
+            ("neighbours", f"{g.neighbours}, one {'person' if certificate.person else g.unit}"),
             ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
             ("mechanism", f"{certificate.mechanism.name}, scale {certificate.mechanism.scale:.6g}"),
             ("accuracy at 95 %", shown_above(certificate.mechanism.accuracy)),

@@ -11,6 +11,7 @@ from hushed.populations.sources import (
     description,
     from_description,
     overlaps,
+    support,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "description",
     "from_description",
     "overlaps",
+    "support",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from hushed import rows as tables
 from hushed.errors import BadRows, ParameterError
 from hushed.populations.recognition import digest, shares_rows
+from hushed.ranges import Range, check_columns, checked, read_ranges, within
 
 __all__ = [
     "Exponential",
@@ -25,6 +27,7 @@ __all__ = [
     "description",
     "from_description",
     "overlaps",
+    "support",
 ]
 
 Floats = NDArray[np.float64]
@@ -35,7 +38,9 @@ Promise = Literal["population", "given-the-rest", "table"]
 class Population(Protocol):
     """A public source of independent rows.
 
-    Anything with these two methods can be sampled. Equal generators must yield equal rows.
+    Anything with these two methods can be sampled. Equal generators must yield equal rows. A third
+    one, ``support()``, may give the bounds of its columns, as `PublicTable` takes them: private
+    rows are then moved into them before a release.
     """
 
     def draw(self, rng: np.random.Generator, count: int) -> Any:
@@ -69,6 +74,7 @@ class Uniform:
     low: ArrayLike
     high: ArrayLike
     _box: tuple[Floats, Floats] = field(init=False, repr=False, compare=False)
+    _top: Floats | None = field(init=False, repr=False, compare=False)
     _unit: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -82,6 +88,8 @@ class Uniform:
         if not np.all(np.isfinite(span)):
             raise ParameterError(f"high - low must be finite, got low={low} and high={high}")
         object.__setattr__(self, "_box", (low, span))
+        beyond = np.any((1 - 2.0**-53) * span + low > high)  # rounding may leave the box
+        object.__setattr__(self, "_top", high if beyond else None)
         object.__setattr__(self, "_unit", bool(np.all(low == 0) and np.all(high == 1)))
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
@@ -104,7 +112,20 @@ class Uniform:
         if not self._unit:
             drawn *= span
             drawn += low
+        if self._top is not None:
+            np.minimum(drawn, self._top, out=drawn)
         return drawn
+
+    def support(self) -> tuple[Range, ...]:
+        """Range of each column.
+
+        Returns
+        -------
+        tuple of Range
+            The box.
+        """
+        low = self._box[0]
+        return _ranges(low, np.asarray(self.high, dtype=np.float64))
 
     def describe(self) -> dict[str, Any]:
         """Describe the source.
@@ -217,6 +238,17 @@ class Exponential:
         drawn /= rate
         return drawn
 
+    def support(self) -> tuple[Range, ...]:
+        """Range of each column.
+
+        Returns
+        -------
+        tuple of Range
+            From 0 upwards.
+        """
+        low = np.zeros_like(np.asarray(self.rate, dtype=np.float64))
+        return _ranges(low, low + math.inf)
+
     def describe(self) -> dict[str, Any]:
         """Describe the source.
 
@@ -245,18 +277,24 @@ class PublicTable:
         limits how small gamma can be. ``"given-the-rest"``: the weaker promise for tables whose
         other rows are drawn from these rows; only the record replaced and its replacement are
         fresh. ``"table"``: tables drawn with replacement from these very rows, and nothing else.
+    bounds : mapping, pair or sequence of pairs, optional
+        Public range of columns of numbers, into which private rows are moved before a release:
+        ``{"age": (0, 120)}``, ``(0, 1)`` where a row is one number, or a pair for each column of
+        an array. Take it from what the column means, not from the rows.
 
     Raises
     ------
     BadRows
         If the table is empty or not of a known kind.
     ParameterError
-        If ``promise`` is none of these.
+        If ``promise`` is none of these, the bounds are none, or public rows lie outside of them.
     """
 
     frame: Any
     name: str = "public table"
     promise: Promise = "population"
+    bounds: Any = None
+    _ranges: tuple[Range, ...] = field(default=(), init=False, repr=False)
 
     def __post_init__(self) -> None:
         tables.container(self.frame)
@@ -266,6 +304,18 @@ class PublicTable:
             raise ParameterError(
                 f"promise must be one of {get_args(Promise)}, got {self.promise!r}"
             )
+        if self.bounds is not None:
+            object.__setattr__(self, "_ranges", checked(self.frame, read_ranges(self.bounds)))
+
+    def support(self) -> tuple[Range, ...]:
+        """Range of each column that was given bounds.
+
+        Returns
+        -------
+        tuple of Range
+            Empty without bounds: the table's own extremes are no bounds.
+        """
+        return self._ranges
 
     def draw(self, rng: np.random.Generator, count: int) -> Any:
         """Draw one table of rows, each row of the public table at most once.
@@ -333,10 +383,14 @@ class Simulator:
         use no other randomness.
     name : str, optional
         What to call it in a certificate; the name of the function by default.
+    bounds : mapping, pair or sequence of pairs, optional
+        As for `PublicTable`. The function must keep to them, without missing values.
     """
 
     function: Callable[[np.random.Generator, int], Any]
     name: str = ""
+    bounds: Any = None
+    _ranges: tuple[Range, ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -347,6 +401,18 @@ class Simulator:
         if not self.name:
             name = getattr(self.function, "__qualname__", type(self.function).__name__)
             object.__setattr__(self, "name", name)
+        if self.bounds is not None:
+            object.__setattr__(self, "_ranges", read_ranges(self.bounds))
+
+    def support(self) -> tuple[Range, ...]:
+        """Range of each column that was given bounds.
+
+        Returns
+        -------
+        tuple of Range
+            Empty without bounds.
+        """
+        return self._ranges
 
     def draw(self, rng: np.random.Generator, count: int) -> Any:
         """Draw rows.
@@ -362,8 +428,18 @@ class Simulator:
         -------
         array, list or frame
             What the function gives.
+
+        Raises
+        ------
+        BadRows
+            If that leaves the bounds.
         """
-        return self.function(rng, count)
+        rows = self.function(rng, count)
+        if self._ranges:
+            check_columns(self._ranges, tables.layout(rows))
+            if not within(rows, self._ranges):
+                raise BadRows("the simulator gave rows outside of its bounds, or missing values")
+        return rows
 
     def describe(self) -> dict[str, Any]:
         """Describe the source.
@@ -409,6 +485,34 @@ def description(population: Population) -> dict[str, Any]:
     if not isinstance(plain, dict):
         raise ParameterError(f"describe() must give a dict, got {type(told).__name__}")
     return plain
+
+
+def support(population: Population, layout: tables.Layout) -> tuple[Range, ...]:
+    """Ranges that a population keeps to, one for each column that has one.
+
+    Parameters
+    ----------
+    population : Population
+        Source of rows. It may have a method ``support()``, which gives bounds as `PublicTable`
+        takes them.
+    layout : Layout
+        Of its rows.
+
+    Returns
+    -------
+    tuple of Range
+        Empty if nothing is known.
+
+    Raises
+    ------
+    ParameterError
+        If what ``support()`` gives are no bounds of these columns.
+    """
+    found: Any = getattr(population, "support", tuple)()
+    known = isinstance(found, tuple) and all(isinstance(each, Range) for each in found)
+    ranges = found if known else read_ranges(found)
+    check_columns(ranges, layout)
+    return ranges
 
 
 def from_description(description: dict[str, Any]) -> Population | None:
@@ -461,6 +565,12 @@ def overlaps(population: Population, private: Any) -> bool:
         not seen.
     """
     return isinstance(population, PublicTable) and shares_rows(population.frame, private)
+
+
+def _ranges(low: Floats, high: Floats) -> tuple[Range, ...]:
+    names = [""] if low.ndim == 0 else [str(place) for place in range(low.size)]
+    ends = zip(names, low.ravel().tolist(), high.ravel().tolist(), strict=True)
+    return tuple(Range(column=name, low=least, high=most) for name, least, most in ends)
 
 
 def _columns(value: ArrayLike, name: str) -> Floats:

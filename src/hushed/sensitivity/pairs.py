@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hushed import rows as tables
 from hushed.errors import BadFunction, BadRows, HushedError
 from hushed.functions import answer
+from hushed.owned import plain
 from hushed.populations import Simulator
 from hushed.sensitivity.designs import Design
 from hushed.spaces import Norm, size
@@ -209,11 +210,15 @@ def draw_table(
             raise BadRows(f"{raised}: {cause}") from cause
     if raised:
         raise BadRows(f"{raised}; its message is withheld, for it may contain a private value")
+    table = plain(table)
     found = tables.signature(table)
     if len(table) != count:
         raise BadRows(f"the population was asked for {count} rows and gave {len(table)}")
-    if like is not None and found != like:
-        raise BadRows("the population gave tables with different columns at different draws")
+    if like is not None and not tables.same_signature(found, like):
+        raise BadRows(
+            "the population gave tables with different columns at different draws, or with "
+            "different types in them"
+        )
     if isinstance(table, np.ndarray):
         flags = table.flags
         if not (flags.owndata and flags.writeable):

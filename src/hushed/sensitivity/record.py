@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, Neighbours, Protect, Unit
+from hushed.guarantee import Guarantee, Neighbours, Protect, RowUnit, Unit
+from hushed.ranges import Range
 from hushed.rows import Layout
 from hushed.sensitivity.designs import Design
 from hushed.sensitivity.ranks import Calibration
@@ -76,6 +77,8 @@ class Sampling:
     limit : float
         Largest absolute number that doubles can average exactly enough; private averages are
         held to it. Infinite if nothing is averaged.
+    support : tuple of Range
+        Ranges that the population keeps to, one for each column that has one.
     """
 
     calibration: Calibration
@@ -105,6 +108,7 @@ class Sampling:
     design: Design = field(repr=False, compare=False)
     blocks: int = 1
     limit: float = math.inf
+    support: tuple[Range, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +129,9 @@ class Sensitivity:
         Why the value holds, in words.
     sampling : Sampling, optional
         How it was sampled; None for a proven one.
+    person : bool, default False
+        True if the caller declared that each row is one person. Words then speak of people; the
+        promise is the same.
     """
 
     value: float
@@ -133,6 +140,7 @@ class Sensitivity:
     unit: Unit = "row"
     argument: str
     sampling: Sampling | None = field(default=None, repr=False)
+    person: bool = False
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.value) and self.value >= 0):
@@ -146,6 +154,8 @@ class Sensitivity:
                 f"unit must be one of {get_args(Unit)}, and 'row' for a sampled sensitivity; got "
                 f"{self.unit!r}"
             )
+        if self.person and self.unit != "row":
+            raise ParameterError("each row is one person, or a user has several: not both")
 
     @property
     def gamma(self) -> float:
@@ -280,7 +290,7 @@ def proven_sensitivity(
     norm: Norm = "l1",
     *,
     neighbours: Neighbours = "replace-one",
-    unit: Unit = "row",
+    unit: Unit | RowUnit = "row",
     argument: str,
 ) -> Sensitivity:
     """State a sensitivity that you can prove.
@@ -294,8 +304,9 @@ def proven_sensitivity(
         Norm in which the movement is bounded.
     neighbours : {"replace-one", "add-remove"}, default "replace-one"
         Relation between the tables.
-    unit : {"row", "user"}, default "row"
+    unit : {"row", "user", "person"}, default "row"
         What is replaced, added or removed between them: one row, or all rows of one user.
+        ``"person"`` declares that each row is one person, and is for rows otherwise.
     argument : str
         The proof, or where to find it; goes into the certificate.
 
@@ -317,5 +328,10 @@ def proven_sensitivity(
     if not argument.strip():
         raise ParameterError("argument must say why the bound holds, got an empty text")
     return Sensitivity(
-        value=float(value), norm=norm, neighbours=neighbours, unit=unit, argument=argument
+        value=float(value),
+        norm=norm,
+        neighbours=neighbours,
+        unit="row" if unit == "person" else unit,
+        argument=argument,
+        person=unit == "person",
     )

@@ -13,11 +13,12 @@ from typing import Any, get_args
 import numpy as np
 
 from hushed import rows as tables
-from hushed.errors import BadFunction, ParameterError
+from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.fingerprints import changed, identity, state
 from hushed.functions import Probe, answer, check_symmetric, probe
-from hushed.guarantee import Protect
-from hushed.populations import Population, description
+from hushed.guarantee import Protect, RowUnit
+from hushed.populations import Population, description, support
+from hushed.ranges import Range, within
 from hushed.sensitivity.blockwise import Blockwise, averaged, limit
 from hushed.sensitivity.designs import designed
 from hushed.sensitivity.pairs import BlockTrial, Function, PairTrial, draw_table
@@ -46,6 +47,7 @@ def sample_sensitivity(
     batch: bool = False,
     symmetric: bool = False,
     data_dependent: bool = False,
+    unit: RowUnit = "row",
     seed: int | np.random.Generator | None = 0,
     workers: int | None = None,
     progress: bool = False,
@@ -92,6 +94,9 @@ def sample_sensitivity(
     data_dependent : bool, default False
         Admit that the population was made from the private rows. Guarantee and certificate are
         then marked as nominal.
+    unit : {"row", "person"}, default "row"
+        ``"person"`` declares that each row is one person: certificates then speak of people. What
+        is promised is the same, for rows.
     seed : int, numpy.random.Generator or None, default 0
         Seed of the sampler, which must not depend on the private rows; None draws a fresh one.
         The result is the same for any number of workers.
@@ -136,6 +141,11 @@ def sample_sensitivity(
     (112, True)
     """
     _check(rows, norm, pairs, protect, batch=batch)
+    if unit not in get_args(RowUnit):
+        raise ParameterError(
+            f"unit must be one of {get_args(RowUnit)}, got {unit!r}; a user with several rows "
+            "needs a proven sensitivity, or a table query"
+        )
     rows, used, blocks = int(rows), seed_from(seed), _blocks(f, rows, batch=batch)
     rank, total = plan(
         calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect, blocks=blocks
@@ -154,7 +164,8 @@ def sample_sensitivity(
     )
     first = draw_table(design, next(streams(used, 0, 1)), 0, None, private=data_dependent)
     known = _probed(f, first, design.rows, symmetric=symmetric, batch=batch, private=data_dependent)
-    shape = known.shape
+    shape, layout = known.shape, tables.layout(first)
+    ranges = _support(population, first, layout)
     block = min(max(1, _BATCH_ROWS // design.count), rank.pairs) if batch else 1
     evaluate = (BlockTrial if batch else PairTrial)(
         function=f,
@@ -195,7 +206,7 @@ def sample_sensitivity(
         source=population,
         called=f,
         data_dependent=data_dependent,
-        layout=tables.layout(first),
+        layout=layout,
         shape=shape,
         function=_name(f),
         identity=identity(f),
@@ -204,6 +215,7 @@ def sample_sensitivity(
         design=design,
         blocks=blocks,
         limit=most,
+        support=ranges,
     )
     part = f", divided by {blocks} blocks" if blocks > 1 else ""
     return Sensitivity(
@@ -211,7 +223,16 @@ def sample_sensitivity(
         norm=norm,
         argument=f"sampled: movement {rank.rank} of {rank.pairs}, {calibration} calibration{part}",
         sampling=sampling,
+        person=unit == "person",
     )
+
+
+def _support(population: Population, first: Any, layout: tables.Layout) -> tuple[Range, ...]:
+    """Ranges that the population keeps to; its first rows must."""
+    ranges = support(population, layout)
+    if not within(first, ranges):
+        raise BadRows("the population gave rows outside of the range that it states as its support")
+    return ranges
 
 
 def _probed(

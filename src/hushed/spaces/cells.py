@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from hushed.errors import BadRows, ParameterError
 
-__all__ = ["LARGEST_FLOAT", "LARGEST_INT", "Cell", "keys_of", "missing_in", "read_numbers"]
+__all__ = [
+    "LARGEST_FLOAT",
+    "LARGEST_INT",
+    "Cell",
+    "keys_of",
+    "missing_in",
+    "moved_by_rounding",
+    "read_numbers",
+]
 
 Kind = Literal["float", "int", "text"]
 LARGEST_INT: int = 1 << 53
@@ -205,6 +213,39 @@ def read_numbers(values: Any, kind: Kind) -> NDArray[Any] | None:
 
 def _small(read: NDArray[Any]) -> bool:
     return read.dtype.kind == "b" or not ((read > LARGEST_INT) | (read < -LARGEST_INT)).any()
+
+
+def moved_by_rounding(raw: Any, read: NDArray[Any]) -> bool:
+    """Tell whether reading an answer as doubles would round it.
+
+    Parameters
+    ----------
+    raw : object
+        The answer: a number, an array, a list, a series or a frame.
+    read : ndarray of numbers
+        The same as NumPy reads it, which may have rounded integers beside floats already.
+
+    Returns
+    -------
+    bool
+        True if it holds an integer beyond ``2**53``, or floats of more than 64 bits.
+    """
+    if read.dtype.kind == "f" and read.dtype.itemsize > 8:
+        return True
+    if read.dtype.kind in "iu":
+        return not _small(read)
+    if read.dtype.kind == "b" or isinstance(raw, np.ndarray | np.generic | float):
+        return False
+    try:
+        if hasattr(raw, "columns"):  # a frame: NumPy gives all columns one type first
+            parts = [
+                raw.iloc[:, i] if hasattr(raw, "iloc") else raw[:, i] for i in range(raw.shape[1])
+            ]
+            return any(moved_by_rounding(part, np.asarray(part)) for part in parts)
+        held = np.asarray(raw, dtype=object).ravel().tolist()
+    except Exception:
+        return True  # nobody knows what it holds
+    return any(isinstance(x, int | np.integer) and abs(int(x)) > LARGEST_INT for x in held)
 
 
 def _texts(values: Any) -> NDArray[Any] | None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.errors import BadRows, ParameterError
-from hushed.spaces.cells import LARGEST_FLOAT, Cell, read_numbers
+from hushed.spaces.cells import LARGEST_FLOAT, Cell, moved_by_rounding, read_numbers
 from hushed.spaces.movement import size as size_in
 
 __all__ = [
@@ -360,6 +360,8 @@ class Numbers:
         shape = () if self.dims is None else (self.dims,)
         if read is None or read.shape != shape or not np.isfinite(read).all():
             raise BadRows(f"the answer is not {self}, all finite")
+        if moved_by_rounding(data, np.asarray(data)):
+            raise BadRows("the answer holds integers beyond 2**53: doubles would move them")
         return read
 
 

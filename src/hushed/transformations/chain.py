@@ -14,7 +14,6 @@ from functools import reduce
 from typing import Any, Generic, Protocol, TypeVar
 
 from hushed.errors import ParameterError, SpaceMismatch
-from hushed.functions import called_privately
 from hushed.guarantee import Neighbours
 from hushed.spaces import Distance, Space
 from hushed.transformations.matching import conversions
@@ -25,7 +24,6 @@ __all__ = [
     "Transformation",
     "apply_step",
     "distance_in",
-    "guarded",
     "joined_spaces",
     "linear",
     "neighbours_at",
@@ -57,6 +55,10 @@ class Transformation:
         The transformations that were chained; empty for a single one.
     settings : tuple, default ()
         Public settings of a single one, as its constructor took them.
+    raw : bool, default False
+        True if it must be given the very rows that were sampled: no step may change them before.
+    keeps : bool, default False
+        True if it gives the rows that it takes.
     """
 
     name: str
@@ -66,6 +68,8 @@ class Transformation:
     relation: Relation = field(repr=False)
     steps: tuple[Transformation, ...] = field(default=(), repr=False)
     settings: tuple[Any, ...] = ()
+    raw: bool = False
+    keeps: bool = False
 
     def __call__(self, data: Any) -> Any:
         """Check that data lies in the source domain, and apply the function to a copy."""
@@ -182,6 +186,12 @@ def apply_step(left: Transformation, step: Step[Any]) -> Any:
 
 def _chained(first: Transformation, second: Transformation) -> Transformation:
     joined_spaces(first.name, first.target, second.name, second.source)
+    if second.raw and not first.keeps:
+        raise SpaceMismatch(
+            f"{first.name} comes before {second.name}, whose sensitivity was sampled on rows as "
+            "the population gives them, not on what the step makes of them: sample the composed "
+            "function instead, lambda rows: f(step(rows)), on a population of what the step takes"
+        )
     steps = (*(first.steps or (first,)), *(second.steps or (second,)))
     functions = [step.function for step in steps]
     return Transformation(
@@ -191,6 +201,8 @@ def _chained(first: Transformation, second: Transformation) -> Transformation:
         function=lambda data: reduce(lambda value, function: function(value), functions, data),
         relation=lambda d_in: second.relation(first.relation(d_in)),
         steps=steps,
+        raw=first.raw or second.raw,
+        keeps=first.keeps and second.keeps,
     )
 
 
@@ -295,19 +307,3 @@ def linear(bound: Callable[[int], float]) -> Relation:
         The same on `Distance`.
     """
     return lambda d_in: Distance(bound(d_in.value), d_in.terms)  # type: ignore[arg-type]
-
-
-def guarded(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Call a user's function on private rows so that no failure shows a value.
-
-    Parameters
-    ----------
-    function : callable
-        The user's function.
-
-    Returns
-    -------
-    callable
-        The same; what it raises or prints is withheld.
-    """
-    return lambda data: called_privately(function, data)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hushed.errors import ParameterError
 from hushed.fingerprints import changed, same_function
 from hushed.functions import answer
+from hushed.gate import Outside, admitted, answered, asked, check_outside
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss.rounding import double_above
 from hushed.spaces import (
@@ -24,12 +25,14 @@ from hushed.spaces import (
     SUP,
     SYMMETRIC,
     Distance,
+    Groups,
     Movement,
     Numbers,
     Opaque,
     Space,
+    Table,
 )
-from hushed.transformations.chain import Transformation, guarded, linear
+from hushed.transformations.chain import Transformation, linear
 
 __all__ = ["declared", "from_sensitivity"]
 
@@ -79,7 +82,7 @@ def declared(
         if not 0 <= stability < math.inf:
             raise ParameterError(f"stability must be 0 or more and finite, got {stability}")
         bound = _times(float(stability))
-    made = guarded(function)
+    made = asked(function)
     name = str(getattr(function, "__name__", type(function).__name__))
     return Transformation(
         name=f"{name} ({argument.strip()})",
@@ -105,6 +108,7 @@ def from_sensitivity(
     *,
     dims: int | None = None,
     source: Space | None = None,
+    outside: Outside = "clamp",
 ) -> Transformation:
     """Carry a sensitivity, sampled or proven, into a chain.
 
@@ -119,7 +123,10 @@ def from_sensitivity(
         Length of the answer; None for a single number.
     source : Space, optional
         What the function takes; by default rows in any container under the relation of the
-        sensitivity, in the number that was sampled. A sensitivity for users needs one.
+        sensitivity, in the number that was sampled. A sensitivity for users needs one. For a
+        sampled one it is what was sampled: no step may come before it, but `to_change_one`.
+    outside : {"clamp", "allow"}, default "clamp"
+        As for `hushed.release`: what to do with rows outside of the population's range.
 
     Returns
     -------
@@ -135,8 +142,9 @@ def from_sensitivity(
         counts rows or the other way round, rows are added or removed under a sampled one, several
         are replaced under one that is given the rest, the
         number of rows or the function is not the sampled one, or the function takes stacked
-        tables.
+        tables. When it is used, the rows are held to what `hushed.release` asks of them.
     """
+    check_outside(outside)
     promise = sensitivity.guarantee(0.0)
     wanted = CHANGE_ONE if sensitivity.neighbours == "replace-one" else SYMMETRIC
     sampling = getattr(sensitivity, "sampling", None)
@@ -154,10 +162,9 @@ def from_sensitivity(
     def evaluate(data: Any) -> NDArray[np.float64]:
         if sampling is not None:  # again: what the function uses may have changed since
             _check_function(function, sampling)
-        numbers = answer(function, data, private=True)
-        if sampling is not None:
-            numbers = np.asarray(np.clip(numbers, -sampling.limit, sampling.limit))
-        return domain.check(numbers)
+            rows = admitted(data, sampling, outside=outside)
+            return domain.check(answered(function, rows, sampling))
+        return domain.check(answer(asked(function), data, private=True))
 
     def relation(d_in: Distance) -> Distance:
         if d_in.value > 1 and getattr(getattr(sampling, "design", None), "rest", False):
@@ -176,6 +183,7 @@ def from_sensitivity(
         function=evaluate,
         relation=relation,
         settings=(function, sensitivity),
+        raw=sampling is not None,
     )
 
 
@@ -210,6 +218,11 @@ def _check_source(given: Space, sensitivity: Movement, rows: int | None) -> None
         )
     if given.metric.name == "symmetric" and given.domain.size is not None:
         raise ParameterError(f"the source is {given}; put to_change_one() before it")
+    if rows is not None and isinstance(given.domain, Table | Groups):
+        raise ParameterError(
+            f"the source is {given}, which gives a function columns by name, as no population "
+            "does: leave source out, and give rows in the container that was sampled"
+        )
     if rows is not None and given.domain.size != rows:
         raise ParameterError(
             f"the sensitivity was sampled for {rows} rows, the source is {given}: sample it again"
@@ -224,8 +237,8 @@ def _carried(d_in: Distance, value: float, promise: Guarantee) -> Distance:
         return Distance(moved, d_in.terms)
     if steps > 1 and promise.protect != "record":
         raise ParameterError(
-            f"gamma covers each of all people, one row replaced; for {steps} replaced rows sample "
-            "the sensitivity with protect='record'"
+            f"gamma covers each of all rows, one of them replaced; for {steps} replaced rows "
+            "sample the sensitivity with protect='record'"
         )
     gamma = double_above(steps * Fraction(promise.gamma))
     if gamma >= 1:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.errors import BadFunction, ParameterError
+from hushed.gate import asked
 from hushed.spaces import (
     CHANGE_ONE,
     SYMMETRIC,
@@ -31,7 +32,7 @@ from hushed.spaces import (
 from hushed.spaces import size as size_in
 from hushed.spaces.cells import LARGEST_INT, missing_in
 from hushed.transformations.arithmetic import norm_margin
-from hushed.transformations.chain import Step, Transformation, guarded, linear
+from hushed.transformations.chain import Step, Transformation, linear
 from hushed.transformations.matching import refuse, take_column, take_domain
 
 __all__ = [
@@ -299,8 +300,8 @@ def _on_each_row(
     function: Callable[[Any], Any], *, otherwise: Any
 ) -> Callable[[Values | Mapping[str, Values]], list[Any]]:
     """Call a user's function on every row; where it fails, a public constant takes its place."""
-    swift = guarded(lambda data: [function(row) for row in _each_row(data)])
-    single = guarded(function)
+    swift = asked(lambda data: [function(row) for row in _each_row(data)])
+    single = asked(function)
 
     def one(row: Any) -> Any:
         try:
@@ -441,6 +442,7 @@ def _same_rows(
         target=target,
         function=lambda data: data,
         relation=linear(bound),
+        keeps=True,
     )
 
 

@@ -1,0 +1,295 @@
+"""Types of the elements of a table: recorded where it is sampled, compared and cast at the gate.
+
+A type is public, a value is not: whether and how a column is cast follows from types alone. Lists
+and columns of objects have a type in every cell; there a single row can decide that a table is
+refused, as it can where the number of rows is wrong. Nobody but the holder of the rows sees that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Cells", "Element", "alike", "cast_cells", "cells", "convertible", "target"]
+
+_BUILTIN: dict[type, str] = {bool: "bool", int: "int", float: "float", complex: "complex"}
+_AS_NUMPY = {"int": "int64", "float": "float64", "complex": "complex128"}
+_FLAT = {str, bytes, type(None), *_BUILTIN}
+_DEEPEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Types of Python objects in a list of rows or a column, by where they stand in a row.
+
+    Parameters
+    ----------
+    numbers : frozenset of (str, str)
+        Places and types of numbers.
+    others : frozenset of (str, str)
+        Places and names of all other types; missing values have none.
+    """
+
+    numbers: frozenset[tuple[str, str]]
+    others: frozenset[tuple[str, str]]
+
+    def by_place(self) -> dict[str, set[str]]:
+        """Types of numbers at each place."""
+        found: dict[str, set[str]] = {}
+        for place, kind in self.numbers:
+            found.setdefault(place, set()).add(kind)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """Type of the elements of an array, a column or a list.
+
+    Parameters
+    ----------
+    dtype : dtype, optional
+        As NumPy, pandas or Polars names it; None for the rows of a list.
+    cells : Cells, optional
+        Types of the Python objects, where it holds such.
+    """
+
+    dtype: Any = None
+    cells: Cells | None = None
+
+
+def cells(values: Iterable[Any], *, column: bool) -> Cells:
+    """Collect the types of objects.
+
+    Parameters
+    ----------
+    values : iterable
+        Rows of a list, or cells of a column.
+    column : bool
+        True for a column of objects, where NaN is a missing value and no number.
+
+    Returns
+    -------
+    Cells
+        Their types, without a value.
+    """
+    numbers: set[tuple[str, str]] = set()
+    others: set[tuple[str, str]] = set()
+    held = list(values)
+    kinds = set(map(type, held))
+    if kinds <= _FLAT and not (column and float in kinds):
+        held = [kind() for kind in kinds]  # one of each tells as much
+    for value in held:
+        _collect(value, "", numbers, others, column=column)
+    return Cells(frozenset(numbers), frozenset(others))
+
+
+def _collect(
+    value: Any,
+    place: str,
+    numbers: set[tuple[str, str]],
+    others: set[tuple[str, str]],
+    *,
+    column: bool,
+) -> None:
+    kind = _number_type(value)
+    if kind:
+        if not (column and isinstance(value, float) and math.isnan(value)):
+            numbers.add((place, kind))
+        return
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return
+    others.add((place, f"{type(value).__module__}.{type(value).__qualname__}"))
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        others.add((place, f"{value.ndim} dimensions"))
+        if value.dtype.kind in "biufc":
+            numbers.add((f"{place}[]", value.dtype.name))
+        else:
+            others.add((f"{place}[]", _named(value.dtype)))
+        return
+    if place.count("\n") < _DEEPEST:
+        for inner, each in _parts(value):
+            _collect(each, f"{place}\n{inner}", numbers, others, column=column)
+
+
+def _named(dtype: np.dtype[Any]) -> str:
+    return dtype.kind if dtype.kind in "US" else str(dtype)
+
+
+def _parts(value: Any) -> Iterable[tuple[str, Any]]:
+    """Places and contents of a nested value: rows in a tuple or dict are records."""
+    if isinstance(value, dict):
+        return ((repr(key), each) for key, each in value.items())
+    if isinstance(value, tuple):
+        return ((str(i), each) for i, each in enumerate(value))
+    if isinstance(value, list | set | frozenset):
+        return (("", each) for each in value)
+    if isinstance(value, np.ndarray):
+        return (("", each) for each in value.ravel().tolist())
+    return ()
+
+
+def _number_type(value: Any) -> str:
+    found = _BUILTIN.get(type(value), "")
+    if not found and isinstance(value, np.generic) and value.dtype.kind in "biufc":
+        found = f"numpy.{value.dtype.name}"
+    return found
+
+
+def alike(first: Cells, second: Cells) -> bool:
+    """Tell whether two drawn tables hold the same types of numbers, as far as both hold any.
+
+    Parameters
+    ----------
+    first, second : Cells
+        Types of two tables.
+
+    Returns
+    -------
+    bool
+        False if a place held floats in one and integers in the other, say.
+    """
+    ours, theirs = first.by_place(), second.by_place()
+    return all(ours[place] == theirs[place] for place in ours.keys() & theirs.keys())
+
+
+def target(found: Cells, wanted: Cells) -> dict[str, str] | None:
+    """Say what numbers are to be cast to.
+
+    Parameters
+    ----------
+    found : Cells
+        Types of the data.
+    wanted : Cells
+        Types that were sampled.
+
+    Returns
+    -------
+    dict of str to str, or None
+        The type for each place where it is another one; None if a type was not sampled, and does
+        not convert without loss to the only one that was.
+    """
+    if not found.others <= wanted.others:
+        return None
+    casts = {}
+    sampled = wanted.by_place()
+    for place, kinds in found.by_place().items():
+        known = sampled.get(place, set())
+        if kinds == known:
+            continue
+        if len(known) != 1 or not all(_lossless(kind, *known) for kind in kinds):
+            return None
+        (casts[place],) = known
+    return casts
+
+
+def _lossless(kind: str, wanted: str) -> bool:
+    if kind == wanted:
+        return True
+    if kind == "int":  # of any size: one beyond the doubles becomes infinite
+        return wanted in ("float", "numpy.float64")
+    ours, theirs = (_AS_NUMPY.get(name, name.removeprefix("numpy.")) for name in (wanted, kind))
+    return np.can_cast(theirs, ours, "safe")
+
+
+def cast_cells(values: Iterable[Any], casts: dict[str, str]) -> list[Any] | None:
+    """Cast numbers within objects.
+
+    Parameters
+    ----------
+    values : iterable
+        Rows of a list, or cells of a column.
+    casts : dict of str to str
+        What `target` gave.
+
+    Returns
+    -------
+    list or None
+        The same objects in the same nesting; None if one stands in a container that cannot be
+        built again.
+    """
+    if not casts:
+        return list(values)
+    try:
+        return [_cast(value, "", casts) for value in values]
+    except _Unknown:
+        return None
+
+
+class _Unknown(Exception):
+    """A container of which nobody knows how to make another one."""
+
+
+def _cast(value: Any, place: str, casts: dict[str, str]) -> Any:
+    if _number_type(value):
+        return _number(value, casts[place]) if place in casts else value
+    if not any(inner.startswith(place) and inner != place for inner in casts):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+        return value.astype(casts[f"{place}[]"]) if f"{place}[]" in casts else value
+    parts = [_cast(each, f"{place}\n{inner}", casts) for inner, each in _parts(value)]
+    if type(value) is dict:
+        return dict(zip(value, parts, strict=True))
+    if type(value) in (list, tuple):
+        return type(value)(parts)
+    if parts:
+        raise _Unknown
+    return value
+
+
+def _number(value: Any, kind: str) -> Any:
+    builtin = {"int": int, "float": float, "complex": complex}.get(kind)
+    make = builtin or np.dtype(kind.removeprefix("numpy.")).type
+    try:
+        return make(value)
+    except OverflowError:  # a whole number beyond the doubles
+        return make(math.inf if value > 0 else -math.inf)
+
+
+def convertible(found: np.dtype[Any], wanted: np.dtype[Any]) -> np.dtype[Any] | None:
+    """Say what an array is to be cast to.
+
+    Parameters
+    ----------
+    found : dtype
+        Type of the data.
+    wanted : dtype
+        Type that was sampled.
+
+    Returns
+    -------
+    dtype or None
+        The sampled one, but texts keep their width; None if it does not convert without loss.
+    """
+    if found.subdtype is not None or wanted.subdtype is not None:
+        return _convertible_parts(found, wanted)
+    if found.names is not None or wanted.names is not None:
+        return _convertible_fields(found, wanted)
+    if found.kind == wanted.kind and wanted.kind in "US":
+        return found.newbyteorder("=")
+    if wanted.kind in "biufc" and found.kind in "biufc":
+        return wanted if np.can_cast(found, wanted, "safe") else None
+    return wanted if found == wanted or found.newbyteorder("=") == wanted else None
+
+
+def _convertible_parts(found: np.dtype[Any], wanted: np.dtype[Any]) -> np.dtype[Any] | None:
+    if found.shape != wanted.shape:
+        return None
+    inner = convertible(found.base, wanted.base)
+    return None if inner is None else np.dtype((inner, wanted.shape))
+
+
+def _convertible_fields(found: np.dtype[Any], wanted: np.dtype[Any]) -> np.dtype[Any] | None:
+    if found.names is None or found.names != wanted.names:
+        return None
+    fields = []
+    for name in found.names:
+        inner = convertible(found[name], wanted[name])
+        if inner is None:
+            return None
+        fields.append((name, inner))
+    same = all(inner == wanted[name] for name, inner in fields)
+    return wanted if same else np.dtype(fields)

@@ -1,0 +1,212 @@
+"""What a function says while it sees private rows is dropped, in its own threads alone.
+
+Standard output and error, warnings and log records belong to the whole process. So nothing is
+redirected: while a private call runs, the places where a thread hands such a thing over first ask
+who it is. A thread in a private call, and any thread that it started, is not heard; others
+are. No lock is held while a function runs, so that functions may wait for each other.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["silenced"]
+
+
+class _Here(threading.local):
+    """The private calls that the present thread is in, one within the other."""
+
+    calls: tuple[object, ...] = ()
+
+
+_HERE = _Here()
+_STREAMS = ("stdout", "stderr")
+_PLACES: tuple[tuple[Any, str], ...] = (
+    # Below `showwarning`, which `catch_warnings` of any thread puts back.
+    (warnings, "_showwarnmsg" if hasattr(warnings, "_showwarnmsg") else "showwarning"),
+    (logging.Logger, "handle"),
+    (threading, "excepthook"),
+    (sys, "unraisablehook"),
+)
+
+
+def _unheard() -> bool:
+    """Whether the present thread is in a private call, or was started by one."""
+    if _HERE.calls:
+        return True
+    return bool(_WATCH.started) and threading.current_thread() in _WATCH.started
+
+
+class _Quiet:
+    """A stream that drops what unheard threads write, and hands all else on.
+
+    Parameters
+    ----------
+    stream : file
+        Where it goes.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: Any) -> Any:
+        """Write, or say that it was written."""
+        return len(text) if _unheard() else self._stream.write(text)
+
+    def writelines(self, lines: Any) -> None:
+        """Write several."""
+        if not _unheard():
+            self._stream.writelines(lines)
+
+    @property
+    def buffer(self) -> Any:
+        """The stream of bytes below, as quiet as this one."""
+        return _Quiet(self._stream.buffer)
+
+    @property
+    def raw(self) -> Any:
+        """The stream of bytes below that."""
+        return _Quiet(self._stream.raw)
+
+    def fileno(self) -> int:
+        """Tell the number of the file, to those who are heard."""
+        return int(self._below("fileno"))
+
+    def detach(self) -> Any:
+        """Hand out the stream of bytes, to those who are heard."""
+        return self._below("detach")
+
+    def isatty(self) -> bool:
+        """Whether a person reads along."""
+        return not _unheard() and bool(self._stream.isatty())
+
+    def _below(self, name: str) -> Any:
+        if _unheard():
+            raise io.UnsupportedOperation("not while private rows are seen")
+        return getattr(self._stream, name)()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._stream)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if not _unheard():
+            self._stream.__exit__(*raised)
+
+
+def _hushed(old: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function that does nothing in unheard threads."""
+
+    def function(*given: Any, **named: Any) -> Any:
+        return None if _unheard() else old(*given, **named)
+
+    return function
+
+
+def _noted(old: Callable[..., Any]) -> Callable[..., Any]:
+    """Start a thread, and remember it if the one that starts it is unheard."""
+
+    def start(thread: threading.Thread, *given: Any, **named: Any) -> Any:
+        if _unheard():
+            _WATCH.note(thread)
+        return old(thread, *given, **named)
+
+    return start
+
+
+class _Watch:
+    """Listens at the places named above while any thread is in a private call."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.calls: set[object] = set()
+        self.started: weakref.WeakSet[threading.Thread] = weakref.WeakSet()  # by private calls
+        self.undo: list[tuple[Any, str, Any, Any]] = []
+
+    def enter(self, call: object) -> None:
+        with self.lock:
+            self.calls.add(call)
+            for name in _STREAMS:
+                stream = getattr(sys, name)
+                if stream is not None and not isinstance(stream, _Quiet):
+                    setattr(sys, name, _Quiet(stream))
+            if not self.undo:
+                for owner, name in _PLACES:
+                    self._replace(owner, name, _hushed)
+                self._replace(threading.Thread, "start", _noted)
+
+    def leave(self, call: object) -> None:
+        with self.lock:
+            self.calls.discard(call)
+            # A thread that outlives the call which started it is not heard afterwards either.
+            if self.calls or any(thread.is_alive() for thread in list(self.started)):
+                return
+            for name in _STREAMS:
+                stream = getattr(sys, name)
+                if isinstance(stream, _Quiet):
+                    setattr(sys, name, stream._stream)
+            for owner, name, old, new in self.undo:
+                if getattr(owner, name) is new:
+                    setattr(owner, name, old)
+            self.undo.clear()
+
+    def note(self, thread: threading.Thread) -> None:
+        with self.lock:
+            self.started.add(thread)
+
+    def _replace(
+        self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]
+    ) -> None:
+        old = getattr(owner, name)
+        new = make(old)
+        setattr(owner, name, new)
+        self.undo.append((owner, name, old, new))
+
+
+_WATCH = _Watch()
+
+
+def _renewed() -> None:
+    """After a fork: the lock may have been held, and the other threads are gone."""
+    _WATCH.lock = threading.Lock()
+    _WATCH.calls = set(_HERE.calls)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renewed)
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Drop what the present thread, and those it starts, print, warn and log.
+
+    Yields
+    ------
+    None
+        Other threads are heard as ever. Not reached: bytes that are written to a file descriptor,
+        by `os.write`, by a library in C or by another process; a stream kept from before, such as
+        ``sys.__stdout__``; a stream that another thread puts in the place of ``sys.stdout`` in the
+        meantime; a thread that was there before and takes orders.
+    """
+    call, outer = object(), _HERE.calls
+    try:
+        _WATCH.enter(call)
+        _HERE.calls = (*outer, call)
+        yield
+    finally:
+        _HERE.calls = outer
+        _WATCH.leave(call)

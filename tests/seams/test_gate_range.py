@@ -1,0 +1,275 @@
+"""Private rows outside of the population's public range are moved into it, row by row."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import hushed as hs
+from hushed.errors import BadRows, ParameterError
+from hushed.owned import own
+from hushed.populations import support
+from hushed.ranges import Range, clamped
+from hushed.rows import layout, same
+
+P = hs.populations
+NAN, INF = math.nan, math.inf
+
+
+def mean(rows):
+    return float(np.mean(np.asarray(rows, dtype=float)))
+
+
+def released(f, data, population, **settings):
+    s = hs.sample_sensitivity(f, population, rows=len(data), pairs=40, workers=1)
+    return hs.release(f, data, hs.Laplace(s, epsilon=1e9), **settings)
+
+
+FRAME = pd.DataFrame({"age": [20, 40, 60] * 9, "pay": [0.5, 1.5, 2.5] * 9})
+BOUNDS = {"age": (0, 120), "pay": (0.0, 3.0)}
+KINDS = {
+    "pandas": FRAME,
+    "small": FRAME.astype({"age": "uint8", "pay": "float32"}),
+    "nullable": FRAME.astype({"age": "Int16", "pay": "Float64"}),
+    "Arrow": FRAME.astype({"age": "int64[pyarrow]", "pay": "double[pyarrow]"}),
+    "polars": pl.from_pandas(FRAME),
+    "small polars": pl.from_pandas(FRAME.astype({"age": "uint8", "pay": "float32"})),
+    "fields": FRAME.to_records(index=False),
+    "dicts": FRAME.to_dict("records"),
+}
+
+
+def columns(rows):
+    """Columns as arrays of doubles, whatever holds them."""
+    if isinstance(rows, list):
+        return [np.array([float(row[name]) for row in rows]) for name in BOUNDS]
+    return [np.asarray(rows[name], dtype=float) for name in BOUNDS]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_far_row_counts_as_the_end_of_the_range(name):
+    """Bounds given with a table hold for every container, and the types stay."""
+    public = KINDS[name]
+    private = own(public[:5])
+    if isinstance(private, pl.DataFrame):
+        pay = pl.Series("pay", [0.5, 1.5, 1e6, -7.0, 1.0], dtype=private.dtypes[1])
+        private = private.with_columns(pay)
+    elif isinstance(private, pd.DataFrame):
+        pay = pd.Series([0.5, 1.5, 1e6, -7.0, 1.0], dtype=private["pay"].dtype)
+        private["pay"] = pay
+    else:
+        for place, value in enumerate([0.5, 1.5, 1e6, -7.0, 1.0]):
+            private[place]["pay"] = value
+    seen = []
+
+    def f(rows):
+        seen.append(layout(rows).types)
+        return float(columns(rows)[1].sum())
+
+    r = released(f, private, P.PublicTable(public, bounds=BOUNDS))
+    assert r.value == pytest.approx(0.5 + 1.5 + 3 + 0 + 1, abs=1e-5)
+    assert all(types == seen[0] for types in seen)
+    assert "clamped to [0, 120] in 'age', [0, 3] in 'pay'" in r.certificate.explain()
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4", "f2", "i8", "u1", "i2"])
+def test_every_value_of_a_type_lands_inside(kind):
+    """Also where an end is no value of the type: then at the last one before it."""
+    ends = (0.1, 100.7)
+    if kind[0] == "f":
+        given = np.array([-INF, -1, 0, 0.05, 0.1, 50, 100.7, 101, 6e4, INF, NAN], dtype=kind)
+    else:
+        info = np.iinfo(kind)
+        given = np.array([info.min, 0, 1, 50, 100, 101, info.max], dtype=kind)
+    (one,) = (Range(column="", low=ends[0], high=ends[1]),)
+    found = clamped(own(given), (one,))
+    assert found.dtype == given.dtype
+    assert ((found.astype(float) >= ends[0]) & (found.astype(float) <= ends[1])).all()
+    inside = (given.astype(float) >= ends[0]) & (given.astype(float) <= ends[1])
+    assert np.array_equal(found[inside], given[inside])
+    if kind[0] == "f":
+        assert found[-1] == found[0]  # NaN goes where minus infinity goes
+
+
+def draws(population, count=500):
+    for seed in range(20):
+        yield population.draw(np.random.default_rng(seed), count)
+
+
+POPULATIONS = [
+    P.Uniform(low=0, high=1),
+    P.Uniform(low=[-3.0, 0.1, 5], high=[1e9, 0.3, 5]),
+    P.Uniform(low=1e16, high=1e16 + 6),
+    P.Uniform(low=-0.1, high=0.7),
+    P.Exponential(rate=3.0),
+    P.Exponential(rate=[1e-300, 1e300]),
+    P.Normal(),
+    P.PublicTable(FRAME, bounds=BOUNDS),
+    P.PublicTable(FRAME),
+    P.PublicTable(pd.DataFrame({"x": [1.0, NAN, 3.0]}), bounds={"x": (0, 5)}),
+    P.PublicTable(pl.DataFrame({"x": [1.0, None, NAN]}), bounds={"x": (0, 5)}),
+    P.PublicTable(np.array([[1.0, 2.0], [3.0, 4.0]]), bounds=[(0, 3), None]),
+    P.PublicTable([1, 2, 3], bounds=(0, 5)),
+    P.PublicTable([(1, 2.5), (3, 4.5)], bounds=[None, (2, 5)]),
+    P.Simulator(lambda rng, n: rng.beta(2, 3, n), bounds=(0, 1)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(POPULATIONS)))
+def test_rows_of_the_population_stay_as_they_are(number):
+    """Otherwise another function would be released than was sampled."""
+    population = POPULATIONS[number]
+    for table in draws(population):
+        ranges = support(population, layout(table))
+        assert same(clamped(own(table), ranges), table)
+
+
+def test_rounding_does_not_lead_out_of_a_box():
+    """The largest number that is drawn is the end, and not the double after it."""
+    low, high = 0.1, 0.3
+    box = P.Uniform(low=low, high=high)
+
+    class Last:
+        def random(self, shape):
+            return np.full(shape, 1 - 2.0**-53)
+
+    assert box.draw(Last(), 3).max() <= high
+    worst = P.Uniform(low=-1.0, high=1.0 + 2.0**-52)
+    assert worst.draw(Last(), 3).max() <= 1.0 + 2.0**-52
+
+
+def test_a_range_with_one_end():
+    """Below 0 there is no waiting time; above, any is possible."""
+    data = np.array([-5.0, 0.5, 1e9, NAN, 1.0])
+    seen = []
+    r = released(
+        lambda rows: seen.append(rows.tolist()) or 1e-9 * mean(rows), data, P.Exponential()
+    )
+    assert seen[-1] == [0, 0.5, 1e9, 0, 1]
+    assert "clamped to [0, infinity)" in r.certificate.explain()
+
+
+def test_missing_values_stay_where_the_population_has_them():
+    """A NaN that was sampled is no row outside; where none was, it becomes the low end."""
+    seen = []
+
+    def f(rows):
+        seen.append(rows["x"].tolist())
+        return float(rows["x"].fillna(9).sum())
+
+    data = pd.DataFrame({"x": [NAN, 2.0, -1.0]})
+    known = pd.DataFrame({"x": [1.0, NAN, 3.0]})
+    released(f, data, P.PublicTable(known, bounds={"x": (0.5, 5)}))
+    assert np.isnan(seen[-1][0])
+    assert seen[-1][1:] == [2, 0.5]
+    full = pd.DataFrame({"x": [1.0, 2.0, 3.0]})
+    released(f, data, P.PublicTable(full, bounds={"x": (0.5, 5)}))
+    assert seen[-1] == [0.5, 2, 0.5]
+
+
+def test_letting_them_pass_is_said(private):
+    """Explicit, and the certificate says what is not covered."""
+    f = lambda rows: float(rows.mean())  # noqa: E731
+    r = released(f, private, P.Uniform(low=0, high=1), outside="allow")
+    assert r.value > 1000
+    assert r.certificate.outside == "allow"
+    assert "a table that holds such rows is not covered" in r.certificate.explain()
+    r = released(f, private, P.Uniform(low=0, high=1))
+    assert r.value < 1
+    assert r.certificate.outside == "clamp"
+    assert hs.Certificate.from_json(r.certificate.to_json()) == r.certificate
+    assert hs.verify(r.certificate, f).reproduced
+    with pytest.raises(ParameterError, match="outside must be one of"):
+        released(f, private, P.Uniform(low=0, high=1), outside="ignore")
+
+
+def test_no_range_is_said():
+    """A normal law has no range, nor has a table without bounds: its extremes are none."""
+    data = np.linspace(0, 1, 20)
+    for population in (P.Normal(), P.PublicTable(np.random.default_rng(4).random(500))):
+        c = released(mean, data, population).certificate
+        assert c.outside == "no range"
+        assert c.sampling.support == ()
+        assert "no stated range" in c.explain()
+
+
+def test_an_altered_range_does_not_verify():
+    """The range is one of the numbers that a run of the sampling confirms."""
+    c = released(mean, np.linspace(0, 1, 20), P.Uniform(low=0, high=1)).certificate
+    loaded = json.loads(c.to_json())
+    loaded["sampling"]["support"][0][2] = 1000.0
+    assert not hs.verify(json.dumps(loaded), mean).reproduced
+
+
+def test_a_declared_private_range_stays_off_the_certificate(private, assert_silent):
+    """The ends came from the rows; that rows were clamped may be said."""
+    source = P.Uniform(low=987654.321, high=987654.421)
+    s = hs.sample_sensitivity(mean, source, rows=20, pairs=40, workers=1, data_dependent=True)
+    c = hs.release(mean, private, hs.Laplace(s, epsilon=1.0)).certificate
+    assert c.sampling.support == ()
+    assert "clamped to the range of the population" in c.explain()
+    assert_silent(c.to_json())
+    assert_silent(c.explain())
+
+
+class Own:
+    """A population of the user's, with a range in the words of bounds."""
+
+    def __init__(self, bounds, width=1.0):
+        self.bounds, self.width = bounds, width
+
+    def draw(self, rng, count):
+        return rng.random((count, 2)) * self.width
+
+    def describe(self):
+        return {"kind": "own"}
+
+    def support(self):
+        return self.bounds
+
+
+def test_a_population_of_ones_own_states_its_range():
+    """As a sequence of pairs; one that it does not keep to is refused."""
+    data = np.array([[0.5, 7.0], [-3.0, 0.5], [0.1, 0.1]])
+    r = released(mean, data, Own([(0, 1), (0, 1)]))
+    assert r.value == pytest.approx((0.5 + 1 + 0 + 0.5 + 0.2) / 6, abs=1e-6)
+    assert "[0, 1] in columns '0', '1'" in r.certificate.explain()
+    with pytest.raises(BadRows, match="outside of the range"):
+        released(mean, data, Own([(0, 1), (0, 1)], width=2.0))
+    with pytest.raises(ParameterError, match="no column of numbers"):
+        released(mean, data, Own({"age": (0, 1)}))
+
+
+@pytest.mark.parametrize(
+    "bounds", [3, "ab", (1, 0), (0, NAN), {"x": 5}, {"x": (0, 1, 2)}, [(0, 1), 5], (-INF, INF)]
+)
+def test_what_are_no_bounds(bounds):
+    """Refused where they are given."""
+    with pytest.raises(ParameterError, match="bounds"):
+        P.Simulator(lambda rng, n: rng.random(n), bounds=bounds)
+
+
+def test_columns_without_a_name_of_their_own():
+    """Numbers as labels are named by their text; two columns of one name by nothing."""
+    public = pd.DataFrame(np.full((9, 2), 0.5))
+    f = lambda rows: float(rows[1].sum()) + 1e-9 * float(rows.to_numpy().sum())  # noqa: E731
+    for bounds in ({1: (0, 1)}, {"1": (0, 1)}):
+        source = P.PublicTable(public + np.arange(9)[:, None] / 100, bounds=bounds)
+        assert released(f, public + 7, source).value == pytest.approx(9, abs=1e-3)
+    double = pd.DataFrame(np.full((9, 2), 0.5), columns=["a", "a"])
+    with pytest.raises(ParameterError, match="no single one"):
+        P.PublicTable(double, bounds={"a": (0, 1)})
+
+
+def test_bounds_that_public_rows_leave():
+    """A table or simulator outside of its own bounds is another population than is said."""
+    with pytest.raises(ParameterError, match="public rows lie outside"):
+        P.PublicTable(FRAME, bounds={"age": (0, 50)})
+    with pytest.raises(ParameterError, match="no column of numbers"):
+        P.PublicTable(FRAME.assign(age="x"), bounds={"age": (0, 50)})
+    for draw in (lambda rng, n: rng.random(n) * 2, lambda rng, n: np.where(rng.random(n), NAN, 1)):
+        with pytest.raises(BadRows, match="outside of its bounds"):
+            released(mean, np.zeros(5), P.Simulator(draw, bounds=(0, 1)))

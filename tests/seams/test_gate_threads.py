@@ -1,0 +1,316 @@
+"""Releases in threads: nothing that a private call says is heard, and all else is."""
+
+import contextlib
+import io
+import logging
+import os
+import random
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed import silence
+
+PROVEN = hs.Laplace(hs.proven_sensitivity(1.0, argument="a constant"), epsilon=1.0)
+SECRET = "Wilhelmina"
+
+
+def state():
+    """What belongs to the process, and must be as it was."""
+    return (
+        sys.stdout,
+        sys.stderr,
+        warnings.showwarning,
+        getattr(warnings, "_showwarnmsg", None),
+        list(warnings.filters),
+        logging.Logger.handle,
+        threading.Thread.start,
+        threading.excepthook,
+        sys.unraisablehook,
+    )
+
+
+def say_everything(rows):
+    """All ordinary ways to say something."""
+    print(SECRET, rows[0])
+    print(SECRET, rows[0], file=sys.stderr)
+    sys.stdout.write(SECRET)
+    sys.stdout.writelines([SECRET, SECRET])
+    with contextlib.suppress(AttributeError):
+        sys.stdout.buffer.write(SECRET.encode())
+    with contextlib.suppress(OSError, AttributeError):
+        os.write(sys.stdout.fileno(), SECRET.encode())
+    warnings.warn(SECRET, stacklevel=1)
+    logging.getLogger("study").error("%s %s", SECRET, rows[0])
+    logging.getLogger().warning(SECRET)
+    return 1.0
+
+
+@pytest.fixture
+def heard(capfd):
+    """Everything that leaves the process, and log handlers that hold the streams of before."""
+    kept = io.StringIO()
+    handler = logging.StreamHandler(kept)
+    logging.getLogger().addHandler(handler)
+    with warnings.catch_warnings(record=True) as log:
+        warnings.simplefilter("always")
+        yield lambda: "\n".join(
+            [*capfd.readouterr(), kept.getvalue(), *(str(each.message) for each in log)]
+        )
+    logging.getLogger().removeHandler(handler)
+
+
+def run(*targets):
+    """Run each in a thread of its own, and fail if one failed."""
+    failed = []
+
+    def guarded(target):
+        try:
+            target()
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    threads = [threading.Thread(target=guarded, args=(each,)) for each in targets]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert failed == []
+
+
+def test_overlapping_releases(heard):
+    """The first ends while the second still runs, and says something afterwards."""
+    before = state()
+    first, second = threading.Event(), threading.Event()
+
+    def early(rows):
+        second.wait(30)
+        return say_everything(rows)
+
+    def late(rows):
+        second.set()
+        first.wait(30)
+        return say_everything(rows)
+
+    def one():
+        hs.release(early, [12345, 2], PROVEN)
+        first.set()
+
+    run(one, lambda: hs.release(late, [12345, 2], PROVEN))
+    assert state() == before
+    said = heard()
+    assert SECRET not in said
+    assert "12345" not in said
+
+
+def test_other_threads_are_heard(heard):
+    """What a thread outside says in the meantime arrives, in order and whole."""
+    inside, outside = threading.Event(), threading.Event()
+
+    def f(rows):
+        inside.set()
+        outside.wait(30)
+        return say_everything(rows)
+
+    def speaker():
+        inside.wait(30)
+        print("public word")
+        print("public error", file=sys.stderr)
+        warnings.warn("public warning", stacklevel=1)
+        logging.getLogger("other").error("public record")
+        outside.set()
+
+    run(lambda: hs.release(f, [1], PROVEN), speaker)
+    said = heard()
+    for word in ("public word", "public error", "public warning", "public record"):
+        assert word in said
+    assert SECRET not in said
+
+
+def test_threads_of_the_function(heard):
+    """A thread that the function starts is as silent, and so is one that this one starts."""
+    before = state()
+
+    def f(rows):
+        def child():
+            say_everything(rows)
+            grand = threading.Thread(target=say_everything, args=(rows,))
+            grand.start()
+            grand.join()
+
+        thread = threading.Thread(target=child)
+        thread.start()
+        thread.join()
+        return 1.0
+
+    hs.release(f, [12345, 2], PROVEN)
+    assert SECRET not in heard()
+    assert state() == before
+
+
+def test_a_thread_that_outlives_the_call(heard):
+    """It is not heard afterwards either; others are; and in the end all is as it was."""
+    before, go, threads = state(), threading.Event(), []
+
+    def f(rows):
+        def late():
+            go.wait(30)
+            say_everything(rows)
+            raise ValueError(SECRET)
+
+        threads.append(threading.Thread(target=late))
+        threads[0].start()
+        return 1.0
+
+    hs.release(f, [12345, 2], PROVEN)
+    print("public word")
+    go.set()
+    threads[0].join()
+    said = heard()
+    assert SECRET not in said
+    assert "public word" in said
+    hs.release(lambda rows: 1.0, [1], PROVEN)
+    assert state() == before
+
+
+def test_a_recorder_of_warnings_in_another_thread(heard):
+    """`catch_warnings(record=True)` elsewhere gets no warning of a private call."""
+    inside, outside, log = threading.Event(), threading.Event(), []
+
+    def f(rows):
+        inside.set()
+        outside.wait(30)
+        return say_everything(rows)
+
+    def recorder():
+        inside.wait(30)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            outside.set()
+            release.join(30)
+            warnings.warn("public", stacklevel=1)
+            log.extend(str(each.message) for each in found)
+
+    release = threading.Thread(target=lambda: hs.release(f, [1], PROVEN))
+    release.start()
+    run(recorder)
+    assert log == ["public"]
+    assert SECRET not in heard()
+
+
+def test_releases_that_wait_for_each_other():
+    """No lock is held while a function runs: one that waits for another release is answered."""
+
+    def f(rows):
+        inner = threading.Thread(target=lambda: hs.release(len, [1, 2], PROVEN))
+        inner.start()
+        inner.join(30)
+        assert not inner.is_alive()
+        return hs.release(lambda rows: 2.0, [1], PROVEN).value * 0 + 1.0
+
+    hs.release(f, [1], PROVEN)
+    inside = threading.Barrier(2, timeout=30)
+    both = lambda rows: inside.wait() * 0.0  # noqa: E731
+    run(*[lambda: hs.release(both, [1], PROVEN)] * 2)
+
+
+@pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt])
+def test_a_call_that_fails_leaves_everything_as_it_was(error):
+    """Streams, hooks and filters are back, and the thread is heard again."""
+    before = state()
+
+    def f(rows):
+        raise error(SECRET)
+
+    with pytest.raises((hs.errors.BadFunction, KeyboardInterrupt)):
+        hs.release(f, [1], PROVEN)
+    assert state() == before
+    assert not silence._unheard()
+
+
+def stress(seconds):
+    """Eight threads, some of which release, seed, print, redirect and warn."""
+    ends = time.monotonic() + seconds
+    words = [0] * 8
+
+    def releasing(number):
+        def job():
+            rng = random.Random(number)
+            steady = hs.fixed_seed(lambda rows: say_everything(rows) + np.random.random() * 1e-9)
+            while time.monotonic() < ends:
+                f = steady if rng.random() < 0.3 else say_everything
+                value = hs.release(f, [12345, number], PROVEN).value
+                assert -60 < value < 60
+
+        return job
+
+    def speaking(number):
+        def job():
+            while time.monotonic() < ends:
+                stream = sys.stdout if number == 6 else sys.stderr
+                stream.write(f"public {number} {words[number]}\n")
+                words[number] += 1
+                time.sleep(0.0005)
+
+        return job
+
+    run(*[releasing(i) for i in range(6)], *[speaking(i) for i in (6, 7)])
+    return words
+
+
+@pytest.mark.parametrize(
+    "seconds", [0.5, pytest.param(10, marks=pytest.mark.slow, id="ten seconds")]
+)
+def test_eight_threads(seconds, heard):
+    """No private word gets out, no public one is lost, and the process is as it was."""
+    before = state()
+    words = stress(seconds)
+    said = heard()
+    assert SECRET not in said
+    for number in (6, 7):
+        assert words[number] > 10
+        assert [f"public {number} {i}" for i in range(words[number])] == [
+            line for line in said.splitlines() if line.startswith(f"public {number} ")
+        ]
+    assert state() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("where", ["the lock", "the seeds"])
+def test_a_fork_while_another_thread_is_in_a_private_call(where):
+    """What that thread held is free in the child, which is heard, and releases."""
+    inside, outside = threading.Event(), threading.Event()
+
+    def f(rows):
+        inside.set()
+        outside.wait(60)
+        return 1.0
+
+    busy = threading.Thread(
+        target=lambda: hs.release(hs.fixed_seed(f) if where == "the seeds" else f, [1], PROVEN)
+    )
+    busy.start()
+    inside.wait(30)
+    held = silence._WATCH.lock if where == "the lock" else contextlib.nullcontext()
+    with held:
+        child = os.fork()
+        if child == 0:
+            hs.release(hs.fixed_seed(lambda rows: 1.0), [1], PROVEN)
+            os._exit(3 if silence._unheard() or isinstance(sys.stdout, silence._Quiet) else 0)
+    deadline = time.monotonic() + 30
+    while (found := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    outside.set()
+    busy.join()
+    if found[0] == 0:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    assert found[0] == child
+    assert os.waitstatus_to_exitcode(found[1]) == 0

@@ -1,0 +1,277 @@
+"""What a function is released on has the element types on which it was sampled."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import hushed as hs
+from hushed.errors import BadRows
+
+CODES = np.array([3, 250, 17, 99, 40, 8, 77, 61, 250, 5] * 2)
+
+
+def far(values):
+    """Wraps around in small unsigned integers, and does not in doubles."""
+    return float(np.abs(np.asarray(values) - 50).sum())
+
+
+ROUTES = {
+    "array": (np.asarray, far, lambda x: x.dtype),
+    "columns": (
+        lambda x: np.stack([x, x[::-1]], axis=1),
+        lambda t: far(t[:, 0]),
+        lambda t: t.dtype,
+    ),
+    "fields": (
+        lambda x: np.array([(v,) for v in x], dtype=[("x", x.dtype)]),
+        lambda t: far(t["x"]),
+        lambda t: t["x"].dtype,
+    ),
+    "pandas": (lambda x: pd.DataFrame({"x": x}), lambda t: far(t["x"]), lambda t: t["x"].dtype),
+    "polars": (lambda x: pl.DataFrame({"x": x}), lambda t: far(t["x"]), lambda t: t["x"].dtype),
+    "list": (list, far, lambda t: np.asarray(t).dtype),
+    "rows": (
+        lambda x: [{"x": [v]} for v in x],
+        lambda t: far([row["x"][0] for row in t]),
+        lambda t: np.asarray([row["x"][0] for row in t]).dtype,
+    ),
+}
+
+
+def sampled_on(make, f, kind=np.float64, rows=20):
+    """Laplace with hardly any noise, from tables of one element type."""
+    source = hs.populations.Simulator(lambda rng, n: make(rng.integers(0, 256, n).astype(kind)))
+    s = hs.sample_sensitivity(f, source, rows=rows, pairs=40, workers=1)
+    return hs.Laplace(s, epsilon=1e9)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.uint32, np.float32])
+def test_smaller_types_become_the_sampled_one(route, kind):
+    """The same numbers in a smaller type are computed with as the sampled doubles were."""
+    make, f, _ = ROUTES[route]
+    released = hs.release(f, make(CODES.astype(kind)), sampled_on(make, f))
+    assert released.value == pytest.approx(np.abs(CODES - 50.0).sum(), abs=1e-3)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize(
+    ("kind", "other"), [(np.uint8, np.float64), (np.uint8, np.int64), (np.float32, np.float64)]
+)
+def test_larger_types_are_refused_whatever_the_values(route, kind, other, ledger):
+    """All of these values would fit, but the type does not: it is no matter of values."""
+    make, f, _ = ROUTES[route]
+    mechanism = sampled_on(make, f, kind)
+    for values in (CODES, np.zeros(20)):
+        with pytest.raises(BadRows, match="without loss"):
+            hs.release(f, make(values.astype(other)), mechanism, ledger, budget="x")
+    assert ledger.log == []
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_population_that_changes_its_type_is_refused(route):
+    """One draw of integers among draws of doubles: two functions are sampled as one."""
+    make, f, _ = ROUTES[route]
+
+    def draw(rng, n):
+        kind = np.float64 if rng.random() < 0.5 else np.int64
+        return make(rng.integers(0, 256, n).astype(kind))
+
+    with pytest.raises(BadRows, match="different types"):
+        hs.sample_sensitivity(f, hs.populations.Simulator(draw), rows=20, pairs=40, workers=1)
+
+
+FRAMES = {
+    "nullable": ("Int64", "Int8", "Float64"),
+    "Arrow": ("double[pyarrow]", "uint8[pyarrow]", "string[pyarrow]"),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_nullable_and_arrow_columns(name):
+    """They convert within their kind, and to or from no other kind."""
+    wanted, smaller, other = FRAMES[name]
+    f = lambda t: float(t["x"].astype("float64").sum())  # noqa: E731
+    source = hs.populations.PublicTable(
+        pd.DataFrame({"x": np.arange(100)}).astype({"x": wanted}).assign(y=1.5)
+    )
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=20, pairs=40, workers=1), epsilon=1e9)
+    seen = []
+
+    def frame(kind):
+        return pd.DataFrame({"x": CODES % 100, "y": 1.5}).astype({"x": kind})
+
+    released = hs.release(f, frame(smaller), m)
+    assert released.value == pytest.approx((CODES % 100).sum(), abs=1e-3)
+    for bad in (other, "int64"):
+        with pytest.raises(BadRows, match=r"without loss|column 'x' holds numbers"):
+            hs.release(f, frame(bad), m)
+    assert seen == []
+
+
+def test_categories_in_another_order_are_put_into_the_sampled_one():
+    """Codes are what they were; other categories are refused and not named."""
+    public = pd.DataFrame({"c": pd.Categorical(list("abcb") * 10, categories=list("abc"))})
+    f = lambda t: float(t["c"].cat.codes.sum())  # noqa: E731
+    s = hs.sample_sensitivity(f, hs.populations.PublicTable(public), rows=4, pairs=40, workers=1)
+    turned = pd.DataFrame({"c": pd.Categorical(list("aacb"), categories=list("cba"))})
+    assert hs.release(f, turned, hs.Laplace(s, epsilon=1e9)).value == pytest.approx(3, abs=1e-6)
+    more = pd.DataFrame({"c": pd.Categorical(["a", "b", "c", "Wilhelmina-Quux"])})
+    with pytest.raises(BadRows, match="column 'c'") as caught:
+        hs.release(f, more, hs.Laplace(s, epsilon=1e9))
+    assert "Wilhelmina" not in str(caught.value)
+
+
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_dates_of_another_resolution_are_refused(unit):
+    """Days are no seconds: what a function computes from them is another number."""
+    f = lambda t: float(t["d"].to_numpy().astype(np.int64).mean())  # noqa: E731
+
+    def make(numbers, unit):
+        return pd.DataFrame({"d": np.asarray(numbers).astype(f"M8[{unit}]")})
+
+    source = hs.populations.Simulator(lambda rng, n: make(rng.integers(0, 99, n), "s"))
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=20, pairs=40, workers=1), epsilon=1.0)
+    other = make(range(20), "s" if unit == "D" else unit)
+    if unit == "D":
+        assert hs.release(f, other, m)
+        other = np.arange(20).astype("M8[D]")
+    with pytest.raises(BadRows):
+        hs.release(f, other, m)
+
+
+class Rows(list):
+    """A list with rules of its own."""
+
+    def __iter__(self):
+        return iter(super().__getitem__(slice(None)))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda x: x.view(np.matrix), lambda x: x.view(np.recarray), np.asfortranarray]
+)
+def test_subclasses_of_arrays_are_made_plain(make):
+    """A matrix multiplies in another way; the function never sees one, in either place."""
+    seen = set()
+
+    def f(rows):
+        seen.add(type(rows))
+        return float((rows * rows).sum())
+
+    square = np.linspace(0, 1, 16).reshape(4, 4)
+    source = hs.populations.Simulator(lambda rng, n: make(rng.random((n, 4))))
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=4, pairs=40, workers=1), epsilon=1e9)
+    assert hs.release(f, make(square), m).value == pytest.approx((square**2).sum(), abs=1e-5)
+    assert seen == {np.ndarray}
+
+
+def test_unknown_subclasses_are_refused():
+    """An array with units, say, computes as it likes."""
+
+    class Metres(np.ndarray):
+        def __mul__(self, other):
+            return 1000.0
+
+    f = lambda rows: float((rows * rows).sum())  # noqa: E731
+    m = sampled_on(np.asarray, f)
+    with pytest.raises(BadRows, match=r"np\.asarray"):
+        hs.release(f, CODES.astype(float).view(Metres), m)
+    with pytest.raises(BadRows, match=r"np\.asarray"):
+        sampled_on(lambda x: x.view(Metres), f)
+
+
+def test_a_subclass_of_lists_becomes_a_list():
+    """The function gets what it got in the sample."""
+    seen = []
+
+    def f(rows):
+        seen.append(type(rows))
+        return float(sum(rows))
+
+    m = sampled_on(lambda x: x.tolist(), f)
+    seen.clear()
+    hs.release(f, Rows(CODES.astype(float).tolist()), m)
+    assert seen == [list]
+
+
+MIXED = {
+    "integers among doubles": [1.0, 2, 3.0],
+    "booleans among doubles": [1.0, True, 3.0],
+    "NumPy's doubles": [np.float64(1), 2.0, 3.0],
+    "integers": [1, 2, 3],
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_mixed_lists_become_the_one_sampled_type(name):
+    """Row by row, so that neighbours stay neighbours."""
+    kinds = []
+
+    def f(rows):
+        kinds.append({type(x) for x in rows})
+        return float(sum(rows))
+
+    source = hs.populations.Simulator(lambda rng, n: rng.random(n).tolist())
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=3, pairs=40, workers=1), epsilon=1.0)
+    kinds.clear()
+    hs.release(f, MIXED[name], m)
+    assert kinds == [{float}]
+
+
+@pytest.mark.parametrize(
+    "rows", [[1.0, "2", 3.0], [1.0, 2j, 3.0], [1.0, [2.0], 3.0], [1.0, np.longdouble(2), 3.0]]
+)
+def test_other_types_in_lists_are_refused(rows, ledger):
+    """A text among numbers, a list among scalars, what is wider than a double."""
+    f = lambda rows: float(len(str(rows)))  # noqa: E731
+    source = hs.populations.Simulator(lambda rng, n: rng.random(n).tolist())
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=3, pairs=40, workers=1), epsilon=1.0)
+    with pytest.raises(BadRows, match="other types of values"):
+        hs.release(f, rows, m, ledger, budget="x")
+    assert ledger.log == []
+
+
+def test_objects_in_cells_keep_their_types():
+    """A column of objects is no way around: texts stay texts, and numbers the sampled ones."""
+    f = lambda t: float(sum(map(len, map(str, t["x"]))))  # noqa: E731
+
+    def frame(values):
+        return pd.DataFrame({"x": np.array([*values, None], dtype=object)})
+
+    source = hs.populations.PublicTable(frame(["a", "bc", "def"] * 9))
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=3, pairs=40, workers=1), epsilon=1.0)
+    assert hs.release(f, frame(["x", "yz"]), m)
+    assert hs.release(f, pd.DataFrame({"x": np.array(["x", np.nan, None], dtype=object)}), m)
+    with pytest.raises(BadRows, match="column 'x'"):
+        hs.release(f, frame(["x", 2.5]), m)
+
+
+def test_what_hangs_on_a_frame_does_not_reach_the_function():
+    """Index, attributes, flags and names of axes are gone, in the sample and in the release."""
+    seen = []
+
+    def f(t):
+        seen.append((t.attrs, t.flags.allows_duplicate_labels, t.columns.name, list(t.index)))
+        return float(t["x"].sum())
+
+    def frame(note):
+        made = pd.DataFrame({"x": np.linspace(0, 1, 30)}, index=range(100, 130))
+        made.attrs["note"] = note
+        made.columns.name = note
+        return made
+
+    source = hs.populations.PublicTable(frame("public"))
+    s = hs.sample_sensitivity(f, source, rows=5, pairs=40, workers=1)
+    private = (frame("private").iloc[3:8] * 0.3).set_flags(allows_duplicate_labels=False)
+    hs.release(f, private, hs.Laplace(s, epsilon=1.0))
+    assert {repr(each) for each in seen} == {repr(({}, True, None, list(range(5))))}
+
+
+def test_a_frame_that_lies_about_its_order_is_no_way_around():
+    """Polars believes a column that is said to be sorted; the function sees one that is not."""
+    f = lambda t: float(t["x"].max())  # noqa: E731
+    source = hs.populations.Simulator(lambda rng, n: pl.DataFrame({"x": rng.random(n)}))
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=4, pairs=40, workers=1), epsilon=1e9)
+    wrong = pl.DataFrame({"x": [0.5, 0.9, 0.1, 0.2]}).with_columns(pl.col("x").set_sorted())
+    assert hs.release(f, wrong, m).value == pytest.approx(0.9, abs=1e-6)
