@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -76,60 +76,67 @@ def cells(values: Iterable[Any], *, column: bool) -> Cells:
     Cells
         Their types, without a value.
     """
-    numbers: set[tuple[str, str]] = set()
-    others: set[tuple[str, str]] = set()
+    found = _Collector(column=column)
     held = list(values)
     kinds = set(map(type, held))
     if kinds <= _FLAT and not (column and float in kinds):
         held = [kind() for kind in kinds]  # one of each tells as much
     for value in held:
-        _collect(value, "", numbers, others, column=column)
-    return Cells(frozenset(numbers), frozenset(others))
+        found.look(value, "")
+    return Cells(frozenset(found.numbers), frozenset(found.others))
 
 
-def _collect(
-    value: Any,
-    place: str,
-    numbers: set[tuple[str, str]],
-    others: set[tuple[str, str]],
-    *,
-    column: bool,
-) -> None:
-    kind = _number_type(value)
-    if kind:
-        if not (column and isinstance(value, float) and math.isnan(value)):
-            numbers.add((place, kind))
-        return
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return
-    others.add((place, f"{type(value).__module__}.{type(value).__qualname__}"))
-    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
-        others.add((place, f"{value.ndim} dimensions"))
-        if value.dtype.kind in "biufc":
-            numbers.add((f"{place}[]", value.dtype.name))
-        else:
-            others.add((f"{place}[]", _named(value.dtype)))
-        return
-    if place.count("\n") < _DEEPEST:
-        for inner, each in _parts(value):
-            _collect(each, f"{place}\n{inner}", numbers, others, column=column)
+class _Collector:
+    """Takes note of types; a container within itself is looked into once."""
+
+    def __init__(self, *, column: bool) -> None:
+        self.numbers: set[tuple[str, str]] = set()
+        self.others: set[tuple[str, str]] = set()
+        self.column = column
+        self.within: list[int] = []
+
+    def look(self, value: Any, place: str) -> None:
+        kind = _number_type(value)
+        if kind:
+            if not (self.column and isinstance(value, float) and math.isnan(value)):
+                self.numbers.add((place, kind))
+        elif value is not None and type(value).__name__ not in ("NAType", "NaTType"):
+            self.others.add((place, f"{type(value).__module__}.{type(value).__qualname__}"))
+            self.others.update((place, told) for told in _described(value))
+            if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+                self.numbers.add((f"{place}[]", value.dtype.name))
+            elif id(value) not in self.within and len(self.within) < _DEEPEST:
+                self.within.append(id(value))
+                for inner, each in _parts(value):
+                    self.look(each, f"{place}\n{inner}")
+                self.within.pop()
 
 
-def _named(dtype: np.dtype[Any]) -> str:
-    return dtype.kind if dtype.kind in "US" else str(dtype)
+def _described(value: Any) -> list[str]:
+    """Tell what an array, a series, a tensor or a frame within a row says of its own types."""
+    if isinstance(value, np.ndarray):
+        told = {"U": "text", "S": "bytes"}.get(value.dtype.kind, str(value.dtype))
+        numeric = value.dtype.kind in "biufc"  # compared, and cast, by what they hold
+        return [f"{value.ndim} dimensions", "numbers" if numeric else told]
+    if hasattr(value, "columns") and hasattr(value, "dtypes"):
+        pairs = zip(map(repr, value.columns), map(str, value.dtypes), strict=True)
+        return [f"{name}: {dtype}" for name, dtype in pairs]
+    return [str(getattr(value, name)) for name in ("dtype", "typecode") if hasattr(value, name)]
 
 
 def _parts(value: Any) -> Iterable[tuple[str, Any]]:
     """Places and contents of a nested value: rows in a tuple or dict are records."""
     if isinstance(value, dict):
-        return ((repr(key), each) for key, each in value.items())
+        return [(repr(key), each) for key, each in value.items()]
     if isinstance(value, tuple):
-        return ((str(i), each) for i, each in enumerate(value))
+        return [(str(i), each) for i, each in enumerate(value)]
     if isinstance(value, list | set | frozenset):
-        return (("", each) for each in value)
-    if isinstance(value, np.ndarray):
-        return (("", each) for each in value.ravel().tolist())
-    return ()
+        return [("", each) for each in value]
+    if isinstance(value, np.ndarray) and value.dtype.kind == "O":
+        return [("", each) for each in value.ravel().tolist()]
+    if is_dataclass(value) and not isinstance(value, type):
+        return [(field.name, getattr(value, field.name, None)) for field in fields(value)]
+    return []
 
 
 def _number_type(value: Any) -> str:

@@ -28,7 +28,7 @@ from hushed.populations import overlaps
 from hushed.ranges import Range, clamped
 from hushed.silence import silenced
 
-__all__ = ["Outside", "Sampled", "admitted", "answered", "asked", "check_outside"]
+__all__ = ["Outside", "Sampled", "admitted", "answered", "asked", "check_outside", "copied"]
 
 Outside = Literal["clamp", "allow"]
 
@@ -198,12 +198,29 @@ def asked(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     callable
         The same on a copy; what it raises, prints, warns or logs is withheld.
     """
-    return lambda data: called_privately(function, _copied(data))
+    return lambda data: called_privately(function, copied(data))
 
 
-def _copied(data: Any) -> Any:
+def copied(data: Any) -> Any:
+    """Copy what a step of a chain gives, whatever it is.
+
+    Parameters
+    ----------
+    data : object
+        Rows, columns by name, one row, or a number.
+
+    Returns
+    -------
+    object
+        A plain copy, down to the objects in cells.
+
+    Raises
+    ------
+    BadRows
+        If an object in it cannot be copied.
+    """
     if isinstance(data, Mapping):
-        return {key: _copied(part) for key, part in data.items()}
+        return {key: copied(part) for key, part in data.items()}
     if isinstance(data, np.ndarray) and not data.ndim:
         return data.copy()
     known = isinstance(data, np.ndarray | list) or hasattr(data, "columns")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -127,9 +128,9 @@ def check_columns(ranges: tuple[Range, ...], layout: tables.Layout) -> None:
     if layout.container == "list" or not ranges:
         return
     names = [name.removesuffix(" (int)") for name in layout.columns] or [""]
-    kinds = list(zip(names, layout.kinds, strict=True))
+    times, kinds = Counter(names), dict(zip(names, layout.kinds, strict=True))
     for each in ranges:
-        if kinds.count((each.column, "number")) != 1 or names.count(each.column) != 1:
+        if times[each.column] != 1 or kinds[each.column] != "number":
             there = ", ".join(map(repr, names[:8])) if layout.columns else "one number a row"
             raise ParameterError(
                 f"bounds were given for {each.column!r}, which is no column of numbers, or no "
@@ -157,10 +158,10 @@ def clamped(rows: Any, ranges: tuple[Range, ...]) -> Any:
     held = tables.container(rows)
     if held == "list":
         return [_row(row, {each.column: each for each in ranges}) for row in rows]
+    if held == "array":
+        return _array(rows, ranges)
     for each in ranges:
-        if held == "array":
-            _array(rows, each)
-        elif held == "pandas":
+        if held == "pandas":
             place = list(rows.columns.map(str)).index(each.column)
             rows.isetitem(place, _series(rows.iloc[:, place], each))
         else:
@@ -168,13 +169,18 @@ def clamped(rows: Any, ranges: tuple[Range, ...]) -> Any:
     return rows
 
 
-def _array(rows: NDArray[Any], one: Range) -> None:
+def _array(rows: NDArray[Any], ranges: tuple[Range, ...]) -> NDArray[Any]:
     if rows.dtype.names:
-        rows[one.column] = _clip(rows[one.column], one)
-        return
+        for one in ranges:
+            rows[one.column] = _clip(rows[one.column], one)
+        return rows
     columns = rows.reshape(len(rows), -1)
-    place = int(one.column or 0)
-    columns[:, place] = _clip(columns[:, place], one)
+    alike: dict[Range, list[int]] = {}  # columns of one range are moved together
+    for one in ranges:
+        alike.setdefault(replace(one, column=""), []).append(int(one.column or 0))
+    for one, places in alike.items():
+        columns[:, places] = _clip(columns[:, places], one)
+    return rows
 
 
 def _clip(values: NDArray[Any], one: Range) -> NDArray[Any]:

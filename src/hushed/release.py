@@ -14,6 +14,7 @@ from hushed.calibrate import Mechanism, check_shape, parameters
 from hushed.certificate import Certificate, certify
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
 from hushed.fingerprints import changed, same_function
+from hushed.functions import public_name
 from hushed.gate import Outside, admitted, answered
 from hushed.keeping import (
     Charges,
@@ -202,6 +203,8 @@ def _drawn(
             f"{type(mechanism).__name__} cannot release the answer on the private rows, which has "
             "another shape or more numbers than it can"
         )
+    except Exception as cause:  # as when the memory is too small, told with the size of the answer
+        problem = f"the noise was not drawn ({public_name(type(cause), 'an exception')})"
     if not problem:
         raise KeyboardInterrupt(f"stopped; nothing was released, but {paid}")
     raise BadFunction(

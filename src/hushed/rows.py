@@ -337,6 +337,8 @@ def _same_values(first: Any, second: Any) -> bool:
         )
     if isinstance(first, np.ndarray):
         return same(first, second) if first.ndim else bool(first == second)
+    if hasattr(first, "equals"):  # a series or frame within a row
+        return bool(first.equals(second))
     nan = isinstance(first, float) and math.isnan(first) and math.isnan(second)
     return nan or bool(np.all(first == second))
 

@@ -34,6 +34,7 @@ _PLACES: tuple[tuple[Any, str], ...] = (
     # Below `showwarning`, which `catch_warnings` of any thread puts back.
     (warnings, "_showwarnmsg" if hasattr(warnings, "_showwarnmsg") else "showwarning"),
     (logging.Logger, "handle"),
+    (logging.Handler, "handle"),  # for loggers that go around the other one
     (threading, "excepthook"),
     (sys, "unraisablehook"),
 )
@@ -84,6 +85,11 @@ class _Quiet:
     def detach(self) -> Any:
         """Hand out the stream of bytes, to those who are heard."""
         return self._below("detach")
+
+    def close(self) -> None:
+        """Close it, for those who are heard: it is not theirs alone."""
+        if not _unheard():
+            self._stream.close()
 
     def isatty(self) -> bool:
         """Whether a person reads along."""
@@ -200,7 +206,8 @@ def silenced() -> Iterator[None]:
         Other threads are heard as ever. Not reached: bytes that are written to a file descriptor,
         by `os.write`, by a library in C or by another process; a stream kept from before, such as
         ``sys.__stdout__``; a stream that another thread puts in the place of ``sys.stdout`` in the
-        meantime; a thread that was there before and takes orders.
+        meantime; a thread that was there before and takes orders, or was started without
+        `threading.Thread`.
     """
     call, outer = object(), _HERE.calls
     try:

@@ -64,6 +64,22 @@ def test_stacked_answers_and_shapes_are_checked(assert_silent):
     assert "10" not in str(caught.value)
 
 
+def test_a_failure_is_told_by_its_type(assert_silent):
+    """As in a release; a sampled step and a proven one alike."""
+
+    def f(rows):
+        if rows[0] == 0.25:
+            raise KeyError("Wilhelmina-Quux")
+        return rows.mean()
+
+    odd = np.append(0.25, np.linspace(0, 1, 19))
+    known = hs.proven_sensitivity(0.05, argument="a mean of 20")
+    for step in (t.from_sensitivity(f, sampled(f)), t.from_sensitivity(f, known, source=SPACE)):
+        with pytest.raises(hs.errors.BadFunction, match="raised KeyError on the private") as caught:
+            step(odd)
+        assert_silent(caught.value)
+
+
 SPACE = Space(domain=Column(cell=Cell(low=0, high=1), size=20), metric=CHANGE_ONE)
 BEFORE = {
     "map_rows": SPACE >> t.map_rows(lambda v: v * 1e6, Cell(low=0, high=1e6)),

@@ -120,6 +120,19 @@ def test_what_the_answer_decides_stays_paid_and_withheld(name, ledger):
     assert "37" not in str(direct.value)
 
 
+def test_noise_that_cannot_be_drawn_stays_paid_and_withheld(ledger, monkeypatch):
+    """A memory that is too small is told with the size of the answer."""
+
+    def full(values, **settings):
+        raise MemoryError(f"unable to allocate an array of shape {values.shape}")
+
+    monkeypatch.setattr(hs.noise, "add_laplace", full)
+    with pytest.raises(BadFunction, match=r"not drawn \(MemoryError\); the charge stays") as caught:
+        hs.release(lambda rows: np.zeros(37), [1, 2], MECHANISMS["Laplace"], ledger, budget="x")
+    assert "37" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
 class Lazy:
     """Works out its value when it is read, and says so."""
 

@@ -1,5 +1,10 @@
 """What a function is released on has the element types on which it was sampled."""
 
+import array
+import collections
+import dataclasses
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -230,6 +235,50 @@ def test_other_types_in_lists_are_refused(rows, ledger):
     with pytest.raises(BadRows, match="other types of values"):
         hs.release(f, rows, m, ledger, budget="x")
     assert ledger.log == []
+
+
+@dataclasses.dataclass
+class Person:
+    """A row in a class of one's own."""
+
+    age: float
+
+
+Named = collections.namedtuple("Named", "age")  # noqa: PYI024
+NESTED = {
+    "frames": lambda x: pd.DataFrame({"x": x}),
+    "series": pd.Series,
+    "Polars": lambda x: pl.DataFrame({"x": x}),
+    "Polars series": pl.Series,
+    "Python's arrays": lambda x: array.array("B" if x.dtype == np.uint8 else "d", x.tolist()),
+    "dataclasses": lambda x: Person(x[0]),
+    "named tuples": lambda x: Named(x[0]),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_what_is_held_within_rows_is_compared(name):
+    """A row may be a table itself: small integers in it wrap around as anywhere."""
+    f = lambda rows: float(len(str(rows)))  # noqa: E731
+
+    def draw(rng, n):
+        return [NESTED[name](rng.integers(0, 255, 3).astype(float)) for _ in range(n)]
+
+    s = hs.sample_sensitivity(f, hs.populations.Simulator(draw), rows=3, pairs=40, workers=1)
+    rows = [NESTED[name](CODES[i : i + 3].astype(np.uint8)) for i in range(3)]
+    mechanism = hs.Laplace(replace(s, value=1.0), epsilon=1.0)
+    with pytest.raises(BadRows, match="other types of values"):
+        hs.release(f, rows, mechanism)
+
+
+def test_a_list_that_holds_itself():
+    """It is no table that anybody samples, but it must not keep a release from ending."""
+    rows = [1.0]
+    rows.extend([rows] * 10)
+    m = hs.Laplace(hs.proven_sensitivity(1.0, argument="a constant"), epsilon=1.0)
+    hs.release(lambda rows: 1.0, rows, m)
+    with pytest.raises(BadRows):
+        hs.release(far, rows, sampled_on(list, far, rows=11))
 
 
 def test_objects_in_cells_keep_their_types():

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 from hushed.fingerprints import changed, same_function
-from hushed.functions import answer
-from hushed.gate import Outside, admitted, answered, asked, check_outside
+from hushed.gate import Outside, admitted, answered, asked, check_outside, copied
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss.rounding import double_above
 from hushed.spaces import (
@@ -164,7 +163,7 @@ def from_sensitivity(
             _check_function(function, sampling)
             rows = admitted(data, sampling, outside=outside)
             return domain.check(answered(function, rows, sampling))
-        return domain.check(answer(asked(function), data, private=True))
+        return domain.check(answered(function, copied(data), None))
 
     def relation(d_in: Distance) -> Distance:
         if d_in.value > 1 and getattr(getattr(sampling, "design", None), "rest", False):

@@ -1,0 +1,35 @@
+"""There is one gate: no other module calls a function on private rows."""
+
+import ast
+from pathlib import Path
+
+import hushed
+
+SOURCE = Path(hushed.__file__).parent
+# Where the call is made, the gate itself, and a function of a released answer.
+CALLERS = {"functions.py", "gate.py", "measurements/record.py"}
+# Sampling calls on drawn rows, private ones where the population was made of such.
+ANSWERS = {"functions.py", "gate.py", "sensitivity/pairs.py", "audit/declared.py"}
+
+
+def users(name):
+    """Modules that call a function by its name."""
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            called = node.func if isinstance(node, ast.Call) else None
+            if getattr(called, "id", getattr(called, "attr", "")) == name:
+                found.add(path.relative_to(SOURCE).as_posix())
+    return found
+
+
+def test_private_calls_are_made_in_the_gate():
+    """Elsewhere, a new one must come through it."""
+    assert users("called_privately") == CALLERS
+    assert users("answer") <= ANSWERS
+
+
+def test_nothing_is_redirected_for_the_whole_process():
+    """Standard output and warnings belong to all threads."""
+    for name in ("redirect_stdout", "redirect_stderr", "catch_warnings", "simplefilter"):
+        assert users(name) == set()
