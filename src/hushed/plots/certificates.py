@@ -70,7 +70,7 @@ def movement_figure(certificate: Certificate) -> Any:
             height=280,
             title=alt.Title(
                 f"How far {sampling.function} moved",
-                subtitle=f"{sampling.pairs} draws of {sampling.rows} rows from the population; "
+                subtitle=f"{sampling.pairs} draws of {sampling.rows // sampling.blocks} rows from the population; "
                 f"gamma = {shown_above(certificate.guarantee.gamma)}, {sampling.calibration}",
             ),
         )

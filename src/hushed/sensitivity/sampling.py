@@ -172,9 +172,9 @@ def sample_sensitivity(
         found = run_trials(evaluate, trials, seed=used, workers=workers, report=report)
     for name in changed(f, used_data):  # by the function itself: a counter, a cache
         del used_data[name]
-    draws = np.sort(found.ravel()[: rank.pairs])
+    draws = averaged(np.sort(found.ravel()[: rank.pairs]), blocks)
     draws.flags.writeable = False
-    value = averaged(float(draws[rank.rank - 1]), blocks)
+    value = float(draws[rank.rank - 1])
     most = limit(value, blocks, math.prod(shape))
     _check_size(f, first[: design.rows], most, private=data_dependent)
     sampling = Sampling(
