@@ -610,6 +610,19 @@ class TestBlocks:
             with pytest.raises(BadFunction, match="another function"):
                 hs.release(other, private, hs.Laplace(s, epsilon=1))
 
+    def test_gamma_is_divided_among_blocks(self):
+        """Everyone: all n rows count. Simultaneous: a block is one event, and so is each other."""
+        settings = {"rows": 8, "gamma": 0.2, "calibration": "marginal"}
+        public = Table(law(np.random.default_rng(0), 500))
+        for protect, pairs in (("record", 4), ("everyone", 39), ("simultaneous", 9)):
+            f = hs.Blockwise(mean, rows=4)
+            s = hs.sample_sensitivity(f, public, protect=protect, **settings)
+            assert s.pairs == pairs
+            words = hs.release(
+                f, law(np.random.default_rng(1), 8), hs.Laplace(s, epsilon=1)
+            ).certificate.explain()
+            assert ("each block held to gamma / 2" in words) == (protect == "simultaneous")
+
     @pytest.mark.parametrize("mechanism", ["gaussian", "exponential"])
     def test_vectors(self, mechanism):
         """Vectors are averaged by coordinate, whatever adds the noise."""
