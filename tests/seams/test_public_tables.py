@@ -409,6 +409,27 @@ class TestRefusals:
             with pytest.raises(PrivateRowsAsPopulation):
                 hs.release(mean, private, hs.Laplace(s, epsilon=1))
 
+    def test_a_table_in_disguise(self):
+        """What passes a public table on, description and all, is not taken for a simulator."""
+
+        class Disguised:
+            table = Table(np.random.default_rng(0).random(60))
+
+            def draw(self, rng, count):
+                return self.table.draw(rng, count)
+
+            def describe(self):
+                return self.table.describe()
+
+        with pytest.raises(ParameterError, match="hand in the"):
+            asked(Disguised())
+
+        class Derived(Table):
+            pass
+
+        with pytest.raises(TooFewRows):
+            asked(Derived(np.random.default_rng(0).random(60)))
+
     def test_unknown_promises_and_sizes(self):
         """What no table can promise is refused at once."""
         with pytest.raises(ParameterError, match="promise must be one of"):

@@ -17,7 +17,7 @@ from hushed.errors import BadFunction, ParameterError
 from hushed.fingerprints import changed, identity, state
 from hushed.functions import Probe, answer, check_symmetric, probe
 from hushed.guarantee import Protect
-from hushed.populations import Population, description
+from hushed.populations import Population, PublicTable, description
 from hushed.sensitivity.blockwise import Blockwise, averaged, limit
 from hushed.sensitivity.designs import designed
 from hushed.sensitivity.pairs import BlockTrial, Function, PairTrial, draw_table
@@ -141,6 +141,11 @@ def sample_sensitivity(
         calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect, blocks=blocks
     )
     described, used_data = description(population), state(f)
+    if described.get("kind") == "public table" and not isinstance(population, PublicTable):
+        raise ParameterError(
+            "the population describes itself as a public table, but is none: its tables would "
+            "share rows; hand in the hs.populations.PublicTable itself"
+        )
     design = designed(
         population,
         rows=rows,
