@@ -66,7 +66,7 @@ class TooFewPairs(ParameterError):
     def __init__(
         self, *, given: int, needed: int, gamma: float, calibration: str, shared: int = 1
     ) -> None:
-        part = f" divided among {shared} records" if shared > 1 else ""
+        part = f" divided into {shared} parts" if shared > 1 else ""
         super().__init__(
             f"gamma={gamma}{part} needs at least {needed} sampled pairs under the "
             f"{calibration!r} calibration, got {given}; draw more pairs or accept a larger gamma"

@@ -409,6 +409,27 @@ class TestRefusals:
             with pytest.raises(PrivateRowsAsPopulation):
                 hs.release(mean, private, hs.Laplace(s, epsilon=1))
 
+    def test_a_table_in_disguise(self):
+        """What passes a public table on, description and all, is not taken for a simulator."""
+
+        class Disguised:
+            table = Table(np.random.default_rng(0).random(60))
+
+            def draw(self, rng, count):
+                return self.table.draw(rng, count)
+
+            def describe(self):
+                return self.table.describe()
+
+        with pytest.raises(ParameterError, match="hand in the"):
+            asked(Disguised())
+
+        class Derived(Table):
+            pass
+
+        with pytest.raises(TooFewRows):
+            asked(Derived(np.random.default_rng(0).random(60)))
+
     def test_unknown_promises_and_sizes(self):
         """What no table can promise is refused at once."""
         with pytest.raises(ParameterError, match="promise must be one of"):
@@ -598,8 +619,9 @@ class TestBlocks:
         public, private = (law(np.random.default_rng(i), n) for i, n in ((0, 700), (1, 400)))
         f = hs.Blockwise(np.median, rows=5)
         s = hs.sample_sensitivity(f, Table(public), rows=400)
-        assert s.value == pytest.approx(s.draws[s.rank - 1] / 80, rel=2e-3)
-        assert s.value > s.draws[s.rank - 1] / 80
+        block = hs.sample_sensitivity(np.median, Table(public), rows=5)
+        assert s.draws == pytest.approx(block.draws / 80, rel=2e-3)
+        assert s.value == s.draws[s.rank - 1] > block.value / 80
         assert s.sampling.function == "median"
         value = hs.release(f, private, hs.Laplace(s, epsilon=1e9)).value
         assert value == pytest.approx(f(private), rel=1e-6)
@@ -608,6 +630,19 @@ class TestBlocks:
         for other in (np.median, hs.Blockwise(np.median, rows=10), hs.Blockwise(np.mean, rows=5)):
             with pytest.raises(BadFunction, match="another function"):
                 hs.release(other, private, hs.Laplace(s, epsilon=1))
+
+    def test_gamma_is_divided_among_blocks(self):
+        """Everyone: all n rows count. Simultaneous: a block is one event, and so is each other."""
+        settings = {"rows": 8, "gamma": 0.2, "calibration": "marginal"}
+        public = Table(law(np.random.default_rng(0), 500))
+        for protect, pairs in (("record", 4), ("everyone", 39), ("simultaneous", 9)):
+            f = hs.Blockwise(mean, rows=4)
+            s = hs.sample_sensitivity(f, public, protect=protect, **settings)
+            assert s.pairs == pairs
+            words = hs.release(
+                f, law(np.random.default_rng(1), 8), hs.Laplace(s, epsilon=1)
+            ).certificate.explain()
+            assert ("each block held to gamma / 2" in words) == (protect == "simultaneous")
 
     @pytest.mark.parametrize("mechanism", ["gaussian", "exponential"])
     def test_vectors(self, mechanism):

@@ -211,8 +211,9 @@ def _gamma_words(sampling: SamplingRecord, n: int, gamma: float, rows: str) -> s
         "not covered."
     )
     if sampling.protect != "record":
+        held = f", and each block held to gamma / {sampling.blocks}" * (sampling.blocks > 1)
         detail = (
-            "each table's largest movement over all rows was taken"
+            f"each table's largest movement over all rows was taken{held}"
             if sampling.protect == "simultaneous"
             else "each single pair was held to gamma / n"
         )

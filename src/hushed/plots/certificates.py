@@ -43,7 +43,7 @@ def movement_figure(certificate: Certificate) -> Any:
             "the certificate holds no sampled movements: its sensitivity was proven, or its "
             "population was made from private rows"
         )
-    count = len(sampling.movements)
+    count, size = len(sampling.movements), sampling.rows // sampling.blocks
     points = [
         {"movement": value, "share": (i + 1) / count} for i, value in enumerate(sampling.movements)
     ]
@@ -70,7 +70,7 @@ def movement_figure(certificate: Certificate) -> Any:
             height=280,
             title=alt.Title(
                 f"How far {sampling.function} moved",
-                subtitle=f"{sampling.pairs} draws of {sampling.rows} rows from the population; "
+                subtitle=f"{sampling.pairs} draws of {size} rows from the population; "
                 f"gamma = {shown_above(certificate.guarantee.gamma)}, {sampling.calibration}",
             ),
         )

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushed import rows as tables
 from hushed.errors import BadFunction, ParameterError
 from hushed.functions import answer
 
 __all__ = ["Blockwise", "averaged", "limit"]
+
+Floats = NDArray[np.float64]
 
 # An average of doubles is off by 2^-52 of its size, which must stay small beside the movement of
 # the answer. So it is held to 2^40 movements, and the movement is enlarged by 2^-10.
@@ -107,22 +110,22 @@ class Blockwise:
         return rows // self.rows
 
 
-def averaged(movement: float, blocks: int) -> float:
+def averaged(movements: Floats, blocks: int) -> Floats:
     """Bound how far an average over blocks moves when one block's answer does.
 
     Parameters
     ----------
-    movement : float
-        Movement of the answer of one block.
+    movements : ndarray of float
+        Movements of the answer of one block.
     blocks : int
-        Number of blocks; with 1 the movement itself is meant.
+        Number of blocks; with 1 the movements themselves are meant.
 
     Returns
     -------
-    float
-        Its part, with room for the rounding of the average.
+    ndarray of float
+        Their part, with room for the rounding of the average.
     """
-    return movement if blocks == 1 else movement / blocks * _ENLARGED
+    return movements if blocks == 1 else movements / blocks * _ENLARGED
 
 
 def limit(movement: float, blocks: int, values: int) -> float:

@@ -17,7 +17,7 @@ from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.fingerprints import changed, identity, state
 from hushed.functions import Probe, answer, check_symmetric, probe
 from hushed.guarantee import Protect, RowUnit
-from hushed.populations import Population, description, support
+from hushed.populations import Population, PublicTable, description, support
 from hushed.ranges import Range, within
 from hushed.sensitivity.blockwise import Blockwise, averaged, limit
 from hushed.sensitivity.designs import designed
@@ -151,6 +151,11 @@ def sample_sensitivity(
         calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect, blocks=blocks
     )
     described, used_data = description(population), state(f)
+    if described.get("kind") == "public table" and not isinstance(population, PublicTable):
+        raise ParameterError(
+            "the population describes itself as a public table, but is none: its tables would "
+            "share rows; hand in the hs.populations.PublicTable itself"
+        )
     design = designed(
         population,
         rows=rows,
@@ -183,9 +188,9 @@ def sample_sensitivity(
         found = run_trials(evaluate, trials, seed=used, workers=workers, report=report)
     for name in changed(f, used_data):  # by the function itself: a counter, a cache
         del used_data[name]
-    draws = np.sort(found.ravel()[: rank.pairs])
+    draws = averaged(np.sort(found.ravel()[: rank.pairs]), blocks)
     draws.flags.writeable = False
-    value = averaged(float(draws[rank.rank - 1]), blocks)
+    value = float(draws[rank.rank - 1])
     most = limit(value, blocks, math.prod(shape))
     _check_size(f, first[: design.rows], most, private=data_dependent)
     sampling = Sampling(
