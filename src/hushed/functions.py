@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed import rows as tables
+from hushed.environment import alone
 from hushed.errors import BadFunction, RandomFunction
 
 __all__ = [
@@ -177,10 +178,13 @@ class Probe:
         Shape of the answer.
     fresh : bool
         True if the function fails on read-only arrays, though it leaves writable ones unchanged.
+    answer : ndarray of float
+        The answer itself.
     """
 
     shape: tuple[int, ...]
     fresh: bool
+    answer: Floats
 
 
 def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -> Probe:
@@ -209,8 +213,8 @@ def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -
     """
     if not callable(function):
         raise BadFunction(f"expected a function of the rows, got {type(function).__name__}")
-    first = _first_answer(function, rows, private=private)
-    second = answer(function, copy.deepcopy(rows), private=private)
+    first = alone(lambda: _first_answer(function, rows, private=private))
+    second = alone(lambda: answer(function, copy.deepcopy(rows), private=private))
     if first.shape != second.shape or not np.array_equal(first, second):
         raise RandomFunction(
             "the function gave two answers on the same rows: it draws random numbers of its own, "
@@ -223,10 +227,10 @@ def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -
         locked = rows.copy()
         locked.flags.writeable = False
         try:
-            answer(function, locked, private=private)
+            alone(lambda: answer(function, locked, private=private))
         except BadFunction:
             fresh = True
-    return Probe(shape=first.shape, fresh=fresh)
+    return Probe(shape=first.shape, fresh=fresh, answer=first)
 
 
 def _first_answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:

@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from hushed import rows as tables
 from hushed.calibrate import Mechanism, check_shape, parameters
 from hushed.certificate import Certificate, certify
+from hushed.environment import one_thread
 from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation
-from hushed.fingerprints import changed, same_function
 from hushed.functions import answer
 from hushed.guarantee import Guarantee
 from hushed.populations import overlaps
@@ -99,9 +99,9 @@ def release(
     PrivateRowsAsPopulation
         If the private rows served as the public population without being declared so.
     BadFunction
-        If the function is not the sampled one (refused before the charge); or if it fails on the
-        private rows, or its answer has another shape than sampled: no private value is shown, and
-        the charge stays.
+        If the function is not the sampled one, or no longer answers as it did when sampled (refused
+        before the charge); or if it fails on the private rows, or its answer has another shape
+        than sampled: no private value is shown, and the charge stays.
     ParameterError
         If the mechanism is none, or of ledger and budget only one is given.
     """
@@ -117,17 +117,9 @@ def release(
     check_ledger(ledger, budget)
     sampling = carried.sampling
     rows = _checked(data, sampling, carried.neighbours)
+    agreed: Literal["", "bits", "rounding"] = ""
     if sampling is not None:
-        if not same_function(f, sampling.called):
-            raise BadFunction(
-                f"the sensitivity was sampled on another function, {sampling.function!r}; "
-                "sample it on the one to be released"
-            )
-        if since := changed(f, sampling.state):
-            raise BadFunction(
-                f"the function uses {', '.join(since)}, which changed since its sensitivity was "
-                "sampled: sample it again"
-            )
+        agreed = sampling.confirm(f).agreement
         check_shape(mechanism, sampling.shape)
         certify(mechanism, values=math.prod(sampling.shape))  # whatever it refuses is unpaid
     terms = ""
@@ -136,14 +128,18 @@ def release(
         charged = ledger.charge(budget, mechanism.guarantee, note=said, loss=mechanism.loss)
         terms = str(getattr(charged, "terms", ""))
     try:
-        exact = _exact(f, rows, sampling)
+        with one_thread():
+            exact = _exact(f, rows, sampling)
     except BadFunction as error:
         paid = "the charge stays" if ledger is not None else "count the budget as spent"
         raise type(error)(
             f"{error}; {paid}, because that it failed on the private rows is an answer, too"
         ) from None
     value = mechanism.draw(exact)
-    return Release(value=value, certificate=certify(mechanism, values=exact.size, charged=terms))
+    return Release(
+        value=value,
+        certificate=certify(mechanism, values=exact.size, charged=terms, confirmed=agreed),
+    )
 
 
 def check_ledger(ledger: object, budget: str | None) -> None:

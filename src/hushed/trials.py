@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.environment import alone
 from hushed.errors import BadFunction, ParameterError, WorkerLost
 
 __all__ = ["Evaluate", "run_trials", "seed_from", "streams"]
 
 Floats = NDArray[np.float64]
 Evaluate = Callable[[Iterator[np.random.Generator]], Floats]
-"""Consumes one generator for each trial, gives one row of results for each, stacked."""
+"""Consumes one generator for each trial, gives one row of results for each, stacked.
+
+It may be asked for the same trials again, and must then give the same."""
 
 # Fraction of the period between two trials: the golden ratio, so that streams stay far apart.
 _STRIDE = 0x9E3779B97F4A7C15F39CC0605CEDC835
@@ -174,7 +177,7 @@ def _run_here(
     while position < stop:
         begun = time.perf_counter()
         upto = min(position + size, stop)
-        done.append(evaluate(streams(seed, position, upto)))
+        done.append(_evaluated(evaluate, seed, position, upto))
         told(upto - position)
         elapsed = max(time.perf_counter() - begun, 1e-9)
         rate = (upto - position) / elapsed
@@ -238,7 +241,12 @@ def _packed(evaluate: Evaluate) -> tuple[NDArray[np.uint8], str]:
 
 
 def _chunk(payload: NDArray[np.uint8], digest: str, seed: int, start: int, stop: int) -> Floats:
-    return _unpacked(_Payload(payload, digest))(streams(seed, start, stop))
+    return _evaluated(_unpacked(_Payload(payload, digest)), seed, start, stop)
+
+
+def _evaluated(evaluate: Evaluate, seed: int, start: int, stop: int) -> Floats:
+    """Results with one thread of BLAS: a worker has one, this process all of them."""
+    return alone(lambda: evaluate(streams(seed, start, stop)))
 
 
 class _Payload:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from hushed.calibrate import Mechanism, MechanismName, parameters
 from hushed.certificate.words import explained
+from hushed.environment import facts
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect
 from hushed.sensitivity import Calibration, Sampling, Sensitivity
@@ -66,6 +66,15 @@ class SamplingRecord:
     movements : tuple of float
         Sampled movements, sorted upwards; at most 201 evenly spaced ranks of them. Empty if the
         population was made from private rows.
+    largest : float
+        Largest absolute number in the answers on the drawn tables; 0 if the population was made
+        from private rows.
+    threads : int
+        Threads that BLAS and OpenMP had while the function ran.
+    environment : dict of str
+        What the last bits of the movements depended on: versions, processor, BLAS kernels.
+    unwatched : tuple of str
+        What the function used that could not be watched for changes after it was sampled.
     """
 
     __pydantic_config__ = _CLOSED
@@ -90,6 +99,10 @@ class SamplingRecord:
     container: str
     shape: tuple[int, ...]
     movements: tuple[float, ...]
+    largest: float
+    threads: int
+    environment: dict[str, str]
+    unwatched: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,11 +155,15 @@ class Certificate:
     mechanism : MechanismRecord
         What added the noise.
     versions : dict of str
-        Software that made the release.
+        Software and processor that made the release.
     created : str
         Time, ISO 8601 in UTC.
     charged : str
         Which budget was charged and what its limit rests on, if there was a ledger.
+    confirmed : {"", "bits", "rounding"}
+        How the function agreed with itself when sampled, asked the first sampled table again just
+        before the release: bit for bit, or within rounding, in another environment. Empty if the
+        sensitivity was proven, or nothing was released.
     """
 
     __pydantic_config__ = _CLOSED
@@ -162,6 +179,7 @@ class Certificate:
     versions: dict[str, str] = field(repr=False)
     created: str = field(default="")
     charged: str = ""
+    confirmed: Literal["", "bits", "rounding"] = ""
 
     def __post_init__(self) -> None:
         if self.schema_version != _schema_of(self.guarantee):
@@ -239,7 +257,13 @@ def _adapter() -> TypeAdapter[Certificate]:
     return TypeAdapter(Certificate)
 
 
-def certify(mechanism: Mechanism, *, values: int, charged: str = "") -> Certificate:
+def certify(
+    mechanism: Mechanism,
+    *,
+    values: int,
+    charged: str = "",
+    confirmed: Literal["", "bits", "rounding"] = "",
+) -> Certificate:
     """Write the certificate of a calibrated mechanism.
 
     Parameters
@@ -250,6 +274,8 @@ def certify(mechanism: Mechanism, *, values: int, charged: str = "") -> Certific
         Numbers released together, or candidates chosen from; must not depend on the rows.
     charged : str, default ""
         Which budget was charged, and under which terms.
+    confirmed : {"", "bits", "rounding"}, default ""
+        How the function agreed with itself when sampled.
 
     Returns
     -------
@@ -279,9 +305,10 @@ def certify(mechanism: Mechanism, *, values: int, charged: str = "") -> Certific
             values=values,
             accuracy=accuracy,
         ),
-        versions=_versions(),
+        versions=facts(("hushed", "scipy")),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         charged=charged,
+        confirmed=confirmed,
     )
 
 
@@ -310,6 +337,10 @@ def _recorded(sampling: Sampling) -> SamplingRecord:
         container=sampling.layout.container,
         shape=sampling.shape,
         movements=() if sampling.data_dependent else _thinned(sampling.draws),
+        largest=0.0 if sampling.data_dependent else sampling.largest,
+        threads=sampling.threads,
+        environment=sampling.environment,
+        unwatched=sampling.unwatched,
     )
 
 
@@ -318,20 +349,3 @@ def _thinned(draws: NDArray[np.float64]) -> tuple[float, ...]:
         ranks = np.round(np.linspace(0, draws.size - 1, _QUANTILES)).astype(int)
         draws = draws[ranks]
     return tuple(draws.tolist())
-
-
-@cache
-def _version(name: str) -> str:
-    """Installed version of a package; asking for it reads its metadata, a few milliseconds."""
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
-
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "unknown"
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "numpy": np.__version__}
-    found |= {name: _version(name) for name in ("hushed", "scipy")}
-    return dict(sorted(found.items()))

@@ -61,10 +61,10 @@ class PairTrial:
     private: bool
 
     def __call__(self, generators: Iterator[np.random.Generator]) -> Floats:
-        """Return the largest movement of each pair, one generator a pair."""
+        """Return largest movement and largest number of each pair, one generator a pair."""
         return np.array([self._largest(generator) for generator in generators])
 
-    def _largest(self, generator: np.random.Generator) -> float:
+    def _largest(self, generator: np.random.Generator) -> tuple[float, float]:
         n, function, private = self.rows, self.function, self.private
         count = 2 * n if self.at_once else n + 1
         table = draw_table(self.population, generator, count, self.like, private=private)
@@ -74,10 +74,11 @@ class PairTrial:
             swaps = [(n - 1 if self.symmetric else int(generator.random() * n), n)]
         tried = tables.variations(table, n, swaps, fresh=self.fresh)
         base = answer(function, next(tried), private=private)
-        largest = 0.0
+        moved, largest = 0.0, _magnitude(base)
         for rows in tried:
-            largest = max(largest, self._distance(base, answer(function, rows, private=private)))
-        return largest
+            other = answer(function, rows, private=private)
+            moved, largest = max(moved, self._distance(base, other)), max(largest, _magnitude(other))
+        return moved, largest
 
     def _distance(self, base: Floats, other: Floats) -> float:
         if base.shape != other.shape or base.shape != self.shape:
@@ -131,7 +132,7 @@ class BlockTrial:
     private: bool
 
     def __call__(self, generators: Iterator[np.random.Generator]) -> Floats:
-        """Return the movements of each block of pairs, one generator a block."""
+        """Return movements and largest numbers of each block of pairs, one generator a block."""
         return np.stack([self._measured(generator) for generator in generators])
 
     def _measured(self, generator: np.random.Generator) -> Floats:
@@ -146,8 +147,10 @@ class BlockTrial:
         view.flags.writeable = False
         base = self._answers(view)
         drawn[pairs, positions] = drawn[:, n]
-        moved = base - self._answers(view)
-        return size(moved.reshape(self.at_once, -1), self.norm)
+        other = self._answers(view)
+        moved = size((base - other).reshape(self.at_once, -1), self.norm)
+        largest = np.maximum(np.abs(base), np.abs(other)).reshape(self.at_once, -1).max(axis=1)
+        return np.stack([moved, largest], axis=-1)
 
     def _answers(self, view: Floats) -> Floats:
         rows = view.copy() if self.fresh else view
@@ -159,6 +162,10 @@ class BlockTrial:
                 f"shape {self.shape} for each table along the first axis"
             )
         return answers
+
+
+def _magnitude(numbers: Floats) -> float:
+    return float(np.abs(numbers).max()) if numbers.shape else abs(float(numbers))
 
 
 def draw_table(

@@ -11,17 +11,19 @@ from typing import Any, get_args
 import numpy as np
 
 from hushed import rows as tables
+from hushed.environment import facts
 from hushed.errors import ParameterError
-from hushed.fingerprints import changed, identity, state
+from hushed.fingerprints import changed, content, identity, look
 from hushed.functions import Probe, check_symmetric, probe
 from hushed.guarantee import Protect
 from hushed.populations import Population, description
-from hushed.sensitivity.pairs import BlockTrial, Function, PairTrial, draw_table
+from hushed.sensitivity.canary import first_table, shown
+from hushed.sensitivity.pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity.plan import plan
 from hushed.sensitivity.ranks import Calibration
 from hushed.sensitivity.record import Sampling, Sensitivity
 from hushed.spaces import NORMS, Norm
-from hushed.trials import run_trials, seed_from, streams
+from hushed.trials import run_trials, seed_from
 
 __all__ = ["sample_sensitivity"]
 
@@ -128,12 +130,10 @@ def sample_sensitivity(
     _check(rows, norm, pairs, protect, batch=batch)
     rank, total = plan(calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect)
     rows, used = int(rows), seed_from(seed)
-    described, used_data = description(population), state(f)
-    first = draw_table(
-        population, next(streams(used, 0, 1)), rows + 1, None, private=data_dependent
-    )
+    described = description(population)
+    first = first_table(population, seed=used, rows=rows, private=data_dependent)
     known = _probed(f, first, rows, symmetric=symmetric, batch=batch, private=data_dependent)
-    shape = known.shape
+    shape, before = known.shape, look(f)
     block = min(max(1, _BATCH_ROWS // (rows + 1)), rank.pairs) if batch else 1
     evaluate = (BlockTrial if batch else PairTrial)(
         function=f,
@@ -150,10 +150,11 @@ def sample_sensitivity(
     trials = -(-rank.pairs // block)
     with _progress(trials, shown=progress) as report:
         found = run_trials(evaluate, trials, seed=used, workers=workers, report=report)
-    for name in changed(f, used_data):  # by the function itself: a counter, a cache
-        del used_data[name]
-    draws = np.sort(found.ravel()[: rank.pairs])
+    draws = np.sort(found[..., 0].ravel()[: rank.pairs])
     draws.flags.writeable = False
+    after = look(f)
+    # By the function itself: a counter, a cache.
+    unwatched = tuple(sorted({*changed(before.marks, after.marks), *after.unseen}))
     sampling = Sampling(
         calibration=calibration,
         pairs=rank.pairs,
@@ -175,9 +176,14 @@ def sample_sensitivity(
         layout=tables.layout(first),
         shape=shape,
         function=getattr(f, "__qualname__", type(f).__name__),
-        identity=identity(f),
+        identity=identity(f, after, unwatched),
         draws=draws,
-        state=used_data,
+        answer=known.answer,
+        table=content(first),
+        largest=max(float(found[..., 1].max()), float(np.abs(known.answer).max())),
+        environment=facts(after.packages),
+        state=after.marks,
+        unwatched=unwatched,
     )
     return Sensitivity(
         value=float(draws[rank.rank - 1]),
@@ -196,11 +202,11 @@ def _probed(
             "batch=True needs a population that gives NumPy arrays, "
             f"this one gives {tables.layout(first)}"
         )
-    shown = first[None, :rows] if batch else first[:rows]
-    known = probe(f, shown, private=private)
+    given = shown(first, rows, batch=batch)
+    known = probe(f, given, private=private)
     if symmetric:
-        check_symmetric(f, shown, batch=batch, private=private)
-    return replace(known, shape=known.shape[1:]) if batch else known
+        check_symmetric(f, given, batch=batch, private=private)
+    return replace(known, shape=known.shape[1:], answer=known.answer[0]) if batch else known
 
 
 def _check(rows: int, norm: Norm, pairs: int | None, protect: Protect, *, batch: bool) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.environment import one_thread
 from hushed.errors import ParameterError
-from hushed.fingerprints import changed, same_function
 from hushed.functions import answer
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss.rounding import double_above
@@ -133,8 +133,10 @@ def from_sensitivity(
     ParameterError
         If the source counts another kind of change than the sensitivity, or users where that
         counts rows or the other way round, rows are added or removed under a sampled one, the
-        number of rows or the function is not the sampled one, or the function takes stacked
-        tables.
+        number of rows is not the sampled one, or the function takes stacked tables.
+    BadFunction
+        If the function is not the sampled one, or no longer answers as it did when sampled; asked
+        again before each use.
     """
     promise = sensitivity.guarantee(0.0)
     wanted = CHANGE_ONE if sensitivity.neighbours == "replace-one" else SYMMETRIC
@@ -144,16 +146,17 @@ def from_sensitivity(
     _check_source(given, sensitivity, rows)
     if sensitivity.norm not in _METRICS:
         raise ParameterError(f"norm must be one of {tuple(_METRICS)}, got {sensitivity.norm!r}")
-    if sampling is not None:
-        _check_function(function, sampling)
     if sampling is not None and sampling.batch:
         raise ParameterError("the function takes stacked tables: sample it again with batch=False")
+    if sampling is not None:
+        sampling.confirm(function)
     domain = Numbers(dims=dims)
 
     def evaluate(data: Any) -> NDArray[np.float64]:
         if sampling is not None:  # again: what the function uses may have changed since
-            _check_function(function, sampling)
-        return domain.check(answer(function, data, private=True))
+            sampling.confirm(function)
+        with one_thread():
+            return domain.check(answer(function, data, private=True))
 
     return Transformation(
         name=str(getattr(function, "__name__", type(function).__name__)),
@@ -165,16 +168,6 @@ def from_sensitivity(
         relation=lambda d_in: _carried(d_in, sensitivity.value, promise),
         settings=(function, sensitivity),
     )
-
-
-def _check_function(function: Callable[[Any], Any], sampling: Any) -> None:
-    if not same_function(function, sampling.called):
-        raise ParameterError("the sensitivity was sampled on another function: sample this one")
-    if since := changed(function, sampling.state):
-        raise ParameterError(
-            f"the function uses {', '.join(since)}, which changed since its sensitivity was "
-            "sampled: sample it again"
-        )
 
 
 def _check_source(given: Space, sensitivity: Movement, rows: int | None) -> None:
