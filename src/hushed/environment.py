@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -192,7 +193,7 @@ def _libc() -> str:
 def _features() -> str:
     """Processor features that NumPy found and was built to use."""
     try:
-        from numpy._core import _multiarray_umath as core  # noqa: PLC0415
+        core: Any = import_module("numpy._core._multiarray_umath")
 
         built = [*core.__cpu_baseline__, *core.__cpu_dispatch__]
         return " ".join(sorted(name for name in set(built) if core.__cpu_features__.get(name)))

@@ -26,7 +26,6 @@ __all__ = [
     "Probe",
     "answer",
     "called_privately",
-    "check_symmetric",
     "fixed_seed",
     "probe",
 ]
@@ -246,38 +245,6 @@ def _first_answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -
     if not tables.same(given, rows):
         raise BadFunction(changed)
     return first
-
-
-def check_symmetric(
-    function: Callable[[Any], Any], rows: Any, *, batch: bool = False, private: bool = False
-) -> None:
-    """Refuse a function declared symmetric whose answer depends on the order of the rows.
-
-    Parameters
-    ----------
-    function : callable
-        Takes the rows.
-    rows : array, list or frame
-        Drawn rows; with ``batch`` one table in an array (1, rows, columns).
-    batch : bool, default False
-        Whether the function takes tables stacked along a first axis.
-    private : bool, default False
-        As for `probe`.
-
-    Raises
-    ------
-    BadFunction
-        If reversing the rows moves an answer by more than a millionth of its size.
-    """
-    turned = rows[:, ::-1].copy() if batch else tables.take(rows, np.arange(len(rows))[::-1])
-    first = answer(function, copy.deepcopy(rows), private=private)
-    second = answer(function, turned, private=private)
-    largest = max(float(np.abs(first).max()), float(np.abs(second).max()))
-    if first.shape != second.shape or float(np.abs(first - second).max()) > 1e-6 * largest:
-        raise BadFunction(
-            "the function was declared symmetric, but reversing the rows changes its answer; "
-            "leave symmetric out"
-        )
 
 
 @dataclass(frozen=True, slots=True)

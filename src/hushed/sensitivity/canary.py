@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.environment import alone, differences, facts, rounding_limit
-from hushed.errors import BadFunction, BadRows
+from hushed.errors import BadFunction
 from hushed.fingerprints import Look, changed, content, look, strangers
 from hushed.functions import answer
 from hushed.populations import Population
@@ -129,7 +129,7 @@ def confirm(function: Callable[[Any], Any], sampling: Sampling) -> Agreement:
     others = differences(sampling.environment, facts(found.packages))
     if others and _is_rounding(again, sampling):
         return Agreement(agreement="rounding", differences=others)
-    raise BadFunction(_why(sampling, others, same_rows=drawn == sampling.table))
+    raise BadFunction(_why(others, same_rows=drawn == sampling.table))
 
 
 def _refuse_strangers(found: Look, sampling: Sampling) -> None:
@@ -161,9 +161,7 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _asked(
-    function: Callable[[Any], Any], table: Any, sampling: Sampling
-) -> NDArray[np.float64]:
+def _asked(function: Callable[[Any], Any], table: Any, sampling: Sampling) -> NDArray[np.float64]:
     """Answer of the function on the first table."""
     given = copy.deepcopy(shown(table, sampling.rows, batch=sampling.batch))
     try:
@@ -186,7 +184,7 @@ def _is_rounding(again: NDArray[np.float64], sampling: Sampling) -> bool:
     return float(np.abs(again - sampling.answer).max()) <= limit and moved <= _SMALL * value
 
 
-def _why(sampling: Sampling, others: tuple[str, ...], *, same_rows: bool) -> str:
+def _why(others: tuple[str, ...], *, same_rows: bool) -> str:
     if not same_rows:
         return (
             "the population no longer gives the rows that were sampled, and the function's answer "

@@ -15,7 +15,7 @@ from hushed.functions import answer
 from hushed.populations import Population, Simulator
 from hushed.spaces import Norm, size
 
-__all__ = ["BlockTrial", "Function", "PairTrial", "draw_table"]
+__all__ = ["BlockTrial", "Function", "PairTrial", "draw_table", "drawn_block"]
 
 Floats = NDArray[np.float64]
 Function = Callable[[Any], Any]
@@ -77,7 +77,10 @@ class PairTrial:
         moved, largest = 0.0, _magnitude(base)
         for rows in tried:
             other = answer(function, rows, private=private)
-            moved, largest = max(moved, self._distance(base, other)), max(largest, _magnitude(other))
+            moved, largest = (
+                max(moved, self._distance(base, other)),
+                max(largest, _magnitude(other)),
+            )
         return moved, largest
 
     def _distance(self, base: Floats, other: Floats) -> float:
@@ -137,7 +140,7 @@ class BlockTrial:
 
     def _measured(self, generator: np.random.Generator) -> Floats:
         n, pairs = self.rows, np.arange(self.at_once)
-        drawn = _drawn_block(
+        drawn = drawn_block(
             self.population, generator, self.at_once, n + 1, self.like, private=self.private
         )
         positions = np.full(self.at_once, n - 1)
@@ -224,7 +227,7 @@ def draw_table(
     return table
 
 
-def _drawn_block(
+def drawn_block(
     population: Population,
     generator: np.random.Generator,
     block: int,

@@ -14,10 +14,16 @@ from hushed import rows as tables
 from hushed.environment import facts
 from hushed.errors import ParameterError
 from hushed.fingerprints import changed, content, identity, look
-from hushed.functions import Probe, check_symmetric, probe
+from hushed.functions import Probe, probe
 from hushed.guarantee import Protect
 from hushed.populations import Population, description
 from hushed.sensitivity.canary import first_table, shown
+from hushed.sensitivity.declarations import (
+    block_dependence,
+    check_population,
+    check_small,
+    order_dependence,
+)
 from hushed.sensitivity.pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity.plan import plan
 from hushed.sensitivity.ranks import Calibration
@@ -80,10 +86,12 @@ def sample_sensitivity(
         fresh draw (n + 1 evaluations per table).
     batch : bool, default False
         Hand the function an array (tables, rows, columns) at once; it returns one answer for
-        each table along the first axis.
+        each table along the first axis. Tried: some tables of a block are asked on their own.
     symmetric : bool, default False
         Declare that the order of the rows does not matter: the last row is then replaced instead
-        of a random one.
+        of a random one. Tried: on three tables, rows are reversed and shuffled, and the last one
+        changes places with a random one; none may move the answer by more than a millionth of
+        the sensitivity.
     data_dependent : bool, default False
         Admit that the population was made from the private rows. Guarantee and certificate are
         then marked as nominal.
@@ -108,10 +116,11 @@ def sample_sensitivity(
     TooFewPairs
         If ``pairs`` cannot support ``gamma``; the message says how many can.
     BadFunction, RandomFunction
-        If the function raises, changes its input, is random, or returns something else than
-        finite numbers of one shape.
+        If the function raises, changes its input, is random, returns something else than finite
+        numbers of one shape, or is not what it was declared to be.
     BadRows
-        If the population gives a wrong number of rows or an unknown container.
+        If the population gives a wrong number of rows or an unknown container, or its rows do
+        not follow from the generator it is given.
 
     Notes
     -----
@@ -132,7 +141,8 @@ def sample_sensitivity(
     rows, used = int(rows), seed_from(seed)
     described = description(population)
     first = first_table(population, seed=used, rows=rows, private=data_dependent)
-    known = _probed(f, first, rows, symmetric=symmetric, batch=batch, private=data_dependent)
+    check_population(population, first, seed=used, rows=rows, private=data_dependent)
+    known = _probed(f, first, rows, batch=batch, private=data_dependent)
     shape, before = known.shape, look(f)
     block = min(max(1, _BATCH_ROWS // (rows + 1)), rank.pairs) if batch else 1
     evaluate = (BlockTrial if batch else PairTrial)(
@@ -147,6 +157,11 @@ def sample_sensitivity(
         fresh=known.fresh,
         private=data_dependent,
     )
+    # What the declarations are worth, before the long run; judged against what it finds.
+    moved = {
+        "batch": block_dependence(evaluate, seed=used) if isinstance(evaluate, BlockTrial) else 0.0,
+        "symmetric": order_dependence(evaluate, seed=used, batch=batch) if symmetric else 0.0,
+    }
     trials = -(-rank.pairs // block)
     with _progress(trials, shown=progress) as report:
         found = run_trials(evaluate, trials, seed=used, workers=workers, report=report)
@@ -155,6 +170,9 @@ def sample_sensitivity(
     after = look(f)
     # By the function itself: a counter, a cache.
     unwatched = tuple(sorted({*changed(before.marks, after.marks), *after.unseen}))
+    value = float(draws[rank.rank - 1])
+    for declared, size in moved.items():
+        check_small(size, value, declared)
     sampling = Sampling(
         calibration=calibration,
         pairs=rank.pairs,
@@ -186,16 +204,14 @@ def sample_sensitivity(
         unwatched=unwatched,
     )
     return Sensitivity(
-        value=float(draws[rank.rank - 1]),
+        value=value,
         norm=norm,
         argument=f"sampled: movement {rank.rank} of {rank.pairs}, {calibration} calibration",
         sampling=sampling,
     )
 
 
-def _probed(
-    f: Function, first: Any, rows: int, *, symmetric: bool, batch: bool, private: bool
-) -> Probe:
+def _probed(f: Function, first: Any, rows: int, *, batch: bool, private: bool) -> Probe:
     """Call the function on the first table, to find what is wrong with it before the long run."""
     if batch and not isinstance(first, np.ndarray):
         raise ParameterError(
@@ -204,8 +220,6 @@ def _probed(
         )
     given = shown(first, rows, batch=batch)
     known = probe(f, given, private=private)
-    if symmetric:
-        check_symmetric(f, given, batch=batch, private=private)
     return replace(known, shape=known.shape[1:], answer=known.answer[0]) if batch else known
 
 
