@@ -19,7 +19,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["alone", "differences", "facts", "one_thread", "rounding_limit", "version"]
+__all__ = [
+    "alone",
+    "differences",
+    "facts",
+    "one_thread",
+    "packages_in",
+    "rounding_limit",
+    "version",
+]
+
+_ALWAYS = frozenset({"python", "numpy", "machine", "libc", "cpu"})
+_BLAS = "blas of "
 
 _Result = TypeVar("_Result")
 
@@ -58,7 +69,7 @@ class _Pools:
             self.inside += 1
             for pool in (each for each in pools if each.user_api == "blas"):
                 self.before.setdefault(pool.filepath, (pool, pool.num_threads))
-                pool.set_num_threads(1)
+                _set(pool, 1)
         openmp = [each for each in pools if each.user_api == "openmp"]
         self.own.kept = [*getattr(self.own, "kept", []), [(p, p.num_threads) for p in openmp]]
         for pool in openmp:
@@ -75,7 +86,7 @@ class _Pools:
 
     def put_back(self) -> None:
         for pool, threads in self.before.values():
-            pool.set_num_threads(threads)
+            _set(pool, threads)
         self.before.clear()
 
     def forked(self) -> None:
@@ -84,6 +95,15 @@ class _Pools:
         self.inside = getattr(self.own, "depth", 0)
         if not self.inside:
             self.put_back()
+
+
+def _set(pool: Any, threads: int) -> None:
+    """Set the number of threads of a BLAS pool.
+
+    Recent versions of threadpoolctl obey one thread only, the first that asked, so that two do not
+    disagree; here they are counted, and the others must be heard as well.
+    """
+    getattr(pool, "_real_set_num_threads", pool.set_num_threads)(threads)
 
 
 _POOLS = _Pools()
@@ -157,8 +177,24 @@ def facts(distributions: Iterable[str] = ()) -> dict[str, str]:
         if pool.user_api == "blas":
             owner = Path(pool.filepath).parent.name.removesuffix(".libs")
             told = (pool.internal_api, pool.version, getattr(pool, "architecture", ""))
-            found[f"blas of {owner}"] = " ".join(str(each) for each in told if each)
+            found[_BLAS + owner] = " ".join(str(each) for each in told if each)
     return dict(sorted(found.items()))
+
+
+def packages_in(known: Mapping[str, str]) -> set[str]:
+    """Name the packages whose versions are among some facts.
+
+    Parameters
+    ----------
+    known : mapping of str to str
+        What `facts` gave.
+
+    Returns
+    -------
+    set of str
+        Their names.
+    """
+    return {name for name in known.keys() - _ALWAYS if not name.startswith(_BLAS)}
 
 
 @cache
@@ -168,7 +204,7 @@ def version(name: str) -> str:
     Parameters
     ----------
     name : str
-        Its name.
+        Its name, or that of its module.
 
     Returns
     -------
@@ -181,7 +217,7 @@ def version(name: str) -> str:
     try:
         return installed(name)
     except PackageNotFoundError:
-        return "unknown"
+        return str(getattr(sys.modules.get(name), "__version__", "unknown"))
 
 
 @cache

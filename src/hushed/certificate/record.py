@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hushed.calibrate import Mechanism, MechanismName, parameters
 from hushed.certificate.words import explained
-from hushed.environment import facts
+from hushed.environment import facts, packages_in
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect
 from hushed.sensitivity import Calibration, Sampling, Sensitivity
@@ -289,6 +289,7 @@ def certify(
             f"certified, got {type(sensitivity).__name__}"
         )
     name, options = parameters(mechanism)
+    known = sensitivity.sampling.environment if sensitivity.sampling else {}
     accuracy = mechanism.accuracy(0.05) if name == "bernstein" else mechanism.accuracy(0.05, values)
     return Certificate(
         schema_version=_schema_of(mechanism.guarantee),
@@ -305,7 +306,7 @@ def certify(
             values=values,
             accuracy=accuracy,
         ),
-        versions=facts(("hushed", "scipy")),
+        versions=facts({"hushed", "scipy", *packages_in(known)}),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         charged=charged,
         confirmed=confirmed,

@@ -6,6 +6,7 @@ import dis
 import functools
 import hashlib
 import marshal
+import random
 import sys
 import sysconfig
 import types
@@ -14,7 +15,9 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-__all__ = ["Names", "fields_of", "is_library", "names_in", "own_code", "reference"]
+import numpy as np
+
+__all__ = ["Names", "fields_of", "is_installed", "is_library", "names_in", "own_code", "reference"]
 
 _SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 
@@ -129,6 +132,8 @@ def is_library(name: str | None) -> bool:
         False for scripts, notebooks and modules beside them, and for what is not known.
     """
     top = str(name).partition(".")[0]
+    if top == "__main__":
+        return False
     if top == "hushed" or top in sys.builtin_module_names:
         return True
     module = sys.modules.get(str(name)) or sys.modules.get(top)
@@ -138,7 +143,25 @@ def is_library(name: str | None) -> bool:
     parts = path.replace("\\", "/").split("/")
     if "site-packages" in parts or "dist-packages" in parts:
         return True
-    return top != "__main__" and path.startswith(_installed_under())
+    return str(path).startswith(_installed_under())
+
+
+def is_installed(function: types.FunctionType) -> bool:
+    """Tell whether a function was made by installed code.
+
+    Parameters
+    ----------
+    function : function
+        A Python function, whatever name `functools.wraps` gave it.
+
+    Returns
+    -------
+    bool
+        True if its globals are those of an installed module.
+    """
+    name = function.__globals__.get("__name__")
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    return bool(is_library(name) and getattr(module, "__dict__", None) is function.__globals__)
 
 
 def reference(value: Any) -> str:
@@ -154,7 +177,9 @@ def reference(value: Any) -> str:
     str
         Module and name of an installed function or class that is found there; else nothing.
     """
-    if not callable(value):
+    if value is np.random.mtrand._rand or value is random._inst:
+        return "numpy.random" if value is np.random.mtrand._rand else "random"
+    if not callable(value) or (isinstance(value, types.FunctionType) and not is_installed(value)):
         return ""
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if not isinstance(name, str):

@@ -20,12 +20,20 @@ from typing import Any
 
 import numpy as np
 
-from hushed.fingerprints.code import fields_of, is_library, names_in, own_code, reference
+from hushed.fingerprints.code import (
+    fields_of,
+    is_installed,
+    is_library,
+    names_in,
+    own_code,
+    reference,
+)
 
 __all__ = ["Walk", "hashed"]
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, type(...)})
 _NESTED = (list, tuple, set, frozenset, dict, types.MappingProxyType)
+_FOLLOWED = (FunctionType, MethodType, ModuleType, functools.partial, type, np.ndarray, *_NESTED)
 _DEEPEST = 60
 _LONGEST = 50_000  # entries of a container that are looked at one by one
 
@@ -125,11 +133,21 @@ class Walk:
             key = (id(module), each)
             if key not in self.seen:
                 self.seen[key] = (name, module)
-                self.visit(f"{name}.{each}", module.__dict__[each], names)
+                self._member(f"{name}.{each}", module, each, names)
+
+    def _member(self, name: str, module: ModuleType, each: str, names: frozenset[str]) -> None:
+        """Note an attribute of a module; an object that installed code keeps there by name."""
+        value = module.__dict__[each]
+        kept = is_library(module.__name__) and is_library(type(value).__module__)
+        if kept and not isinstance(value, _FOLLOWED) and type(value) not in _PLAIN:
+            self.marks[name] = f"={module.__name__}.{each}"
+            self.packages.add(module.__name__.partition(".")[0])
+        else:
+            self.visit(name, value, names)
 
     def _function(self, name: str, within: str, function: FunctionType) -> None:
         code = function.__code__
-        library = is_library(function.__module__)
+        library = is_installed(function)
         if library:  # a closure made by installed code, around what may be the user's own
             self.marks[name] = f"={function.__module__}.{function.__qualname__}"
         else:
