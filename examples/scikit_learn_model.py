@@ -67,9 +67,7 @@ def load() -> tuple[Rows, Rows]:
 def main(gamma: float = 0.05) -> None:
     public, private = load()
     population = hs.populations.PublicTable(public, name="RAND HIE, pilot fifth")
-    s = hs.sample_sensitivity(
-        coefficients, population, rows=len(private), norm="l2", gamma=gamma, symmetric=True
-    )
+    s = hs.sample_sensitivity(coefficients, population, rows=len(private), norm="l2", gamma=gamma)
     mechanism = hs.Gaussian(s, epsilon=0.5, delta=1e-6)
     error = mechanism.accuracy(beta=0.05, dims=4)
     print(f"{s.pairs} pairs, l2 sensitivity {s.value:.5f}")
