@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "hushed"
 
 # Modules that carry other modules and are not called by users.
-INTERNAL = frozenset({"cli", "fingerprints", "functions", "rows", "trials"})
+INTERNAL = frozenset({"cli", "environment", "fingerprints", "functions", "rows", "trials"})
 
 # Pages that may come with other parts of the library: shown once they exist.
 OPTIONAL = {

@@ -144,6 +144,19 @@ CHANGES = {
         "def one(x): return x\nmany = np.vectorize(one)\ndef f(rows): return many(rows).mean()",
         "many.pyfunc = lambda x: x + 0 * (x > 1)",
     ),
+    "mask of an array": (
+        "w = np.ma.array([1.0, 1.0], mask=[False, False])\n"
+        "def f(rows): return rows.mean() * w.count() / 2",
+        "w[0] = np.ma.masked",
+    ),
+    "default": (
+        "def f(rows, k=1.0): return rows.mean() * k",
+        "f.__defaults__ = (1.0 + 1e-12,)",
+    ),
+    "installed function, patched": (
+        "import statistics\nf = statistics.fmean",
+        "f.__code__ = (lambda data, weights=None: float(data[0])).__code__",
+    ),
     "through globals()": (
         "K = 1.0\ndef f(rows): return rows.mean() * globals()['K']",
         "K = 1.0 + 1e-12",  # no digest sees it; the answer on the first table does
@@ -164,9 +177,14 @@ def test_what_changed_since_is_refused_before_the_charge(case, ledger):
     mechanism = hs.Laplace(sampled(known["f"]), epsilon=1)
     released = hs.release(known["f"], ROWS, mechanism, ledger, budget="b")
     assert released.certificate.confirmed == "bits"
+    installed = isinstance(known["f"], types.FunctionType) and known["f"].__code__
     exec(change, known)
-    with pytest.raises(BadFunction, match=r"changed|another answer"):
-        hs.release(known["f"], ROWS, mechanism, ledger, budget="b")
+    try:
+        with pytest.raises(BadFunction, match=r"changed|another answer"):
+            hs.release(known["f"], ROWS, mechanism, ledger, budget="b")
+    finally:
+        if installed:
+            known["f"].__code__ = installed
     assert len(ledger.log) == 1
 
 

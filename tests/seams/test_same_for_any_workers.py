@@ -65,6 +65,22 @@ class TestWorkers:
             found = hs.verify(released.certificate.to_json(), product, workers=workers)
             assert (found.agreement, found.differing, found.largest) == ("bits", 0, 0.0)
 
+    def test_releases_in_threads_agree_with_the_sampling(self, one):
+        """Eight threads release at once; each canary has the bits of the main thread."""
+        mechanism, told = hs.Laplace(one, epsilon=1), []
+
+        def work():
+            for _ in range(5):
+                released = hs.release(product, np.full(ROWS, 0.5), mechanism)
+                told.append(released.certificate.confirmed)
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert told == ["bits"] * 40
+
     @needs_threads
     def test_the_function_sees_one_thread_everywhere(self, tmp_path):
         """Probe, trials, workers, canary and release; afterwards all threads are back."""

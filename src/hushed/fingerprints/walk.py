@@ -73,7 +73,7 @@ class Walk:
         if type(value) in _PLAIN:
             self.marks[name] = hashed(marshal.dumps(value, 2))
             return
-        if type(value) in _NESTED or isinstance(value, np.ndarray):
+        if type(value) in _NESTED or type(value) is np.ndarray:
             if id(value) not in self.digests:
                 self.digests[id(value)] = ("itself", value)  # should it hold itself
                 self.digests[id(value)] = (self._digest(name, value), value)
@@ -85,7 +85,7 @@ class Walk:
             return
         self.seen[id(value)] = (name, value)
         named = reference(value)
-        if named:
+        if named and (name or not isinstance(value, FunctionType)):
             self.marks[name] = f"={named}"
             self.packages.add(named.partition(".")[0])
             return
@@ -93,8 +93,12 @@ class Walk:
             self.unseen[name] = value
             return
         self.depth += 1
-        self._follow(name, value)
-        self.depth -= 1
+        try:
+            self._follow(name, value)
+        except Exception:  # attributes, slots or classes that fail when looked at
+            self.unseen[name] = value
+        finally:
+            self.depth -= 1
 
     def _follow(self, name: str, value: Any) -> None:
         within = f"{name}." if name else ""
@@ -147,13 +151,15 @@ class Walk:
 
     def _function(self, name: str, within: str, function: FunctionType) -> None:
         code = function.__code__
-        library = is_installed(function)
+        library = bool(name) and is_installed(function)  # the function itself is always read
         if library:  # a closure made by installed code, around what may be the user's own
             self.marks[name] = f"={function.__module__}.{function.__qualname__}"
         else:
             self.marks[f"the code of {name}" if name else "its own code"] = own_code(code)
-        if function.__defaults__:
-            self.visit(f"{within}defaults", function.__defaults__)
+        defaults = function.__defaults__ or ()
+        named = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+        for key, each in zip(named, defaults, strict=False):
+            self.visit(within + key, each)
         for key, each in sorted((function.__kwdefaults__ or {}).items()):
             self.visit(within + key, each)
         names = names_in(code)
@@ -208,15 +214,17 @@ class Walk:
             return hashed(marshal.dumps(value, 2))
         if len(value) > _LONGEST:
             return self._pickled(name, value)
+        if self.depth >= _DEEPEST:
+            self.unseen[name] = value
+            return ""
         outer, self.marks = self.marks, {}
         self.depth += 1
-        if self.depth > _DEEPEST:
-            self.unseen[name] = value
-        else:
+        try:
             for key, each in _entries(value):
                 self.visit(f"{name}[{key}]", each)
-        self.depth -= 1
-        inner, self.marks = self.marks, outer
+        finally:
+            self.depth -= 1
+            inner, self.marks = self.marks, outer
         order = sorted(inner.values()) if isinstance(value, set | frozenset) else inner
         found = list(order.items()) if isinstance(order, dict) else order
         return hashed(repr((type(value).__name__, found)).encode())

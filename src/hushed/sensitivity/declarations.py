@@ -30,6 +30,7 @@ _ORDERED_TABLES, _ORDERS = 3, 2
 _ALONE = 8  # tables of a block that are asked on their own
 _FEW_ROWS = 12
 _MOST_COLUMNS = 100
+_FIRST = 1000  # rows that are looked at for whether they vary
 
 
 def check_population(
@@ -100,7 +101,7 @@ def _columns(table: Any) -> list[Any]:
         return list(flat.T) if 1 < flat.shape[1] <= _MOST_COLUMNS else [table]
     if held == "pandas":
         return [table.iloc[:, i].to_numpy() for i in range(table.shape[1])]
-    return [table[name].to_numpy() for name in table.columns]
+    return [table[name].to_list() for name in table.columns]
 
 
 def _stands_still(drawn: list[list[Any]]) -> bool:
@@ -115,14 +116,15 @@ def _varies(column: Any) -> bool:
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         steps = np.diff(column.astype(np.float64), axis=0)
         return bool(np.any(steps != steps[:1]))  # neither constant nor counting
-    return _distinct(column) > 1
+    return _distinct(column[:_FIRST]) > 1
 
 
 def _all_differ(column: Any) -> bool:
-    return _distinct(column) == len(column)
+    return _distinct(column[:_FIRST]) == len(column[:_FIRST])
 
 
 def _distinct(column: Any) -> int:
+    """Count different cells, among the first ones."""
     if isinstance(column, np.ndarray) and not column.dtype.hasobject:
         return len(np.unique(column, axis=0))
     return len({content([each]) for each in column})
