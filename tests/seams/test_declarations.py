@@ -93,6 +93,10 @@ BATCHES = {
     "ranked among the tables": lambda t: np.argsort(np.argsort(t.mean(axis=1))) / len(t),
     "the first table is special": lambda t: t.mean(axis=1) * np.r_[2.0, np.ones(len(t) - 1)],
     "the last table is special": lambda t: t.mean(axis=1) * np.r_[np.ones(len(t) - 1), 2.0],
+    "the second table is special": lambda t: (
+        t.mean(axis=1) * np.where(np.arange(len(t)) == 1, 2.0, 1.0)
+    ),
+    "squeezed": lambda t: t.squeeze().mean(axis=-1),
     "cumulated": lambda t: np.cumsum(t.mean(axis=1)),
     "a little": lambda t: t.mean(axis=1) + 1e-6 * t.mean(),
 }
@@ -142,6 +146,9 @@ SAME = {
     "one column ignores it": lambda rng, n: np.column_stack(
         [rng.random(n), np.random.default_rng(0).random(n)]
     ),
+    "one of many columns": lambda rng, n: np.column_stack(
+        [rng.random((n, 200)), np.random.default_rng(0).random(n)]
+    ),
     "one column of a frame": frame,
     "list": lambda rng, n: np.random.default_rng(0).random(n).tolist(),
     "list of records": lambda rng, n: [{"x": i * 0.37 % 1} for i in range(n)],
@@ -190,6 +197,7 @@ def test_a_population_with_randomness_of_its_own_is_refused(case):
 HONEST = {
     "constant": lambda rng, n: np.ones(n),
     "rare ones": lambda rng, n: (rng.random(n) < 0.01).astype(int),
+    "nothing known": lambda rng, n: np.full(n, np.nan),
     "counting": lambda rng, n: np.column_stack([np.arange(n), rng.random(n)]),
     "constant column": lambda rng, n: pd.DataFrame({"x": rng.random(n), "country": "NL"}),
     "objects": lambda rng, n: [{"x": v, "tags": {"a", "b"}} for v in rng.random(n)],

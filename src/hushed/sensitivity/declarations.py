@@ -27,9 +27,9 @@ _SMALL = 1e-6  # share of the sampled sensitivity that order, or company, may mo
 _OWN = (Uniform, Normal, Exponential, PublicTable)
 _TABLES, _MOST_TABLES = 4, 16
 _ORDERED_TABLES, _ORDERS = 3, 2
-_ALONE = 8  # tables of a block that are asked on their own
+_ALONE = 64  # tables of a block that are asked on their own
 _FEW_ROWS = 12
-_MOST_COLUMNS = 100
+_MOST_COLUMNS = 10_000
 _FIRST = 1000  # rows that are looked at for whether they vary
 
 
@@ -114,7 +114,7 @@ def _stands_still(drawn: list[list[Any]]) -> bool:
 
 def _varies(column: Any) -> bool:
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
-        steps = np.diff(column.astype(np.float64), axis=0)
+        steps = np.nan_to_num(np.diff(column.astype(np.float64), axis=0))
         return bool(np.any(steps != steps[:1]))  # neither constant nor counting
     return _distinct(column[:_FIRST]) > 1
 
@@ -193,7 +193,8 @@ def block_dependence(trial: BlockTrial, *, seed: int) -> float:
         trial.population, generator, count, n + 1, trial.like, private=trial.private
     )
     rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(2,))))
-    places = {0, count - 1, *rng.integers(count, size=_ALONE).tolist()}
+    chosen = rng.permutation(np.arange(2, count - 1))[: _ALONE - 3]
+    places = {0, min(1, count - 1), count - 1, *chosen.tolist()}
 
     def asked(stack: Floats) -> Floats:
         return alone(lambda: answer(trial.function, stack.copy(), private=trial.private))

@@ -12,7 +12,7 @@ import numpy as np
 
 from hushed import rows as tables
 from hushed.environment import facts
-from hushed.errors import ParameterError
+from hushed.errors import BadFunction, ParameterError
 from hushed.fingerprints import changed, content, identity, look
 from hushed.functions import Probe, probe
 from hushed.guarantee import Protect
@@ -220,6 +220,12 @@ def _probed(f: Function, first: Any, rows: int, *, batch: bool, private: bool) -
         )
     given = shown(first, rows, batch=batch)
     known = probe(f, given, private=private)
+    if batch and known.shape[:1] != (1,):
+        raise BadFunction(
+            f"with batch=True the function got one table in an array of shape {given.shape} and "
+            f"returned shape {known.shape}; it must return one answer for each table along the "
+            "first axis"
+        )
     return replace(known, shape=known.shape[1:], answer=known.answer[0]) if batch else known
 
 
