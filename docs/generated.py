@@ -21,6 +21,7 @@ INTERNAL = frozenset(
     {
         "cli",
         "elements",
+        "environment",
         "fingerprints",
         "functions",
         "gate",

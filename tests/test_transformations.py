@@ -475,7 +475,7 @@ class TestSampled:
 
     def test_another_function_is_refused(self, sampled):
         """The sensitivity of one function is none of another."""
-        with pytest.raises(ParameterError, match="another function"):
+        with pytest.raises(BadFunction, match="another function"):
             t.from_sensitivity(np.median, sampled)
 
     def test_a_function_that_changed_is_refused(self):
@@ -487,9 +487,9 @@ class TestSampled:
         chain = t.from_sensitivity(room["f"], found)
         assert 0 <= float(chain(np.full(10, 0.5))) <= 1
         room["SCALE"] = 1e9
-        with pytest.raises(ParameterError, match="SCALE, which changed"):
+        with pytest.raises(BadFunction, match="SCALE, which changed"):
             chain(np.full(10, 0.5))
-        with pytest.raises(ParameterError, match="SCALE, which changed"):
+        with pytest.raises(BadFunction, match="SCALE, which changed"):
             t.from_sensitivity(room["f"], found)
 
     def test_protection_of_everyone_is_for_single_rows(self):

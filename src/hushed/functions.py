@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed import rows as tables
+from hushed.environment import alone
 from hushed.errors import BadFunction, RandomFunction
 from hushed.silence import silenced
 from hushed.spaces.cells import moved_by_rounding
@@ -25,7 +26,6 @@ __all__ = [
     "Probe",
     "answer",
     "called_privately",
-    "check_symmetric",
     "fixed_seed",
     "probe",
     "public_name",
@@ -203,10 +203,13 @@ class Probe:
         Shape of the answer.
     fresh : bool
         True if the function fails on read-only arrays, though it leaves writable ones unchanged.
+    answer : ndarray of float
+        The answer itself.
     """
 
     shape: tuple[int, ...]
     fresh: bool
+    answer: Floats
 
 
 def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -> Probe:
@@ -235,8 +238,8 @@ def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -
     """
     if not callable(function):
         raise BadFunction(f"expected a function of the rows, got {type(function).__name__}")
-    first = _first_answer(function, rows, private=private)
-    second = answer(function, copy.deepcopy(rows), private=private)
+    first = alone(lambda: _first_answer(function, rows, private=private))
+    second = alone(lambda: answer(function, copy.deepcopy(rows), private=private))
     if first.shape != second.shape or not np.array_equal(first, second):
         raise RandomFunction(
             "the function gave two answers on the same rows: it draws random numbers of its own, "
@@ -249,10 +252,10 @@ def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -
         locked = rows.copy()
         locked.flags.writeable = False
         try:
-            answer(function, locked, private=private)
+            alone(lambda: answer(function, locked, private=private))
         except BadFunction:
             fresh = True
-    return Probe(shape=first.shape, fresh=fresh)
+    return Probe(shape=first.shape, fresh=fresh, answer=first)
 
 
 def _first_answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:
@@ -268,38 +271,6 @@ def _first_answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -
     if not tables.same(given, rows):
         raise BadFunction(changed)
     return first
-
-
-def check_symmetric(
-    function: Callable[[Any], Any], rows: Any, *, batch: bool = False, private: bool = False
-) -> None:
-    """Refuse a function declared symmetric whose answer depends on the order of the rows.
-
-    Parameters
-    ----------
-    function : callable
-        Takes the rows.
-    rows : array, list or frame
-        Drawn rows; with ``batch`` one table in an array (1, rows, columns).
-    batch : bool, default False
-        Whether the function takes tables stacked along a first axis.
-    private : bool, default False
-        As for `probe`.
-
-    Raises
-    ------
-    BadFunction
-        If reversing the rows moves an answer by more than a millionth of its size.
-    """
-    turned = rows[:, ::-1].copy() if batch else tables.take(rows, np.arange(len(rows))[::-1])
-    first = answer(function, copy.deepcopy(rows), private=private)
-    second = answer(function, turned, private=private)
-    largest = max(float(np.abs(first).max()), float(np.abs(second).max()))
-    if first.shape != second.shape or float(np.abs(first - second).max()) > 1e-6 * largest:
-        raise BadFunction(
-            "the function was declared symmetric, but reversing the rows changes its answer; "
-            "leave symmetric out"
-        )
 
 
 @dataclass(frozen=True, slots=True)

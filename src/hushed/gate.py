@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed import rows as tables
+from hushed.environment import one_thread
 from hushed.errors import (
     BadFunction,
     BadRows,
@@ -173,9 +174,11 @@ def answered(
         If the function fails, or its answer has another shape than sampled; neither its message nor
         that shape is shown.
     """
+    given = rows[None] if sampled is not None and sampled.batch else rows
+    with one_thread():
+        exact = answer(function, given, private=True)
     if sampled is None:
-        return answer(function, rows, private=True)
-    exact = answer(function, rows[None] if sampled.batch else rows, private=True)
+        return exact
     wanted = (1, *sampled.shape) if sampled.batch else sampled.shape
     if exact.shape != wanted:  # the shape found is a fact about the private rows: withheld
         raise BadFunction(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from hushed.calibrate import Mechanism, check_shape, parameters
 from hushed.certificate import Certificate, certify
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
-from hushed.fingerprints import changed, same_function
 from hushed.functions import public_name
 from hushed.gate import Outside, admitted, answered
 from hushed.keeping import (
@@ -110,9 +109,9 @@ def release(
     PrivateRowsAsPopulation
         If the private rows served as the public population without being declared so.
     BadFunction
-        If the function is not the sampled one (refused before the charge); or if it fails on the
-        private rows, or its answer cannot be released: no private value is shown, and the charge
-        stays.
+        If the function is not the sampled one, or no longer answers as it did when sampled (refused
+        before the charge); or if it fails on the private rows, or its answer cannot be released:
+        no private value is shown, and the charge stays.
     KeyInUse
         If the key stands for another question; nothing is charged.
     KeyboardInterrupt
@@ -132,31 +131,21 @@ def release(
     check_ledger(ledger, budget, key)
     sampling = carried.sampling
     rows = admitted(data, sampling, outside=outside)
-    if (
-        len(rows) == 0 and carried.neighbours == "replace-one"
-    ):  # otherwise a row more is a neighbour
+    if len(rows) == 0 and carried.neighbours == "replace-one":  # else a row more is a neighbour
         raise BadRows("the table is empty")
+    agreed: Literal["", "bits", "rounding"] = ""
     if sampling is not None:
-        if not same_function(f, sampling.called):
-            raise BadFunction(
-                f"the sensitivity was sampled on another function, {sampling.function!r}; "
-                "sample it on the one to be released"
-            )
-        if since := changed(f, sampling.state):
-            raise BadFunction(
-                f"the function uses {', '.join(since)}, which changed since its sensitivity was "
-                "sampled: sample it again"
-            )
+        agreed = sampling.confirm(f).agreement
         check_shape(mechanism, sampling.shape)
     certify(mechanism, values=_known_values(mechanism))  # whatever it refuses is unpaid
     said = note or default_note(f"{type(mechanism).__name__}: {_asked(carried)}")
-    question = "" if ledger is None else question_of(f, mechanism)
+    question = "" if ledger is None else question_of(f, mechanism, outside)
     paid = pay(
         ledger, budget, mechanism.guarantee, said, loss=mechanism.loss, key=key, question=question
     )
     if paid.kept is not None:
         return _stored(paid, paid.kept)
-    return _released(f, rows, mechanism, paid, outside=outside)
+    return _released(f, rows, mechanism, paid, outside=outside, confirmed=agreed)
 
 
 def _known_values(mechanism: Mechanism) -> int:
@@ -168,7 +157,13 @@ def _known_values(mechanism: Mechanism) -> int:
 
 
 def _released(
-    f: Callable[[Any], Any], rows: Any, mechanism: Mechanism, paid: Payment, *, outside: Outside
+    f: Callable[[Any], Any],
+    rows: Any,
+    mechanism: Mechanism,
+    paid: Payment,
+    *,
+    outside: Outside,
+    confirmed: Literal["", "bits", "rounding"],
 ) -> Release:
     """Evaluate, draw, certify; what is released is stored first, a failure, too."""
     try:
@@ -178,7 +173,13 @@ def _released(
             raise
         text = write_failure(failure)
     else:
-        certificate = certify(mechanism, values=exact.size, charged=paid.terms, outside=outside)
+        certificate = certify(
+            mechanism,
+            values=exact.size,
+            charged=paid.terms,
+            outside=outside,
+            confirmed=confirmed,
+        )
         if paid.number is None:
             return Release(value=value, certificate=certificate)
         text = write_release(value, certificate)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.environment import alone
 from hushed.errors import BadFunction, ParameterError, WorkerLost
 
 __all__ = ["Evaluate", "Streams", "run_trials", "seed_from", "streams"]
@@ -112,7 +113,9 @@ def streams(seed: int, start: int, stop: int) -> Streams:
 
 
 Evaluate = Callable[[Streams], Floats]
-"""Consumes one generator for each trial, gives one row of results for each, stacked."""
+"""Consumes one generator for each trial, gives one row of results for each, stacked.
+
+It may be asked for the same trials again, and must then give the same."""
 
 
 def _stride(bits: np.random.PCG64DXSM) -> tuple[int, int]:
@@ -206,7 +209,7 @@ def _run_here(
     while position < stop:
         begun = time.perf_counter()
         upto = min(position + size, stop)
-        done.append(evaluate(streams(seed, position, upto)))
+        done.append(_evaluated(evaluate, seed, position, upto))
         told(upto - position)
         elapsed = max(time.perf_counter() - begun, 1e-9)
         rate = (upto - position) / elapsed
@@ -270,7 +273,12 @@ def _packed(evaluate: Evaluate) -> tuple[NDArray[np.uint8], str]:
 
 
 def _chunk(payload: NDArray[np.uint8], digest: str, seed: int, start: int, stop: int) -> Floats:
-    return _unpacked(_Payload(payload, digest))(streams(seed, start, stop))
+    return _evaluated(_unpacked(_Payload(payload, digest)), seed, start, stop)
+
+
+def _evaluated(evaluate: Evaluate, seed: int, start: int, stop: int) -> Floats:
+    """Results with one thread of BLAS: a worker has one, this process all of them."""
+    return alone(lambda: evaluate(streams(seed, start, stop)))
 
 
 class _Payload:

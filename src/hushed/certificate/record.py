@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from hushed.calibrate import Mechanism, MechanismName, parameters
 from hushed.certificate.words import explained
+from hushed.environment import facts, packages_in
 from hushed.errors import ParameterError
 from hushed.gate import Outside
 from hushed.guarantee import Guarantee, Neighbours, Protect
@@ -80,6 +80,15 @@ class SamplingRecord:
     movements : tuple of float
         Sampled movements, sorted upwards; at most 201 evenly spaced ranks of them. Empty if the
         population was made from private rows.
+    largest : float
+        Largest absolute number in the answers on the drawn tables; 0 if the population was made
+        from private rows.
+    threads : int
+        Threads that BLAS and OpenMP had while the function ran.
+    environment : dict of str
+        What the last bits of the movements depended on: versions, processor, BLAS kernels.
+    unwatched : tuple of str
+        What the function used that could not be watched for changes after it was sampled.
     """
 
     __pydantic_config__ = _CLOSED
@@ -109,6 +118,10 @@ class SamplingRecord:
     container: str
     shape: tuple[int, ...]
     movements: tuple[float, ...]
+    largest: float
+    threads: int
+    environment: dict[str, str]
+    unwatched: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +174,7 @@ class Certificate:
     mechanism : MechanismRecord
         What added the noise.
     versions : dict of str
-        Software that made the release.
+        Software and processor that made the release.
     created : str
         Time, ISO 8601 in UTC.
     charged : str
@@ -171,6 +184,10 @@ class Certificate:
     outside : {"clamp", "allow", "no range"}
         What was done with private rows outside of the range of the population: each moved into it,
         or let pass; ``"no range"`` if none is known.
+    confirmed : {"", "bits", "rounding"}
+        How the function agreed with itself when sampled, asked the first sampled table again just
+        before the release: bit for bit, or within rounding, in another environment. Empty if the
+        sensitivity was proven, or nothing was released.
     """
 
     __pydantic_config__ = _CLOSED
@@ -188,6 +205,7 @@ class Certificate:
     charged: str = ""
     person: bool = False
     outside: Literal["clamp", "allow", "no range"] = "no range"
+    confirmed: Literal["", "bits", "rounding"] = ""
 
     def __post_init__(self) -> None:
         if self.schema_version != _schema_of(self.guarantee):
@@ -266,7 +284,12 @@ def _adapter() -> TypeAdapter[Certificate]:
 
 
 def certify(
-    mechanism: Mechanism, *, values: int, charged: str = "", outside: Outside = "clamp"
+    mechanism: Mechanism,
+    *,
+    values: int,
+    charged: str = "",
+    outside: Outside = "clamp",
+    confirmed: Literal["", "bits", "rounding"] = "",
 ) -> Certificate:
     """Write the certificate of a calibrated mechanism.
 
@@ -280,6 +303,8 @@ def certify(
         Which budget was charged, and under which terms.
     outside : {"clamp", "allow"}, default "clamp"
         What was done with rows outside of the population's range, if it has one.
+    confirmed : {"", "bits", "rounding"}, default ""
+        How the function agreed with itself when sampled.
 
     Returns
     -------
@@ -293,6 +318,7 @@ def certify(
             f"certified, got {type(sensitivity).__name__}"
         )
     name, options = parameters(mechanism)
+    known = sensitivity.sampling.environment if sensitivity.sampling else {}
     accuracy = mechanism.accuracy(0.05) if name == "bernstein" else mechanism.accuracy(0.05, values)
     return Certificate(
         schema_version=_schema_of(mechanism.guarantee),
@@ -309,13 +335,14 @@ def certify(
             values=values,
             accuracy=accuracy,
         ),
-        versions=_versions(),
+        versions=facts({"hushed", "scipy", *packages_in(known)}),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         charged=charged,
         person=sensitivity.person,
         outside=outside
         if sensitivity.sampling is not None and sensitivity.sampling.support
         else "no range",
+        confirmed=confirmed,
     )
 
 
@@ -349,6 +376,10 @@ def _recorded(sampling: Sampling) -> SamplingRecord:
         container=sampling.layout.container,
         shape=sampling.shape,
         movements=() if sampling.data_dependent else _thinned(sampling.draws),
+        largest=0.0 if sampling.data_dependent else sampling.largest,
+        threads=sampling.threads,
+        environment=sampling.environment,
+        unwatched=sampling.unwatched,
     )
 
 
@@ -362,20 +393,3 @@ def _thinned(draws: NDArray[np.float64]) -> tuple[float, ...]:
         ranks = np.round(np.linspace(0, draws.size - 1, _QUANTILES)).astype(int)
         draws = draws[ranks]
     return tuple(draws.tolist())
-
-
-@cache
-def _version(name: str) -> str:
-    """Installed version of a package; asking for it reads its metadata, a few milliseconds."""
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
-
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "unknown"
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "numpy": np.__version__}
-    found |= {name: _version(name) for name in ("hushed", "scipy")}
-    return dict(sorted(found.items()))

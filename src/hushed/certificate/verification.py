@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from hushed.calibrate import calibrated
-from hushed.certificate.record import Certificate, SamplingRecord, certify
+from hushed.certificate.record import Certificate, MechanismRecord, SamplingRecord, certify
+from hushed.environment import differences, rounding_limit
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.populations import Population, Promise, PublicTable, from_description
@@ -27,21 +28,34 @@ class Verification:
 
     Parameters
     ----------
+    agreement : {"bits", "rounding", "different"}
+        Whether sensitivity, all recorded movements, scale and guarantee came out bit for bit; or
+        differ by no more than computers round differently; or neither.
     reproduced : bool
-        True if sensitivity, all recorded movements, scale and guarantee came out bit for bit.
+        True for bits only.
     recorded, recomputed : float
         The two sensitivities.
+    judged, differing : int
+        Movements that the certificate keeps, and how many of them came out otherwise.
+    largest, limit : float
+        Largest difference of movements or sensitivities, and what counts as rounding: 64 units in
+        the last place of the largest answer, times what the norm makes of several numbers.
     differences : tuple of str
         What did not come out the same, in words.
-    versions_differ : tuple of str
-        Software whose version is not the recorded one: a possible reason for a difference.
+    environments : tuple of str
+        What differs between the computers: versions, processor, BLAS. A possible reason.
     """
 
+    agreement: Literal["bits", "rounding", "different"]
     reproduced: bool
     recorded: float
     recomputed: float
+    judged: int
+    differing: int
+    largest: float
+    limit: float
     differences: tuple[str, ...]
-    versions_differ: tuple[str, ...]
+    environments: tuple[str, ...]
 
     def explain(self) -> str:
         """Say the outcome in a sentence or two.
@@ -51,11 +65,34 @@ class Verification:
         str
             Plain words.
         """
-        if self.reproduced:
+        if self.agreement == "bits":
             return f"reproduced bit for bit: sensitivity {self.recorded!r}"
-        text = "not reproduced: " + "; ".join(self.differences)
-        if self.versions_differ:
-            text += f" (versions differ: {', '.join(self.versions_differ)})"
+        if self.agreement == "rounding":
+            kept = "equal" if self.recorded == self.recomputed else "among them"
+            text = (
+                f"not bit for bit, but within rounding: {self.differing} of the {self.judged} "
+                f"recorded movements differ; the largest difference is {self.largest:.2g}, and "
+                f"rounding may reach {self.limit:.2g} in answers of this size. The kept movement "
+                f"is {kept}"
+            )
+        else:
+            text = "not reproduced: " + "; ".join(self.differences)
+            if 0 < self.largest < math.inf:
+                text += (
+                    f". {self.differing} of the {self.judged} recorded movements differ, by up to "
+                    f"{self.largest:.2g}, where rounding would reach {self.limit:.2g}"
+                )
+        if self.environments:
+            text += f". The computers differ: {'; '.join(self.environments)}"
+        if self.environments and self.agreement == "different":
+            text += (
+                ". If the function magnifies rounding (a matrix that is nearly singular), run it "
+                "on a like computer, or set OPENBLAS_CORETYPE to the kernel recorded"
+            )
+        elif not self.environments:
+            text += (
+                ". The computers are alike in all that is recorded: the function may be another one"
+            )
         return text
 
 
@@ -86,7 +123,8 @@ def verify(
     Returns
     -------
     Verification
-        Whether sensitivity, movements, scale and guarantee come out bit for bit.
+        Whether sensitivity, movements, scale and guarantee come out bit for bit, or within
+        rounding.
 
     Raises
     ------
@@ -113,18 +151,45 @@ def verify(
     options = known.mechanism.parameters
     mechanism = calibrated(known.mechanism.name, again, options)
     fresh = certify(mechanism, values=math.prod(again.sampling.shape if again.sampling else ()))
-    now = fresh.versions
-    differences = tuple(_differences(known, fresh))
+    return _compared(known, sampling, fresh)
+
+
+def _compared(known: Certificate, old: SamplingRecord, fresh: Certificate) -> Verification:
+    new = fresh.sampling
+    if new is None:
+        raise ParameterError("the sampling that was run again gave none")
+    pairs = list(zip(old.movements, new.movements, strict=False))
+    apart = [abs(a - b) for a, b in pairs]
+    largest = max([*apart, abs(known.sensitivity - fresh.sensitivity)])
+    limit = rounding_limit(max(old.largest, new.largest), new.shape, fresh.norm)
+    exact, rounded = _differences(known, old, fresh, new)
+    near = largest <= limit and _near(known.mechanism, fresh, largest)
+    agreement: Literal["bits", "rounding", "different"] = "different"
+    if not exact and (near or not rounded):
+        agreement = "rounding" if rounded else "bits"
+    then = differences(known.versions, fresh.versions)
     return Verification(
-        reproduced=not differences,
+        agreement=agreement,
+        reproduced=agreement == "bits",
         recorded=known.sensitivity,
-        recomputed=again.value,
-        differences=differences,
-        versions_differ=tuple(
-            f"{name} {known.versions.get(name)} then, {now[name]} now"
-            for name in now
-            if known.versions.get(name) != now[name]
-        ),
+        recomputed=fresh.sensitivity,
+        judged=len(pairs),
+        differing=sum(each > 0 for each in apart),
+        largest=largest,
+        limit=limit,
+        differences=(*exact, *rounded),
+        environments=tuple(dict.fromkeys((*then, *differences(old.environment, new.environment)))),
+    )
+
+
+def _near(old: MechanismRecord, fresh: Certificate, moved: float) -> bool:
+    """Whether scale and accuracy differ by no more than the sensitivity does."""
+    new = fresh.mechanism
+    share = 1e-9 + (2 * moved / fresh.sensitivity if fresh.sensitivity else 0.0)
+    same = (old.name, old.parameters, old.values) == (new.name, new.parameters, new.values)
+    return same and all(
+        math.isclose(a, b, rel_tol=share)
+        for a, b in ((old.scale, new.scale), (old.accuracy, new.accuracy))
     )
 
 
@@ -176,35 +241,55 @@ def _sampled_again(
     )
 
 
-def _differences(known: Certificate, fresh: Certificate) -> list[str]:
-    found = []
-    old, new = known.sampling, fresh.sampling
-    if old is None or new is None:
-        return ["one of the two sensitivities was not sampled"]
+def _differences(
+    known: Certificate, old: SamplingRecord, fresh: Certificate, new: SamplingRecord
+) -> tuple[list[str], list[str]]:
+    """List what differs: first what rounding cannot explain, then what it may."""
+    exact = []
     if old.population != new.population:
-        found.append("the population is another one")
+        exact.append("the population is another one")
+    if (old.pairs, old.rank, old.gamma) != (new.pairs, new.rank, new.gamma):
+        exact.append(f"rank {old.rank} of {old.pairs} recorded, {new.rank} of {new.pairs} now")
+    if len(old.movements) != len(new.movements):
+        exact.append("the number of recorded movements differs")
+    # The function's name is a label: a renamed function may be verified. What it kept to itself
+    # depends on what it was asked before.
+    settled = {"function", "population", "pairs", "rank", "gamma", "unwatched", "environment"}
+    names = {field.name for field in fields(SamplingRecord)} - settled - {"movements", "largest"}
+    exact += _unequal(old, new, sorted(names))
+    exact += _unequal(known, fresh, ["norm", "neighbours", "argument"])
+    if _of_draws(known.guarantee) != _of_draws(fresh.guarantee):
+        exact.append("guarantee")
+    if not math.isclose(old.largest, new.largest, rel_tol=1e-9):
+        exact.append("largest answer")
+    return exact, _roundable(known, old, fresh, new)
+
+
+def _roundable(
+    known: Certificate, old: SamplingRecord, fresh: Certificate, new: SamplingRecord
+) -> list[str]:
+    found = []
     if known.sensitivity != fresh.sensitivity:
         found.append(f"sensitivity {known.sensitivity!r} recorded, {fresh.sensitivity!r} now")
     if old.movements != new.movements:
         found.append("the sampled movements differ")
-    if (old.pairs, old.rank, old.gamma) != (new.pairs, new.rank, new.gamma):
-        found.append(f"rank {old.rank} of {old.pairs} recorded, {new.rank} of {new.pairs} now")
-    # The function's name is a label: a renamed function may be verified.
-    settled = {"function", "population", "movements", "pairs", "rank", "gamma"}
-    names = {field.name for field in fields(SamplingRecord)} - settled
-    found += _unequal(old, new, sorted(names))
-    found += _unequal(known, fresh, ["norm", "neighbours", "argument"])
     if known.mechanism != fresh.mechanism:
         found.append("scale or accuracy of the mechanism")
-    if _of_draws(known.guarantee) != _of_draws(fresh.guarantee):
-        found.append("guarantee")
+    if _names(known.guarantee) != _names(fresh.guarantee):
+        found.append("name of the estimate")
+    if old.largest != new.largest:
+        found.append("largest answer in its last digits")
     return found
 
 
 def _of_draws(guarantee: Guarantee) -> Guarantee:
+    """Leave out how the estimates are called; see `_names`."""
+    return replace(guarantee, estimates=tuple(("", gamma) for _, gamma in guarantee.estimates))
+
+
+def _names(guarantee: Guarantee) -> list[str]:
     """Name the estimates by their draws alone: how a function is named may differ between runs."""
-    named = ((name.partition(".")[0], gamma) for name, gamma in guarantee.estimates)
-    return replace(guarantee, estimates=tuple(named))
+    return [name.partition(".")[0] for name, _ in guarantee.estimates]
 
 
 def _unequal(old: object, new: object, names: list[str]) -> list[str]:

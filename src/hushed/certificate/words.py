@@ -7,12 +7,15 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from hushed.environment import differences
 from hushed.guarantee import shown_above, shown_below
 
 if TYPE_CHECKING:
     from hushed.certificate.record import Certificate, SamplingRecord
 
 __all__ = ["explained"]
+
+_FAR = 1000  # times the kept movement: then the largest drawn one deserves a remark
 
 
 def explained(certificate: Certificate) -> str:
@@ -32,6 +35,7 @@ def explained(certificate: Certificate) -> str:
         _promise(certificate),
         _accuracy(certificate),
         _reach(certificate),
+        *_watched(certificate),
         _assumptions(certificate),
     ]
     if certificate.charged:
@@ -110,9 +114,53 @@ def _reach(certificate: Certificate) -> str:
     rows = "people" if certificate.person else "rows"
     words = [kept, *_route_words(sampling, size)]
     return (
-        f"Whom it protects: {'. '.join(words)}. {_gamma_words(sampling, n, gamma, rows)} "
+        f"Whom it protects: {'. '.join(words)}. {_rare(certificate)}"
+        f"{_gamma_words(sampling, n, gamma, rows)} "
         f"{_range_words(certificate)}{_person_words(certificate)}"
     )
+
+
+def _rare(certificate: Certificate) -> str:
+    """Say if a few drawn movements were far larger than the kept one."""
+    movements = certificate.sampling.movements if certificate.sampling else ()
+    if not movements or movements[-1] <= _FAR * certificate.sensitivity:
+        return ""
+    return (
+        f"The largest movement drawn was {shown_above(movements[-1], 3)}, more than {_FAR} times "
+        "that: against rows that move the answer so far the noise hides next to nothing. "
+    )
+
+
+def _watched(certificate: Certificate) -> list[str]:
+    """Say whether the released function was the sampled one, and what could not be watched."""
+    sampling, how = certificate.sampling, certificate.confirmed
+    if sampling is None:
+        return []
+    lines = []
+    if how:
+        lines.append(
+            "Just before the release the function answered the first sampled table again, and "
+            + (
+                "gave the same answer bit for bit"
+                if how == "bits"
+                else "gave the same answer within rounding, for the computer differs: "
+                + _plain(differences(sampling.environment, certificate.versions))
+                + ". What rounding adds to a movement is below a millionth of the sensitivity, and "
+                "not counted"
+            )
+        )
+    if sampling.unwatched:
+        lines.append(
+            "What it uses was watched for changes, but for these, which have no readable content "
+            f"or changed by themselves: {_plain(sampling.unwatched)}. If they hold something of "
+            "the rows of a former call, the promise does not hold"
+        )
+    text = ". ".join(lines)
+    return [f"Whether it is the sampled function: {text}."] if lines else []
+
+
+def _plain(texts: tuple[str, ...]) -> str:
+    return ", ".join(each if each.isprintable() else repr(each) for each in texts)
 
 
 def _route_words(sampling: SamplingRecord, size: int) -> list[str]:
@@ -259,11 +307,14 @@ def _assumptions(certificate: Certificate) -> str:
             else "the population was made from the private rows, so none of this protects them",
             "the sampler's seed was fixed in advance: trying several and keeping the smallest "
             "sensitivity voids gamma",
-            "the function is deterministic",
+            "the function is deterministic, and keeps nothing of the rows for its next call",
             *lines,
         ]
         if sampling.symmetric:
-            lines.append("the order of the rows does not change the answer, as declared")
+            lines.append(
+                "the order of the rows does not change the answer, as declared (tried on a few "
+                "orders, up to a millionth of the sensitivity)"
+            )
         elif sampling.protect != "simultaneous":
             lines.append("the record in question sits at a random position of the table")
     return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)

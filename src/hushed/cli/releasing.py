@@ -237,6 +237,13 @@ def verify(
     ] = None,
     frame: FrameOption = "numpy",
     header: HeaderOption = None,
+    accept_rounding: Annotated[
+        bool,
+        typer.Option(
+            "--accept-rounding",
+            help="Exit with 0 also if movements differ by rounding, as between two computers.",
+        ),
+    ] = False,
     workers: WorkersOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -253,7 +260,8 @@ def verify(
         source = _named(population, known, frame, header) if population else None
         found = hs.verify(known, f, population=source, workers=workers, progress=True)
         result.update(asdict(found))
-        result["exit_code"] = 0 if found.reproduced else REFUSED
+        accepted = ("bits", "rounding") if accept_rounding else ("bits",)
+        result["exit_code"] = 0 if found.agreement in accepted else REFUSED
         if not json:
             say(found.explain())
 

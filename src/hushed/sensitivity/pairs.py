@@ -18,7 +18,7 @@ from hushed.sensitivity.designs import Design
 from hushed.spaces import Norm, size
 from hushed.trials import Streams
 
-__all__ = ["BlockTrial", "Function", "PairTrial", "draw_table"]
+__all__ = ["BlockTrial", "Function", "PairTrial", "draw_table", "drawn_block"]
 
 Floats = NDArray[np.float64]
 Function = Callable[[Any], Any]
@@ -61,10 +61,10 @@ class PairTrial:
     private: bool
 
     def __call__(self, generators: Streams) -> Floats:
-        """Return the largest movement of each pair, one generator a pair."""
+        """Return largest movement and largest number of each pair, one generator a pair."""
         return np.array([self._largest(each, generators.trial) for each in generators])
 
-    def _largest(self, generator: np.random.Generator, trial: int) -> float:
+    def _largest(self, generator: np.random.Generator, trial: int) -> tuple[float, float]:
         n, function, private = self.design.rows, self.function, self.private
         table = draw_table(self.design, generator, trial, self.like, private=private)
         if self.at_once:
@@ -76,10 +76,14 @@ class PairTrial:
         if len(swaps) == 2 and not self.at_once:
             next(tried)  # the pair's own two rows take the place in turn: the first one is no part
         base = answer(function, next(tried), private=private)
-        largest = 0.0
+        moved, largest = 0.0, _magnitude(base)
         for rows in tried:
-            largest = max(largest, self._distance(base, answer(function, rows, private=private)))
-        return largest
+            other = answer(function, rows, private=private)
+            moved, largest = (
+                max(moved, self._distance(base, other)),
+                max(largest, _magnitude(other)),
+            )
+        return moved, largest
 
     def _distance(self, base: Floats, other: Floats) -> float:
         if base.shape != other.shape or base.shape != self.shape:
@@ -130,12 +134,12 @@ class BlockTrial:
     private: bool
 
     def __call__(self, generators: Streams) -> Floats:
-        """Return the movements of each block of pairs, one generator a block."""
+        """Return movements and largest numbers of each block of pairs, one generator a block."""
         return np.stack([self._measured(each, generators.trial) for each in generators])
 
     def _measured(self, generator: np.random.Generator, block: int) -> Floats:
         n, pairs = self.design.rows, np.arange(self.at_once)
-        drawn = _drawn_block(
+        drawn = drawn_block(
             self.design, generator, block, self.at_once, self.like, private=self.private
         )
         positions = np.full(self.at_once, n - 1)
@@ -147,8 +151,10 @@ class BlockTrial:
             drawn[pairs, positions] = drawn[:, n + 1]
         base = self._answers(view)
         drawn[pairs, positions] = drawn[:, n]
-        moved = base - self._answers(view)
-        return size(moved.reshape(self.at_once, -1), self.norm)
+        other = self._answers(view)
+        moved = size((base - other).reshape(self.at_once, -1), self.norm)
+        largest = np.maximum(np.abs(base), np.abs(other)).reshape(self.at_once, -1).max(axis=1)
+        return np.stack([moved, largest], axis=-1)
 
     def _answers(self, view: Floats) -> Floats:
         rows = view.copy() if self.fresh else view
@@ -160,6 +166,10 @@ class BlockTrial:
                 f"shape {self.shape} for each table along the first axis"
             )
         return answers
+
+
+def _magnitude(numbers: Floats) -> float:
+    return float(np.abs(numbers).max()) if numbers.shape else abs(float(numbers))
 
 
 def draw_table(
@@ -226,7 +236,7 @@ def draw_table(
     return table
 
 
-def _drawn_block(
+def drawn_block(
     design: Design,
     generator: np.random.Generator,
     block: int,

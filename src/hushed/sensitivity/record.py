@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
@@ -15,6 +16,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect, RowUnit, Unit
 from hushed.ranges import Range
 from hushed.rows import Layout
+from hushed.sensitivity.canary import Agreement, confirm
 from hushed.sensitivity.designs import Design
 from hushed.sensitivity.ranks import Calibration
 from hushed.spaces import NORMS, Norm
@@ -65,9 +67,20 @@ class Sampling:
         Name of the function by its content; see `hushed.fingerprints.identity`.
     draws : ndarray of float, shape (pairs,)
         Movements, sorted upwards.
+    answer : ndarray of float
+        What the function answered on the first drawn table.
+    table : str
+        Digest of that table.
+    largest : float
+        Largest absolute number in the answers on the drawn tables.
+    environment : dict of str to str
+        What the last bits of an answer depended on; see `hushed.environment.facts`.
+    threads : int
+        Threads that BLAS and OpenMP had while the function ran.
     state : dict of str to str
-        Digests of the data that the function used and did not change by itself; see
-        `hushed.fingerprints.state`.
+        Digests of the code and the data that the function used; see `hushed.fingerprints.look`.
+    unwatched : tuple of str
+        What it used that has no digest, or changed by itself while it was sampled.
     shift : float
         Kullback-Leibler divergence per row, in nats, that ``gamma`` was enlarged for.
     design : Design
@@ -103,12 +116,33 @@ class Sampling:
     function: str
     identity: str
     draws: NDArray[np.float64] = field(repr=False, compare=False)
+    answer: NDArray[np.float64] = field(repr=False, compare=False)
+    table: str = field(repr=False, compare=False)
+    largest: float
+    environment: dict[str, str] = field(repr=False, compare=False)
+    threads: int = 1
     state: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    unwatched: tuple[str, ...] = ()
     shift: float = 0.0
     design: Design = field(repr=False, compare=False)
     blocks: int = 1
     limit: float = math.inf
     support: tuple[Range, ...] = ()
+
+    def confirm(self, function: Callable[[Any], Any]) -> Agreement:
+        """Ask a function the first sampled table again; see `hushed.sensitivity.canary.confirm`.
+
+        Parameters
+        ----------
+        function : callable
+            The function to be evaluated on private rows.
+
+        Returns
+        -------
+        Agreement
+            How well it agrees with what was sampled.
+        """
+        return confirm(function, self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

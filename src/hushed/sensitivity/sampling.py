@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -13,20 +12,28 @@ from typing import Any, get_args
 import numpy as np
 
 from hushed import rows as tables
+from hushed.environment import facts
 from hushed.errors import BadFunction, BadRows, ParameterError
-from hushed.fingerprints import changed, identity, state
-from hushed.functions import Probe, answer, check_symmetric, probe
+from hushed.fingerprints import changed, content, identity, look
+from hushed.functions import Probe, probe
 from hushed.guarantee import Protect, RowUnit
 from hushed.populations import Population, PublicTable, description, support
 from hushed.ranges import Range, within
 from hushed.sensitivity.blockwise import Blockwise, averaged, limit
+from hushed.sensitivity.canary import first_table, shown
+from hushed.sensitivity.declarations import (
+    block_dependence,
+    check_population,
+    check_small,
+    order_dependence,
+)
 from hushed.sensitivity.designs import designed
-from hushed.sensitivity.pairs import BlockTrial, Function, PairTrial, draw_table
+from hushed.sensitivity.pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity.plan import plan
 from hushed.sensitivity.ranks import Calibration
 from hushed.sensitivity.record import Sampling, Sensitivity
 from hushed.spaces import NORMS, Norm
-from hushed.trials import run_trials, seed_from, streams
+from hushed.trials import run_trials, seed_from
 
 __all__ = ["sample_sensitivity"]
 
@@ -87,10 +94,12 @@ def sample_sensitivity(
         fresh draw (n + 1 evaluations per table).
     batch : bool, default False
         Hand the function an array (tables, rows, columns) at once; it returns one answer for
-        each table along the first axis.
+        each table along the first axis. Tried: some tables of a block are asked on their own.
     symmetric : bool, default False
         Declare that the order of the rows does not matter: the last row is then replaced instead
-        of a random one.
+        of a random one. Tried: on three tables, rows are reversed and shuffled, and the last one
+        changes places with a random one; none may move the answer by more than a millionth of
+        the sensitivity.
     data_dependent : bool, default False
         Admit that the population was made from the private rows. Guarantee and certificate are
         then marked as nominal.
@@ -121,10 +130,11 @@ def sample_sensitivity(
         If a public table has too few rows for ``gamma``; the message says how many would do, and
         which gamma they support.
     BadFunction, RandomFunction
-        If the function raises, changes its input, is random, or returns something else than
-        finite numbers of one shape.
+        If the function raises, changes its input, is random, returns something else than finite
+        numbers of one shape, or is not what it was declared to be.
     BadRows
-        If the population gives a wrong number of rows or an unknown container.
+        If the population gives a wrong number of rows or an unknown container, or its rows do
+        not follow from the generator it is given.
 
     Notes
     -----
@@ -150,7 +160,7 @@ def sample_sensitivity(
     rank, total = plan(
         calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect, blocks=blocks
     )
-    described, used_data = description(population), state(f)
+    described = description(population)
     if described.get("kind") == "public table" and not isinstance(population, PublicTable):
         raise ParameterError(
             "the population describes itself as a public table, but is none: its tables would "
@@ -167,9 +177,10 @@ def sample_sensitivity(
         seed=used,
         nominal=data_dependent,
     )
-    first = draw_table(design, next(streams(used, 0, 1)), 0, None, private=data_dependent)
-    known = _probed(f, first, design.rows, symmetric=symmetric, batch=batch, private=data_dependent)
-    shape, layout = known.shape, tables.layout(first)
+    first = first_table(design, seed=used, private=data_dependent)
+    check_population(design, first, seed=used, private=data_dependent)
+    known = _probed(f, first, design.rows, batch=batch, private=data_dependent)
+    shape, layout, before = known.shape, tables.layout(first), look(f)
     ranges = _support(population, first, layout)
     block = min(max(1, _BATCH_ROWS // design.count), rank.pairs) if batch else 1
     evaluate = (BlockTrial if batch else PairTrial)(
@@ -183,16 +194,29 @@ def sample_sensitivity(
         fresh=known.fresh,
         private=data_dependent,
     )
+    # What the declarations are worth, before the long run; judged against what it finds.
+    moved = {
+        "batch": block_dependence(evaluate, seed=used) if isinstance(evaluate, BlockTrial) else 0.0,
+        "symmetric": order_dependence(evaluate, seed=used, batch=batch) if symmetric else 0.0,
+    }
     trials = -(-rank.pairs // block)
     with _progress(trials, shown=progress) as report:
         found = run_trials(evaluate, trials, seed=used, workers=workers, report=report)
-    for name in changed(f, used_data):  # by the function itself: a counter, a cache
-        del used_data[name]
-    draws = averaged(np.sort(found.ravel()[: rank.pairs]), blocks)
+    draws = averaged(np.sort(found[..., 0].ravel()[: rank.pairs]), blocks)
     draws.flags.writeable = False
+    after = look(f)
+    # By the function itself: a counter, a cache.
+    unwatched = tuple(sorted({*changed(before.marks, after.marks), *after.unseen}))
     value = float(draws[rank.rank - 1])
+    for declared, size in moved.items():
+        check_small(size / blocks, value, declared)
+    largest = max(float(found[..., 1].max()), float(np.abs(known.answer).max()))
     most = limit(value, blocks, math.prod(shape))
-    _check_size(f, first[: design.rows], most, private=data_dependent)
+    if blocks > 1 and largest > most / 2:
+        raise BadFunction(
+            "the function's answers are so much larger than their movement that their average "
+            "cannot be computed exactly enough in doubles: let it subtract a public constant"
+        )
     sampling = Sampling(
         calibration=calibration,
         pairs=rank.pairs,
@@ -214,9 +238,14 @@ def sample_sensitivity(
         layout=layout,
         shape=shape,
         function=_name(f),
-        identity=identity(f),
+        identity=identity(f, after, unwatched),
         draws=draws,
-        state=used_data,
+        answer=known.answer,
+        table=content(first),
+        largest=largest,
+        environment=facts(after.packages),
+        state=after.marks,
+        unwatched=unwatched,
         design=design,
         blocks=blocks,
         limit=most,
@@ -240,20 +269,22 @@ def _support(population: Population, first: Any, layout: tables.Layout) -> tuple
     return ranges
 
 
-def _probed(
-    f: Function, first: Any, rows: int, *, symmetric: bool, batch: bool, private: bool
-) -> Probe:
+def _probed(f: Function, first: Any, rows: int, *, batch: bool, private: bool) -> Probe:
     """Call the function on the first table, to find what is wrong with it before the long run."""
     if batch and not isinstance(first, np.ndarray):
         raise ParameterError(
             "batch=True needs a population that gives NumPy arrays, "
             f"this one gives {tables.layout(first)}"
         )
-    shown = first[None, :rows] if batch else first[:rows]
-    known = probe(f, shown, private=private)
-    if symmetric:
-        check_symmetric(f, shown, batch=batch, private=private)
-    return replace(known, shape=known.shape[1:]) if batch else known
+    given = shown(first, rows, batch=batch)
+    known = probe(f, given, private=private)
+    if batch and known.shape[:1] != (1,):
+        raise BadFunction(
+            f"with batch=True the function got one table in an array of shape {given.shape} and "
+            f"returned shape {known.shape}; it must return one answer for each table along the "
+            "first axis"
+        )
+    return replace(known, shape=known.shape[1:], answer=known.answer[0]) if batch else known
 
 
 def _blocks(f: Function, rows: int, *, batch: bool) -> int:
@@ -263,17 +294,6 @@ def _blocks(f: Function, rows: int, *, batch: bool) -> int:
     if batch:
         raise ParameterError("batch=True stacks whole tables: not with hs.Blockwise")
     return f.blocks(rows)
-
-
-def _check_size(f: Function, table: Any, most: float, *, private: bool) -> None:
-    """Refuse averages so large beside their movement that doubles cannot add them up."""
-    if not 0 < most < math.inf:
-        return
-    if float(np.abs(answer(f, copy.deepcopy(table), private=private)).max()) > most / 2:
-        raise BadFunction(
-            "the function's answers are so much larger than their movement that their average "
-            "cannot be computed exactly enough in doubles: let it subtract a public constant"
-        )
 
 
 def _name(f: Function) -> str:

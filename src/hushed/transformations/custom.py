@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
-from hushed.fingerprints import changed, same_function
 from hushed.gate import Outside, admitted, answered, asked, check_outside, copied
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss.rounding import double_above
@@ -139,9 +138,12 @@ def from_sensitivity(
     ParameterError
         If the source counts another kind of change than the sensitivity, or users where that
         counts rows or the other way round, rows are added or removed under a sampled one, several
-        are replaced under one that is given the rest, the
-        number of rows or the function is not the sampled one, or the function takes stacked
-        tables. When it is used, the rows are held to what `hushed.release` asks of them.
+        are replaced under one that is given the rest, the number of rows is not the sampled one, or
+        the function takes stacked tables. When it is used, the rows are held to what
+        `hushed.release` asks of them.
+    BadFunction
+        If the function is not the sampled one, or no longer answers as it did when sampled; asked
+        again before each use.
     """
     check_outside(outside)
     promise = sensitivity.guarantee(0.0)
@@ -152,15 +154,15 @@ def from_sensitivity(
     _check_source(given, sensitivity, rows)
     if sensitivity.norm not in _METRICS:
         raise ParameterError(f"norm must be one of {tuple(_METRICS)}, got {sensitivity.norm!r}")
-    if sampling is not None:
-        _check_function(function, sampling)
     if sampling is not None and sampling.batch:
         raise ParameterError("the function takes stacked tables: sample it again with batch=False")
+    if sampling is not None:
+        sampling.confirm(function)
     domain = Numbers(dims=dims)
 
     def evaluate(data: Any) -> NDArray[np.float64]:
         if sampling is not None:  # again: what the function uses may have changed since
-            _check_function(function, sampling)
+            sampling.confirm(function)
             rows = admitted(data, sampling, outside=outside)
             return domain.check(answered(function, rows, sampling))
         return domain.check(answered(function, copied(data), None))
@@ -184,16 +186,6 @@ def from_sensitivity(
         settings=(function, sensitivity),
         raw=sampling is not None,
     )
-
-
-def _check_function(function: Callable[[Any], Any], sampling: Any) -> None:
-    if not same_function(function, sampling.called):
-        raise ParameterError("the sensitivity was sampled on another function: sample this one")
-    if since := changed(function, sampling.state):
-        raise ParameterError(
-            f"the function uses {', '.join(since)}, which changed since its sensitivity was "
-            "sampled: sample it again"
-        )
 
 
 def _check_source(given: Space, sensitivity: Movement, rows: int | None) -> None:

@@ -108,7 +108,6 @@ def _sampled(dims: int, settings: Settings, effort: Effort) -> Floats:
         rows=settings["rows"],
         pairs=settings["m"],
         calibration="marginal",
-        symmetric=True,
         seed=effort.seed_for("ra17 machine", dims),
         workers=effort.workers,
     )
@@ -270,7 +269,6 @@ def _protected(
         pairs=pairs,
         calibration=calibration,
         protect=protect,
-        symmetric=True,
         seed=effort.seed_for("ra17 machine", dims),
         workers=effort.workers,
     )

@@ -1,0 +1,293 @@
+"""What the last bits of a floating-point answer depend on: threads of BLAS, versions, processor.
+
+A sum split among two threads rounds unlike one in a single thread. Wherever this package calls a
+user's function, the thread pools of BLAS and OpenMP are therefore held to one thread.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+__all__ = [
+    "alone",
+    "differences",
+    "facts",
+    "one_thread",
+    "packages_in",
+    "rounding_limit",
+    "version",
+]
+
+_ALWAYS = frozenset({"python", "numpy", "machine", "libc", "cpu"})
+_BLAS = "blas of "
+
+_Result = TypeVar("_Result")
+
+_ROUNDINGS = 64  # measured: dot products of 20,000 to 2,000,000 rows differ by 0.8 to 2.0
+
+
+class _Pools:
+    """The thread pools of this process, and who holds them to one thread.
+
+    BLAS pools have one limit for the process: the first that enters sets it, the last that leaves
+    puts it back. OpenMP has one for each thread: every thread keeps its own.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.own = threading.local()
+        self.inside = 0
+        self.before: dict[str, tuple[Any, int]] = {}  # BLAS, by file: what to put back
+        self.known: list[Any] = []
+        self.modules = -1
+
+    def found(self) -> list[Any]:
+        """All pools; looked up again whenever modules were imported since."""
+        with self.lock:
+            if self.modules != len(sys.modules):
+                from threadpoolctl import ThreadpoolController  # noqa: PLC0415
+
+                self.known = ThreadpoolController().lib_controllers
+                self.modules = len(sys.modules)
+            return self.known
+
+    def enter(self) -> None:
+        pools = self.found()
+        self.own.depth = getattr(self.own, "depth", 0) + 1
+        with self.lock:
+            self.inside += 1
+            for pool in (each for each in pools if each.user_api == "blas"):
+                self.before.setdefault(pool.filepath, (pool, pool.num_threads))
+                _set(pool, 1)
+        openmp = [each for each in pools if each.user_api == "openmp"]
+        self.own.kept = [*getattr(self.own, "kept", []), [(p, p.num_threads) for p in openmp]]
+        for pool in openmp:
+            pool.set_num_threads(1)
+
+    def leave(self) -> None:
+        for pool, threads in self.own.kept.pop():
+            pool.set_num_threads(threads)
+        self.own.depth -= 1
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                self.put_back()
+
+    def put_back(self) -> None:
+        for pool, threads in self.before.values():
+            _set(pool, threads)
+        self.before.clear()
+
+    def forked(self) -> None:
+        """Only the thread that forked lives on: the others will never leave."""
+        self.lock = threading.RLock()
+        self.inside = getattr(self.own, "depth", 0)
+        if not self.inside:
+            self.put_back()
+
+
+def _set(pool: Any, threads: int) -> None:
+    """Set the number of threads of a BLAS pool.
+
+    Recent versions of threadpoolctl obey one thread only, the first that asked, so that two do not
+    disagree; here they are counted, and the others must be heard as well.
+    """
+    getattr(pool, "_real_set_num_threads", pool.set_num_threads)(threads)
+
+
+_POOLS = _Pools()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_POOLS.forked)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold the thread pools of BLAS and OpenMP to one thread within the block.
+
+    Yields
+    ------
+    None
+        Blocks may nest and run in several threads at once; the last one to end puts the numbers
+        of threads back.
+    """
+    _POOLS.enter()
+    try:
+        yield
+    finally:
+        _POOLS.leave()
+
+
+def alone(call: Callable[[], _Result]) -> _Result:
+    """Compute with one thread, on public rows.
+
+    Parameters
+    ----------
+    call : callable
+        Gives the same at every call. It is called once more if it loaded a library with a thread
+        pool of its own, which had several threads the first time.
+
+    Returns
+    -------
+    object
+        What it gave when all pools had one thread.
+    """
+    modules = len(sys.modules)
+    with one_thread():
+        known = {each.filepath for each in _POOLS.found()}
+        result = call()
+        if len(sys.modules) == modules:
+            return result
+        new = [each for each in _POOLS.found() if each.filepath not in known]
+        wide = any(each.num_threads != 1 for each in new)
+    if not wide:
+        return result
+    with one_thread():
+        return call()
+
+
+def facts(distributions: Iterable[str] = ()) -> dict[str, str]:
+    """State what the last bits of an answer depend on here.
+
+    Parameters
+    ----------
+    distributions : iterable of str, default ()
+        Packages that the function uses, by the name under which they are installed.
+
+    Returns
+    -------
+    dict of str to str
+        Versions of Python, NumPy and the packages; machine, C library, processor features that
+        NumPy uses, and the kernel of each BLAS library that is loaded.
+    """
+    found = {name: version(name) for name in distributions if name not in sys.stdlib_module_names}
+    found |= {"python": platform.python_version(), "numpy": np.__version__}
+    found |= {"machine": platform.machine(), "libc": _libc(), "cpu": _features()}
+    for pool in _POOLS.found():
+        if pool.user_api == "blas":
+            owner = Path(pool.filepath).parent.name.removesuffix(".libs")
+            told = (pool.internal_api, pool.version, getattr(pool, "architecture", ""))
+            found[_BLAS + owner] = " ".join(str(each) for each in told if each)
+    return dict(sorted(found.items()))
+
+
+def packages_in(known: Mapping[str, str]) -> set[str]:
+    """Name the packages whose versions are among some facts.
+
+    Parameters
+    ----------
+    known : mapping of str to str
+        What `facts` gave.
+
+    Returns
+    -------
+    set of str
+        Their names.
+    """
+    return {name for name in known.keys() - _ALWAYS if not name.startswith(_BLAS)}
+
+
+@cache
+def version(name: str) -> str:
+    """Version of an installed package.
+
+    Parameters
+    ----------
+    name : str
+        Its name, or that of its module.
+
+    Returns
+    -------
+    str
+        The version, or "unknown"; reading it takes a few milliseconds once.
+    """
+    from importlib.metadata import PackageNotFoundError  # noqa: PLC0415
+    from importlib.metadata import version as installed  # noqa: PLC0415
+
+    try:
+        return installed(name)
+    except PackageNotFoundError:
+        return str(getattr(sys.modules.get(name), "__version__", "unknown"))
+
+
+@cache
+def _libc() -> str:
+    return " ".join(each for each in platform.libc_ver() if each) or platform.system()
+
+
+@cache
+def _features() -> str:
+    """Processor features that NumPy found and was built to use."""
+    try:
+        core: Any = import_module("numpy._core._multiarray_umath")
+
+        built = [*core.__cpu_baseline__, *core.__cpu_dispatch__]
+        return " ".join(sorted(name for name in set(built) if core.__cpu_features__.get(name)))
+    except (ImportError, AttributeError):
+        return platform.processor()
+
+
+def differences(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    """Say in which facts two environments differ.
+
+    Parameters
+    ----------
+    then, now : mapping of str to str
+        What `facts` gave. A fact that only one of them knows, such as a library that was not
+        loaded, is no difference.
+
+    Returns
+    -------
+    tuple of str
+        One clause for each.
+    """
+    return tuple(
+        _told(name, then[name], now[name])
+        for name in sorted(then.keys() & now.keys())
+        if then[name] != now[name]
+    )
+
+
+def _told(name: str, then: str, now: str) -> str:
+    if name != "cpu":
+        return f"{name} {then} then, {now} now"
+    ours, theirs = set(then.split()), set(now.split())
+    parts = [
+        f"{' '.join(sorted(each))} {when}"
+        for each, when in ((ours - theirs, "only then"), (theirs - ours, "only now"))
+        if each
+    ]
+    return f"processor features: {', '.join(parts)}"
+
+
+def rounding_limit(largest: float, shape: tuple[int, ...], norm: str = "sup") -> float:
+    """Bound what counts as rounding between two computers.
+
+    Parameters
+    ----------
+    largest : float
+        Largest absolute number in the answers.
+    shape : tuple of int
+        Shape of an answer.
+    norm : {"l1", "l2", "sup", "range"}, default "sup"
+        Norm in which two answers are compared.
+
+    Returns
+    -------
+    float
+        64 units in the last place of the largest answer, times the factor by which the norm of
+        an answer may exceed its largest entry.
+    """
+    dims = float(np.prod(shape))
+    factor = {"l1": dims, "l2": dims**0.5, "range": 2.0}.get(norm, 1.0)
+    return float(_ROUNDINGS * np.finfo(np.float64).eps * largest * factor)

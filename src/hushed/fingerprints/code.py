@@ -1,0 +1,232 @@
+"""Python code as it is written: what it names, where it came from, and a digest of it."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import hashlib
+import marshal
+import random
+import sys
+import sysconfig
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Names", "fields_of", "is_installed", "is_library", "names_in", "own_code", "reference"]
+
+_SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names that code looks up, in the functions defined within it too.
+
+    Parameters
+    ----------
+    globals : frozenset of str
+        As globals.
+    imported : frozenset of str
+        Modules that it imports.
+    all : frozenset of str
+        All of these, and attributes.
+    """
+
+    globals: frozenset[str]
+    imported: frozenset[str]
+    all: frozenset[str]
+
+
+@functools.lru_cache(maxsize=1000)
+def names_in(code: CodeType) -> Names:
+    """Collect the names that code looks up.
+
+    Parameters
+    ----------
+    code : code
+        Of a function.
+
+    Returns
+    -------
+    Names
+        By what they are looked up as.
+    """
+    found: dict[str, set[str]] = {"globals": set(), "imported": set()}
+    everything: set[str] = set()
+    for each in _nested(code):
+        everything |= set(each.co_names)
+        for step in dis.get_instructions(each):
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                found["globals"].add(str(step.argval))
+            elif step.opname == "IMPORT_NAME":
+                found["imported"].add(str(step.argval))
+    # "import a.b" binds a, and "from a import b" may import the module a.b
+    imported = found["imported"] | {each.partition(".")[0] for each in found["imported"]}
+    return Names(frozenset(found["globals"]), frozenset(imported), frozenset(everything))
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _nested(each)
+
+
+def own_code(code: CodeType) -> str:
+    """Digest code without its place and name.
+
+    Parameters
+    ----------
+    code : code
+        Of a function.
+
+    Returns
+    -------
+    str
+        Sixteen hexadecimal digits: equal for equal instructions, constants and names.
+    """
+    facts = (
+        code.co_code,
+        code.co_exceptiontable,
+        code.co_names,
+        code.co_varnames,
+        code.co_freevars,
+        code.co_cellvars,
+        code.co_flags,
+        (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount),
+        [_constant(each) for each in code.co_consts],
+    )
+    return hashlib.sha256(marshal.dumps(facts, 2)).hexdigest()[:16]
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, CodeType):
+        return "code", own_code(value)
+    if isinstance(value, slice):  # a constant from Python 3.14 on
+        return "slice", value.start, value.stop, value.step
+    return tuple(map(_constant, value)) if type(value) is tuple else value
+
+
+@functools.cache
+def _installed_under() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    return tuple(sorted({paths["stdlib"], paths["platstdlib"]}))
+
+
+@functools.lru_cache(maxsize=10_000)
+def is_library(name: str | None) -> bool:
+    """Tell whether a module was installed, or comes with Python, and does not change meanwhile.
+
+    Parameters
+    ----------
+    name : str or None
+        Name of the module.
+
+    Returns
+    -------
+    bool
+        False for scripts, notebooks and modules beside them, and for what is not known.
+    """
+    top = str(name).partition(".")[0]
+    if top == "__main__":
+        return False
+    if top == "hushed" or top in sys.builtin_module_names:
+        return True
+    module = sys.modules.get(str(name)) or sys.modules.get(top)
+    spec, path = getattr(module, "__spec__", None), getattr(module, "__file__", None)
+    if path is None:
+        return getattr(spec, "origin", None) in ("built-in", "frozen")
+    parts = path.replace("\\", "/").split("/")
+    if "site-packages" in parts or "dist-packages" in parts:
+        return True
+    return str(path).startswith(_installed_under())
+
+
+def is_installed(function: types.FunctionType) -> bool:
+    """Tell whether a function was made by installed code.
+
+    Parameters
+    ----------
+    function : function
+        A Python function, whatever name `functools.wraps` gave it.
+
+    Returns
+    -------
+    bool
+        True if its globals are those of an installed module.
+    """
+    name = function.__globals__.get("__name__")
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    return bool(is_library(name) and getattr(module, "__dict__", None) is function.__globals__)
+
+
+def reference(value: Any) -> str:
+    """Name installed code by where it is imported from.
+
+    Parameters
+    ----------
+    value : object
+        Anything.
+
+    Returns
+    -------
+    str
+        Module and name of an installed function or class that is found there; else nothing.
+    """
+    if value is np.random.mtrand._rand or value is random._inst:
+        return "numpy.random" if value is np.random.mtrand._rand else "random"
+    if not callable(value) or (isinstance(value, types.FunctionType) and not is_installed(value)):
+        return ""
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    if not isinstance(name, str):
+        return ""
+    own = getattr(value, "__self__", None)
+    places = [getattr(value, "__module__", None), type(own).__module__]
+    if isinstance(own, types.ModuleType):
+        places.append(own.__name__)
+    if type(value).__module__ == "numpy":
+        places.append("numpy")
+    for module in places:
+        if isinstance(module, str) and is_library(module):
+            for path in {name, name.rpartition(".")[2]}:
+                if _found(module, path, value):
+                    return f"{module}.{path}"
+    return ""
+
+
+def _found(module: str, path: str, value: Any) -> bool:
+    at: Any = sys.modules.get(module)
+    try:
+        for part in path.split("."):
+            at = getattr(at, part)
+        return at is value or (isinstance(at, _BOUND) and bool(at == value))
+    except Exception:
+        return False
+
+
+_BOUND = (types.MethodType, types.BuiltinMethodType)
+
+
+def fields_of(kind: type) -> Iterator[tuple[str, Any]]:
+    """Give what a class defines itself: methods and data, without what Python adds.
+
+    Parameters
+    ----------
+    kind : type
+        A class.
+
+    Yields
+    ------
+    tuple of (str, object)
+        Name and value.
+    """
+    for name, value in sorted(kind.__dict__.items()):
+        special = name.startswith("__") and name.endswith("__")
+        routine = isinstance(value, types.FunctionType | staticmethod | classmethod | property)
+        if isinstance(value, _SKIPPED) or name == "_abc_impl" or (special and not routine):
+            continue
+        yield name, value

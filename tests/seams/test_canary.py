@@ -1,0 +1,575 @@
+"""The function that sees private rows is the function that was sampled, or nothing is charged."""
+
+import contextlib
+import functools
+import operator
+import os
+import subprocess
+import sys
+import threading
+import types
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hushed as hs
+from hushed import measurements as m
+from hushed import transformations as t
+from hushed.errors import BadFunction
+from hushed.fingerprints import look, same_function
+from hushed.mechanisms.bernstein import on_lattice
+
+UNIT = hs.populations.Uniform(low=0, high=1)
+ROWS = np.full(20, 0.5)
+SOURCE = Path(hs.__file__).parents[1]
+
+
+def sampled(function, population=UNIT, **settings):
+    wanted = {"rows": 20, "pairs": 20, "workers": 1} | settings
+    return hs.sample_sensitivity(function, population, **wanted)
+
+
+def room(source, **names):
+    """Run what a notebook cell would, and give its globals."""
+    known = {"__name__": "__main__", "np": np, "hs": hs, "functools": functools, **names}
+    exec(source, known)
+    return known
+
+
+def far(rows):
+    """Nothing but a mean, unless the rows are odd: silent on every sampled table."""
+    return rows.mean() if rows.mean() < 0.999 else 1e6
+
+
+# What makes f, and what then changes behind its back: by a little, so that some of it is silent
+# on the first sampled table.
+CHANGES = {
+    "global under fixed_seed": (
+        "K = 1.0\nf = hs.fixed_seed(lambda rows: rows.mean() * K)",
+        "K = 1e6",
+    ),
+    "helper redefined": (
+        "def helper(x): return x\ndef f(rows): return helper(rows.mean())",
+        "def helper(x): return x if x < 0.99 else 1e6",
+    ),
+    "helper of a helper": (
+        "def deep(x): return x\ndef helper(x): return deep(x)\n"
+        "def f(rows): return helper(rows.mean())",
+        "def deep(x): return x if x < 0.99 else 1e6",
+    ),
+    "class attribute": (
+        "class Config: power = 1\ndef f(rows): return rows.mean() ** Config.power",
+        "Config.power = 1.0 + 1e-9",
+    ),
+    "method of a class": (
+        "class Config:\n    def go(self, x): return x\n"
+        "def f(rows): return Config().go(rows.mean())",
+        "Config.go = lambda self, x: x if x < 0.99 else 1e6",
+    ),
+    "base class": (
+        "class Base: k = 1.0\nclass Config(Base): pass\ndef f(rows): return rows.mean() * Config.k",
+        "Base.k = 1.0 + 1e-12",
+    ),
+    "metaclass": (
+        "class Meta(type):\n    @property\n    def k(cls): return K\nK = 1.0\n"
+        "class Config(metaclass=Meta): pass\ndef f(rows): return rows.mean() * Config.k",
+        "K = 1.0 + 1e-12",
+    ),
+    "global instance": (
+        "class Model:\n    w = 1.0\n    def __call__(self, x): return x * self.w\n"
+        "model = Model()\ndef f(rows): return model(rows.mean())",
+        "model.w = 1.0 + 1e-12",
+    ),
+    "slots": (
+        "class Model:\n    __slots__ = ('__w', 'v')\n    def __init__(self): self.__w = 1.0\n"
+        "    def __call__(self, rows): return rows.mean() * self.__w\nf = Model()",
+        "f._Model__w = 1.0 + 1e-12",
+    ),
+    "bound method, class attribute": (
+        "class Model:\n    k = 1.0\n    def go(self, rows): return rows.mean() * self.k\n"
+        "f = Model().go",
+        "Model.k = 1.0 + 1e-12",
+    ),
+    "code swapped": (
+        "def f(rows): return rows.mean()\ndef g(rows): return rows.mean() if len(rows) else 1.0",
+        "f.__code__ = g.__code__",
+    ),
+    "holder of a lock": (
+        "import threading\nclass Model:\n    def __init__(self): self.lock, self.k = "
+        "threading.Lock(), 1.0\n    def __call__(self, rows): return rows.mean() * self.k\n"
+        "f = Model()",
+        "f.k = 1.0 + 1e-12",
+    ),
+    "counter beside a constant": (
+        "class Model:\n    n, k = 0, 1.0\n    def __call__(self, rows):\n        self.n += 1\n"
+        "        return rows.mean() * self.k\nf = Model()",
+        "f.k = 1.0 + 1e-12",
+    ),
+    "behind functools.wraps": (
+        "K = 1.0\ndef twice(g):\n    @functools.wraps(g)\n    def inner(rows): return g(rows)\n"
+        "    return inner\n@twice\ndef f(rows): return rows.mean() * K",
+        "K = 1.0 + 1e-12",
+    ),
+    "partialmethod": (
+        "K = 1.0\nclass Model:\n    def base(self, rows, k): return rows.mean() * k * K\n"
+        "    go = functools.partialmethod(base, k=1.0)\nf = Model().go",
+        "K = 1.0 + 1e-12",
+    ),
+    "attribute of the function": (
+        "def f(rows): return rows.mean() * f.k\nf.k = 1.0",
+        "f.k = 1.0 + 1e-12",
+    ),
+    "default of a keyword": (
+        "def f(rows, *, k=1.0): return rows.mean() * k",
+        "f.__kwdefaults__['k'] = 1.0 + 1e-12",
+    ),
+    "behind lru_cache": (
+        "K = 1.0\n@functools.lru_cache\ndef table(n): return K * n\n"
+        "def f(rows): return rows.mean() * table(1)",
+        "K = 1.0 + 1e-12",
+    ),
+    "list of functions": (
+        "steps = [abs, lambda x: x]\ndef f(rows): return steps[1](rows.mean())",
+        "steps[1] = lambda x: x if x < 0.99 else 1e6",
+    ),
+    "property": (
+        "K = 1.0\nclass Model:\n    k = property(lambda self: K)\nmodel = Model()\n"
+        "def f(rows): return rows.mean() * model.k",
+        "K = 1.0 + 1e-12",
+    ),
+    "vectorized": (
+        "def one(x): return x\nmany = np.vectorize(one)\ndef f(rows): return many(rows).mean()",
+        "many.pyfunc = lambda x: x + 0 * (x > 1)",
+    ),
+    "mask of an array": (
+        "w = np.ma.array([1.0, 1.0], mask=[False, False])\n"
+        "def f(rows): return rows.mean() * w.count() / 2",
+        "w[0] = np.ma.masked",
+    ),
+    "default": (
+        "def f(rows, k=1.0): return rows.mean() * k",
+        "f.__defaults__ = (1.0 + 1e-12,)",
+    ),
+    "installed function, patched": (
+        "import statistics\nf = statistics.fmean",
+        "f.__code__ = (lambda data, weights=None: float(data[0])).__code__",
+    ),
+    "through globals()": (
+        "K = 1.0\ndef f(rows): return rows.mean() * globals()['K']",
+        "K = 1.0 + 1e-12",  # no digest sees it; the answer on the first table does
+    ),
+    "through a cell written later": (
+        "def make():\n    k = 1.0\n    def f(rows): return rows.mean() * k\n"
+        "    def put(x):\n        nonlocal k\n        k = x\n    return f, put\nf, put = make()",
+        "put(1.0 + 1e-12)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_what_changed_since_is_refused_before_the_charge(case, ledger):
+    """Whatever f uses: a change is refused unpaid, and without one the release goes on."""
+    made, change = CHANGES[case]
+    known = room(made)
+    mechanism = hs.Laplace(sampled(known["f"]), epsilon=1)
+    released = hs.release(known["f"], ROWS, mechanism, ledger, budget="b")
+    assert released.certificate.confirmed == "bits"
+    installed = isinstance(known["f"], types.FunctionType) and known["f"].__code__
+    exec(change, known)
+    try:
+        with pytest.raises(BadFunction, match=r"changed|another answer"):
+            hs.release(known["f"], ROWS, mechanism, ledger, budget="b")
+    finally:
+        if installed:
+            known["f"].__code__ = installed
+    assert len(ledger.log) == 1
+
+
+@pytest.mark.parametrize("way", ["import mod", "from mod import g", "mod.g", "mod.sub.K"])
+def test_attributes_of_modules_count(way, ledger, monkeypatch):
+    """A module beside the notebook: its data, its functions and the data of those."""
+    mod, sub = types.ModuleType("mod"), types.ModuleType("mod.sub")
+    exec("K = 1.0\ndef g(x): return x * K", mod.__dict__)
+    mod.sub, sub.K = sub, 1.0
+    monkeypatch.setitem(sys.modules, "mod", mod)
+    monkeypatch.setitem(sys.modules, "mod.sub", sub)
+    body = {
+        "import mod": "    import mod\n    return mod.g(rows.mean())",
+        "from mod import g": "    from mod import g\n    return g(rows.mean())",
+        "mod.g": "    return mod.g(rows.mean())",
+        "mod.sub.K": "    return rows.mean() * mod.sub.K",
+    }[way]
+    f = room(f"def f(rows):\n{body}\n", mod=mod)["f"]
+    mechanism = hs.Laplace(sampled(f), epsilon=1)
+    hs.release(f, ROWS, mechanism, ledger, budget="b")
+    (sub if "sub" in way else mod).K = 1.0 + 1e-12
+    with pytest.raises(BadFunction, match=r"K, which changed"):
+        hs.release(f, ROWS, mechanism, ledger, budget="b")
+    assert len(ledger.log) == 1
+
+
+def test_a_replaced_library_function_counts(monkeypatch):
+    """Installed code is known by name: another function under that name is a change."""
+    import statistics
+
+    f = lambda rows: statistics.fmean(rows) + 0.0  # noqa: E731
+    mechanism = hs.Laplace(sampled(f), epsilon=1)
+    monkeypatch.setattr(statistics, "fmean", far)
+    with pytest.raises(BadFunction, match=r"statistics.fmean, which changed"):
+        hs.release(f, ROWS, mechanism)
+
+
+def test_learned_functions_are_followed():
+    """hs.on_lattice does not hide the function that it wraps."""
+    known = room(
+        "K = 1.0\ndef learn(rows):\n    k = K * rows.mean()\n    return lambda x: k * np.ravel(x)"
+    )
+    f = on_lattice(known["learn"], lattice=2)
+    mechanism = hs.Bernstein(sampled(f, norm="sup"), epsilon=1, lattice=2)
+    hs.release(f, ROWS, mechanism)
+    known["K"] = 1000.0
+    with pytest.raises(BadFunction, match="K, which changed"):
+        hs.release(f, ROWS, mechanism)
+
+
+def test_honest_functions_pass():
+    """Caches, counters, late imports, random seeds and library objects are no change."""
+    import random
+
+    frame = pd.DataFrame({"w": [1.0, 2.0]})
+    lock = threading.Lock()
+
+    class Model:
+        def __init__(self):
+            self.cache = {}
+
+        def __call__(self, rows):
+            if len(rows) not in self.cache:
+                self.cache[len(rows)] = 1.0
+            return rows.mean() * self.cache[len(rows)]
+
+    def late(rows):
+        from scipy import stats
+
+        with lock:
+            return float(stats.trim_mean(rows, 0.1)) * frame["w"].iloc[0]
+
+    def noisy(rows):
+        return rows.mean() + random.random() + np.random.rand()
+
+    functions = [
+        Model(),
+        Model().__call__,
+        late,
+        hs.fixed_seed(noisy),
+        np.mean,
+        operator.itemgetter(3),
+    ]
+    for f in functions:
+        mechanism = hs.Laplace(sampled(f), epsilon=1)
+        random.random(), np.random.rand()
+        for _ in range(2):
+            assert hs.release(f, ROWS, mechanism).certificate.confirmed == "bits"
+
+
+def test_the_function_is_asked_once_more_and_no_oftener():
+    """One evaluation on the first sampled table, then one on the private rows."""
+    seen = []
+
+    def f(rows):
+        seen.append(rows.copy())
+        return rows.mean()
+
+    s = sampled(f)
+    first = seen[0]
+    seen.clear()
+    hs.release(f, ROWS, hs.Laplace(s, epsilon=1))
+    assert len(seen) == 2
+    assert np.array_equal(seen[0], first)
+    assert np.array_equal(seen[1], ROWS)
+
+
+@pytest.mark.parametrize(
+    ("function", "population", "settings"),
+    [
+        (lambda stack: stack.mean(axis=1), UNIT, {"batch": True}),
+        (lambda rows: rows.mean(), UNIT, {"protect": "simultaneous"}),
+        (lambda rows: rows.mean(), hs.populations.PublicTable(ROWS * 2), {"data_dependent": True}),
+        (
+            lambda rows: rows["x"].mean(),
+            hs.populations.PublicTable(pd.DataFrame({"x": np.arange(50.0)})),
+            {},
+        ),
+        (
+            lambda rows: sum(x for x, _ in rows) / len(rows),
+            hs.populations.PublicTable([(float(i), "a") for i in range(50)]),
+            {},
+        ),
+    ],
+)
+def test_every_kind_of_sampling_has_its_canary(function, population, settings):
+    """Stacks of tables, whole tables, private populations, frames and lists."""
+    s = sampled(function, population, **settings)
+    assert s.sampling.confirm(function).agreement == "bits"
+    with pytest.raises(BadFunction, match="another function"):
+        s.sampling.confirm(lambda rows: function(rows) * (1 + 1e-9))
+
+
+def test_a_failure_on_the_first_table_is_refused_in_words(ledger):
+    """A helper that went missing is named; a failure of another kind says what to do."""
+    known = room("def helper(x): return x\ndef f(rows): return helper(rows.mean())")
+    mechanism = hs.Laplace(sampled(known["f"]), epsilon=1)
+    del known["helper"]
+    with pytest.raises(BadFunction, match="helper, which changed"):
+        hs.release(known["f"], ROWS, mechanism, ledger, budget="b")
+    try:
+        g = lambda rows: rows.mean() / (not globals().get("GONE"))  # noqa: E731
+        mechanism = hs.Laplace(sampled(g), epsilon=1)
+        globals()["GONE"] = True
+        with pytest.raises(BadFunction, match=r"asked the first sampled table again.*sample it"):
+            hs.release(g, ROWS, mechanism, ledger, budget="b")
+    finally:
+        globals().pop("GONE", None)
+    assert ledger.log == []
+
+
+def test_a_population_that_changed_is_named():
+    """If the rows themselves are no longer those that were sampled, the refusal says so."""
+    known = {"scale": 1.0}
+    simulator = hs.populations.Simulator(lambda rng, n: rng.random(n) * known["scale"])
+    f = lambda rows: rows.mean()  # noqa: E731
+    s = sampled(f, simulator)
+    known["scale"] = 2.0
+    with pytest.raises(BadFunction, match="population no longer gives the rows"):
+        hs.release(f, ROWS, hs.Laplace(s, epsilon=1))
+
+
+class TestChains:
+    """`from_sensitivity` asks at construction, and before each evaluation."""
+
+    def test_refused_when_made_and_when_run(self):
+        known = room("def helper(x): return x\ndef f(rows): return helper(rows.mean())")
+        s = sampled(known["f"])
+        chain = t.from_sensitivity(known["f"], s) >> m.laplace(s.value)
+        chain(ROWS)
+        seen = []
+        known["helper"] = lambda x: seen.append(x) or x * 1e6
+        with pytest.raises(BadFunction, match="helper"):
+            chain(ROWS)
+        assert 0.5 not in seen  # the private mean
+        with pytest.raises(BadFunction, match="helper"):
+            t.from_sensitivity(known["f"], s)
+
+
+class TestWhatCannotBeWatched:
+    """It is listed on the certificate, in the record and in words."""
+
+    def test_it_is_listed(self):
+        lock, calls = threading.Lock(), []
+
+        @functools.cache
+        def weight(n):
+            return 1.0
+
+        def f(rows):
+            calls.append(1)
+            with lock:
+                return rows.mean() * weight(len(rows))
+
+        released = hs.release(f, ROWS, hs.Laplace(sampled(f), epsilon=1))
+        listed = set(released.certificate.sampling.unwatched)
+        assert listed == {"calls", "lock", "the cache of weight"}
+        words = released.certificate.explain()
+        assert all(each in words for each in listed)
+        again = hs.Certificate.from_json(released.certificate.to_json())
+        assert set(again.sampling.unwatched) == listed
+
+    def test_plain_functions_list_nothing(self):
+        released = hs.release(np.mean, ROWS, hs.Laplace(sampled(np.mean), epsilon=1))
+        assert released.certificate.sampling.unwatched == ()
+        assert "watched" not in released.certificate.explain()
+
+    def test_a_memory_that_is_reset_is_a_change(self):
+        """Memoised by shape while sampled, then emptied: it would answer the private sum."""
+        memory = {}
+
+        def f(rows):
+            if rows.shape not in memory:
+                memory[rows.shape] = rows.sum()
+            return memory[rows.shape] + 1e-12 * rows[0]
+
+        s = sampled(f)
+        hs.release(f, ROWS, hs.Laplace(s, epsilon=1))
+        memory.clear()
+        memory[(20,)] = 7.0
+        with pytest.raises(BadFunction, match="memory, which changed"):
+            hs.release(f, ROWS, hs.Laplace(s, epsilon=1))
+
+
+class TestOtherComputers:
+    """Bits may differ where the computer does; within rounding, and small, that is let pass."""
+
+    def moved(self, step, *, elsewhere, value=1.0):
+        """Sample, then pretend that the first answer was another by so many units."""
+        f = lambda rows: value * rows.mean()  # noqa: E731
+        s = sampled(f)
+        was = s.sampling.answer + step * np.spacing(s.sampling.answer)
+        environment = s.sampling.environment | ({"machine": "abacus"} if elsewhere else {})
+        sampling = replace(s.sampling, answer=was, environment=environment)
+        return f, hs.Laplace(replace(s, sampling=sampling), epsilon=1)
+
+    def test_rounding_elsewhere_is_accepted_and_said(self):
+        f, mechanism = self.moved(3, elsewhere=True)
+        certificate = hs.release(f, ROWS, mechanism).certificate
+        assert certificate.confirmed == "rounding"
+        assert "machine abacus then" in certificate.explain()
+
+    def test_rounding_here_is_a_change(self):
+        f, mechanism = self.moved(1, elsewhere=False)
+        with pytest.raises(BadFunction, match="another answer"):
+            hs.release(f, ROWS, mechanism)
+
+    def test_more_than_rounding_is_refused(self):
+        f, mechanism = self.moved(1000, elsewhere=True)
+        with pytest.raises(BadFunction, match=r"rounds too differently.*abacus"):
+            hs.release(f, ROWS, mechanism)
+
+    def test_rounding_must_be_small_against_the_sensitivity(self):
+        f = lambda rows: rows.mean() + 1e9  # noqa: E731
+        s = sampled(f)
+        sampling = replace(
+            s.sampling,
+            answer=np.nextafter(s.sampling.answer, np.inf),
+            environment=s.sampling.environment | {"machine": "abacus"},
+        )
+        with pytest.raises(BadFunction, match="another answer"):
+            hs.release(f, ROWS, hs.Laplace(replace(s, sampling=sampling), epsilon=1))
+
+
+MODULE = """
+import functools
+import numpy as np
+K = {"b": 2.0, "a": frozenset(["x", "yy", "zzz"])}
+@functools.cache
+def weight(n):
+    from scipy import stats
+    return float(stats.norm.cdf(0.0)) * 2
+class Model:
+    def __init__(self): self.w = np.arange(3.0); self.tags = {"p", "q", "rr"}
+    def __call__(self, rows): return rows.mean() * self.w[1] * weight(3)
+model = Model()
+def f(rows): return model(rows) * K["b"]
+"""
+
+MAKE = """
+import cloudpickle, sys
+import hushed as hs
+import mine
+inner = lambda rows: mine.f(rows) + 0.0
+U = hs.populations.Uniform(low=0, high=1)
+s = hs.sample_sensitivity({name}, U, rows=20, pairs=20, workers=1)
+with open("s.pkl", "wb") as file:
+    cloudpickle.dump(({name}, s), file)
+"""
+
+USE = """
+import cloudpickle
+import numpy as np
+import hushed as hs
+import mine
+with open("s.pkl", "rb") as file:
+    f, s = cloudpickle.load(file)
+{change}
+try:
+    print(hs.release(f, np.full(20, 0.5), hs.Laplace(s, epsilon=1)).certificate.confirmed)
+except hs.errors.BadFunction as refused:
+    print("refused", refused)
+"""
+
+
+@pytest.mark.parametrize("name", ["mine.f", "mine.model", "inner", "hs.fixed_seed(mine.f)"])
+def test_another_process_may_release(name, tmp_path):
+    """A pickled sensitivity is good in another process, and a change there is still seen."""
+    (tmp_path / "mine.py").write_text(MODULE)
+
+    def run(source, seed):
+        env = os.environ | {"PYTHONPATH": f"{SOURCE}:{tmp_path}", "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", source],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run(MAKE.format(name=name), "1")
+    assert run(USE.format(change=""), "2").strip() == "bits"
+    assert run(
+        USE.format(change="(f if hasattr(f, 'w') else mine.model).w[0] = 5.0"), "3"
+    ).startswith("refused")
+
+
+class TestNames:
+    """Estimates are one estimate only if the functions are one function."""
+
+    def test_gammas_of_two_states_add(self):
+        """Equal draws under two globals are two events."""
+        known = room("K = 0.9999\ndef f(rows): return min(rows.mean() * 0 + rows[0] * 0.5, K)")
+        first = sampled(known["f"])
+        known["K"] = 0.99995
+        second = sampled(known["f"])
+        assert np.array_equal(first.draws, second.draws)
+        assert first.fingerprint != second.fingerprint
+        both = hs.union_gamma([first.guarantee(1), second.guarantee(1)])
+        assert both == pytest.approx(2 * first.gamma, rel=1e-9)
+
+    def test_what_cannot_be_watched_adds_too(self):
+        lock = threading.Lock()
+        f = lambda rows: rows.mean() + 0 * bool(lock)  # noqa: E731
+        assert sampled(f).fingerprint != sampled(f).fingerprint
+        assert sampled(np.mean).fingerprint == sampled(np.mean).fingerprint
+
+    def test_texts_with_locals_in_them_count(self):
+        """Two functions that differ in such a key are two functions."""
+        a = lambda rows: len("<locals>a") + rows.mean()  # noqa: E731
+        b = lambda rows: len("<locals>b") + rows.mean()  # noqa: E731
+        assert not same_function(a, b)
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            (lambda r: r[0] + 1, lambda r: r[0] + 1.0),
+            (lambda r: r[0] * 0.0, lambda r: r[0] * -0.0),
+            (lambda r: r[0] + True, lambda r: r[0] + 1),
+        ],
+    )
+    def test_constants_count_by_type_and_sign(self, first, second):
+        assert not same_function(first, second)
+
+
+def test_odd_things_end():
+    """Things that hold themselves, or one another many times over, are looked at in no time."""
+    ring: list = [1]
+    ring.append(ring)
+    grown: list = [1.0]
+    for _ in range(60):
+        grown = [grown, grown, object()]
+    loop = types.SimpleNamespace()
+    loop.own = loop
+    deep: tuple = ()
+    for _ in range(5000):
+        deep = (deep, object)
+    for held in (ring, grown, loop, deep, sys.stdout, sys.modules, iter([1]), (x for x in [1])):
+
+        def f(rows, held=held):
+            return rows.mean()
+
+        found = look(f)
+        with contextlib.suppress(TypeError):
+            assert found.marks == look(f).marks or found.unseen

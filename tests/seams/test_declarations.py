@@ -1,0 +1,238 @@
+"""What is declared of a function or a population is tried on the very thing it is used for."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import hushed as hs
+from hushed.errors import BadFunction, BadRows
+
+UNIT = hs.populations.Uniform(low=0, high=1)
+
+
+def sample(f, population=UNIT, **settings):
+    wanted = {"rows": 101, "pairs": 60, "workers": 1} | settings
+    return hs.sample_sensitivity(f, population, **wanted)
+
+
+PALINDROMES = {
+    "trapezoid": np.trapezoid,
+    "total variation": lambda r: np.abs(np.diff(r)).sum(),
+    "autocovariance": lambda r: (r[1:] * r[:-1]).mean(),
+    "ends trimmed": lambda r: r[5:-5].mean(),
+    "middle row": lambda r: r[50],
+    "valid convolution": lambda r: np.convolve(r, [1, 2, 1], "valid").max(),
+    "below a large offset": lambda r: 1e7 + r[0],
+    "in a vector": lambda r: np.array([r.sum(), r[1:-1].sum()]),
+    "far below its size": lambda r: 1e5 * r.max() + 1e-2 * r[0],
+}
+
+
+@pytest.mark.parametrize("case", PALINDROMES)
+@pytest.mark.parametrize("seed", range(3))
+def test_order_is_tried_by_shuffling_and_swapping(case, seed):
+    """Functions that reversing the rows leaves alone are not symmetric."""
+    with pytest.raises(BadFunction, match="reordering the rows"):
+        sample(PALINDROMES[case], symmetric=True, seed=seed)
+
+
+SYMMETRIC = {
+    "mean": np.mean,
+    "median": np.median,
+    "std": np.std,
+    "mean of large numbers": lambda r: (r + 1e6).mean(),
+    "sorted": lambda r: np.sort(r)[[3, 50, 97]],
+    "histogram": lambda r: np.histogram(r, 10, (0, 1))[0],
+    "sum of squares by BLAS": lambda r: r @ r,
+}
+
+
+@pytest.mark.parametrize("case", SYMMETRIC)
+def test_symmetric_functions_pass(case):
+    """Rounding of sums in another order is let pass, if it is small."""
+    assert sample(SYMMETRIC[case], symmetric=True).value > 0
+
+
+def test_rounding_that_is_not_small_is_refused():
+    """A mean of numbers near 1e9 moves by its rounding when shuffled; the words say what to do."""
+    with pytest.raises(BadFunction, match="common part off the answer"):
+        sample(lambda r: sum((r + 1e9).tolist()), symmetric=True)
+
+
+@pytest.mark.parametrize("held", ["list", "pandas", "polars", "records", "stack"])
+def test_order_is_tried_in_every_container(held):
+    """Lists, frames, records and stacks of tables are shuffled as they are."""
+    numbers = np.random.default_rng(0).random(500)
+    frames = {
+        "list": (numbers.tolist(), lambda r: r[1] + r[-2]),
+        "pandas": (pd.DataFrame({"x": numbers}), lambda r: r["x"].iloc[1] + r["x"].iloc[-2]),
+        "polars": (pl.DataFrame({"x": numbers}), lambda r: r["x"][1] + r["x"][-2]),
+        "records": (numbers.view([("x", "f8")]), lambda r: r["x"][1] + r["x"][-2]),
+        "stack": (numbers, lambda t: t[:, 1] + t[:, -2]),
+    }
+    table, f = frames[held]
+    with pytest.raises(BadFunction, match="reordering"):
+        sample(f, hs.populations.PublicTable(table), symmetric=True, batch=held == "stack")
+
+
+def test_the_order_is_tried_on_streams_of_its_own():
+    """Declared or not, the trials draw the same tables; only the position differs."""
+    plain, declared = [], []
+    sample(lambda r: plain.append(r[0]) or r.sum(), seed=5)
+    sample(lambda r: declared.append(r[0]) or r.sum(), seed=5, symmetric=True)
+    assert plain[-1] == declared[-1] or plain[-2] == declared[-2]
+
+
+BATCHES = {
+    "divided by the tables": lambda t: t.mean(axis=1) / t.shape[0],
+    "batch norm": lambda t: t.mean(axis=1) / (1 + t.std()),
+    "softmax over axis 0": lambda t: np.exp(t[:, 0]) / np.exp(t[:, 0]).sum(),
+    "ranked among the tables": lambda t: np.argsort(np.argsort(t.mean(axis=1))) / len(t),
+    "the first table is special": lambda t: t.mean(axis=1) * np.r_[2.0, np.ones(len(t) - 1)],
+    "the last table is special": lambda t: t.mean(axis=1) * np.r_[np.ones(len(t) - 1), 2.0],
+    "the second table is special": lambda t: (
+        t.mean(axis=1) * np.where(np.arange(len(t)) == 1, 2.0, 1.0)
+    ),
+    "squeezed": lambda t: t.squeeze().mean(axis=-1),
+    "cumulated": lambda t: np.cumsum(t.mean(axis=1)),
+    "a little": lambda t: t.mean(axis=1) + 1e-6 * t.mean(),
+}
+
+
+@pytest.mark.parametrize("case", BATCHES)
+def test_each_table_of_a_block_is_asked_alone(case):
+    """An answer that depends on the tables beside it is refused."""
+    with pytest.raises(BadFunction, match=r"depends on the tables beside it|shape"):
+        sample(BATCHES[case], rows=50, batch=True)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda t: t.mean(axis=1),
+        lambda t: np.einsum("tr,tr->t", t, t),
+        lambda t: t @ np.ones(50),  # one product for the block rounds unlike one for a table
+        lambda t: np.sort(t, axis=1)[:, [3, 40]],
+        lambda t: (t + 1e6).sum(axis=1),
+    ],
+)
+def test_honest_batches_pass(f):
+    """Rounding of a block is let pass, if it is small."""
+    assert sample(f, rows=50, batch=True).value > 0
+
+
+class Keeper:
+    """A population of one's own that keeps a generator."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def draw(self, rng, count):
+        return self.rng.random(count)
+
+    def describe(self):
+        return {"kind": "keeper"}
+
+
+def frame(rng, count):
+    return pd.DataFrame({"x": rng.random(count), "y": np.random.default_rng(3).random(count)})
+
+
+SAME = {
+    "ignores rng": lambda rng, n: np.random.default_rng(0).lognormal(0, 1, n),
+    "one column ignores it": lambda rng, n: np.column_stack(
+        [rng.random(n), np.random.default_rng(0).random(n)]
+    ),
+    "one of many columns": lambda rng, n: np.column_stack(
+        [rng.random((n, 200)), np.random.default_rng(0).random(n)]
+    ),
+    "one column of a frame": frame,
+    "list": lambda rng, n: np.random.default_rng(0).random(n).tolist(),
+    "list of records": lambda rng, n: [{"x": i * 0.37 % 1} for i in range(n)],
+    "texts": lambda rng, n: np.array(["ab", "c"] * n)[:n],
+    "few seeds": lambda rng, n: np.random.default_rng(int(rng.integers(2))).random(n),
+}
+OTHER = {
+    "global generator": lambda rng, n: np.random.rand(n),
+    "fresh entropy": lambda rng, n: np.random.default_rng().random(n),
+    "now and then": lambda rng, n: rng.random(n) + (np.random.rand() < 0.9) * np.random.rand(),
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+@pytest.mark.parametrize("own", [False, True])
+def test_a_population_that_does_not_use_its_generator_is_refused(case, own):
+    """Pairs of one table are no pairs; the message says where to take randomness from."""
+    made = hs.populations.Simulator(SAME[case])
+    population = Wrapped(made) if own else made
+    with pytest.raises(BadRows, match=r"from unequal generators|from two generators"):
+        sample(len, population)
+
+
+class Wrapped:
+    """A population class of the caller's own."""
+
+    def __init__(self, inside):
+        self.inside = inside
+
+    def draw(self, rng, count):
+        return self.inside.draw(rng, count)
+
+    def describe(self):
+        return {"kind": "wrapped"}
+
+
+@pytest.mark.parametrize("case", OTHER)
+def test_a_population_with_randomness_of_its_own_is_refused(case):
+    """Equal generators must give equal rows, or nothing can be measured again."""
+    with pytest.raises(BadRows, match="unequal rows from equal generators"):
+        sample(len, hs.populations.Simulator(OTHER[case]))
+    with pytest.raises(BadRows, match="unequal rows from equal generators"):
+        sample(len, Keeper())
+
+
+HONEST = {
+    "constant": lambda rng, n: np.ones(n),
+    "rare ones": lambda rng, n: (rng.random(n) < 0.01).astype(int),
+    "nothing known": lambda rng, n: np.full(n, np.nan),
+    "counting": lambda rng, n: np.column_stack([np.arange(n), rng.random(n)]),
+    "constant column": lambda rng, n: pd.DataFrame({"x": rng.random(n), "country": "NL"}),
+    "objects": lambda rng, n: [{"x": v, "tags": {"a", "b"}} for v in rng.random(n)],
+    "missing": lambda rng, n: np.where(rng.random(n) < 0.5, np.nan, 1.0),
+    "coins": lambda rng, n: rng.integers(2, size=n),
+    "texts": lambda rng, n: rng.choice(np.array(["yes", "no"]), n),
+    "permuted": lambda rng, n: pl.DataFrame({"x": rng.random(n), "d": rng.choice(["u", "v"], n)}),
+}
+
+
+@pytest.mark.parametrize("case", HONEST)
+@pytest.mark.parametrize("rows", [2, 3, 50])
+def test_honest_simulators_pass(case, rows):
+    """Laws of few values repeat themselves; so they may, but not sixteen times over."""
+    for seed in range(5):
+        sample(len, hs.populations.Simulator(HONEST[case]), rows=rows, pairs=10, seed=seed)
+
+
+@pytest.mark.slow
+def test_honest_coins_are_never_refused():
+    """Three coins: of 2,000 seeds none is refused, whatever the chance of equal tables."""
+    coins = hs.populations.Simulator(HONEST["coins"])
+    for seed in range(2000):
+        sample(np.mean, coins, rows=2, pairs=2, calibration="marginal", seed=seed)
+
+
+def test_what_passed_symmetric_keeps_its_promise():
+    """The real failure rate of a symmetric function stays at gamma (5 sigma)."""
+    f, n, gamma = (lambda r: np.sort(r)[-3:].sum()), 30, 0.1
+    s = sample(f, rows=n, gamma=gamma, pairs=None, symmetric=True)
+    rng = np.random.default_rng(7)
+    worse = 0
+    for _ in range(3000):
+        table = rng.random(n + 1)
+        other = table[:n].copy()
+        other[rng.integers(n)] = table[n]
+        worse += abs(f(table[:n]) - f(other)) > s.value
+    assert worse <= 3000 * gamma + 5 * math.sqrt(3000 * gamma * (1 - gamma))

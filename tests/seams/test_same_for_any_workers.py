@@ -1,0 +1,346 @@
+"""The same bits for any number of workers, and what `verify` says where bits cannot be the same."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+from typer.testing import CliRunner
+
+import hushed as hs
+from hushed.cli import app
+from hushed.environment import alone, differences, one_thread
+
+UNIT = hs.populations.Uniform(low=0, high=1)
+SOURCE = Path(hs.__file__).parents[1]
+ROWS = 30_000
+PAIRS = 60
+
+
+def product(rows):
+    return rows @ rows
+
+
+def blas():
+    return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+
+def sampled(workers, **settings):
+    wanted = {"rows": ROWS, "pairs": PAIRS, "workers": workers} | settings
+    return hs.sample_sensitivity(product, UNIT, **wanted)
+
+
+needs_threads = pytest.mark.skipif(max(blas(), default=1) < 2, reason="BLAS has one thread")
+
+
+class TestWorkers:
+    """A product that BLAS splits among its threads, if it may."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def one(cls):
+        return sampled(1)
+
+    @pytest.mark.parametrize("workers", [2, None])
+    def test_the_movements_are_the_same(self, one, workers):
+        assert np.array_equal(sampled(workers).draws, one.draws)
+
+    def test_threads_of_joblib_give_the_same(self, one):
+        with joblib.parallel_config("threading", n_jobs=2):
+            assert np.array_equal(sampled(None).draws, one.draws)
+
+    def test_verify_reproduces_across_workers(self, one):
+        released = hs.release(product, np.full(ROWS, 0.5), hs.Laplace(one, epsilon=1))
+        assert released.certificate.sampling.threads == 1
+        for workers in (1, 2, None):
+            found = hs.verify(released.certificate.to_json(), product, workers=workers)
+            assert (found.agreement, found.differing, found.largest) == ("bits", 0, 0.0)
+
+    def test_releases_in_threads_agree_with_the_sampling(self, one):
+        """Eight threads release at once; each canary has the bits of the main thread."""
+        mechanism, told = hs.Laplace(one, epsilon=1), []
+
+        def work():
+            for _ in range(5):
+                released = hs.release(product, np.full(ROWS, 0.5), mechanism)
+                told.append(released.certificate.confirmed)
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert told == ["bits"] * 40
+
+    @needs_threads
+    def test_the_function_sees_one_thread_everywhere(self, tmp_path):
+        """Probe, trials, workers, canary and release; afterwards all threads are back."""
+        import scipy.linalg  # noqa: F401  (a second pool)
+
+        before = blas()
+
+        def noting(rows):
+            from threadpoolctl import threadpool_info
+
+            seen = [each["num_threads"] for each in threadpool_info()]
+            with (tmp_path / f"{os.getpid()}").open("a") as file:
+                file.write(f"{max(seen)}\n")
+            time.sleep(0.01)
+            return rows.mean()
+
+        s = hs.sample_sensitivity(noting, UNIT, rows=10, pairs=40, workers=2)
+        hs.release(noting, np.full(10, 0.5), hs.Laplace(s, epsilon=1))
+        told = {line for path in tmp_path.iterdir() for line in path.read_text().split()}
+        assert told == {"1"}
+        assert len(list(tmp_path.iterdir())) > 1
+        assert blas() == before
+
+
+@needs_threads
+class TestLimits:
+    """The limit is global to the process: whoever leaves last puts it back, and nobody earlier."""
+
+    def test_blocks_nest(self):
+        before = blas()
+        with one_thread(), one_thread():
+            assert set(blas()) == {1}
+        assert blas() == before
+        with pytest.raises(KeyError), one_thread():
+            raise KeyError
+        assert blas() == before
+
+    def test_any_thread_may_hold_and_put_back(self):
+        """Not only the one that was first, nor the one that set it last."""
+        before, told = blas(), []
+        with one_thread():
+            pass
+
+        def work():
+            with one_thread():
+                told.append(set(blas()))
+            told.append(blas())
+
+        for _ in range(2):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+        assert told == [{1}, before] * 2
+        assert blas() == before
+
+    def test_threads_that_overlap_leave_nothing_behind(self):
+        """Eight threads go in and out for a while: within, always one; afterwards, as before."""
+        before, wrong, stop = blas(), [], time.monotonic() + 2
+
+        def work(pause):
+            while time.monotonic() < stop:
+                with one_thread():
+                    time.sleep(pause)
+                    if set(blas()) != {1}:
+                        wrong.append(blas())
+                time.sleep(pause / 2)
+
+        threads = [threading.Thread(target=work, args=(0.001 * (1 + i),)) for i in range(8)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert wrong == []
+        assert blas() == before
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+    @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+    def test_a_fork_amid_another_thread_is_free(self):
+        """The child has all threads, and can hold them; the parent keeps its limit."""
+        inside, leave = threading.Event(), threading.Event()
+
+        def work():
+            with one_thread():
+                inside.set()
+                leave.wait(20)
+
+        before = blas()
+        thread = threading.Thread(target=work)
+        thread.start()
+        inside.wait(20)
+        child = os.fork()
+        if not child:
+            good = blas() == before
+            with one_thread():
+                good = good and set(blas()) == {1}
+            os._exit(0 if good and blas() == before else 1)
+        _, status = os.waitpid(child, 0)
+        held = set(blas())
+        leave.set()
+        thread.join()
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert held == {1}
+        assert blas() == before
+
+    def test_a_library_loaded_by_the_call_is_held_too(self):
+        """Its pool is not there when the limit is set: the call is made once more."""
+        code = """
+            from threadpoolctl import threadpool_info
+            import numpy as np
+            from hushed.environment import alone
+            calls = []
+            def call():
+                import scipy.linalg
+                calls.append(1)
+                return [each["num_threads"] for each in threadpool_info()]
+            print(alone(call), len(calls), alone(call), len(calls))
+        """
+        told = run_python(code)
+        assert told.strip() == "[1, 1] 2 [1, 1] 3"
+
+    def test_a_call_that_loads_nothing_is_made_once(self):
+        calls = []
+        assert alone(lambda: calls.append(1)) is None
+        assert calls == [1]
+
+
+def run_python(code, **env):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=os.environ | {"PYTHONPATH": str(SOURCE)} | env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+VERIFY = """
+    import json
+    from dataclasses import asdict
+    import hushed as hs
+    def product(rows):
+        return rows @ rows
+    found = hs.verify(open({path!r}).read(), product, workers=1)
+    print(json.dumps(asdict(found) | {{"said": found.explain()}}))
+"""
+
+
+def kernel():
+    found = [each for each in threadpool_info() if each["internal_api"] == "openblas"]
+    return found[0]["architecture"] if found else ""
+
+
+class TestOtherProcessors:
+    """OPENBLAS_CORETYPE makes this computer round like another one."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def path(cls, tmp_path_factory):
+        s = sampled(1)
+        released = hs.release(product, np.full(ROWS, 0.5), hs.Laplace(s, epsilon=1))
+        path = tmp_path_factory.mktemp("certificates") / "certificate.json"
+        path.write_text(released.certificate.to_json())
+        return path
+
+    @pytest.mark.skipif(kernel() in ("", "Sandybridge"), reason="needs an OpenBLAS of many kernels")
+    @pytest.mark.parametrize("core", ["Haswell", "Sandybridge"])
+    def test_rounding_is_told_from_a_difference(self, path, core):
+        if core == kernel():
+            pytest.skip("that is this processor")
+        found = json.loads(run_python(VERIFY.format(path=str(path)), OPENBLAS_CORETYPE=core))
+        assert found["agreement"] == "rounding"
+        assert not found["reproduced"]
+        assert 0 < found["differing"] <= found["judged"] == PAIRS
+        assert 0 < found["largest"] <= found["limit"] < 1e-8
+        assert any(core in each and kernel() in each for each in found["environments"])
+        assert core in found["said"]
+        assert f"of the {PAIRS} recorded movements differ" in found["said"]
+
+    @pytest.mark.skipif(kernel() in ("", "Haswell"), reason="needs an OpenBLAS of many kernels")
+    def test_a_release_elsewhere_says_so(self, tmp_path):
+        """Sampled here, released on a like of another computer: within rounding, and told."""
+        code = """
+            import cloudpickle, numpy as np, hushed as hs
+            def product(rows):
+                return rows @ rows
+            {act}
+        """
+        path = str(tmp_path / "s.pkl")
+        run_python(
+            code.format(
+                act=f"s = hs.sample_sensitivity(product, hs.populations.Uniform(low=0, high=1), "
+                f"rows={ROWS}, pairs=20, seed=3, workers=1); "
+                f"cloudpickle.dump((product, s), open({path!r}, 'wb'))"
+            )
+        )
+        act = (
+            f"f, s = cloudpickle.load(open({path!r}, 'rb')); c = hs.release("
+            f"f, np.full({ROWS}, 0.5), hs.Laplace(s, epsilon=1)).certificate; "
+            "print(c.confirmed, c.explain())"
+        )
+        told = run_python(code.format(act=act), OPENBLAS_CORETYPE="Haswell")
+        assert told.startswith(("bits", "rounding"))
+        assert told.startswith("bits") or "Haswell now" in told
+
+    def test_the_command_accepts_rounding_only_if_told(self, path, tmp_path, monkeypatch):
+        """Exit code 1 for rounding, 0 with --accept-rounding, and 1 for a real difference."""
+        monkeypatch.chdir(tmp_path)
+        record = json.loads(path.read_text())
+        nudged = record["sampling"]["movements"]
+        nudged[5] = float(np.nextafter(nudged[5], np.inf))
+        Path("near.json").write_text(json.dumps(record))
+        nudged[6] += 1e-6
+        Path("far.json").write_text(json.dumps(record))
+        Path("f.py").write_text("def product(rows):\n    return rows @ rows\n")
+
+        def code(*options):
+            return CliRunner().invoke(app, ["verify", *options, "f.py:product"]).exit_code
+
+        assert code(str(path)) == 0
+        assert code("near.json") == 1
+        assert code("near.json", "--accept-rounding") == 0
+        assert code("far.json", "--accept-rounding") == 1
+
+
+class TestVerdicts:
+    """`rounding` is for last digits: whatever else differs is different."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def certificate(cls):
+        s = hs.sample_sensitivity(np.mean, UNIT, rows=50, pairs=300, workers=1)
+        return hs.release(np.mean, np.full(50, 0.5), hs.Laplace(s, epsilon=1)).certificate
+
+    def test_bits_rounding_and_different(self, certificate):
+        sampling = certificate.sampling
+        for step, agreement in ((0.0, "bits"), (1e-16, "rounding"), (1e-9, "different")):
+            moved = tuple(each + step for each in sampling.movements)
+            known = replace(certificate, sampling=replace(sampling, movements=moved))
+            found = hs.verify(known, np.mean, workers=1)
+            assert found.agreement == agreement
+            assert found.reproduced == (agreement == "bits")
+            assert found.judged == 201
+
+    def test_a_scale_that_does_not_follow_is_different(self, certificate):
+        mechanism = replace(certificate.mechanism, scale=certificate.mechanism.scale * 0.999)
+        found = hs.verify(replace(certificate, mechanism=mechanism), np.mean, workers=1)
+        assert found.agreement == "different"
+
+    def test_the_limit_is_that_of_the_answers(self, certificate):
+        """64 units of the largest answer: here of means, all below 1."""
+        found = hs.verify(certificate, np.mean, workers=1)
+        assert 0.5 < found.limit / (64 * 2**-52) < 1
+
+    def test_environments_are_compared_by_what_both_know(self):
+        then = {"numpy": "2.0", "cpu": "AVX2 FMA3", "blas of scipy": "x"}
+        now = {"numpy": "2.1", "cpu": "AVX2 AVX512F"}
+        assert differences(then, now) == (
+            "processor features: FMA3 only then, AVX512F only now",
+            "numpy 2.0 then, 2.1 now",
+        )
+        assert differences(then, then) == ()
