@@ -71,9 +71,8 @@ def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Float
         If the function raises, or returns anything but finite real numbers.
     """
     if private:
-        raw = called_privately(function, rows)
         with silenced():  # an answer may be worked out only when it is read
-            return _numbers(raw)
+            return _numbers(called_privately(function, rows))
     try:
         raw = function(rows)
     except (Exception, SystemExit) as cause:

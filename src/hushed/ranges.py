@@ -17,6 +17,7 @@ from hushed.owned import own, plain
 
 __all__ = ["Range", "check_columns", "checked", "clamped", "read_ranges", "within"]
 
+_FAR = 2**63 - 1
 _NUMBERS = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)}
 
 
@@ -239,7 +240,9 @@ def _plain_ends(dtype: Any, one: Range) -> tuple[Any, Any, Any] | None:
     if name not in _NUMBERS:
         raise ParameterError(f"bounds are for columns of integers or floats, not of {name}")
     low, high = (end.item() for end in _ends(np.dtype(name), one))
-    return low, high, low if math.isfinite(one.low) else high
+    end = low if math.isfinite(one.low) else high
+    # Arrow takes no end that its 64-bit integers do not hold.
+    return None if low <= -_FAR else low, None if high >= _FAR else high, end
 
 
 def _row(row: Any, ranges: dict[str, Range]) -> Any:
@@ -260,13 +263,16 @@ def _row(row: Any, ranges: dict[str, Range]) -> Any:
 
 
 def _number(value: Any, one: Range | None) -> Any:
-    real = isinstance(value, int | float | np.integer | np.floating)
-    if one is None or not real or isinstance(value, bool):
+    if one is None or isinstance(value, bool):
+        return value
+    if isinstance(value, np.generic) and value.dtype.kind in "iuf":
+        return _clip(np.array([value]), one)[0]
+    if not isinstance(value, int | float):
         return value
     if value != value:  # noqa: PLR0124  (NaN)
         return value if one.missing else type(value)(one.end)
     low, high = one.low, one.high
-    if isinstance(value, int | np.integer):
+    if isinstance(value, int):
         low = math.ceil(low) if math.isfinite(low) else low
         high = math.floor(high) if math.isfinite(high) else high
     moved = low if value < low else high if value > high else value

@@ -23,9 +23,9 @@ __all__ = ["silenced"]
 
 
 class _Here(threading.local):
-    """The private calls that the present thread is in, one within the other."""
+    """The private call that the present thread is in, the outermost one."""
 
-    calls: tuple[object, ...] = ()
+    call: object = None
 
 
 _HERE = _Here()
@@ -42,7 +42,7 @@ _PLACES: tuple[tuple[Any, str], ...] = (
 
 def _unheard() -> bool:
     """Whether the present thread is in a private call, or was started by one."""
-    if _HERE.calls:
+    if _HERE.call is not None:
         return True
     return bool(_WATCH.started) and threading.current_thread() in _WATCH.started
 
@@ -189,7 +189,7 @@ _WATCH = _Watch()
 def _renewed() -> None:
     """After a fork: the lock may have been held, and the other threads are gone."""
     _WATCH.lock = threading.Lock()
-    _WATCH.calls = set(_HERE.calls)
+    _WATCH.calls = set() if _HERE.call is None else {_HERE.call}
 
 
 if hasattr(os, "register_at_fork"):
@@ -209,11 +209,14 @@ def silenced() -> Iterator[None]:
         meantime; a thread that was there before and takes orders, or was started without
         `threading.Thread`.
     """
-    call, outer = object(), _HERE.calls
+    if _HERE.call is not None:  # within another one, which lasts longer
+        yield
+        return
+    call = object()
     try:
         _WATCH.enter(call)
-        _HERE.calls = (*outer, call)
+        _HERE.call = call
         yield
     finally:
-        _HERE.calls = outer
+        _HERE.call = None
         _WATCH.leave(call)

@@ -94,6 +94,35 @@ def test_every_value_of_a_type_lands_inside(kind):
         assert found[-1] == found[0]  # NaN goes where minus infinity goes
 
 
+HELD = {
+    "pandas": lambda x: pd.DataFrame({"x": x}),
+    "nullable": lambda x: pd.DataFrame({"x": x}).convert_dtypes(dtype_backend="numpy_nullable"),
+    "Arrow": lambda x: pd.DataFrame({"x": x}).convert_dtypes(dtype_backend="pyarrow"),
+    "polars": lambda x: pl.DataFrame({"x": x}),
+    "list": lambda x: [{"x": value} for value in x],
+    "plain list": lambda x: [{"x": value} for value in x.tolist()],
+}
+
+
+@pytest.mark.parametrize("ends", [(0, INF), (-INF, 5), (-5, 1e300), (0.5, 3.5), (-1e300, 0)])
+@pytest.mark.parametrize("kind", ["u8", "i8", "u1", "f4", "f8"])
+@pytest.mark.parametrize("name", HELD)
+def test_every_container_moves_rows_to_the_same_place(name, kind, ends):
+    """Numbers are moved as in an array, and keep their type."""
+    values = np.array([0, 1, 2, 100, 7], dtype=kind)
+    if kind[0] == "f":
+        values[4] = 0.25  # or pandas would take them for integers
+    low, high = ends
+    wanted = [min(max(x, low), high) for x in values.tolist()]
+    if kind[0] != "f":
+        wanted = [min(max(x, math.ceil(max(low, -9))), math.floor(min(high, 999))) for x in values]
+    given = HELD[name](values)
+    found = clamped(own(given), (Range(column="x", low=low, high=high),))
+    assert layout(found).types == layout(given).types
+    column = [row["x"] for row in found] if isinstance(found, list) else found["x"].to_list()
+    assert [float(x) for x in column] == [float(x) for x in wanted]
+
+
 def draws(population, count=500):
     for seed in range(20):
         yield population.draw(np.random.default_rng(seed), count)
