@@ -262,6 +262,30 @@ def test_an_error_that_cannot_be_written(folder, form):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ("audit", "--help"), ()])
+def test_help_that_cannot_be_written(folder, words):
+    """What is printed outside of any command is held to the same."""
+    with FULL.open("w") as full:
+        done = ran(*words, cwd=folder, stdout=full)
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("form", [("--json",), ()], ids=["json", "text"])
+def test_a_closed_output_is_refused_before_anything_is_paid(folder, form):
+    """A command that cannot answer does not charge."""
+    program = f"import sys; sys.stdout = None\n{MAIN}"
+    paid = ("--ledger", BUDGET[0], "--budget", "open")
+    done = ran(*QUERY, *paid, *form, program=program, cwd=folder)
+    assert done.returncode == 2
+    assert "standard output is closed" in done.stderr
+    shown = json.loads(ran("ledger", "show", *BUDGET[:1], "open", "--json", cwd=folder).stdout)
+    assert shown["budgets"][0]["entries"] == 0
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
 def test_letters_that_the_terminal_has_not(folder, encoding):
     """An answer is spelt out rather than lost; ASCII is taken for a mistake, and not kept to."""

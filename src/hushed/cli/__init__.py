@@ -135,12 +135,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     if isinstance(sys.stdout, TextIOWrapper):  # a letter that the terminal has not is spelt out
         sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        app()
-    except Exception as error:  # outside of any command
-        from hushed.cli.outcome import unforeseen  # noqa: PLC0415
+    from hushed.cli.outcome import run  # noqa: PLC0415
 
-        sys.exit(unforeseen(error))
+    sys.exit(run(app))
 
 
 def _stop(number: int, frame: object) -> Never:  # noqa: ARG001

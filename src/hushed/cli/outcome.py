@@ -39,8 +39,8 @@ __all__ = [
     "note",
     "notes",
     "print_table",
+    "run",
     "say",
-    "unforeseen",
 ]
 
 REFUSED, BAD_USE, UNFORESEEN, STOPPED = 1, 2, 3, 130
@@ -159,6 +159,9 @@ def finish(
         included; 3 for an exception that was not foreseen: its type and place are told, its
         message, which may quote rows, is withheld; 130 if stopped by the user.
     """
+    if sys.stdout is None:  # before anything is run, or paid
+        note("standard output is closed; let it go somewhere")
+        raise typer.Exit(BAD_USE)
     result: dict[str, Any] = {}
     try:
         yield result
@@ -183,26 +186,40 @@ def finish(
     except KeyboardInterrupt:
         _refuse("stopped", "", stopped, STOPPED, json=json)
     except (Exception, SystemExit) as error:
-        raise typer.Exit(unforeseen(error, json=json)) from None
+        _unforeseen(error, json=json)
+        raise typer.Exit(UNFORESEEN) from None
     if code:
         raise typer.Exit(code)
 
 
-def unforeseen(error: BaseException, *, json: bool = False) -> int:
-    """Tell of an exception that nobody planned for, without its message.
+def run(app: Callable[[], object]) -> int:
+    """Run the command line, with all that happens before and after its commands.
 
     Parameters
     ----------
-    error : BaseException
-        The exception.
-    json : bool, default False
-        True to tell it as one JSON object, too.
+    app : callable
+        The command line; ends with SystemExit.
 
     Returns
     -------
     int
         The exit code.
     """
+    try:
+        with finish(json=False) as result:
+            try:
+                with _output():  # help, version, mistakes in the options
+                    app()
+            except SystemExit as end:
+                lost = isinstance(end.__context__, OSError)  # who read it has left
+                result["exit_code"] = BAD_USE if lost else end.code
+    except typer.Exit as end:
+        return end.exit_code
+    return 0
+
+
+def _unforeseen(error: BaseException, *, json: bool) -> None:
+    """Tell of an exception that nobody planned for, without its message."""
     name = type(error).__name__
     place = _place(error)
     note(
@@ -212,7 +229,6 @@ def unforeseen(error: BaseException, *, json: bool = False) -> int:
     if json:
         with suppress(_Unwritten):
             _write({"error": {"kind": "unforeseen", "type": name, "place": place}})
-    return UNFORESEEN
 
 
 def _refuse(kind: str, name: str, message: str, code: int, *, json: bool) -> NoReturn:
