@@ -197,9 +197,14 @@ def test_what_nobody_foresaw(folder, words, kind):
     assert "Traceback" not in done.stderr
 
 
-def test_a_failure_outside_of_any_command(folder):
+@pytest.mark.parametrize("kind", ["ValueError", "ImportError"])
+def test_a_failure_outside_of_any_command(folder, kind):
     """A module of a command that cannot be loaded is a failure, not an answer."""
-    program = f"import sys; sys.modules['hushed.cli.auditing'] = object()\n{MAIN}"
+    program = (
+        "import hushed.cli\n"
+        f"def load(name): raise {kind}({CANARY!r})\n"
+        f"hushed.cli.load = load\n{MAIN}"
+    )
     done = ran("audit", "f.py:enough", *AUDIT, *ENDS, program=program, cwd=folder)
     assert done.returncode == 3
     assert "not foreseen" in done.stderr
@@ -239,7 +244,7 @@ def test_output_that_cannot_be_written(folder, words, form):
     with FULL.open("w") as full:
         done = ran(*words, *form, cwd=folder, stdout=full)
     assert done.returncode == 2, done.stderr
-    assert "standard output cannot be written: No space left on device" in done.stderr
+    assert "standard output was not written: No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
 
