@@ -197,9 +197,14 @@ def test_what_nobody_foresaw(folder, words, kind):
     assert "Traceback" not in done.stderr
 
 
-def test_a_failure_outside_of_any_command(folder):
+@pytest.mark.parametrize("kind", ["ValueError", "ImportError"])
+def test_a_failure_outside_of_any_command(folder, kind):
     """A module of a command that cannot be loaded is a failure, not an answer."""
-    program = f"import sys; sys.modules['hushed.cli.auditing'] = object()\n{MAIN}"
+    program = (
+        "import hushed.cli\n"
+        f"def load(name): raise {kind}({CANARY!r})\n"
+        f"hushed.cli.load = load\n{MAIN}"
+    )
     done = ran("audit", "f.py:enough", *AUDIT, *ENDS, program=program, cwd=folder)
     assert done.returncode == 3
     assert "not foreseen" in done.stderr
@@ -239,7 +244,7 @@ def test_output_that_cannot_be_written(folder, words, form):
     with FULL.open("w") as full:
         done = ran(*words, *form, cwd=folder, stdout=full)
     assert done.returncode == 2, done.stderr
-    assert "standard output cannot be written: No space left on device" in done.stderr
+    assert "standard output was not written: No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
 
@@ -260,6 +265,30 @@ def test_an_error_that_cannot_be_written(folder, form):
     assert done.returncode == 2
     assert "Broken pipe" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ("audit", "--help"), ()])
+def test_help_that_cannot_be_written(folder, words):
+    """What is printed outside of any command is held to the same."""
+    with FULL.open("w") as full:
+        done = ran(*words, cwd=folder, stdout=full)
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("form", [("--json",), ()], ids=["json", "text"])
+def test_a_closed_output_is_refused_before_anything_is_paid(folder, form):
+    """A command that cannot answer does not charge."""
+    program = f"import sys; sys.stdout = None\n{MAIN}"
+    paid = ("--ledger", BUDGET[0], "--budget", "open")
+    done = ran(*QUERY, *paid, *form, program=program, cwd=folder)
+    assert done.returncode == 2
+    assert "standard output is closed" in done.stderr
+    shown = json.loads(ran("ledger", "show", *BUDGET[:1], "open", "--json", cwd=folder).stdout)
+    assert shown["budgets"][0]["entries"] == 0
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import sys
 from importlib import import_module
-from io import TextIOWrapper
 from typing import Annotated, Any, Never
 
 import typer
@@ -133,14 +132,9 @@ for _name, (_, _help) in COMMANDS.items():
 def main() -> None:
     """Run the command line; SIGTERM stops it as Ctrl-C does, so that nothing is left behind."""
     signal.signal(signal.SIGTERM, _stop)
-    if isinstance(sys.stdout, TextIOWrapper):  # a letter that the terminal has not is spelt out
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        app()
-    except Exception as error:  # outside of any command
-        from hushed.cli.outcome import unforeseen  # noqa: PLC0415
+    from hushed.cli.outcome import run  # noqa: PLC0415
 
-        sys.exit(unforeseen(error))
+    sys.exit(run(app))
 
 
 def _stop(number: int, frame: object) -> Never:  # noqa: ARG001

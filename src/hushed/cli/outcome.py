@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -39,8 +40,8 @@ __all__ = [
     "note",
     "notes",
     "print_table",
+    "run",
     "say",
-    "unforeseen",
 ]
 
 REFUSED, BAD_USE, UNFORESEEN, STOPPED = 1, 2, 3, 130
@@ -150,7 +151,8 @@ def finish(
     Yields
     ------
     dict
-        To be filled with the result. Put ``exit_code`` into it for an end that is not 0.
+        To be filled with the result. Put ``exit_code`` into it for an end that is not 0, and
+        ``kept`` for what to say if the output cannot be written: how to read it again.
 
     Raises
     ------
@@ -159,14 +161,17 @@ def finish(
         included; 3 for an exception that was not foreseen: its type and place are told, its
         message, which may quote rows, is withheld; 130 if stopped by the user.
     """
+    if sys.stdout is None:  # before anything is run, or paid
+        note("standard output is closed; let it go somewhere")
+        raise typer.Exit(BAD_USE)
     result: dict[str, Any] = {}
     try:
         yield result
         code = result.pop("exit_code", 0)
         if json:
-            _write(result)
+            _write({key: value for key, value in result.items() if key != "kept"})
         with _output():
-            sys.stdout.flush()
+            pass  # flush what else was printed
     except HushedError as error:
         is_refusal = isinstance(error, _REFUSALS)
         kind, code = ("refused", refused) if is_refusal else ("bad-use", BAD_USE)
@@ -175,7 +180,8 @@ def finish(
         raise
     except _Unwritten as error:
         _drop_output()
-        _refuse("system", "OutputLost", str(error), BAD_USE, json=False)
+        told = [f"standard output was not written: {error}", result.get("kept", "")]
+        _refuse("system", "", "; ".join(filter(None, told)), BAD_USE, json=False)
     except (OSError, UnicodeError) as error:  # its own text may quote what was read
         reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         message = reason or "the system refused"
@@ -183,26 +189,41 @@ def finish(
     except KeyboardInterrupt as stop:  # one of ours says what was paid for
         _refuse("stopped", "", str(stop) or stopped, STOPPED, json=json)
     except (Exception, SystemExit) as error:
-        raise typer.Exit(unforeseen(error, json=json)) from None
+        _unforeseen(error, json=json)
+        raise typer.Exit(UNFORESEEN) from None
     if code:
         raise typer.Exit(code)
 
 
-def unforeseen(error: BaseException, *, json: bool = False) -> int:
-    """Tell of an exception that nobody planned for, without its message.
+def run(app: Callable[[], object]) -> int:
+    """Run the command line, with all that happens before and after its commands.
 
     Parameters
     ----------
-    error : BaseException
-        The exception.
-    json : bool, default False
-        True to tell it as one JSON object, too.
+    app : callable
+        The command line; ends with SystemExit.
 
     Returns
     -------
     int
         The exit code.
     """
+    try:
+        with finish(json=False) as result:
+            try:
+                app()
+            except SystemExit as end:
+                lost = isinstance(end.__context__, OSError)  # who read it has left
+                result["exit_code"] = BAD_USE if lost else end.code
+            except OSError as error:  # help, version, mistakes in the options
+                raise _Unwritten(error.strerror or "the system refused") from None
+    except typer.Exit as end:
+        return end.exit_code
+    return 0
+
+
+def _unforeseen(error: BaseException, *, json: bool) -> None:
+    """Tell of an exception that nobody planned for, without its message."""
     name = type(error).__name__
     place = _place(error)
     note(
@@ -212,7 +233,6 @@ def unforeseen(error: BaseException, *, json: bool = False) -> int:
     if json:
         with suppress(_Unwritten):
             _write({"error": {"kind": "unforeseen", "type": name, "place": place}})
-    return UNFORESEEN
 
 
 def _refuse(kind: str, name: str, message: str, code: int, *, json: bool) -> NoReturn:
@@ -228,16 +248,14 @@ def _refuse(kind: str, name: str, message: str, code: int, *, json: bool) -> NoR
 
 @contextmanager
 def _output() -> Iterator[None]:
-    """Whatever goes wrong inside is standard output's fault."""
+    """Spell out letters that a terminal has not; what goes wrong inside is the output's fault."""
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         yield
-    except UnicodeEncodeError as error:
-        reason = f"it holds a letter that {error.encoding} has not; say --json"
-    except OSError as error:
-        reason = error.strerror or "the system refused"
-    else:
-        return
-    raise _Unwritten(f"standard output cannot be written: {reason}")
+        sys.stdout.flush()
+    except (OSError, ValueError) as error:  # a full device, a broken pipe, a closed stream
+        raise _Unwritten(getattr(error, "strerror", None) or "it cannot be written to") from None
 
 
 def _drop_output() -> None:
@@ -268,7 +286,6 @@ def _write(result: dict[str, Any]) -> None:
     text = encoder.dumps(_plain(result), sort_keys=True, allow_nan=False)
     with _output():
         sys.stdout.write(text + "\n")
-        sys.stdout.flush()
 
 
 def _plain(value: Any) -> Any:

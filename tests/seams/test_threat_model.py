@@ -1,0 +1,152 @@
+"""What is not defended: each attack works, so that docs/threat-model.md claims no more than holds.
+
+A test here that fails is good news for users and an error in that page.
+"""
+
+import copy
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed.errors import HushedError
+from hushed.noise import entropy
+
+UNIT = hs.populations.Uniform(low=0, high=1)
+SECRET = 0.8125
+
+
+def mechanism(function, population=UNIT, rows=20):
+    sampled = hs.sample_sensitivity(function, population, rows=rows, gamma=0.3)
+    return hs.Laplace(sampled, epsilon=1.0)
+
+
+@pytest.fixture
+def private():
+    rows = np.random.default_rng(5).random(20)
+    rows[7] = SECRET
+    return rows
+
+
+def test_a_function_may_write_the_rows_elsewhere(tmp_path, private):
+    """What the function does beside answering is not seen."""
+    target = tmp_path / "stolen"
+
+    def mean(rows):
+        target.write_text(repr(rows.tolist()))
+        return rows.mean()
+
+    hs.release(mean, private, mechanism(mean))
+    assert repr(SECRET) in target.read_text()
+
+
+def test_an_old_copy_of_a_ledger_forgets(tmp_path):
+    """Put back while no program has it open, an old copy knows nothing of later charges."""
+    path, old = tmp_path / "budget.db", tmp_path / "old.db"
+    with hs.Ledger(f"sqlite:///{path}") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=1.0))
+    shutil.copy(path, old)
+    with hs.Ledger(f"sqlite:///{path}") as ledger:
+        ledger.charge("b", hs.Guarantee(epsilon=0.75))
+    for file in tmp_path.glob("budget.db*"):
+        file.unlink()
+    shutil.copy(old, path)
+    with hs.Ledger(f"sqlite:///{path}") as ledger:
+        ledger.charge("b", hs.Guarantee(epsilon=0.75))
+
+
+def test_whoever_may_read_the_database_needs_no_hushed(tmp_path):
+    """The file of a table is a file."""
+    path = tmp_path / "rows.csv"
+    path.write_text(f"x\n{SECRET}\n0.5\n")
+    hs.table(str(path), types={"x": "real"}).count().release(epsilon=1.0)
+    assert str(SECRET) in path.read_text()
+
+
+def test_the_same_process_can_replace_the_noise(monkeypatch, private):
+    """With words that an attacker chooses, two releases are one."""
+    chosen = mechanism(np.mean)
+    answers = []
+    for _ in range(2):
+        monkeypatch.setattr(entropy.os, "urandom", np.random.default_rng(1).bytes)
+        answers.append(hs.release(np.mean, private, chosen).value)
+    assert answers[0] == answers[1]
+
+
+def test_anyone_can_write_a_certificate_that_verifies():
+    """No private row was ever there."""
+    nobody = np.full(20, 0.5)
+    forged = hs.release(np.mean, nobody, mechanism(np.mean)).certificate
+    again = hs.Certificate.from_json(forged.to_json())
+    assert hs.verify(again, np.mean).reproduced
+
+
+def test_a_copy_in_the_middle_of_a_draw_repeats_it():
+    """Words that were read ahead for the same draw are in both copies."""
+    words = entropy.operating_system_words()
+    words.word()
+    other = copy.deepcopy(words)
+    assert np.array_equal(words.take(8), other.take(8))
+
+
+def test_a_range_taken_from_the_rows_is_not_recognised(private):
+    """The range is private, and stands on the certificate."""
+    fitted = hs.populations.Uniform(low=0, high=float(private.max()))
+    released = hs.release(np.mean, private, mechanism(np.mean, fitted))
+    told = released.certificate.sampling.population
+    assert told == fitted.describe()
+    assert told != hs.populations.Uniform(low=0, high=1).describe()
+
+
+def test_a_view_that_mixes_users_breaks_the_promise(tmp_path):
+    """One person among 2000 decides an answer at epsilon 0.1."""
+    duckdb = pytest.importorskip("duckdb")
+    answers = []
+    for top in (0, 1000):
+        path = tmp_path / f"{top}.db"
+        with duckdb.connect(str(path)) as connection:
+            connection.execute("CREATE TABLE t AS SELECT i AS who, 0 AS x FROM range(1, 2000) r(i)")
+            connection.execute(f"INSERT INTO t VALUES (0, {top})")
+            connection.execute("CREATE VIEW v AS SELECT who, max(x) OVER () AS top FROM t")
+        asked = hs.table(f"duckdb:///{path}", "v", user="who").per_user(rows=1)
+        mean = asked.mean("top", low=0, high=1000, name="top")
+        answers.append(float(mean.release(epsilon=1.0).to_dict()["top"][0]))
+    assert answers[0] < 100
+    assert answers[1] > 900
+
+
+def test_a_user_is_a_spelling(tmp_path):
+    """Four spellings of a name have four shares of every answer."""
+    path = tmp_path / "rows.csv"
+    path.write_text('who\nAda\nada\n"Ada "\nA\u200bda\n', encoding="utf-8")
+    asked = hs.table(str(path), user="who").per_user(rows=1).count_users(name="people")
+    answers = [asked.release(epsilon=20.0).to_dict()["people"][0] for _ in range(5)]
+    assert np.median(answers) == 4
+
+
+def test_a_refusal_tells_of_the_rows(private):
+    """Whether a release is refused may depend on a single row."""
+
+    def picky(rows):
+        if SECRET in rows:
+            raise ValueError
+        return rows.mean()
+
+    chosen = mechanism(picky)
+    with pytest.raises(HushedError):
+        hs.release(picky, private, chosen)
+    private[7] = 0.5
+    hs.release(picky, private, chosen)
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "threat-model.md"
+
+
+def test_the_page_names_every_test_here():
+    """No attack is shown here that the page leaves out."""
+    text = PAGE.read_text(encoding="utf-8")
+    here = {name for name, what in globals().items() if name.startswith("test_") and callable(what)}
+    for name in here - {"test_the_page_names_every_test_here"}:
+        assert f"`tests/seams/test_threat_model.py::{name}`" in text
