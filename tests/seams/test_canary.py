@@ -300,12 +300,12 @@ def test_the_function_is_asked_once_more_and_no_oftener():
         (lambda rows: rows.mean(), hs.populations.PublicTable(ROWS * 2), {"data_dependent": True}),
         (
             lambda rows: rows["x"].mean(),
-            hs.populations.PublicTable(pd.DataFrame({"x": np.arange(50.0)})),
+            hs.populations.PublicTable(pd.DataFrame({"x": np.arange(50.0)}), promise="table"),
             {},
         ),
         (
             lambda rows: sum(x for x, _ in rows) / len(rows),
-            hs.populations.PublicTable([(float(i), "a") for i in range(50)]),
+            hs.populations.PublicTable([(float(i), "a") for i in range(50)], promise="table"),
             {},
         ),
     ],

@@ -75,7 +75,12 @@ def test_order_is_tried_in_every_container(held):
     }
     table, f = frames[held]
     with pytest.raises(BadFunction, match="reordering"):
-        sample(f, hs.populations.PublicTable(table), symmetric=True, batch=held == "stack")
+        sample(
+            f,
+            hs.populations.PublicTable(table, promise="table"),
+            symmetric=True,
+            batch=held == "stack",
+        )
 
 
 def test_the_order_is_tried_on_streams_of_its_own():

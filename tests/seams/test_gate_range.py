@@ -69,7 +69,7 @@ def test_the_far_row_counts_as_the_end_of_the_range(name):
         seen.append(layout(rows).types)
         return float(columns(rows)[1].sum())
 
-    r = released(f, private, P.PublicTable(public, bounds=BOUNDS))
+    r = released(f, private, P.PublicTable(public, bounds=BOUNDS, promise="table"))
     assert r.value == pytest.approx(0.5 + 1.5 + 3 + 0 + 1, abs=1e-5)
     assert all(types == seen[0] for types in seen)
     assert "clamped to [0, 120] in 'age', [0, 3] in 'pay'" in r.certificate.explain()
@@ -136,13 +136,13 @@ POPULATIONS = [
     P.Exponential(rate=3.0),
     P.Exponential(rate=[1e-300, 1e300]),
     P.Normal(),
-    P.PublicTable(FRAME, bounds=BOUNDS),
-    P.PublicTable(FRAME),
-    P.PublicTable(pd.DataFrame({"x": [1.0, NAN, 3.0]}), bounds={"x": (0, 5)}),
-    P.PublicTable(pl.DataFrame({"x": [1.0, None, NAN]}), bounds={"x": (0, 5)}),
-    P.PublicTable(np.array([[1.0, 2.0], [3.0, 4.0]]), bounds=[(0, 3), None]),
-    P.PublicTable([1, 2, 3], bounds=(0, 5)),
-    P.PublicTable([(1, 2.5), (3, 4.5)], bounds=[None, (2, 5)]),
+    P.PublicTable(FRAME, bounds=BOUNDS, promise="table"),
+    P.PublicTable(FRAME, promise="table"),
+    P.PublicTable(pd.DataFrame({"x": [1.0, NAN, 3.0]}), bounds={"x": (0, 5)}, promise="table"),
+    P.PublicTable(pl.DataFrame({"x": [1.0, None, NAN]}), bounds={"x": (0, 5)}, promise="table"),
+    P.PublicTable(np.array([[1.0, 2.0], [3.0, 4.0]]), bounds=[(0, 3), None], promise="table"),
+    P.PublicTable([1, 2, 3], bounds=(0, 5), promise="table"),
+    P.PublicTable([(1, 2.5), (3, 4.5)], bounds=[None, (2, 5)], promise="table"),
     P.Simulator(lambda rng, n: rng.beta(2, 3, n), bounds=(0, 1)),
 ]
 
@@ -191,11 +191,11 @@ def test_missing_values_stay_where_the_population_has_them():
 
     data = pd.DataFrame({"x": [NAN, 2.0, -1.0]})
     known = pd.DataFrame({"x": [1.0, NAN, 3.0]})
-    released(f, data, P.PublicTable(known, bounds={"x": (0.5, 5)}))
+    released(f, data, P.PublicTable(known, bounds={"x": (0.5, 5)}, promise="table"))
     assert np.isnan(seen[-1][0])
     assert seen[-1][1:] == [2, 0.5]
     full = pd.DataFrame({"x": [1.0, 2.0, 3.0]})
-    released(f, data, P.PublicTable(full, bounds={"x": (0.5, 5)}))
+    released(f, data, P.PublicTable(full, bounds={"x": (0.5, 5)}, promise="table"))
     assert seen[-1] == [0.5, 2, 0.5]
 
 
@@ -218,7 +218,10 @@ def test_letting_them_pass_is_said(private):
 def test_no_range_is_said():
     """A normal law has no range, nor has a table without bounds: its extremes are none."""
     data = np.linspace(0, 1, 20)
-    for population in (P.Normal(), P.PublicTable(np.random.default_rng(4).random(500))):
+    for population in (
+        P.Normal(),
+        P.PublicTable(np.random.default_rng(4).random(500), promise="table"),
+    ):
         c = released(mean, data, population).certificate
         assert c.outside == "no range"
         assert c.sampling.support == ()
@@ -286,19 +289,19 @@ def test_columns_without_a_name_of_their_own():
     public = pd.DataFrame(np.full((9, 2), 0.5))
     f = lambda rows: float(rows[1].sum()) + 1e-9 * float(rows.to_numpy().sum())  # noqa: E731
     for bounds in ({1: (0, 1)}, {"1": (0, 1)}):
-        source = P.PublicTable(public + np.arange(9)[:, None] / 100, bounds=bounds)
+        source = P.PublicTable(public + np.arange(9)[:, None] / 100, bounds=bounds, promise="table")
         assert released(f, public + 7, source).value == pytest.approx(9, abs=1e-3)
     double = pd.DataFrame(np.full((9, 2), 0.5), columns=["a", "a"])
     with pytest.raises(ParameterError, match="no single one"):
-        P.PublicTable(double, bounds={"a": (0, 1)})
+        P.PublicTable(double, bounds={"a": (0, 1)}, promise="table")
 
 
 def test_bounds_that_public_rows_leave():
     """A table or simulator outside of its own bounds is another population than is said."""
     with pytest.raises(ParameterError, match="public rows lie outside"):
-        P.PublicTable(FRAME, bounds={"age": (0, 50)})
+        P.PublicTable(FRAME, bounds={"age": (0, 50)}, promise="table")
     with pytest.raises(ParameterError, match="no column of numbers"):
-        P.PublicTable(FRAME.assign(age="x"), bounds={"age": (0, 50)})
+        P.PublicTable(FRAME.assign(age="x"), bounds={"age": (0, 50)}, promise="table")
     for draw in (lambda rng, n: rng.random(n) * 2, lambda rng, n: np.where(rng.random(n), NAN, 1)):
         with pytest.raises(BadRows, match="outside of its bounds"):
             released(mean, np.zeros(5), P.Simulator(draw, bounds=(0, 1)))

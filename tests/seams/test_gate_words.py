@@ -103,7 +103,18 @@ def test_on_the_command_line(unit, tmp_path, monkeypatch):
     public = np.random.default_rng(2).random(300)
     (tmp_path / "public.csv").write_text("x\n" + "\n".join(map(str, public)) + "\n")
     said = ["--unit", unit] if unit == "person" else []
-    common = ["f.py:mean", "--population", "public.csv", "--bounds", "x:0,1", "--workers", 1, *said]
+    common = [
+        "f.py:mean",
+        "--population",
+        "public.csv",
+        "--promise",
+        "table",
+        "--bounds",
+        "x:0,1",
+        "--workers",
+        1,
+        *said,
+    ]
     found = run("sensitivity", *common, "--rows", 20, "--json")
     assert json.loads(found.stdout)["unit"] == unit
     done = run("release", "rows.csv", *common, "--epsilon", 1e6, "--out", "c.json")
