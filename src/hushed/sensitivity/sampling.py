@@ -35,6 +35,7 @@ __all__ = ["sample_sensitivity"]
 
 # Rows drawn at once in batch mode: about what fits the second-level cache.
 _BATCH_ROWS = 2**16
+_MOST_NAMES = 20
 
 
 def sample_sensitivity(
@@ -169,7 +170,7 @@ def sample_sensitivity(
     draws.flags.writeable = False
     after = look(f)
     # By the function itself: a counter, a cache.
-    unwatched = tuple(sorted({*changed(before.marks, after.marks), *after.unseen}))
+    unwatched = _few({*changed(before.marks, after.marks), *after.unseen})
     value = float(draws[rank.rank - 1])
     for declared, size in moved.items():
         check_small(size, value, declared)
@@ -227,6 +228,13 @@ def _probed(f: Function, first: Any, rows: int, *, batch: bool, private: bool) -
             "first axis"
         )
     return replace(known, shape=known.shape[1:], answer=known.answer[0]) if batch else known
+
+
+def _few(names: set[str]) -> tuple[str, ...]:
+    """Sort names; of very many parts only what they are parts of."""
+    if len(names) > _MOST_NAMES:
+        names = {name.partition(".")[0].partition("[")[0] for name in names}
+    return tuple(sorted(names))
 
 
 def _check(rows: int, norm: Norm, pairs: int | None, protect: Protect, *, batch: bool) -> None:
