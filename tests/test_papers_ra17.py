@@ -159,6 +159,8 @@ def test_figure_5_follows_the_data():
     assert classifiers.SENSITIVITY.verdict(sensitivities(lambda d, g: 0.01)).agrees
     assert not classifiers.SENSITIVITY.verdict(sensitivities(lambda d, g: 0.01 / g)).agrees
     assert not classifiers.SENSITIVITY.verdict(sensitivities(lambda d, g: 0.5)).agrees
+    still = sensitivities(lambda d, g: 0.01 if g < 0.2 else 0.0)  # most pairs do not move at all
+    assert classifiers.SENSITIVITY.verdict(still).agrees
 
 
 def curves(levels, **middles):

@@ -392,6 +392,18 @@ class TestWhatCannotBeWatched:
         assert released.certificate.sampling.unwatched == ()
         assert "watched" not in released.certificate.explain()
 
+    def test_very_many_parts_are_listed_as_one(self):
+        """An object with fifty counters is named once, and its other parts are not watched."""
+        parts = types.SimpleNamespace(**{f"n{i}": 0 for i in range(50)})
+
+        def f(rows):
+            for name in vars(parts):
+                setattr(parts, name, getattr(parts, name) + 1)
+            return rows.mean()
+
+        released = hs.release(f, ROWS, hs.Laplace(sampled(f), epsilon=1))
+        assert released.certificate.sampling.unwatched == ("parts",)
+
     def test_a_memory_that_is_reset_is_a_change(self):
         """Memoised by shape while sampled, then emptied: it would answer the private sum."""
         memory = {}

@@ -143,6 +143,9 @@ class Walk:
         """Note an attribute of a module; an object that installed code keeps there by name."""
         value = module.__dict__[each]
         kept = is_library(module.__name__) and is_library(type(value).__module__)
+        if module is sys:  # its lists change all the time
+            self.marks[name] = f"=sys.{each}"
+            return
         if kept and not isinstance(value, _FOLLOWED) and type(value) not in _PLAIN:
             self.marks[name] = f"={module.__name__}.{each}"
             self.packages.add(module.__name__.partition(".")[0])
