@@ -100,7 +100,9 @@ BEFORE = {
 
 
 @pytest.mark.parametrize("name", BEFORE)
-@pytest.mark.parametrize("way", ["one by one", "with the noise", "later", "behind a relation"])
+@pytest.mark.parametrize(
+    "way", ["one by one", "with the noise", "later", "behind a relation", "composed", "afterwards"]
+)
 def test_no_step_comes_before_what_was_sampled(name, way):
     """However the chain is put together, the function sees the rows that were sampled."""
     first = BEFORE[name]
@@ -111,6 +113,10 @@ def test_no_step_comes_before_what_was_sampled(name, way):
         "one by one": step,
         "with the noise": step >> m.laplace(1.0),
         "behind a relation": again >> step,
+        "composed": m.compose(
+            [step >> m.laplace(1.0), first.target >> t.count() >> m.laplace(1.0)]
+        ),
+        "afterwards": step >> m.laplace(1.0) >> abs,
         "later": step >> t.declared(lambda x: x, **same),
     }[way]
     with pytest.raises(SpaceMismatch, match="sample the composed function instead"):

@@ -288,12 +288,14 @@ def test_objects_in_cells_keep_their_types():
     f = lambda t: float(sum(map(len, map(str, t["x"]))))  # noqa: E731
 
     def frame(values):
-        return pd.DataFrame({"x": np.array([*values, None], dtype=object)})
+        return pd.DataFrame({"x": pd.Series([*values, None], dtype=object)})
 
     source = hs.populations.PublicTable(frame(["a", "bc", "def"] * 9), promise="table")
     m = hs.Laplace(hs.sample_sensitivity(f, source, rows=3, pairs=40, workers=1), epsilon=1.0)
     assert hs.release(f, frame(["x", "yz"]), m)
-    assert hs.release(f, pd.DataFrame({"x": np.array(["x", np.nan, None], dtype=object)}), m)
+    assert hs.release(f, frame(["x", np.nan]), m)
+    with pytest.raises(BadRows, match="column 'x' is of type object in the sample and str"):
+        hs.release(f, pd.DataFrame({"x": ["x", "yz", None]}), m)
     with pytest.raises(BadRows, match="column 'x'"):
         hs.release(f, frame(["x", 2.5]), m)
 

@@ -211,7 +211,7 @@ def _person_words(certificate: Certificate) -> str:
     if certificate.person:
         return " That each row is one person was declared, and not checked."
     return (
-        " It speaks of rows: somebody with several of them is protected less, for each of them "
+        " The promise is for rows: somebody with several is protected less, for each of them "
         "that is replaced costs epsilon again."
     )
 

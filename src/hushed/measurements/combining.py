@@ -66,6 +66,7 @@ def compose(measurements: Sequence[Measurement]) -> Measurement:
             d_in.value, tuple(term for part in parts for term in part.relation(d_in).terms)
         ),
         settings=("compose", parts),
+        raw=any(part.raw for part in parts),
     )
 
 
@@ -108,6 +109,7 @@ def parallel(step: Step[Any]) -> Step[Measurement]:
             draw=lambda data: {key: inner.draw(data[key]) for key in groups.keys},
             known=lambda d_in: _split(inner, int(d_in.value), len(groups.keys)),
             relation=inner.relation,
+            raw=inner.raw,
         )
 
     return Step(f"parallel({step.name})", build)

@@ -18,6 +18,7 @@ from hushed.transformations.chain import (
     distance_in,
     joined_spaces,
     neighbours_at,
+    require_raw,
 )
 
 __all__ = ["Known", "Measurement"]
@@ -49,6 +50,8 @@ class Measurement:
     settings : tuple, default ()
         What follows ``first``: name and public settings, as the constructor took them; the parts
         of a composition; for a function of the answer, the settings before it and the function.
+    raw : bool, default False
+        True if it must be given the very rows that were sampled: no step may change them before.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Measurement:
     relation: Callable[[Distance], Distance] = field(default=lambda d_in: d_in, repr=False)
     first: Transformation | None = field(default=None, repr=False)
     settings: tuple[Any, ...] = ()
+    raw: bool = False
 
     def __call__(self, data: Any) -> Any:
         """Check that data lies in the source domain, and release an answer."""
@@ -142,6 +146,8 @@ class Measurement:
             If the spaces do not fit.
         """
         joined_spaces(first.name, first.target, self.name, self.source)
+        if self.raw:
+            require_raw(first, self.name)
         return replace(
             self,
             name=f"{first.name} >> {self.name}",
@@ -150,6 +156,7 @@ class Measurement:
             known=lambda d_in: self.known(first.relation(d_in)),
             relation=lambda d_in: self.relation(first.relation(d_in)),
             first=first if self.first is None else first >> self.first,
+            raw=first.raw or self.raw,
         )
 
     def __rrshift__(self, left: Any) -> Measurement:

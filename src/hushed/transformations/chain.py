@@ -27,6 +27,7 @@ __all__ = [
     "joined_spaces",
     "linear",
     "neighbours_at",
+    "require_raw",
 ]
 
 _Result_co = TypeVar("_Result_co", covariant=True)
@@ -186,12 +187,8 @@ def apply_step(left: Transformation, step: Step[Any]) -> Any:
 
 def _chained(first: Transformation, second: Transformation) -> Transformation:
     joined_spaces(first.name, first.target, second.name, second.source)
-    if second.raw and not first.keeps:
-        raise SpaceMismatch(
-            f"{first.name} comes before {second.name}, whose sensitivity was sampled on rows as "
-            "the population gives them, not on what the step makes of them: sample the composed "
-            "function instead, lambda rows: f(step(rows)), on a population of what the step takes"
-        )
+    if second.raw:
+        require_raw(first, second.name)
     steps = (*(first.steps or (first,)), *(second.steps or (second,)))
     functions = [step.function for step in steps]
     return Transformation(
@@ -204,6 +201,29 @@ def _chained(first: Transformation, second: Transformation) -> Transformation:
         raw=first.raw or second.raw,
         keeps=first.keeps and second.keeps,
     )
+
+
+def require_raw(first: Transformation, name: str) -> None:
+    """Refuse to change rows before something that was sampled.
+
+    Parameters
+    ----------
+    first : Transformation
+        Comes before it.
+    name : str
+        Name of what was sampled.
+
+    Raises
+    ------
+    SpaceMismatch
+        If the step gives other rows than it takes.
+    """
+    if not first.keeps:
+        raise SpaceMismatch(
+            f"{first.name} comes before {name}, whose sensitivity was sampled on rows as the "
+            "population gives them, not on what the step makes of them: sample the composed "
+            "function instead, lambda rows: f(step(rows)), on a population of what the step takes"
+        )
 
 
 def joined_spaces(left: str, given: Space, right: str, wanted: Space) -> None:
