@@ -32,6 +32,9 @@ from hushed.tables.stored import read_answer, write_answer
 __all__ = ["Asked", "described", "planned", "released"]
 
 
+_MOST_AGGREGATES = 100
+
+
 class Asked(Protocol):
     """A query, as it is planned and answered."""
 
@@ -74,6 +77,8 @@ def planned(
     """Lay out the noise and the scan of a query; nothing is read."""
     if not query.aggregates:
         raise ParameterError("nothing is asked: add .count(), .sum(...) or another aggregate")
+    if len(query.aggregates) > _MOST_AGGREGATES:
+        raise ParameterError(f"one query has at most {_MOST_AGGREGATES} aggregates: ask several")
     touched = influence(query.keys, query.limits, by_user=query.user is not None)
     measured = tuple(
         part for each in query.aggregates for part in measurements(each, touched, query.columns)

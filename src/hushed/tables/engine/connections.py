@@ -196,6 +196,9 @@ def _duckdb(path: str = ":memory:", *, read_only: bool = False) -> Any:
 
     backend = ibis.duckdb.connect(path, read_only=read_only)
     backend.con.execute("SET enable_progress_bar = false")
+    # Pushed down through derived columns, a condition is written out at every use, exponentially;
+    # pushed down into Arrow, a constant is compared with cells of another type than it was read as.
+    backend.con.execute("SET disabled_optimizers = 'filter_pushdown,join_filter_pushdown'")
     return backend
 
 
@@ -255,9 +258,6 @@ def _parquet(path: Path, name: str, types: Mapping[str, Kind]) -> Connection:
     schema = settled_schema(found)
     if not schema.names:
         raise ParameterError(f"{path.name} has no column of a type that can be asked")
-    if [schema.field(each).type for each in schema.names] != list(found.types):
-        # Arrow would compare a constant with cells of the type in the file, and may not know how.
-        backend.con.execute("SET disabled_optimizers = 'filter_pushdown,join_filter_pushdown'")
     backend.con.register(name, dataset.dataset(path, format="parquet", schema=schema))
     stored = {each: each if each in schema.names else None for each in found.names}
     return _opened("duckdb", backend, name, types, stored, str(path.resolve()))
@@ -339,8 +339,9 @@ def _opened(
     except failures() as error:
         reason = type(error).__name__
         unknown = reason in ("IbisTypeError", "IOException", "HTTPException")
-    except Exception:  # Ibis stumbles over the name of a type
-        unknown = True
+    except Exception as error:  # Ibis stumbles over a name: of a type, or of the table itself
+        reason = type(error).__name__
+        unknown = reason not in ("ParseError", "TokenError")
     if unknown:
         raise ParameterError(
             f"a column of the table {plain_path(name, brief)} is of a type that cannot even "
