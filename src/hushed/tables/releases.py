@@ -131,7 +131,7 @@ def described(query: Asked) -> str:
     return default_note(f"query: {asked}{filtered}{grouped}")
 
 
-def prepared(query: Asked, plan: Plan, what: Scan, beta: float, clock: engine.Clock) -> Prepared:
+def _rehearsed(query: Asked, plan: Plan, what: Scan, beta: float, clock: engine.Clock) -> Prepared:
     """Do all that no row decides, before anything is charged.
 
     The engine plans the very queries that will run. Then noise is drawn and an answer made up for
@@ -153,7 +153,9 @@ def prepared(query: Asked, plan: Plan, what: Scan, beta: float, clock: engine.Cl
     return ready
 
 
-def answered(query: Asked, plan: Plan, ready: Prepared, beta: float, clock: engine.Clock) -> Answer:
+def _answered(
+    query: Asked, plan: Plan, ready: Prepared, beta: float, clock: engine.Clock
+) -> Answer:
     """Run the scan, draw, and put the answer together; what is exact ends here."""
     cells = scan(ready, clock)
     keys, values = list(cells.keys), [list(column) for column in cells.values]
@@ -214,12 +216,12 @@ def released(
             return _stored(paid, paid.kept)
     answer, failed, lost = None, "", False
     with engine.held(query.connection, clock):
-        ready = prepared(query, plan, what, beta, clock)
+        ready = _rehearsed(query, plan, what, beta, clock)
         paid = charge()
         if paid.kept is not None:  # another process was faster
             return _stored(paid, paid.kept)
         try:
-            answer = answered(query, plan, ready, beta, clock)
+            answer = _answered(query, plan, ready, beta, clock)
         except QueryFailed as error:
             failed, lost = str(error), isinstance(error, engine.ConnectionLost)
         except Exception as error:  # whatever it is, its own text may quote a private value
