@@ -166,6 +166,13 @@ class TestTypes:
         frame = pd.DataFrame({"c": pd.to_timedelta([1, None], unit="s"), "n": [1, 2]})
         assert asked(hs.table(frame), ledger) == (2, 0)
 
+    def test_a_frame_without_columns_is_refused_with_words(self):
+        import pandas as pd
+
+        for frame in (pa.table({}), pd.DataFrame(), pd.DataFrame(index=range(3))):
+            with pytest.raises(ParameterError, match="without columns"):
+                hs.table(frame)
+
     @pytest.mark.parametrize("kind", ["Int128", "UInt128"])
     def test_whole_numbers_of_128_bits_are_refused_with_words(self, kind):
         import polars as pl
@@ -230,6 +237,19 @@ class TestRights:
 
 class TestTexts:
     """Keys, constants and names that no database holds are refused before anything is asked."""
+
+    def test_keys_that_leave_no_mark_to_part_them(self, ledger):
+        """They travel as one text, and a character that none of them holds parts them."""
+        marks = "".join(map(chr, [*range(1, 32), *range(0xE000, 0xF900)]))
+        table = hs.table(pa.table({"k": ["a"]}))
+        with pytest.raises(ParameterError, match="cannot be sent"):
+            table.group_by("k", keys=[marks]).count().release(
+                epsilon=1.0, ledger=ledger, budget="b"
+            )
+        assert ledger.log == []
+        table.group_by("k", keys=[marks[1:]]).count().release(
+            epsilon=1.0, ledger=ledger, budget="b"
+        )
 
     @pytest.mark.parametrize("text", ["\ud800", "a\udfffb", "\x00", "a\x00"])
     def test_halves_of_characters_and_zero_bytes(self, text):

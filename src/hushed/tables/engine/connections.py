@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from os.path import isfile
 from pathlib import Path
 from threading import RLock
 from types import MappingProxyType
@@ -178,6 +179,8 @@ def over_frame(frame: Any, name: str, types: Mapping[str, Kind], home: str = "")
             f"{type(frame).__name__}"
         )
     names = _different(arrow.column_names)
+    if not names:
+        raise ParameterError("a frame without columns cannot be asked; give it one, to be counted")
     backend = _duckdb()
     short = [f"c{i}" for i in range(len(names))]  # DuckDB would take "City" and "city" for one
     backend.con.register(name, settled(arrow).rename_columns(short))
@@ -196,15 +199,12 @@ def _duckdb(path: str = ":memory:", *, read_only: bool = False) -> Any:
 
     backend = ibis.duckdb.connect(path, read_only=read_only)
     backend.con.execute("SET enable_progress_bar = false")
-    # Pushed down through derived columns, a condition is written out at every use, exponentially;
-    # pushed down into Arrow, a constant is compared with cells of another type than it was read as.
-    backend.con.execute("SET disabled_optimizers = 'filter_pushdown,join_filter_pushdown'")
     return backend
 
 
 def _duckdb_file(rest: str, name: str, types: Mapping[str, Kind]) -> Connection:
     path = rest[1:] if rest.startswith("/") else rest
-    if not Path(path).is_file():
+    if not isfile(path):
         raise NotFound(
             f"there is no file {plain_path(path)}; duckdb:///a.db is a path from here, "
             "duckdb:////data/a.db one from the root"
@@ -222,7 +222,7 @@ def _duckdb_file(rest: str, name: str, types: Mapping[str, Kind]) -> Connection:
 
 
 def _file(path: Path, name: str, types: Mapping[str, Kind], header: str | None) -> Connection:
-    if not path.is_file():
+    if not isfile(path):  # of a name that is too long, pathlib's own would raise
         raise NotFound(f"there is no file {plain_path(path)}")
     kind = path.suffix.lower()
     if header is not None and kind not in (".csv", ".tsv"):
