@@ -226,8 +226,9 @@ def _item(release: object) -> _Item:
         promise = release.guarantee
         return _Item(promise, _worst(promise), promise.epsilon, promise.delta)
     raise ParameterError(
-        "a release must be a mechanism, a certificate, a Guarantee or a loss curve (of a chain its "
-        f"guarantee(), of an answer its certificate), got {type(release).__name__}"
+        "a release must be a mechanism, a certificate, the answer of a query, a Guarantee or a "
+        "loss curve (of a chain its guarantee(), of a release its certificate, for an epsilon "
+        f"alone Guarantee(epsilon=...)), got {type(release).__name__}"
     )
 
 

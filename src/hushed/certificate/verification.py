@@ -129,9 +129,16 @@ def verify(
     Raises
     ------
     ParameterError
-        If the sensitivity was proven (there is nothing to run), or the population is missing.
+        If it is no certificate, the sensitivity was proven (there is nothing to run), or the
+        population is missing.
     """
     known = Certificate.from_json(certificate) if isinstance(certificate, str) else certificate
+    if not isinstance(known, Certificate):
+        raise ParameterError(
+            "verify takes a certificate or its JSON (of a release its certificate; the answer of "
+            "a query has none: its sensitivity is proven, and no sampling can run again), got "
+            f"{type(known).__name__}"
+        )
     sampling = known.sampling
     if sampling is None:
         raise ParameterError(

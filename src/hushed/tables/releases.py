@@ -32,6 +32,9 @@ from hushed.tables.stored import read_answer, write_answer
 __all__ = ["Asked", "described", "planned", "released"]
 
 
+_MOST_AGGREGATES = 100
+
+
 class Asked(Protocol):
     """A query, as it is planned and answered."""
 
@@ -74,6 +77,8 @@ def planned(
     """Lay out the noise and the scan of a query; nothing is read."""
     if not query.aggregates:
         raise ParameterError("nothing is asked: add .count(), .sum(...) or another aggregate")
+    if len(query.aggregates) > _MOST_AGGREGATES:
+        raise ParameterError(f"one query has at most {_MOST_AGGREGATES} aggregates: ask several")
     touched = influence(query.keys, query.limits, by_user=query.user is not None)
     measured = tuple(
         part for each in query.aggregates for part in measurements(each, touched, query.columns)
@@ -126,7 +131,7 @@ def described(query: Asked) -> str:
     return default_note(f"query: {asked}{filtered}{grouped}")
 
 
-def prepared(query: Asked, plan: Plan, what: Scan, beta: float, clock: engine.Clock) -> Prepared:
+def _rehearsed(query: Asked, plan: Plan, what: Scan, beta: float, clock: engine.Clock) -> Prepared:
     """Do all that no row decides, before anything is charged.
 
     The engine plans the very queries that will run. Then noise is drawn and an answer made up for
@@ -148,7 +153,9 @@ def prepared(query: Asked, plan: Plan, what: Scan, beta: float, clock: engine.Cl
     return ready
 
 
-def answered(query: Asked, plan: Plan, ready: Prepared, beta: float, clock: engine.Clock) -> Answer:
+def _answered(
+    query: Asked, plan: Plan, ready: Prepared, beta: float, clock: engine.Clock
+) -> Answer:
     """Run the scan, draw, and put the answer together; what is exact ends here."""
     cells = scan(ready, clock)
     keys, values = list(cells.keys), [list(column) for column in cells.values]
@@ -209,12 +216,12 @@ def released(
             return _stored(paid, paid.kept)
     answer, failed, lost = None, "", False
     with engine.held(query.connection, clock):
-        ready = prepared(query, plan, what, beta, clock)
+        ready = _rehearsed(query, plan, what, beta, clock)
         paid = charge()
         if paid.kept is not None:  # another process was faster
             return _stored(paid, paid.kept)
         try:
-            answer = answered(query, plan, ready, beta, clock)
+            answer = _answered(query, plan, ready, beta, clock)
         except QueryFailed as error:
             failed, lost = str(error), isinstance(error, engine.ConnectionLost)
         except Exception as error:  # whatever it is, its own text may quote a private value

@@ -21,11 +21,16 @@ from hushed.tables import engine
 from hushed.tables.expressions import columns_in
 from hushed.tables.measurements import Feature, Influence, Measurement
 from hushed.tables.requests import Derive, Filter, Keys, Limits
-from hushed.tables.translation import translate
+from hushed.tables.translation import arithmetic_within, translate
 
 __all__ = ["Cells", "Key", "Prepared", "Scan", "name_keys", "prepare", "scan"]
 
 Key = tuple[Any, ...]
+_MOST_STEPS = 50  # nested selects take Ibis a time that grows with the square of their number
+_TOO_LONG = (
+    "the query cannot be written down, it is too long: derive fewer columns in one query "
+    f"(conditions, derived columns and operations in them: about {_MOST_STEPS})"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +132,7 @@ def prepare(what: Scan, secret: int, clock: engine.Clock = _NO_LIMIT) -> Prepare
     """
     with suppress(RecursionError):  # Ibis runs out of stack over nested selects
         return _prepared_by_engine(what, secret, clock)
-    raise ParameterError(
-        "the query cannot be written down, it is too long: derive fewer columns in one query"
-    )
+    raise ParameterError(_TOO_LONG)
 
 
 def _prepared_by_engine(what: Scan, secret: int, clock: engine.Clock) -> Prepared:
@@ -241,6 +244,12 @@ def _naming(what: Scan, secret: int, chosen: Sequence[str]) -> Any:
     return named.semi_join(known, named["id"] == known["listed"])
 
 
+def _require_short(steps: Sequence[Filter | Derive]) -> None:
+    """Refuse at once what would take minutes to be found too long."""
+    if len(steps) + sum(len(arithmetic_within(_tree(each))) for each in steps) > _MOST_STEPS:
+        raise ParameterError(_TOO_LONG)
+
+
 def _tree(step: Filter | Derive) -> ast.expr:
     return step.value.tree if isinstance(step, Derive) else step.condition.tree
 
@@ -295,6 +304,7 @@ def _prepared(what: Scan, columns: Sequence[str]) -> tuple[Any, dict[str, str]]:
         if isinstance(step, Filter) or step.name in needed:
             steps.insert(0, step)
             needed |= columns_in(_tree(step))
+    _require_short(steps)
     stored = [name for name in what.connection.cells if name in needed]
     places = {name: f"c{i}" for i, name in enumerate(stored)}
     rows = engine.tamed(what.connection, places)

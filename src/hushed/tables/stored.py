@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -135,14 +136,14 @@ def _answer(record: Any) -> Answer:
     )
 
 
-def question_of(query: Asked, **terms: object) -> str:
+def question_of(query: Asked, terms: Mapping[str, object]) -> str:
     """Digest what a query asks; the same in another process, and of no row.
 
     Parameters
     ----------
     query : Table
         The query.
-    **terms : object
+    terms : mapping of str to object
         Epsilon, delta, noise, and whatever else decides what is answered.
 
     Returns

@@ -509,9 +509,8 @@ class Table:
         plan, what = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)
         require_level("beta", beta)
         check_ledger(ledger, budget, key)
-        question = question_of(
-            self, epsilon=epsilon, delta=delta, noise=noise, beta=beta, timeout=timeout
-        )
+        terms = {"epsilon": epsilon, "delta": delta, "noise": noise, "beta": beta}
+        question = question_of(self, {**terms, "timeout": timeout})
         charge = partial(
             pay,
             ledger,

@@ -16,7 +16,7 @@ from hushed.tables import engine
 from hushed.tables.expressions import Expression, Kind, column_of, constant_of
 from hushed.tables.grid import FARTHEST, NEAREST
 
-__all__ = ["translate"]
+__all__ = ["arithmetic_within", "translate"]
 
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
@@ -73,7 +73,7 @@ class _Staged:
 
     def value(self, node: ast.expr) -> Any:
         """Value of a node, on the table with all columns it needs."""
-        for each in _arithmetic_within(node):
+        for each in arithmetic_within(node):
             if each is node:
                 return self._computed(each)
             self._add(each, self._computed(each))
@@ -133,7 +133,7 @@ class _Staged:
                 join = operator.and_ if isinstance(op, ast.And) else operator.or_
                 return reduce(join, [self._read(each) for each in values])
             case ast.UnaryOp(operand=operand):
-                return ~self._read(operand)
+                return _negated(self._read(operand))
             case ast.Compare():
                 return self._comparison(node)
         return self._call(node)
@@ -151,7 +151,7 @@ class _Staged:
         for op, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.List | ast.Tuple):
                 found = _among(self._read(left), right.elts)
-                parts.append(found if isinstance(op, ast.In) else ~found)
+                parts.append(found if isinstance(op, ast.In) else _negated(found))
             else:
                 parts.append(_COMPARISONS[type(op)](*self._pair(left, right)))
             left = right
@@ -167,15 +167,26 @@ class _Staged:
         return values[0], values[1]
 
 
-def _arithmetic_within(node: ast.expr) -> list[ast.expr]:
-    """Parts that are results of arithmetic, inner ones first."""
+def arithmetic_within(node: ast.expr) -> list[ast.expr]:
+    """Find the parts that are results of arithmetic.
+
+    Parameters
+    ----------
+    node : ast.expr
+        A checked expression.
+
+    Returns
+    -------
+    list of ast.expr
+        Inner ones first; each becomes a nested select.
+    """
     if constant_of(node) is not None:
         return []
     found = [
         each
         for child in ast.iter_child_nodes(node)
         if isinstance(child, ast.expr)
-        for each in _arithmetic_within(child)
+        for each in arithmetic_within(child)
     ]
     match node:
         case ast.BinOp() | ast.UnaryOp(op=ast.USub()) | ast.Call(func=ast.Name(id="abs" | "floor")):
@@ -193,9 +204,18 @@ def _kind_of(value: object) -> Kind:
     return kinds[type(value)]
 
 
+def _negated(value: Any) -> Any:
+    """Turn a truth around; written as NOT, it would be read as NOT (... IS NULL) before IS NULL."""
+    return value == engine.constant(False, "truth")
+
+
 def _among(value: Any, elements: list[ast.expr]) -> Any:
     known = [constant_of(each) for each in elements]
     dtype = value.type()
+    if dtype.is_boolean():  # DuckDB would write a list out, with the value once for each constant
+        if len(set(known)) == 1:
+            return value if known[0] else _negated(value)
+        return engine.cases((value.isnull(), engine.missing("truth")), otherwise=True)
     if dtype.is_date() or dtype.is_timestamp():
         kind: Kind = "day" if dtype.is_date() else "moment"
         return reduce(operator.or_, [value == engine.constant(each, kind) for each in known])

@@ -213,7 +213,7 @@ def plan(connection: Connection, query: Any, clock: Clock) -> Question:
     except _TimeOver:
         name, lost = "TimeOver", True
     except failures() as error:
-        name, lost = type(error).__name__, _is_lost(error)
+        name, lost = type(error).__name__, _is_lost(connection, error)
     if not name:
         return question
     if clock.left == 0:
@@ -225,8 +225,10 @@ def plan(connection: Connection, query: Any, clock: Clock) -> Question:
     raise (EngineUnavailable if name == "InsufficientPrivilege" else ParameterError)(said)
 
 
-def _is_lost(error: Exception) -> bool:
+def _is_lost(connection: Connection, error: Exception) -> bool:
     """Whether the engine is not there, rather than unable to answer."""
+    if connection.engine == "pyspark":  # a session that has ended says so in many ways
+        return type(error).__name__ not in ("AnalysisException", "ParseException")
     if type(error).__name__ in _LOST or isinstance(error, OSError | MemoryError):
         return True
     state = getattr(error, "sqlstate", None)  # of PostgreSQL; 54 is for queries that are too large
@@ -239,7 +241,7 @@ def _is_lost(error: Exception) -> bool:
 def _is_gone(error: Exception) -> bool:
     """Whether the way to the engine broke, or the engine was stopped."""
     if not type(error).__module__.startswith("psycopg"):
-        return type(error).__name__ == "StoppedSession"
+        return type(error).__name__ in ("StoppedSession", "Py4JNetworkError")
     state = str(getattr(error, "sqlstate", None) or "")
     operational = any(each.__name__ == "OperationalError" for each in type(error).mro())
     return operational and (state[:2] in ("", "08") or state in ("57P01", "57P02", "57P03"))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from os.path import isfile
 from pathlib import Path
 from threading import RLock
 from types import MappingProxyType
@@ -178,6 +179,8 @@ def over_frame(frame: Any, name: str, types: Mapping[str, Kind], home: str = "")
             f"{type(frame).__name__}"
         )
     names = _different(arrow.column_names)
+    if not names:
+        raise ParameterError("a frame without columns cannot be asked; give it one, to be counted")
     backend = _duckdb()
     short = [f"c{i}" for i in range(len(names))]  # DuckDB would take "City" and "city" for one
     backend.con.register(name, settled(arrow).rename_columns(short))
@@ -201,7 +204,7 @@ def _duckdb(path: str = ":memory:", *, read_only: bool = False) -> Any:
 
 def _duckdb_file(rest: str, name: str, types: Mapping[str, Kind]) -> Connection:
     path = rest[1:] if rest.startswith("/") else rest
-    if not Path(path).is_file():
+    if not isfile(path):
         raise NotFound(
             f"there is no file {plain_path(path)}; duckdb:///a.db is a path from here, "
             "duckdb:////data/a.db one from the root"
@@ -219,7 +222,7 @@ def _duckdb_file(rest: str, name: str, types: Mapping[str, Kind]) -> Connection:
 
 
 def _file(path: Path, name: str, types: Mapping[str, Kind], header: str | None) -> Connection:
-    if not path.is_file():
+    if not isfile(path):  # of a name that is too long, pathlib's own would raise
         raise NotFound(f"there is no file {plain_path(path)}")
     kind = path.suffix.lower()
     if header is not None and kind not in (".csv", ".tsv"):
@@ -255,9 +258,6 @@ def _parquet(path: Path, name: str, types: Mapping[str, Kind]) -> Connection:
     schema = settled_schema(found)
     if not schema.names:
         raise ParameterError(f"{path.name} has no column of a type that can be asked")
-    if [schema.field(each).type for each in schema.names] != list(found.types):
-        # Arrow would compare a constant with cells of the type in the file, and may not know how.
-        backend.con.execute("SET disabled_optimizers = 'filter_pushdown,join_filter_pushdown'")
     backend.con.register(name, dataset.dataset(path, format="parquet", schema=schema))
     stored = {each: each if each in schema.names else None for each in found.names}
     return _opened("duckdb", backend, name, types, stored, str(path.resolve()))
@@ -339,8 +339,9 @@ def _opened(
     except failures() as error:
         reason = type(error).__name__
         unknown = reason in ("IbisTypeError", "IOException", "HTTPException")
-    except Exception:  # Ibis stumbles over the name of a type
-        unknown = True
+    except Exception as error:  # Ibis stumbles over a name: of a type, or of the table itself
+        reason = type(error).__name__
+        unknown = reason not in ("ParseError", "TokenError")
     if unknown:
         raise ParameterError(
             f"a column of the table {plain_path(name, brief)} is of a type that cannot even "

@@ -135,7 +135,7 @@ def _word(cell: object) -> str | None:
     """
     try:
         return str.__str__(cell if isinstance(cell, str) else str(cell))
-    except Exception:  # whatever its own code raises
+    except (Exception, SystemExit):  # whatever its own code raises
         return None
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from hushed.errors import ParameterError
 from hushed.tables.engine.connections import EngineName
 from hushed.tables.expressions import Kind, read_time
 from hushed.tables.grid import FARTHEST, NEAREST, Grid
@@ -66,9 +67,10 @@ def listed(values: Sequence[object], kind: Kind) -> Any:
 
     words = [str(value).lower() if kind == "truth" else str(value) for value in values]
     used = set("".join(words))
-    between = next(
-        mark for mark in map(chr, [*range(1, 32), *range(0xE000, 0xF900)]) if mark not in used
-    )
+    marks = map(chr, [*range(1, 32), *range(0xE000, 0xF900)])
+    between = next((mark for mark in marks if mark not in used), None)
+    if between is None:
+        raise ParameterError("keys that hold every control and private character cannot be sent")
     text = between.join([*words, words[0]])  # twice, for an empty text alone would split into none
     found = ibis.literal(text).split(between).unnest().name("listed").as_table()
     types = {"whole": "int64", "text": "string", "truth": "boolean", "day": "date"}
@@ -165,10 +167,11 @@ def staged(rows: Any, columns: Mapping[str, Sequence[Stage]]) -> Any:
 def fenced(rows: Any) -> Any:
     """Have a stage computed once, where an engine would write it out at every use.
 
-    PostgreSQL puts the expressions of a subquery in the place of its columns; cases within cases
-    would then grow exponentially with the stages. It leaves a subquery with a limit alone.
+    PostgreSQL puts the expressions of a subquery in the place of its columns, and DuckDB pushes
+    conditions down through them, into a file, too; what is used twice would then double with every
+    stage. Both leave a subquery with a limit alone.
     """
-    return rows.limit(2**62) if rows.get_backend().name == "postgres" else rows
+    return rows.limit(2**62) if rows.get_backend().name in ("duckdb", "postgres") else rows
 
 
 def _clipped(value: Any, low: float, high: float) -> Any:

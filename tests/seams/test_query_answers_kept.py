@@ -1,0 +1,177 @@
+"""An answer of a query is never paid twice, nor paid and lost."""
+
+import json
+from datetime import date
+
+import pyarrow as pa
+import pytest
+from tests.nasty_tables import to_postgres
+from typer.testing import CliRunner
+
+import hushed as hs
+from hushed.cli import app
+from hushed.errors import DamagedLedger, KeyInUse, LedgerUnavailable, ParameterError, QueryFailed
+from hushed.tables import scan
+from hushed.tables.stored import read_answer, write_answer
+
+PROMISE = {"neighbours": "add-remove", "unit": "row"}
+
+
+@pytest.fixture
+def book(tmp_path):
+    with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as opened:
+        opened.open_budget("b", hs.Guarantee(epsilon=9.0, delta=1e-3, **PROMISE))
+        yield opened
+
+
+@pytest.fixture
+def table():
+    days = pa.array([date(2024, 2, 29)] * 60, pa.date32())
+    return hs.table(pa.table({"x": [1.5] * 60, "k": ["a\x1b\n"] * 60, "d": days, "t": [True] * 60}))
+
+
+def everything(table):
+    """A query with every output."""
+    query = table.count().sum("x", low=0, high=2).mean("x", low=0, high=2)
+    query = query.variance("x", low=0, high=2).histogram("x", low=0, high=2, bins=3)
+    return query.quantiles("x", [0.5, 0.25], low=0, high=2).quantiles(
+        "x", [0.5], low=0, high=2, name="median"
+    )
+
+
+class TestText:
+    @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+    @pytest.mark.parametrize("by", [(), ("d",), ("k", "t"), ("d", "t")])
+    def test_an_answer_comes_back_bit_for_bit(self, noise, by, table):
+        """With keys of every kind, private ones and none at all."""
+        delta = 1e-6 if noise == "gaussian" or by else 0.0
+        query = everything(table)
+        query = query.group_by(*by, private_keys=True) if by else query
+        for epsilon in (1e-3, 50.0):
+            answer = query.release(epsilon=epsilon, delta=delta, noise=noise)
+            assert read_answer(write_answer(answer)) == answer
+
+    @pytest.mark.parametrize("text", ["", "{}", "[]", "1", '{"schema": "hushed answer"}', "null"])
+    def test_other_texts_are_refused(self, text):
+        with pytest.raises(DamagedLedger):
+            read_answer(text)
+
+
+class TestKeys:
+    def test_the_same_question_is_read_again_at_no_cost(self, book, table, monkeypatch):
+        """Without a look at the rows; another release without a key is a new one."""
+        ask = {"epsilon": 1.0, "ledger": book, "budget": "b"}
+        query = everything(table).group_by("d", keys=["2024-02-29", "2024-03-01"])
+        first = query.release(**ask, key="may")
+        left = book.balance("b").epsilon_left
+        monkeypatch.setattr(scan.engine, "fetch", lambda *_: pytest.fail("read"))
+        monkeypatch.setattr(scan.engine, "plan", lambda *_: pytest.fail("planned"))
+        assert query.release(**ask, key="may") == first
+        assert read_answer(book.answer("b", first.entry)).values == first.values
+        assert book.balance("b").epsilon_left == left
+        monkeypatch.undo()
+        assert query.release(**ask).values != first.values
+        assert book.balance("b").epsilon_left < left
+
+    def test_another_question_under_a_key_is_refused(self, book, table):
+        """Other constants, keys, aggregates, noise, epsilon, columns, users or limits."""
+        ask = {"epsilon": 1.0, "ledger": book, "budget": "b", "key": "may"}
+        query = table.filter("x > 1").group_by("k", keys=["a"]).sum("x", low=0, high=2)
+        query.release(**ask)
+        left = book.balance("b").epsilon_left
+        others = [
+            table.filter("x > 2").group_by("k", keys=["a"]).sum("x", low=0, high=2),
+            table.filter("x > 1").group_by("k", keys=["b"]).sum("x", low=0, high=2),
+            table.filter("x > 1").group_by("k", keys=["a"]).sum("x", low=0, high=3),
+            table.filter("x > 1").group_by("t", keys=[True]).sum("x", low=0, high=2),
+            table.filter("x > 1").group_by("k", keys=["a"]).sum("x", low=0, high=2, name="y"),
+            table.filter("x > 1").group_by("k", keys=["a"]).mean("x", low=0, high=2),
+            query.derive("z", "x"),
+            query.count(),
+            hs.table(pa.table({"x": [1.0], "k": ["a"]}), "other").filter("x > 1")
+            .group_by("k", keys=["a"]).sum("x", low=0, high=2),
+        ]  # fmt: skip
+        for other in others:
+            with pytest.raises(KeyInUse):
+                other.release(**ask)
+        for terms in ({"epsilon": 0.5}, {"beta": 0.1}, {"noise": "gaussian", "delta": 1e-6}):
+            with pytest.raises(KeyInUse):
+                query.release(**{**ask, **terms})
+        assert book.balance("b").epsilon_left == left
+
+    def test_a_failure_is_an_answer(self, book, table, monkeypatch):
+        """Stored, too: the same key tells it again, and does not ask again."""
+        ask = {"epsilon": 1.0, "ledger": book, "budget": "b", "key": "may"}
+
+        def failing(*_):
+            raise QueryFailed("duckdb did not finish the query (ConversionException)")
+
+        monkeypatch.setattr(scan.engine, "fetch", failing)
+        for _ in range(2):
+            with pytest.raises(QueryFailed, match="the charge stays"):
+                table.count().release(**ask)
+            monkeypatch.setattr(scan.engine, "fetch", lambda *_: pytest.fail("read"))
+        assert len(book.entries("b")) == 1
+
+    def test_a_lost_connection_is_paid_once(self, postgres, book):
+        """Under its key the query is asked again, at no cost, until there is an answer."""
+        database = postgres.create_database()
+        to_postgres(pa.table({"x": [1.5] * 60}), postgres.url(database), "t")
+        cut = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname='{database}'"
+
+        class Cutting:
+            """Charges, and then the connection breaks."""
+
+            def __getattr__(self, name):
+                return getattr(book, name)
+
+            def charge(self, *arguments, **named):
+                entry = book.charge(*arguments, **named)
+                postgres.run(cut)
+                return entry
+
+        ask = {"epsilon": 1.0, "budget": "b", "key": "may"}
+        with pytest.raises(QueryFailed, match="again under the key 'may', at no cost"):
+            hs.table(postgres.url(database), "t").count().release(**ask, ledger=Cutting())
+        answer = hs.table(postgres.url(database), "t").count().release(**ask, ledger=book)
+        assert answer.entry == 1
+        assert len(book.entries("b")) == 1
+
+    def test_an_answer_that_cannot_be_stored_is_not_shown(self, book, table, monkeypatch):
+        """The same key gives an answer later, for the charge that was made."""
+        ask = {"epsilon": 1.0, "ledger": book, "budget": "b", "key": "may"}
+
+        def full(*_):
+            raise LedgerUnavailable("the disk is full")
+
+        monkeypatch.setattr(type(book), "keep_answer", full)
+        with pytest.raises(LedgerUnavailable, match="Ask again under the key"):
+            table.count().release(**ask)
+        monkeypatch.undo()
+        assert table.count().release(**ask).entry == 1
+        assert len(book.entries("b")) == 1
+
+    def test_a_key_needs_a_ledger_that_keeps_answers(self, table, ledger):
+        for given in ({}, {"ledger": ledger, "budget": "b"}):
+            with pytest.raises(ParameterError, match="key"):
+                table.count().release(epsilon=1.0, key="may", **given)
+        assert ledger.log == []
+
+    def test_on_the_command_line(self, book, tmp_path):
+        """Twice the same, one charge; the answer is told again by the ledger, too."""
+        (tmp_path / "t.csv").write_text("d,x\n" + "2024-02-29,1\n" * 60)
+        words = ["query", str(tmp_path / "t.csv"), "--type", "d=day", "--by", "d", "--keys"]
+        words += ["2024-02-29", "--count", "--epsilon", "1", "--budget", "b", "--key", "may"]
+        url = f"sqlite:///{tmp_path / 'b.db'}"
+        told = [CliRunner().invoke(app, [*words, "--ledger", url]) for _ in range(2)]
+        assert told[0].exit_code == 0, told[0].output
+        assert told[0].stdout == told[1].stdout
+        found = json.loads(CliRunner().invoke(app, [*words, "--ledger", url, "--json"]).stdout)
+        assert found["entry"] == 1
+        assert len(book.entries("b")) == 1
+        again = CliRunner().invoke(app, ["ledger", "answer", url, "b", "may"])
+        assert again.stdout == told[0].stdout
+        words[words.index("--epsilon") + 1] = "2"
+        refused = CliRunner().invoke(app, [*words, "--ledger", url])
+        assert (refused.exit_code, "KeyInUse" in refused.stderr) == (2, True)
+        assert len(book.entries("b")) == 1

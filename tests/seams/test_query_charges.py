@@ -1,0 +1,510 @@
+"""Nothing that no row decides is charged: the real query is planned before the ledger is asked."""
+
+import datetime
+import decimal
+import os
+
+import duckdb
+import numpy as np
+import psycopg
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from tests.nasty_tables import to_postgres
+
+import hushed as hs
+from hushed.errors import EngineUnavailable, HushedError, NotFound, ParameterError, QueryFailed
+
+POSTGRES = {
+    "bigint": "1", "oid": "1", "xid": "'1'", "name": "'a'", '"char"': "'a'", "char(3)": "'a'",
+    "uuid": "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", "json": "'{}'", "jsonb": "'{}'",
+    "money": "'1'", "numeric(50,2)": "1", "bit(3)": "B'101'", "bytea": "'a'", "inet": "'1.1.1.1'",
+    "point": "'(1,1)'", "circle": "'<(0,0),1>'", "time": "'10:00'", "timetz": "'10:00+01'",
+    "interval": "'1 day'", "int4range": "'[1,2)'", "tsvector": "'a'", "integer[]": "'{1}'",
+    "mood": "'sad'", "posint": "1", "comp": "'(1,2)'", "pg_lsn": "'0/0'", "oidvector": "'1 2'",
+}  # fmt: skip
+DUCKDB = {
+    "HUGEINT": "1", "UBIGINT": "1", "DECIMAL(38,0)": "1", "BLOB": "'a'", "BIT": "'101'",
+    "TIME": "'10:00'", "TIMESTAMP_NS": "'2020-01-01'", "INTERVAL": "'1 day'",
+    "UUID": "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", "ENUM('sad','ok')": "'sad'",
+    "INTEGER[]": "[1]", "STRUCT(a INTEGER)": "{'a': 1}", "MAP(VARCHAR, INTEGER)": "MAP {'a': 1}",
+    "UNION(a INTEGER, b VARCHAR)": "1", "JSON": "'{}'",
+}  # fmt: skip
+ARROW = {
+    "u64": pa.array([1, None], pa.uint64()),
+    "half": pa.array([1.0, None], pa.float16()),
+    "d32": pa.array([decimal.Decimal(1), None], pa.decimal32(5, 2)),
+    "d256": pa.array([decimal.Decimal(1), None], pa.decimal256(60, 2)),
+    "view": pa.array(["a", None], pa.string_view()),
+    "bytes": pa.array([b"a", None], pa.binary_view()),
+    "dictionary": pa.array(["a", None]).dictionary_encode(),
+    "views": pa.DictionaryArray.from_arrays(
+        pa.array([0, None], pa.int8()), pa.array(["a"], pa.string_view())
+    ),
+    "milliseconds": pa.array([datetime.date(2020, 1, 1), None], pa.date64()),
+    "time": pa.array([1000, None], pa.time64("ns")),
+    "zoned": pa.array([1, None], pa.timestamp("us", "+05:30")),
+    "duration": pa.array([2**62, None], pa.duration("s")),
+    "nothing": pa.nulls(2),
+    "list": pa.array([["a"], None], pa.list_(pa.string_view())),
+    "struct": pa.array([{"a": np.float16(1)}, None], pa.struct([("a", pa.float16())])),
+    "map": pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())),
+    "runs": pa.RunEndEncodedArray.from_arrays([1, 2], pa.array(["a", None])),
+    "union": pa.UnionArray.from_dense(
+        pa.array([0, 1], pa.int8()),
+        pa.array([0, 0], pa.int32()),
+        [pa.array([1]), pa.array(["a"])],
+    ),
+    "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"1" * 16, None], pa.binary(16))),
+    "bool8": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, None], pa.int8())),
+}
+
+
+def attempts(table):
+    """Every use of the column c that can be asked for; others are refused at once."""
+    text = {"real": "1.5", "text": "'a'", "truth": "True", "day": "'2020-01-01'"}
+    text |= {"moment": "'2020-01-01'"}
+    key = {"text": "a", "truth": True, "day": datetime.date(2020, 1, 1)}.get(table.columns["c"], 1)
+    constant = text.get(table.columns["c"], "1")
+    uses = [
+        table.count,
+        lambda: table.filter("n > 0").count(),
+        lambda: table.filter("is_null(c)").count(),
+        lambda: table.filter(f"c == {constant}").count(),
+        lambda: table.filter(f"c in [{constant}]").count(),
+        lambda: table.filter("year(c) > 0").count(),
+        lambda: table.sum("c", low=0, high=1),
+        lambda: table.derive("d", "abs(c) + 1").mean("d", low=0, high=1),
+        lambda: table.histogram("c", low=0, high=1, bins=2),
+        lambda: table.group_by("c", keys=[key]).count(),
+        lambda: table.group_by("c", private_keys=True).count(),
+    ]
+    found = []
+    for use in uses:
+        try:
+            found.append(use())
+        except ParameterError:
+            continue
+    return found
+
+
+def asked(table, ledger):
+    """Ask for all of it; how many were answered, and how many charged without an answer."""
+    answered = 0
+    for query in attempts(table):
+        delta = 1e-6 if query.keys.private else 0.0
+        try:
+            query.release(epsilon=1.0, delta=delta, ledger=ledger, budget="b")
+            answered += 1
+        except (ParameterError, EngineUnavailable):
+            continue
+    return answered, len(ledger.log) - answered
+
+
+class TestTypes:
+    """A column of any type costs nothing unless it is answered, and breaks no other query."""
+
+    def test_of_postgres(self, postgres_url, ledger):
+        with psycopg.connect(postgres_url) as made:
+            made.execute("CREATE TYPE mood AS ENUM ('sad', 'ok')")
+            made.execute("CREATE DOMAIN posint AS int CHECK (value > 0)")
+            made.execute("CREATE TYPE comp AS (a int, b int)")
+            for i, (kind, cell) in enumerate(POSTGRES.items()):
+                made.execute(f"CREATE TABLE t{i} (c {kind}, n int)")
+                made.execute(f"INSERT INTO t{i} VALUES ({cell}, 1), (NULL, 2)")
+        for i, kind in enumerate(POSTGRES):
+            ledger.log.clear()
+            answered, lost = asked(hs.table(postgres_url, f"t{i}"), ledger)
+            assert answered >= 2, kind  # at least what does not ask for it
+            assert lost == 0, kind
+
+    def test_a_type_that_ibis_cannot_name_is_refused_with_words(self, postgres_url):
+        with psycopg.connect(postgres_url) as made:
+            made.execute("CREATE TABLE t (c regclass, n int)")
+        with pytest.raises(ParameterError, match="ask a view without it"):
+            hs.table(postgres_url, "t")
+
+    def test_of_duckdb(self, tmp_path, ledger):
+        with duckdb.connect(str(tmp_path / "t.db")) as made:
+            for i, (kind, cell) in enumerate(DUCKDB.items()):
+                made.execute(f"CREATE TABLE t{i} (c {kind}, n int)")
+                made.execute(f"INSERT INTO t{i} VALUES ({cell}, 1), (NULL, 2)")
+        for i, kind in enumerate(DUCKDB):
+            ledger.log.clear()
+            table = hs.table(f"duckdb:///{tmp_path / 't.db'}", f"t{i}")
+            answered, lost = asked(table, ledger)
+            assert answered >= 2, kind
+            assert lost == 0, kind
+
+    @pytest.mark.parametrize(
+        ("source", "kind"),
+        [
+            (source, kind)
+            for source in ("frame", "parquet", "feather")
+            for kind in ARROW
+            if (source, kind) not in {("parquet", each) for each in ("views", "runs", "union")}
+        ],
+    )
+    def test_of_arrow(self, kind, source, tmp_path, ledger):
+        """All that Arrow itself can write."""
+        opened = pa.table({"c": ARROW[kind], "n": [1, 2]})
+        if source == "parquet":
+            parquet.write_table(opened, tmp_path / "t.parquet")
+            opened = tmp_path / "t.parquet"
+        elif source == "feather":
+            with pa.ipc.new_file(str(tmp_path / "t.arrow"), opened.schema) as stream:
+                stream.write_table(opened)
+            opened = tmp_path / "t.arrow"
+        answered, lost = asked(hs.table(opened), ledger)
+        assert answered >= 2
+        assert lost == 0
+
+    def test_a_far_duration_of_a_pandas_frame_breaks_no_count(self, ledger):
+        """DuckDB reads any column to count rows, and used to stumble over this one."""
+        import pandas as pd
+
+        frame = pd.DataFrame({"c": pd.to_timedelta([1, None], unit="s"), "n": [1, 2]})
+        assert asked(hs.table(frame), ledger) == (2, 0)
+
+    def test_a_frame_without_columns_is_refused_with_words(self):
+        import pandas as pd
+
+        for frame in (pa.table({}), pd.DataFrame(), pd.DataFrame(index=range(3))):
+            with pytest.raises(ParameterError, match="without columns"):
+                hs.table(frame)
+
+    @pytest.mark.parametrize("kind", ["Int128", "UInt128"])
+    def test_whole_numbers_of_128_bits_are_refused_with_words(self, kind):
+        import polars as pl
+
+        frame = pl.DataFrame({"wide": pl.Series([1, 2], dtype=getattr(pl, kind))})
+        with pytest.raises(ParameterError, match="'wide' of the frame is of a type"):
+            hs.table(frame)
+
+
+class TestRights:
+    """A missing right is a public fact, and free."""
+
+    @pytest.fixture
+    def bob(self, postgres):
+        """Address of a user who may read little, of a database with several tables."""
+        database, who = postgres.create_database(), f"bob_{os.urandom(4).hex()}"
+        postgres.run(
+            f"CREATE ROLE {who} LOGIN PASSWORD 'x'",
+            "CREATE TABLE hidden (u int, k text)",
+            "CREATE TABLE half (u int, k text)",
+            f"GRANT SELECT (u) ON half TO {who}",
+            "CREATE SCHEMA closed",
+            "CREATE TABLE closed.t (u int)",
+            "CREATE FUNCTION own(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1'",
+            "REVOKE EXECUTE ON FUNCTION own FROM PUBLIC",
+            "CREATE VIEW calls WITH (security_invoker=true) AS SELECT own(u) AS u FROM half",
+            f"GRANT SELECT ON calls TO {who}",
+            database=database,
+        )
+        return postgres.url(database).replace(f"hushed:{postgres.password}", f"{who}:x")
+
+    @pytest.mark.parametrize(
+        ("name", "condition"),
+        [("hidden", "u > 0"), ("half", "k == 'a'"), ("closed.t", "u > 0"), ("calls", "u > 0")],
+    )
+    @pytest.mark.filterwarnings("ignore:calls is a view")
+    def test_a_missing_right_is_refused_before_the_charge(self, name, condition, bob, ledger):
+        """On a table, a column, a schema, or a function that a view calls."""
+        query = hs.table(bob, name).filter(condition).count()
+        with pytest.raises(EngineUnavailable, match=r"may not read.*nothing was charged"):
+            query.release(epsilon=1.0, ledger=ledger, budget="b")
+        assert ledger.log == []
+
+    def test_only_the_columns_that_are_needed_are_read(self, bob, ledger):
+        """A right on one column is enough for a query about it."""
+        table = hs.table(bob, "half", user="u").per_user(rows=1)
+        table.filter("u > 0").count().release(epsilon=1.0, ledger=ledger, budget="b")
+        hs.table(bob, "half").count().release(epsilon=1.0, ledger=ledger, budget="b")
+        assert len(ledger.log) == 2
+
+    def test_a_table_that_went_away_is_not_charged(self, postgres, ledger):
+        """Nor is one whose column went."""
+        database = postgres.create_database()
+        postgres.run("CREATE TABLE t (u int)", "CREATE TABLE s (u int)", database=database)
+        queries = [hs.table(postgres.url(database), n).filter("u > 0").count() for n in "ts"]
+        postgres.run("DROP TABLE t", "ALTER TABLE s RENAME u TO v", database=database)
+        for query in queries:
+            with pytest.raises(ParameterError, match=r"not there any more.*nothing was charged"):
+                query.release(epsilon=1.0, ledger=ledger, budget="b")
+        assert ledger.log == []
+
+
+class TestTexts:
+    """Keys, constants and names that no database holds are refused before anything is asked."""
+
+    def test_keys_that_leave_no_mark_to_part_them(self, ledger):
+        """They travel as one text, and a character that none of them holds parts them."""
+        marks = "".join(map(chr, [*range(1, 32), *range(0xE000, 0xF900)]))
+        table = hs.table(pa.table({"k": ["a"]}))
+        with pytest.raises(ParameterError, match="cannot be sent"):
+            table.group_by("k", keys=[marks]).count().release(
+                epsilon=1.0, ledger=ledger, budget="b"
+            )
+        assert ledger.log == []
+        table.group_by("k", keys=[marks[1:]]).count().release(
+            epsilon=1.0, ledger=ledger, budget="b"
+        )
+
+    @pytest.mark.parametrize("text", ["\ud800", "a\udfffb", "\x00", "a\x00"])
+    def test_halves_of_characters_and_zero_bytes(self, text):
+        table = hs.table(pa.table({"k": ["a"], "n": [1]}))
+        spelled = text.encode("unicode_escape").decode()
+        for ask in (
+            lambda: table.group_by("k", keys=[text]),
+            lambda: table.group_by("k", keys={"k": ["b", text]}),
+            lambda: table.filter(f"k == '{spelled}'"),
+            lambda: table.filter(f"k in ['a', '{spelled}']"),
+            lambda: table.derive("x", f"'{spelled}'"),
+            lambda: table.derive(text, "n"),
+            lambda: table.count(name=text),
+        ):
+            with pytest.raises(ParameterError):
+                ask()
+
+    def test_what_the_encoding_of_a_database_lacks(self, postgres, ledger):
+        """A key or constant outside Latin-1 costs nothing there; one inside is answered."""
+        name = f"latin_{os.urandom(4).hex()}"
+        made = "ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+        postgres.run(f"CREATE DATABASE {name} {made}")
+        postgres.run("CREATE TABLE t (k text)", database=name)
+        table = hs.table(postgres.url(name), "t")
+        for query in (
+            table.group_by("k", keys=["a", "\u65e5"]).count(),
+            table.filter("k == '\u65e5'").count(),
+        ):
+            with pytest.raises(ParameterError, match=r"encoding.*nothing was charged"):
+                query.release(epsilon=1.0, ledger=ledger, budget="b")
+        assert ledger.log == []
+        table.group_by("k", keys=["\xe9"]).count().release(epsilon=1.0, ledger=ledger, budget="b")
+        assert len(ledger.log) == 1
+
+    def test_a_database_that_does_not_know_its_texts_is_refused(self, postgres):
+        name = f"ascii_{os.urandom(4).hex()}"
+        made = "ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+        postgres.run(f"CREATE DATABASE {name} {made}")
+        postgres.run("CREATE TABLE t (k text)", database=name)
+        with pytest.raises(ParameterError, match="SQL_ASCII"):
+            hs.table(postgres.url(name), "t")
+
+    def test_keys_are_the_values_that_an_engine_answers_with(self):
+        """A moment equals no day, and an object that only looks like a key decides nothing."""
+        import pandas as pd
+
+        class Word(str):
+            def __str__(self):
+                return "b"
+
+            def __eq__(self, other):
+                return False
+
+            __hash__ = str.__hash__
+
+        day = datetime.date(2020, 1, 1)
+        table = hs.table(pa.table({"d": [day] * 50, "k": ["a"] * 50}))
+        for key in (day, "2020-01-01", datetime.datetime(2020, 1, 1), pd.Timestamp(day)):
+            answer = table.group_by("d", keys=[key]).count().release(epsilon=50.0)
+            assert answer.rows()[0]["count"] > 40
+        for key in (datetime.datetime(2020, 1, 1, 1), pd.Timestamp("2020-01-01", tz="UTC"), 5):
+            with pytest.raises(ParameterError, match="key"):
+                table.group_by("d", keys=[key])
+        answer = table.group_by("k", keys=[Word("a")]).count().release(epsilon=50.0)
+        assert (answer.rows()[0]["k"], answer.rows()[0]["count"] > 40) == ("a", True)
+        assert table.group_by("k", keys=np.array(["a"])).keys.values == (("a",),)
+
+
+class TestNoise:
+    def test_noise_that_cannot_be_laid_out_is_not_charged(self, ledger, monkeypatch):
+        """Whatever a grid or an error bar refuses is refused before the charge."""
+        from hushed import noise
+
+        def refused(**_):
+            raise ParameterError("no such grid")
+
+        monkeypatch.setattr(noise, "gaussian_grid", refused)
+        query = hs.table(pa.table({"x": [1.0]})).sum("x", low=0, high=1)
+        with pytest.raises(ParameterError, match="no such grid"):
+            query.release(epsilon=1.0, delta=1e-6, noise="gaussian", ledger=ledger, budget="b")
+        assert ledger.log == []
+
+    @pytest.mark.parametrize("beta", [1e-300, 0.5, 1 - 1e-16])
+    @pytest.mark.parametrize("epsilon", [1e-12, 1e-3, 1e3, 1e300])
+    def test_extreme_terms_are_answered_or_free(self, epsilon, beta, ledger):
+        table = hs.table(pa.table({"x": [1.0] * 5}))
+        query = table.count().mean("x", low=0, high=1).variance("x", low=-1e99, high=1e100)
+        query = query.quantiles("x", [0.5], low=0, high=1).histogram("x", low=0, high=1)
+        for noise, delta in (("laplace", 0.0), ("gaussian", 1e-300), ("gaussian", 0.5)):
+            before = len(ledger.log)
+            try:
+                query.release(
+                    epsilon=epsilon, delta=delta, noise=noise, beta=beta, ledger=ledger, budget="b"
+                )
+            except QueryFailed:
+                pytest.fail("charged, and not answered")
+            except HushedError:
+                assert len(ledger.log) == before
+
+
+class TestTime:
+    """A query may have a time limit, and one that is stopped says what was paid."""
+
+    @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+    @pytest.mark.filterwarnings("ignore:endless is a view")
+    def test_a_query_that_is_stopped_stays_paid(self, engine, request, tmp_path, ledger):
+        """After the charge, with words that say so; the next query is answered."""
+        made = "CREATE VIEW endless AS SELECT 1 AS u, sin(a.i) * b.i AS x"
+        made += " FROM {0} AS a(i), {0} AS b(i)"
+        if engine == "duckdb":
+            source = f"duckdb:///{tmp_path / 't.db'}"
+            with duckdb.connect(str(tmp_path / "t.db")) as con:
+                con.execute(made.format("range(1000000)"))
+                con.execute("CREATE TABLE t AS SELECT 1 AS u")
+        else:
+            source = request.getfixturevalue("postgres_url")
+            with psycopg.connect(source) as con:
+                con.execute(made.format("generate_series(1, 1000000)"))
+                con.execute("CREATE TABLE t AS SELECT 1 AS u")
+        table = hs.table(source, "endless", user="u").per_user(rows=3)
+        query = table.mean("x", low=0, high=9)
+        with pytest.raises(QueryFailed, match=r"not within 2 s; .*the charge stays"):
+            query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=2)
+        assert len(ledger.log) == 1
+        with pytest.raises(EngineUnavailable, match="nothing was charged"):
+            query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=1e-9)
+        assert len(ledger.log) == 1
+        hs.table(source, "t").count().release(epsilon=1.0, timeout=60)
+
+    def test_a_limit_of_one_query_stops_no_other(self):
+        """The connection that was stopped answers the next one, with and without a limit."""
+        table = hs.table(pa.table({"x": [1.0] * 50}))
+        for timeout in (30, None, 0.5, None):
+            assert table.count().release(epsilon=50.0, timeout=timeout).value("count") > 40
+
+    @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), "1", True, 2e6])
+    def test_a_limit_is_a_number_of_seconds(self, timeout, ledger):
+        query = hs.table(pa.table({"x": [1.0]})).count()
+        with pytest.raises(ParameterError, match="timeout must be"):
+            query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=timeout)
+        assert ledger.log == []
+
+    def test_a_table_that_is_locked_costs_nothing(self, postgres_url, ledger):
+        """The plan itself waits for the lock, and the time is over before the charge."""
+        with psycopg.connect(postgres_url, autocommit=True) as made:
+            made.execute("CREATE TABLE t (x int)")
+            query = hs.table(postgres_url, "t").count()
+            with made.transaction():
+                made.execute("LOCK TABLE t")
+                with pytest.raises(EngineUnavailable, match="nothing was charged"):
+                    query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=0.3)
+            assert ledger.log == []
+            query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=60)
+
+    def test_the_limit_of_the_server_is_not_loosened(self, postgres, ledger):
+        """A shorter limit of the user's role holds, and nothing of ours is left behind."""
+        database = postgres.create_database()
+        to_postgres(pa.table({"x": [1]}), postgres.url(database), "t")
+        postgres.run(f"ALTER DATABASE {database} SET statement_timeout = '30ms'", database=database)
+        table = hs.table(postgres.url(database), "t")
+        con = table.connection.rows.get_backend().con
+        with con.transaction():
+            from hushed.tables.engine.asking import _LIMIT_OF_THIS_QUERY
+
+            con.execute(_LIMIT_OF_THIS_QUERY.format(60_000))
+            assert con.execute("SHOW statement_timeout").fetchone() == ("30ms",)
+            con.execute(_LIMIT_OF_THIS_QUERY.format(7))
+            assert con.execute("SHOW statement_timeout").fetchone() == ("7ms",)
+        assert con.execute("SHOW statement_timeout").fetchone() == ("30ms",)
+
+
+class TestWay:
+    """Why a database cannot be reached, in public words, without the address."""
+
+    @pytest.mark.parametrize(
+        ("user", "port", "database", "words"),
+        [
+            ("hushed:{password}", "9", "postgres", "nothing listens"),
+            ("hushed:SECRETPW", "{port}", "postgres", "refuses this user"),
+            ("nobody_here:SECRETPW", "{port}", "postgres", "refuses this user"),
+            ("hushed:{password}", "{port}", "no_such_db", "no database of this name"),
+            ("hushed:SECRETPW", "{port}x", "postgres", "address cannot be read"),
+            ("hushed:se@SECRETPW", "{port}", "postgres", "refuses this user"),
+            ("hushed:se/SECRETPW", "{port}", "postgres", "address cannot be read|no host|listens"),
+            ("hushed:se#SECRETPW", "{port}", "postgres", "address cannot be read|no host|listens"),
+        ],
+    )
+    def test_the_reason_is_told(self, user, port, database, words, postgres):
+        who = user.format(password=postgres.password)
+        url = f"postgresql://{who}@127.0.0.1:{port.format(port=postgres.port)}/{database}"
+        with pytest.raises(EngineUnavailable, match=words) as caught:
+            hs.table(url, "t")
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+        told = str(caught.value)
+        assert not [each for each in ("SECRETPW", postgres.password, "nobody_here") if each in told]
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            "u:SECRETPW@host/db",
+            "u:SECRETPW@host://db",
+            "duckdb:///u:SECRETPW@host/db",
+            "duckdb:///md:db?motherduck_token=SECRETPW",
+            "mysql://u:SECRETPW@host/db",
+            "host=h password=SECRETPW",
+            "postgresql:/u:SECRETPW@host/db.csv",
+        ],
+    )
+    def test_what_may_be_an_address_is_not_shown(self, source, tmp_path):
+        with pytest.raises(HushedError) as caught:
+            hs.table(source, "t")
+        assert "SECRETPW" not in str(caught.value)
+        with duckdb.connect(str(tmp_path / "t.db")) as made:
+            made.execute("CREATE TABLE t (x int)")
+        with pytest.raises(NotFound) as caught:  # the two arguments exchanged
+            hs.table(f"duckdb:///{tmp_path / 't.db'}", source)
+        assert "SECRETPW" not in str(caught.value)
+
+    def test_the_tables_there_are_named(self, postgres):
+        """Those of the usual schema by their names, others with it; at most ten."""
+        database = postgres.create_database()
+        made = [f"CREATE TABLE t{i:02} (x int)" for i in range(12)]
+        postgres.run("CREATE SCHEMA a", "CREATE TABLE a.b (x int)", *made, database=database)
+        for name in ("rows", "a.rows", "nosuch.rows"):
+            with pytest.raises(NotFound, match=r"in there: a\.b, t00, .*t08 and 3 more") as caught:
+                hs.table(postgres.url(database), name)
+            assert "pg_class" not in str(caught.value)
+
+
+class TestViews:
+    CONDITION = "rows of its own user alone"
+
+    def test_a_view_is_remarked_on(self, postgres_url, tmp_path, ledger):
+        """At opening, in the quote and in the answer; not on a table."""
+        commands = "CREATE TABLE t AS SELECT 1 AS u, 2.0 AS x", "CREATE VIEW v AS SELECT * FROM t"
+        with duckdb.connect(str(tmp_path / "t.db")) as made:
+            for command in commands:
+                made.execute(command)
+        with psycopg.connect(postgres_url) as made:
+            for command in (*commands, "CREATE MATERIALIZED VIEW m AS SELECT * FROM t"):
+                made.execute(command)
+        file = f"duckdb:///{tmp_path / 't.db'}"
+        opened = [(file, "v"), (file, "main.v"), (postgres_url, "v"), (postgres_url, "public.v")]
+        for source, name in [*opened, (postgres_url, "m")]:
+            with pytest.warns(UserWarning, match=self.CONDITION):
+                query = hs.table(source, name, user="u").per_user(rows=1).count()
+            assert self.CONDITION in query.quote(epsilon=1.0).explain()
+            assert self.CONDITION in " ".join(query.release(epsilon=1.0).remarks)
+        for source in (file, postgres_url):
+            assert hs.table(source, "t").count().release(epsilon=1.0).remarks == ()
+
+    def test_policies_on_rows_are_remarked_on(self, postgres_url):
+        with psycopg.connect(postgres_url) as made:
+            made.execute("CREATE TABLE t (u int)")
+            made.execute("ALTER TABLE t ENABLE ROW LEVEL SECURITY")
+        with pytest.warns(UserWarning, match="row-level security"):
+            hs.table(postgres_url, "t")
