@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json as encoder
 import math
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -56,7 +57,8 @@ def say(text: str) -> None:
     text : str
         The line.
     """
-    typer.echo(text)
+    with _printing():
+        typer.echo(text)
 
 
 def note(text: str) -> None:
@@ -102,7 +104,34 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
         table.add_column(column, justify="left" if i == 0 else "right")
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    with _printing():
+        Console().print(table)
+
+
+class _NotWritten(OSError):
+    """Standard output did not take what was printed."""
+
+
+@contextmanager
+def _printing() -> Iterator[None]:
+    """Print what a console cannot show as escapes; what cannot be written at all is told apart."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None and sys.stdout.errors == "strict":
+        reconfigure(errors="backslashreplace")
+    try:
+        yield
+        sys.stdout.flush()
+    except (OSError, ValueError) as error:  # of a full device, a broken pipe, a closed stream
+        reason = getattr(error, "strerror", None) or "it cannot be written to"
+        raise _NotWritten(reason) from None
+
+
+def _drop_output() -> None:
+    """Send what is still to be flushed nowhere, or the interpreter would fail on it at its end."""
+    with suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
 @contextmanager
@@ -130,12 +159,14 @@ def finish(
     Yields
     ------
     dict
-        To be filled with the result. Put ``exit_code`` into it for an end that is not 0.
+        To be filled with the result. Put ``exit_code`` into it for an end that is not 0, and
+        ``kept`` for what to say if the output cannot be written: how to read it again.
 
     Raises
     ------
     typer.Exit
-        1 if the job was refused, 2 for bad use, 130 if stopped by the user; 1 for any exception
+        1 if the job was refused, 2 for bad use and for output that cannot be written, 130 if
+        stopped by the user; 1 for any exception
         that was not foreseen, too: its type and place are told, its message, which may quote
         rows, is withheld.
     """
@@ -145,8 +176,10 @@ def finish(
     except HushedError as error:
         code = refused if isinstance(error, _REFUSALS) else BAD_USE
         _refuse(type(error).__name__, tell(_told(error)), code, json=json)
-    except (BrokenPipeError, typer.Exit, typer.Abort):
+    except (typer.Exit, typer.Abort):
         raise
+    except _NotWritten as error:
+        _lose(error, result)
     except (OSError, UnicodeError) as error:  # its own text may quote what was read
         reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         _refuse(type(error).__name__, reason or "the system refused", BAD_USE, json=json)
@@ -159,20 +192,33 @@ def finish(
             f"{type(error).__name__} {place}: not foreseen, please report it; its message is "
             "withheld, for it may quote rows"
         )
-        if json:
-            _write({"error": {"type": type(error).__name__, "place": place}})
+        _write_error({"type": type(error).__name__, "place": place}, json=json)
         raise typer.Exit(refused) from None
-    code = result.pop("exit_code", 0)
-    if json:
-        _write(result)
+    _end(result, json=json)
+
+
+def _end(result: dict[str, Any], *, json: bool) -> None:
+    code, kept = result.pop("exit_code", 0), result.pop("kept", "")
+    try:
+        if json:
+            _write(result)
+    except _NotWritten as error:
+        _lose(error, {"kept": kept})
     if code:
         raise typer.Exit(code)
 
 
+def _lose(error: _NotWritten, result: dict[str, Any]) -> NoReturn:
+    """End with output that was not written, and say how to read it again."""
+    _drop_output()
+    kept = result.get("kept", "")
+    note(f"standard output was not written: {error}{'; ' if kept else ''}{kept}")
+    raise typer.Exit(BAD_USE) from None
+
+
 def _refuse(name: str, message: str, code: int, *, json: bool) -> NoReturn:
     note(f"{name}: {message}")
-    if json:
-        _write({"error": {"type": name, "message": message}})
+    _write_error({"type": name, "message": message}, json=json)
     raise typer.Exit(code) from None
 
 
@@ -192,9 +238,19 @@ def _told(error: HushedError) -> str:
     return told
 
 
+def _write_error(error: dict[str, str], *, json: bool) -> None:
+    """Print an error as JSON, where it was asked for and can be written; it was told before."""
+    try:
+        if json:
+            _write({"error": error})
+    except _NotWritten:
+        _drop_output()
+
+
 def _write(result: dict[str, Any]) -> None:
-    encoder.dump(_plain(result), sys.stdout, sort_keys=True, allow_nan=False)
-    sys.stdout.write("\n")
+    text = encoder.dumps(_plain(result), sort_keys=True, allow_nan=False)
+    with _printing():
+        sys.stdout.write(text + "\n")
 
 
 def _plain(value: Any) -> Any:

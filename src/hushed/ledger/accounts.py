@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -21,6 +22,7 @@ from hushed.errors import (
 from hushed.guarantee import Guarantee
 from hushed.ledger import rows
 from hushed.ledger.admission import check_promise
+from hushed.ledger.anchors import anchor, check_anchor, read_anchor
 from hushed.ledger.answers import answer_at, answered, insert_answer
 from hushed.ledger.balance import Balance, Moment, terms_of
 from hushed.ledger.entries import (
@@ -454,6 +456,69 @@ class Ledger:
                         Moment(at=entry.at, number=entry.number, used=used, note=entry.note)
                     )
         return tuple(found)
+
+    def verify(self, name: str, expect: str | None = None) -> str:
+        """Check a budget from end to end, and against an anchor that was kept outside.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        expect : str, optional
+            ``NUMBER:DIGEST``, as this method returned it some time before; the first 16 or more
+            digits of the digest will do. The chain alone cannot tell that its last entries were
+            taken off, or that all of it was written anew.
+
+        Returns
+        -------
+        str
+            ``NUMBER:DIGEST`` of the last entry, to be written down where nobody who can write to
+            the ledger can change it.
+
+        Raises
+        ------
+        DamagedLedger
+            If entries or answers are not those that were written, or the anchor does not fit.
+        NotFound
+            If there is no such budget.
+        ParameterError
+            If ``expect`` is no anchor.
+        """
+        wanted = None if expect is None else read_anchor(expect)
+        with self._store.reading() as connection:
+            budget = rows.budget_named(connection, name)
+            head = rows.head_of(connection, name)
+            link = budget.digest if wanted is None or wanted[0] == 0 else ""
+            for entry in rows.entries_after(connection, name, (0, budget.digest), head):
+                if wanted is not None and entry.number == wanted[0]:
+                    link = entry.digest
+            for number in answered(connection, name):
+                answer_at(connection, name, number)
+        if wanted is not None:
+            check_anchor(name, wanted, head[0], link)
+        return anchor(head)
+
+    def backup(self, path: str | Path) -> Path:
+        """Copy an SQLite ledger while it is in use, as of one moment.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that does not exist.
+
+        Returns
+        -------
+        Path
+            The copy. It is no second ledger: what is charged to the first one later is not in it.
+
+        Raises
+        ------
+        ParameterError
+            If the file exists, or the ledger lies on a server, which has tools of its own.
+        NotFound
+            If its folder does not exist.
+        """
+        return self._store.backup(Path(path))
 
     def export(self, name: str | None = None) -> str:
         """Write budgets and their entries as JSON.
