@@ -20,7 +20,7 @@ from hushed.cli.options import (
     ProtectOption,
 )
 from hushed.cli.outcome import finish, note, say
-from hushed.cli.safekeeping import backup, verify
+from hushed.cli.safekeeping import backup, roles, verify
 from hushed.cli.written import check_figure, check_targets, files_of
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect, Unit, shown_above
@@ -330,3 +330,4 @@ ledger.command("export")(export)
 ledger.command("answer")(answer)
 ledger.command("verify")(verify)
 ledger.command("backup")(backup)
+ledger.command("roles")(roles)

@@ -1,4 +1,4 @@
-"""The commands ``hushed ledger verify`` and ``backup``."""
+"""The commands ``hushed ledger verify``, ``backup`` and ``roles``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hushed.cli.outcome import finish, note, say
 from hushed.cli.written import check_targets, files_of
 from hushed.errors import ParameterError
 
-__all__ = ["backup", "verify"]
+__all__ = ["backup", "roles", "verify"]
 
 
 def verify(
@@ -57,3 +57,13 @@ def backup(
         note("a backup forgets what is charged later: after restoring it, charge that again")
         if not json:
             say(f"copied to {file}")
+
+
+def roles(json: JsonOption = False) -> None:
+    """Print SQL that lets analysts append to a ledger on PostgreSQL, and no more."""
+    from hushed.ledger.postgres import ROLES  # noqa: PLC0415
+
+    with finish(json=json) as result:
+        result.update(sql=ROLES)
+        if not json:
+            say(ROLES.rstrip())

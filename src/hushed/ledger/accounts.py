@@ -290,11 +290,7 @@ class Ledger:
         LedgerUnavailable
             If it cannot be written. Then show nothing, and ask again under the same key.
         """
-        if (
-            not isinstance(text, str)
-            or "\x00" in text
-            or any("\ud800" <= c <= "\udfff" for c in text)
-        ):
+        if not isinstance(text, str) or "\x00" in text or not _is_text(text):
             raise ParameterError("an answer is a text without zero bytes and lone surrogates")
         with self._store.spending() as connection:
             if entry.budget != name or not rows.is_written(connection, entry):
@@ -623,10 +619,22 @@ def _check_text(name: str, note: str) -> None:
         raise ParameterError(f"a budget's name is 1 to {_LONGEST_NAME} printable characters")
     if not isinstance(note, str) or len(note) > _LONGEST_NOTE or "\x00" in note:
         raise ParameterError(f"a note is a text of at most {_LONGEST_NOTE} characters")
+    if not _is_text(note):
+        raise ParameterError("a note is a text without lone surrogates")
+
+
+def _is_text(text: str) -> bool:
+    """Whether a text can be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check_key(key: str | None, question: str) -> None:
-    if not isinstance(question, str) or len(question) > _LONGEST_NOTE or "\x00" in question:
+    short = isinstance(question, str) and len(question) <= _LONGEST_NOTE
+    if not short or "\x00" in question or not _is_text(question):
         raise ParameterError(f"a question is a text of at most {_LONGEST_NOTE} characters")
     if key is None:
         return

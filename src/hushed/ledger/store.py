@@ -37,6 +37,7 @@ __all__ = ["Store", "Unsettled", "connect"]
 
 _MIGRATING = 0x68757368  # key of the lock that migrations take on PostgreSQL
 _ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_REFUSED = ("append-only", "moves by one", "and nothing else")  # by triggers and functions
 _DAMAGE = ("malformed", "not a database", "corrupt", "disk image")
 
 
@@ -485,7 +486,12 @@ def _told(
             f"the file of the ledger is damaged ({text}): restore a copy, and charge again "
             "whatever was released after that copy was made"
         )
-    elif "append-only" in text or "moves by one" in text:
+    elif "hushed_keys" in text:
+        found = LedgerUnavailable(
+            "somebody else used this key, whose entries this login does not see: take another key. "
+            "Nothing was charged"
+        )
+    elif any(word in text for word in _REFUSED):
         found = DamagedLedger(f"refused by the ledger itself: {text}")
     else:
         found = LedgerUnavailable(f"the ledger cannot be used now ({text}); try again")
