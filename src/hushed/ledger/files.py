@@ -18,7 +18,15 @@ from hushed.errors import DamagedLedger, LedgerUnavailable, NotALedger, NotFound
 from hushed.ledger.forks import active
 from hushed.ledger.migrations import APPLICATION_ID
 
-__all__ = ["Identity", "check_identity", "check_place", "identity_of", "inspect", "is_ledger"]
+__all__ = [
+    "Identity",
+    "check_identity",
+    "check_place",
+    "identity_of",
+    "inspect",
+    "is_ledger",
+    "unchanged",
+]
 
 _SMALLEST = 512  # bytes of the smallest page
 _NO_DATABASE = ("not a database", "malformed")
@@ -64,6 +72,28 @@ def identity_of(path: Path) -> Identity:
             "different names would not see each other: keep one of them. Nothing was charged"
         )
     return Identity(_inode(found), _inode(_stat(path.with_name(path.name + "-wal"))))
+
+
+def unchanged(path: str, log: str, opened: Identity) -> bool:
+    """Tell quickly, for every charge asks, that nothing has happened to a file and its log.
+
+    Parameters
+    ----------
+    path, log : str
+        The database and its write-ahead log.
+    opened : Identity
+        What was there when the connection was made.
+
+    Returns
+    -------
+    bool
+        True if both are there and the same, under one name.
+    """
+    try:
+        file, beside = os.stat(path), os.stat(log)
+    except OSError:
+        return False
+    return file.st_nlink == 1 and _inode(file) == opened.file and _inode(beside) == opened.log
 
 
 def check_identity(path: Path, opened: Identity, *, committed: bool = False) -> None:

@@ -24,7 +24,7 @@ from hushed.errors import (
     NotFound,
     ParameterError,
 )
-from hushed.ledger.files import Identity, check_identity, identity_of, inspect
+from hushed.ledger.files import Identity, check_identity, identity_of, inspect, unchanged
 from hushed.ledger.forks import active
 from hushed.ledger.migrations import MIGRATIONS, found_version, migrate
 
@@ -61,20 +61,13 @@ class Store:
 
     def __init__(self, url: str, patience: float) -> None:
         self.url = url
+        self.sqlite = url.startswith("sqlite:")
+        self.path = Path(url.removeprefix("sqlite:///"))
+        self._names = str(self.path), f"{self.path}-wal"
         self.patience = patience
         self._engine: Engine | None = None
         self._file: Identity | None = None
         self._secrets: tuple[str, ...] = ()
-
-    @property
-    def path(self) -> Path:
-        """Where the file lies."""
-        return Path(self.url.removeprefix("sqlite:///"))
-
-    @property
-    def sqlite(self) -> bool:
-        """Whether it is a file."""
-        return self.url.startswith("sqlite:")
 
     def engine(self) -> Engine:
         """Give the connections of this process; a forked child gets its own.
@@ -165,7 +158,7 @@ class Store:
         LedgerUnavailable
             If the file or its log was deleted, replaced, or got a second name.
         """
-        if not self.sqlite:
+        if not self.sqlite or unchanged(*self._names, info["hushed"]):
             return
         try:
             check_identity(self.path, info["hushed"], committed=committed)
