@@ -320,10 +320,16 @@ class Ledger:
         ------
         NotFound
             If there is no such budget.
+        ParameterError
+            If it is asked by neither a key nor a number.
         DamagedLedger
             If it is not what was stored.
         """
         number = key_or_number
+        if not isinstance(number, str | int):
+            raise ParameterError(
+                f"an answer is read by a key or a number, got {type(number).__name__}"
+            )
         with self._page(name) as page:
             tally = self._current(page, name)
             if isinstance(number, str):

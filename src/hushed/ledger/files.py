@@ -19,6 +19,7 @@ from hushed.ledger.forks import active
 from hushed.ledger.migrations import APPLICATION_ID
 
 __all__ = [
+    "FileChanged",
     "Identity",
     "check_identity",
     "check_place",
@@ -31,6 +32,10 @@ __all__ = [
 _SMALLEST = 512  # bytes of the smallest page
 _NO_DATABASE = ("not a database", "malformed")
 _Inode = tuple[int, int]
+
+
+class FileChanged(LedgerUnavailable):
+    """The file is not, or not for certain, the one that was opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +67,12 @@ def identity_of(path: Path) -> Identity:
 
     Raises
     ------
-    LedgerUnavailable
+    FileChanged
         If the file has a second name, whose log would be another one.
     """
     found = _stat(path)
     if found is not None and found.st_nlink > 1:
-        raise LedgerUnavailable(
+        raise FileChanged(
             f"the ledger {path.name} has {found.st_nlink} names (hard links), and spenders under "
             "different names would not see each other: keep one of them. Nothing was charged"
         )
@@ -110,7 +115,7 @@ def check_identity(path: Path, opened: Identity, *, committed: bool = False) -> 
 
     Raises
     ------
-    LedgerUnavailable
+    FileChanged
         If file or log was deleted, replaced, or got a second name.
     """
     found = identity_of(path)
@@ -124,7 +129,7 @@ def check_identity(path: Path, opened: Identity, *, committed: bool = False) -> 
         if committed
         else "Nothing was charged"
     )
-    raise LedgerUnavailable(
+    raise FileChanged(
         f"the ledger {path.name} {what} while it was in use. {told}. Open it again, and compare "
         "its entries with what was released"
     )
@@ -210,7 +215,7 @@ def is_ledger(path: Path) -> bool:
     bool
         True for a ledger, its write-ahead log and its shared memory; also if it cannot be told.
     """
-    resolved = path.resolve()
+    resolved = Path(os.path.realpath(path))  # follows no loop of links
     for ending in ("-wal", "-shm", "-journal"):
         if resolved.name.endswith(ending):
             beside = resolved.with_name(resolved.name.removesuffix(ending))

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
@@ -66,6 +67,7 @@ class Store:
         self._names = str(self.path), f"{self.path}-wal"
         self.patience = patience
         self._engine: Engine | None = None
+        self._making = RLock()
         self._file: Identity | None = None
         self._secrets: tuple[str, ...] = ()
 
@@ -77,9 +79,10 @@ class Store:
         Engine
             Of SQLAlchemy.
         """
-        if self._engine is None:
-            self._engine = _engine(self)
-        return self._engine
+        with self._making:
+            if self._engine is None:
+                self._engine = _engine(self)
+            return self._engine
 
     def hide(self, url: URL) -> None:
         """Remember what no message may show.
@@ -95,6 +98,7 @@ class Store:
 
     def leave_to_parent(self) -> None:
         """Forget the connections of the parent: a forked child neither uses nor closes them."""
+        self._making = RLock()
         if self._engine is not None:
             _OF_THE_PARENT.append(self._engine)
             self._engine = None
@@ -168,9 +172,9 @@ class Store:
 
     def close(self) -> None:
         """Close the connections."""
-        if self._engine is not None:
-            self._engine.dispose()
-            self._engine = None
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.dispose()
 
     def backup(self, target: Path) -> Path:
         """Copy the file through SQLite, as of one moment.
@@ -375,7 +379,7 @@ def _address(url: str) -> str:
     """Address in the form that SQLAlchemy takes."""
     asked = re.search(r"[?&]\w+=", url)  # options, which SQLAlchemy takes, would be lost
     if re.match(r"sqlite:///.", url) and ":memory:" not in url and "\0" not in url and not asked:
-        path = Path(url.removeprefix("sqlite:///")).expanduser().resolve()
+        path = Path(os.path.realpath(Path(url.removeprefix("sqlite:///")).expanduser()))
         return f"sqlite:///{path}"
     found = re.match(r"(postgres|postgresql|postgresql\+psycopg)://", url)
     if found:
