@@ -520,6 +520,13 @@ def test_a_release_on_the_command_line_is_read_again(study):
         assert "no answer is stored" in missing.stderr
 
 
+def test_a_key_needs_a_ledger(study):
+    """Told before anything is sampled."""
+    refused = run(*study[:-4], "--key", "monday")
+    assert refused.exit_code == 2
+    assert "--ledger URL" in refused.stderr
+
+
 def test_a_stored_failure_is_told_on_the_command_line(tmp_path, monkeypatch):
     """It is read as what it was: a failure on the private rows."""
     monkeypatch.chdir(tmp_path)

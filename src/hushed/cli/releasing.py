@@ -161,6 +161,8 @@ def release(
         )
         target.check()
         charged = open_named(ledger, budget)
+        if key is not None and charged is None:
+            raise ParameterError("--key is the name of an answer in a ledger: --ledger URL, too")
         f = target.numeric(read_function(function))
         source, columns = read_population(population, frame, header=header)
         table = read_table(data, frame, header=header, known=columns or ())
