@@ -385,6 +385,26 @@ def test_an_answer_that_cannot_be_stored(path):
         assert book.balance("b").entries == 2
 
 
+def test_nothing_is_shown_if_the_file_is_gone_since_the_charge(path, tmp_path):
+    """The charge went with it; whoever spends in its place does not know of it."""
+    with hs.Ledger(f"sqlite:///{path}") as book:
+        book.open_budget("b", G(epsilon=1.0))
+
+        def unlucky(rows):
+            path.rename(tmp_path / "gone.db")
+            return rows.mean()
+
+        with pytest.raises(LedgerUnavailable, match="was deleted"):
+            hs.release(unlucky, ROWS, mechanism(), book, budget="b")
+
+
+@pytest.mark.parametrize("name", [None, 1.5, b"k"])
+def test_answers_are_read_by_key_or_number(book, name):
+    """Anything else is bad use."""
+    with pytest.raises(ParameterError, match="key or a number"):
+        book.answer("b", name)
+
+
 def test_ledgers_that_keep_nothing_are_charged_as_before(ledger):
     """A key needs a ledger that keeps answers; refused before anything is charged."""
     assert hs.release(mean, ROWS, mechanism(), ledger, budget="b").entry is None
@@ -494,6 +514,13 @@ def test_a_release_on_the_command_line_is_read_again(study):
         missing = run("ledger", "answer", "sqlite:///e.db", "b", name)
         assert missing.exit_code == 2
         assert "no answer is stored" in missing.stderr
+
+
+def test_a_key_needs_a_ledger(study):
+    """Told before anything is sampled."""
+    refused = run(*study[:-4], "--key", "monday")
+    assert refused.exit_code == 2
+    assert "--ledger URL" in refused.stderr
 
 
 def test_a_stored_failure_is_told_on_the_command_line(tmp_path, monkeypatch):

@@ -192,6 +192,15 @@ def test_symbolic_links_are_followed_once(book, path, tmp_path):
     assert [each.name for each in folder.iterdir()] == ["link.db"]
 
 
+def test_a_loop_of_links_is_no_ledger(tmp_path):
+    """Told in words of this library."""
+    (tmp_path / "a.db").symlink_to(tmp_path / "b.db")
+    (tmp_path / "b.db").symlink_to(tmp_path / "a.db")
+    with pytest.raises((LedgerUnavailable, NotALedger)):
+        hs.Ledger(f"sqlite:///{tmp_path}/a.db")
+    assert not is_ledger(tmp_path / "a.db")
+
+
 def test_a_file_mounted_alone_is_refused(tmp_path):
     """Its log would lie beside the mount point; a mounted folder is fine."""
     mounts = tmp_path / "mountinfo"

@@ -104,6 +104,9 @@ def audit(
     seed: Annotated[int, typer.Option(help="Seed of the audit.")] = 0,
     workers: Annotated[int | None, typer.Option(help="Worker processes.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write the report as a page.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a file that is no former report.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Judge what a mechanism claims: violated with a witness, or not refuted."""
@@ -118,7 +121,8 @@ def audit(
     # 1 says that a claim is violated: whatever keeps the audit from running is a 2.
     stopped = "stopped; there is no verdict"
     with finish(json=json, stopped=stopped, refused=BAD_USE, tell=_as_options) as result:
-        check_targets({"--html": html}, inputs_of(mechanism, pairs), force=True)
+        inputs = inputs_of(mechanism, pairs)
+        check_targets({"--html": html}, inputs, force=force, former="audit report")
         if mechanism == "zoo":
             _refuse_for_zoo(
                 {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from json import JSONDecodeError, loads
+from shlex import quote
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from hushed.keeping import raise_failure, read_release
 from hushed.mechanisms.bernstein import BernsteinPolynomial
 from hushed.tables.stored import read_answer
 
-__all__ = ["answer", "plain_value", "told_release"]
+__all__ = ["answer", "plain_value", "read_again", "told_release"]
 
 
 def plain_value(value: Any) -> Any:
@@ -53,6 +54,28 @@ def told_release(value: Any, certificate: hs.Certificate) -> str:
         The answer, a blank line, the certificate in words.
     """
     return f"released: {value}\n\n{certificate.explain()}"
+
+
+def read_again(ledger: str | None, budget: str | None, name: str | int | None) -> str:
+    """Say how a stored answer is read again, for the case that it cannot be printed.
+
+    Parameters
+    ----------
+    ledger, budget : str, optional
+        As given; the address of a server, which may hold a password, is not repeated.
+    name : str or int, optional
+        Key or number.
+
+    Returns
+    -------
+    str
+        A sentence with the command; empty if nothing was stored.
+    """
+    if ledger is None or budget is None or name is None:
+        return ""
+    address = ledger if ledger.startswith("sqlite:") else "LEDGER"
+    words = " ".join(quote(each) for each in (address, budget, str(name)))
+    return f"the answer is kept, and read again at no cost by: hushed ledger answer {words}"
 
 
 def answer(

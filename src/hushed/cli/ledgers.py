@@ -1,4 +1,4 @@
-"""The commands ``hushed ledger open``, ``show``, ``charge`` and ``export``."""
+"""The commands ``hushed ledger open``, ``show``, ``charge`` and ``export``, and the group."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from hushed.cli.options import (
     ProtectOption,
 )
 from hushed.cli.outcome import finish, note, say
-from hushed.cli.written import check_targets
+from hushed.cli.safekeeping import backup, roles, verify
+from hushed.cli.written import check_figure, check_targets, files_of
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect, Unit, shown_above
 from hushed.ledger import Balance, Entry
+from hushed.ledger.anchors import anchor
 from hushed.release import default_note
 
 __all__ = ["charge", "export", "ledger", "open_budget", "open_named", "show"]
@@ -109,22 +111,31 @@ def show(
         most = _number_of(entries)
         if plot is not None and budget is None:
             raise ParameterError("--plot draws one budget: name it")
+        check_figure(plot)
         with hs.Ledger(ledger, create=False) as book:
             names = [each.name for each in book.budgets()] if budget is None else [budget]
             found = [book.balance(each) for each in names]
-            listed = [_last(book.entries(each), most) for each in names]
+            whole = [book.entries(each) for each in names]
+            listed = [_last(each, most) for each in whole]
             if plot is not None and budget is not None:
                 from hushed.plots import save_figure  # noqa: PLC0415
                 from hushed.plots.ledgers import budget_over_time  # noqa: PLC0415
 
                 save_figure(budget_over_time(found[0].budget, book.history(budget)), plot)
                 note(f"written to {plot}")
-        both = list(zip(found, listed, strict=True))
+        heads = [_head(each, of) for each, of in zip(found, whole, strict=True)]
+        each_one = list(zip(found, listed, heads, strict=True))
         result.update(
-            budgets=[_record(each) | {"charges": [*map(_charge, last)]} for each, last in both]
+            budgets=[
+                _record(each) | {"charges": [*map(_charge, last)], "head": head}
+                for each, last, head in each_one
+            ]
         )
         if not json:
-            texts = ["\n".join([each.explain(), *_lines(last)]) for each, last in both]
+            texts = [
+                "\n".join([each.explain(), f"Write down, elsewhere: {head}", *_lines(last)])
+                for each, last, head in each_one
+            ]
             say("\n\n".join(texts) or "no budget was opened yet")
 
 
@@ -163,6 +174,7 @@ def charge(
             entry = book.charge(budget, promise, remark, loss=_loss(loss))
             found = book.balance(budget)
         result.update(_record(found), charged=entry.number)
+        result["kept"] = f"the charge stands as entry {entry.number} of budget {budget!r}"
         if not json:
             say(f"charged as entry {entry.number}")
             say(found.explain())
@@ -177,7 +189,7 @@ def export(
 ) -> None:
     """Write budgets and entries as JSON, with the digests that chain them."""
     with finish(json=json, stopped=_STOPPED) as result:
-        check_targets({"--out": out}, (), force=force)
+        check_targets({"--out": out}, files_of(ledger), force=force, former=None)
         with hs.Ledger(ledger, create=False) as book:
             text = book.export(budget)
         if out is not None:
@@ -225,6 +237,11 @@ def _number_of(entries: str) -> int | None:
     if not entries.isdecimal():
         raise ParameterError(f"--entries takes a whole number of 0 or more, or all; got {entries}")
     return int(entries)
+
+
+def _head(balance: Balance, entries: tuple[Entry, ...]) -> str:
+    """End of the chain, as ``hushed ledger verify --expect`` takes it."""
+    return anchor((len(entries), entries[-1].digest if entries else balance.budget.digest))
 
 
 def _last(found: tuple[Entry, ...], most: int | None) -> tuple[Entry, ...]:
@@ -311,3 +328,6 @@ ledger.command("show")(show)
 ledger.command("charge")(charge)
 ledger.command("export")(export)
 ledger.command("answer")(answer)
+ledger.command("verify")(verify)
+ledger.command("backup")(backup)
+ledger.command("roles")(roles)

@@ -15,7 +15,7 @@ import hushed as hs
 from hushed.calibrate import MechanismName
 from hushed.cli.calibration import Target, numbers_of
 from hushed.cli.inputs import in_blocks, read_bounds, read_function, read_population
-from hushed.cli.kept import plain_value, told_release
+from hushed.cli.kept import plain_value, read_again, told_release
 from hushed.cli.ledgers import open_named
 from hushed.cli.options import (
     BlockOption,
@@ -39,7 +39,7 @@ from hushed.cli.options import (
 )
 from hushed.cli.outcome import BAD_USE, REFUSED, finish, note, say
 from hushed.cli.tables import Frame, check_columns, read_table
-from hushed.cli.written import check_targets, inputs_of
+from hushed.cli.written import check_targets, files_of, inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.gate import Outside
 from hushed.populations import PublicTable, Simulator
@@ -171,8 +171,10 @@ def release(
     json: JsonOption = False,
 ) -> None:
     """Release a private answer and its certificate."""
-    with finish(json=json) as result:
-        _check_files(out, html, inputs_of(data, function, population), force=force)
+    charged_first = "" if ledger is None else "; if the budget was charged, the charge stays"
+    with finish(json=json, stopped=f"stopped; nothing was released{charged_first}") as result:
+        inputs = inputs_of(data, function, population) + files_of(ledger)
+        _check_files(out, html, inputs, force=force)
         given = {"delta": delta, "lattice": lattice, "dims": dims, "order": order}
         target = Target(
             name=mechanism,
@@ -184,6 +186,8 @@ def release(
         )
         target.check()
         charged = open_named(ledger, budget)
+        if key is not None and charged is None:
+            raise ParameterError("--key is the name of an answer in a ledger: --ledger URL, too")
         f = in_blocks(target.numeric(read_function(function)), block_rows)
         source, columns = read_population(
             population, frame, header=header, promise=promise, bounds=read_bounds(bounds)
@@ -220,6 +224,7 @@ def release(
         certificate = released.certificate
         value = plain_value(released.value)
         result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
+        result["kept"] = read_again(ledger, budget, key or released.entry)
         if not json:
             say(told_release(value, certificate))
     # Standard output is complete: what goes wrong from here on is told on standard error.

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from hushed.errors import LedgerUnavailable, ParameterError
 from hushed.guarantee import Guarantee
+from hushed.ledger.files import FileChanged
 from hushed.privacy_loss import LossCurve
 
 __all__ = ["Charges", "Payment", "check_ledger", "pay"]
@@ -118,11 +119,14 @@ class Payment:
         LedgerUnavailable
             If there is a key and the answer could not be stored: nothing may be shown then. Without
             a key nobody can ask again, and the answer is shown; a warning says that it is not kept.
+            Nothing is shown, either, if the ledger's file is another one since the charge.
         """
         if not hasattr(self.ledger, "keep_answer"):
             return text
         try:
             return str(self.ledger.keep_answer(self.budget, self.entry, text))
+        except FileChanged:  # the charge may be gone with the file: show nothing
+            raise
         except LedgerUnavailable as error:
             told = f"entry {self.number} of budget {self.budget!r}: {error}"
             if self.key is not None:

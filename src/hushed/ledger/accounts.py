@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -21,6 +22,7 @@ from hushed.errors import (
 from hushed.guarantee import Guarantee
 from hushed.ledger import rows
 from hushed.ledger.admission import check_promise
+from hushed.ledger.anchors import anchor, check_anchor, read_anchor
 from hushed.ledger.answers import answer_at, answered, insert_answer
 from hushed.ledger.balance import Balance, Moment, terms_of
 from hushed.ledger.entries import (
@@ -288,11 +290,7 @@ class Ledger:
         LedgerUnavailable
             If it cannot be written. Then show nothing, and ask again under the same key.
         """
-        if (
-            not isinstance(text, str)
-            or "\x00" in text
-            or any("\ud800" <= c <= "\udfff" for c in text)
-        ):
+        if not isinstance(text, str) or "\x00" in text or not _is_text(text):
             raise ParameterError("an answer is a text without zero bytes and lone surrogates")
         with self._store.spending() as connection:
             if entry.budget != name or not rows.is_written(connection, entry):
@@ -322,10 +320,16 @@ class Ledger:
         ------
         NotFound
             If there is no such budget.
+        ParameterError
+            If it is asked by neither a key nor a number.
         DamagedLedger
             If it is not what was stored.
         """
         number = key_or_number
+        if not isinstance(number, str | int):
+            raise ParameterError(
+                f"an answer is read by a key or a number, got {type(number).__name__}"
+            )
         with self._page(name) as page:
             tally = self._current(page, name)
             if isinstance(number, str):
@@ -455,6 +459,69 @@ class Ledger:
                     )
         return tuple(found)
 
+    def verify(self, name: str, expect: str | None = None) -> str:
+        """Check a budget from end to end, and against an anchor that was kept outside.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        expect : str, optional
+            ``NUMBER:DIGEST``, as this method returned it some time before; the first 16 or more
+            digits of the digest will do. The chain alone cannot tell that its last entries were
+            taken off, or that all of it was written anew.
+
+        Returns
+        -------
+        str
+            ``NUMBER:DIGEST`` of the last entry, to be written down where nobody who can write to
+            the ledger can change it.
+
+        Raises
+        ------
+        DamagedLedger
+            If entries or answers are not those that were written, or the anchor does not fit.
+        NotFound
+            If there is no such budget.
+        ParameterError
+            If ``expect`` is no anchor.
+        """
+        wanted = None if expect is None else read_anchor(expect)
+        with self._store.reading() as connection:
+            budget = rows.budget_named(connection, name)
+            head = rows.head_of(connection, name)
+            link = budget.digest if wanted is None or wanted[0] == 0 else ""
+            for entry in rows.entries_after(connection, name, (0, budget.digest), head):
+                if wanted is not None and entry.number == wanted[0]:
+                    link = entry.digest
+            for number in answered(connection, name):
+                answer_at(connection, name, number)
+        if wanted is not None:
+            check_anchor(name, wanted, head[0], link)
+        return anchor(head)
+
+    def backup(self, path: str | Path) -> Path:
+        """Copy an SQLite ledger while it is in use, as of one moment.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that does not exist.
+
+        Returns
+        -------
+        Path
+            The copy. It is no second ledger: what is charged to the first one later is not in it.
+
+        Raises
+        ------
+        ParameterError
+            If the file exists, or the ledger lies on a server, which has tools of its own.
+        NotFound
+            If its folder does not exist.
+        """
+        return self._store.backup(Path(path))
+
     def export(self, name: str | None = None) -> str:
         """Write budgets and their entries as JSON.
 
@@ -558,10 +625,22 @@ def _check_text(name: str, note: str) -> None:
         raise ParameterError(f"a budget's name is 1 to {_LONGEST_NAME} printable characters")
     if not isinstance(note, str) or len(note) > _LONGEST_NOTE or "\x00" in note:
         raise ParameterError(f"a note is a text of at most {_LONGEST_NOTE} characters")
+    if not _is_text(note):
+        raise ParameterError("a note is a text without lone surrogates")
+
+
+def _is_text(text: str) -> bool:
+    """Whether a text can be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check_key(key: str | None, question: str) -> None:
-    if not isinstance(question, str) or len(question) > _LONGEST_NOTE or "\x00" in question:
+    short = isinstance(question, str) and len(question) <= _LONGEST_NOTE
+    if not short or "\x00" in question or not _is_text(question):
         raise ParameterError(f"a question is a text of at most {_LONGEST_NOTE} characters")
     if key is None:
         return

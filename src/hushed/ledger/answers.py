@@ -35,6 +35,7 @@ def insert_answer(connection: Transaction, entry: Entry, body: str) -> None:
             "body": body,
             "link": digest(entry.digest, body),
         },
+        "SELECT hushed_keep(:name, :number, :body, :link)",
     )
 
 
@@ -66,6 +67,7 @@ def answer_at(connection: Transaction, name: str, number: int) -> str | None:
         "ON e.budget = a.budget AND e.number = a.number "
         "WHERE a.budget = :name AND a.number = :number",
         {"name": name, "number": number},
+        "SELECT body, digest, entry FROM hushed_answer(:name, :number)",
     ).fetchone()
     if row is None:
         return None
@@ -94,4 +96,6 @@ def answered(connection: Transaction, name: str) -> tuple[int, ...]:
         Upwards.
     """
     statement = "SELECT number FROM hushed_answers WHERE budget = :name ORDER BY number"
-    return tuple(int(row[0]) for row in run(connection, statement, {"name": name}).fetchall())
+    seen = "SELECT number FROM hushed_answered(:name)"
+    found = run(connection, statement, {"name": name}, seen).fetchall()
+    return tuple(int(row[0]) for row in found)

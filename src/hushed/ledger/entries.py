@@ -241,7 +241,7 @@ def read_budget(body: str, link: str) -> Budget:
         raise DamagedLedger("a budget lacks a field, or holds one of another kind") from None
 
 
-def read_entry(body: str, link: str, before: str, number: int, budget: str) -> Entry:
+def read_entry(body: str, link: str, before: str | None, number: int, budget: str) -> Entry:
     """Entry from its text, checked against the chain.
 
     Parameters
@@ -250,8 +250,9 @@ def read_entry(body: str, link: str, before: str, number: int, budget: str) -> E
         As `write_entry` wrote it.
     link : str
         Digest written beside it.
-    before : str
-        Digest of the record before.
+    before : str, optional
+        Digest of the record before; None for a text of somebody else, of which a server shows a
+        part, so that it cannot be checked.
     number : int
         Place at which it was found.
     budget : str
@@ -267,7 +268,7 @@ def read_entry(body: str, link: str, before: str, number: int, budget: str) -> E
     DamagedLedger
         If the text is not what was written, or stands at another place.
     """
-    if digest(before, body) != link:
+    if before is not None and digest(before, body) != link:
         raise DamagedLedger(
             f"entry {number} of budget {budget!r} is not what was written, or an entry before it "
             "is missing: the digest does not fit"

@@ -18,11 +18,24 @@ from hushed.errors import DamagedLedger, LedgerUnavailable, NotALedger, NotFound
 from hushed.ledger.forks import active
 from hushed.ledger.migrations import APPLICATION_ID
 
-__all__ = ["Identity", "check_identity", "check_place", "identity_of", "inspect", "is_ledger"]
+__all__ = [
+    "FileChanged",
+    "Identity",
+    "check_identity",
+    "check_place",
+    "identity_of",
+    "inspect",
+    "is_ledger",
+    "unchanged",
+]
 
 _SMALLEST = 512  # bytes of the smallest page
 _NO_DATABASE = ("not a database", "malformed")
 _Inode = tuple[int, int]
+
+
+class FileChanged(LedgerUnavailable):
+    """The file is not, or not for certain, the one that was opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +67,38 @@ def identity_of(path: Path) -> Identity:
 
     Raises
     ------
-    LedgerUnavailable
+    FileChanged
         If the file has a second name, whose log would be another one.
     """
     found = _stat(path)
     if found is not None and found.st_nlink > 1:
-        raise LedgerUnavailable(
+        raise FileChanged(
             f"the ledger {path.name} has {found.st_nlink} names (hard links), and spenders under "
             "different names would not see each other: keep one of them. Nothing was charged"
         )
     return Identity(_inode(found), _inode(_stat(path.with_name(path.name + "-wal"))))
+
+
+def unchanged(path: str, log: str, opened: Identity) -> bool:
+    """Tell quickly, for every charge asks, that nothing has happened to a file and its log.
+
+    Parameters
+    ----------
+    path, log : str
+        The database and its write-ahead log.
+    opened : Identity
+        What was there when the connection was made.
+
+    Returns
+    -------
+    bool
+        True if both are there and the same, under one name.
+    """
+    try:
+        file, beside = os.stat(path), os.stat(log)
+    except OSError:
+        return False
+    return file.st_nlink == 1 and _inode(file) == opened.file and _inode(beside) == opened.log
 
 
 def check_identity(path: Path, opened: Identity, *, committed: bool = False) -> None:
@@ -80,7 +115,7 @@ def check_identity(path: Path, opened: Identity, *, committed: bool = False) -> 
 
     Raises
     ------
-    LedgerUnavailable
+    FileChanged
         If file or log was deleted, replaced, or got a second name.
     """
     found = identity_of(path)
@@ -94,7 +129,7 @@ def check_identity(path: Path, opened: Identity, *, committed: bool = False) -> 
         if committed
         else "Nothing was charged"
     )
-    raise LedgerUnavailable(
+    raise FileChanged(
         f"the ledger {path.name} {what} while it was in use. {told}. Open it again, and compare "
         "its entries with what was released"
     )
@@ -180,7 +215,7 @@ def is_ledger(path: Path) -> bool:
     bool
         True for a ledger, its write-ahead log and its shared memory; also if it cannot be told.
     """
-    resolved = path.resolve()
+    resolved = Path(os.path.realpath(path))  # follows no loop of links
     for ending in ("-wal", "-shm", "-journal"):
         if resolved.name.endswith(ending):
             beside = resolved.with_name(resolved.name.removesuffix(ending))

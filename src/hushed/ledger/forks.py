@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -37,25 +36,27 @@ class _Gate:
     """Counts transactions by thread; closed to new ones while a thread forks."""
 
     def __init__(self) -> None:
-        self.changed = threading.Condition()  # reentrant, for signals
-        self.running: Counter[int] = Counter()
+        self.lock = threading.RLock()  # reentrant, for signals
+        self.changed = threading.Condition(self.lock)
+        self.running: dict[int, int] = {}
         self.forking: int | None = None
         self.quiet = True
 
     def enter(self) -> None:
         me = threading.get_ident()
-        with self.changed:
-            while not self.running[me] and self.forking not in (None, me):
+        with self.lock:
+            while self.forking not in (None, me) and me not in self.running:
                 self.changed.wait()
-            self.running[me] += 1
+            self.running[me] = self.running.get(me, 0) + 1
 
     def leave(self) -> None:
         me = threading.get_ident()
-        with self.changed:
+        with self.lock:
             self.running[me] -= 1
-            if self.running[me] <= 0:
+            if not self.running[me]:
                 del self.running[me]
-            self.changed.notify_all()
+            if self.forking is not None:
+                self.changed.notify_all()
 
     def shut(self) -> None:
         with self.changed:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from hushed.errors import NewerLedger
+from hushed.ledger.postgres import FUNCTIONS
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -19,6 +20,13 @@ Dialect = Literal["sqlite", "postgresql"]
 # In the header of an SQLite file: "hush" in ASCII.
 APPLICATION_ID = int.from_bytes(b"hush", "big")
 
+# Who appended, which the server knows, and keys, of which one does not see those of others.
+_OWN = {
+    "sqlite": "",
+    "postgresql": "author TEXT NOT NULL DEFAULT session_user, "
+    "key TEXT GENERATED ALWAYS AS (body::jsonb ->> 'key') STORED, "
+    "CONSTRAINT hushed_keys UNIQUE (budget, key), ",
+}
 _ONLY_ADDED = ("hushed_migrations", "hushed_budgets", "hushed_entries", "hushed_answers")
 
 
@@ -61,7 +69,7 @@ def _tables(dialect: Dialect) -> Sequence[str]:
         "digest TEXT NOT NULL)",
         "CREATE TABLE hushed_entries (budget TEXT NOT NULL REFERENCES hushed_budgets (name), "
         "number INTEGER NOT NULL, body TEXT NOT NULL, digest TEXT NOT NULL, "
-        "PRIMARY KEY (budget, number))",
+        f"{_OWN[dialect]}PRIMARY KEY (budget, number))",
         "CREATE TABLE hushed_heads (budget TEXT PRIMARY KEY REFERENCES hushed_budgets (name), "
         "entries INTEGER NOT NULL, digest TEXT NOT NULL)",
         "CREATE TABLE hushed_answers (budget TEXT NOT NULL, number INTEGER NOT NULL, "
@@ -100,7 +108,7 @@ def _guards(dialect: Dialect) -> Sequence[str]:
         "CREATE TRIGGER hushed_keep BEFORE DELETE ON hushed_heads "
         "FOR EACH ROW EXECUTE FUNCTION hushed_refuse()",
     ]
-    return [refuse, step, *rows, *whole, *heads]
+    return [refuse, step, *rows, *whole, *heads, *(each.replace("%", "%%") for each in FUNCTIONS)]
 
 
 def _sqlite_guards() -> Sequence[str]:

@@ -48,7 +48,7 @@ def _text(statement: str) -> TextClause:
 
 
 def run(
-    connection: Transaction, statement: str, values: dict[str, Any], *, lock: bool = False
+    connection: Transaction, statement: str, values: dict[str, Any], server: str | None = None
 ) -> Any:
     """Run a statement on either kind of connection.
 
@@ -60,8 +60,8 @@ def run(
         SQL with names for values, such as ``:name``.
     values : dict
         Values by name.
-    lock : bool, default False
-        Whether to lock the rows found until the transaction ends.
+    server : str, optional
+        SQL that says the same on PostgreSQL, where spenders have no rights on the tables.
 
     Returns
     -------
@@ -72,8 +72,8 @@ def run(
 
     if isinstance(connection, sqlite3.Connection):
         return connection.execute(statement, values)
-    if lock and connection.dialect.name != "sqlite":
-        statement += " FOR UPDATE"
+    if server is not None and connection.dialect.name != "sqlite":
+        statement = server
     return connection.execute(_text(statement), values)
 
 
@@ -179,7 +179,8 @@ def head_of(connection: Transaction, name: str, *, lock: bool = False) -> Head:
         If there is no such budget.
     """
     statement = "SELECT entries, digest FROM hushed_heads WHERE budget = :name"
-    row = run(connection, statement, {"name": name}, lock=lock).fetchone()
+    locking = "SELECT entries, digest FROM hushed_head(:name)" if lock else None
+    row = run(connection, statement, {"name": name}, locking).fetchone()
     if row is None:
         raise NotFound(f"there is no budget {name!r} in this ledger: open it first")
     return int(row[0]), str(row[1])
@@ -197,12 +198,17 @@ def append(connection: Transaction, entry: Entry, body: str) -> None:
     body : str
         Its text.
     """
+    import sqlite3  # noqa: PLC0415
+
     values = {
         "name": entry.budget,
         "number": entry.number,
         "body": body,
         "link": entry.digest,
     }
+    if not isinstance(connection, sqlite3.Connection) and connection.dialect.name != "sqlite":
+        run(connection, "SELECT hushed_append(:name, :number, :body, :link)", values)
+        return
     run(connection, "INSERT INTO hushed_entries VALUES (:name, :number, :body, :link)", values)
     moved = run(
         connection,
@@ -230,7 +236,8 @@ def is_written(connection: Transaction, entry: Entry) -> bool:
     """
     statement = "SELECT digest FROM hushed_entries WHERE budget = :name AND number = :number"
     values = {"name": entry.budget, "number": entry.number}
-    row = run(connection, statement, values).fetchone()
+    seen = "SELECT digest FROM hushed_seen(:name, :number - 1, 1)"
+    row = run(connection, statement, values, seen).fetchone()
     return row is not None and bool(row[0] == entry.digest)
 
 
@@ -260,15 +267,18 @@ def entry_at(connection: Transaction, budget: Budget, number: int) -> Entry:
     values = {"name": budget.name, "first": number - 1, "last": number}
     found = run(
         connection,
-        "SELECT number, body, digest FROM hushed_entries WHERE budget = :name "
+        "SELECT number, body, digest, 1 FROM hushed_entries WHERE budget = :name "
         "AND number BETWEEN :first AND :last ORDER BY number",
         values,
+        "SELECT number, body, digest, mine FROM hushed_seen(:name, :first - 1, 2) "
+        "WHERE number <= :last",
     ).fetchall()
     if len(found) == 2:
         before = (int(found[0][0]), str(found[0][2]))
     if not found or found[-1][0] != number or before[0] != number - 1:
         raise DamagedLedger(f"entry {number} of budget {budget.name!r} is missing")
-    return read_entry(found[-1][1], found[-1][2], before[1], number, budget.name)
+    _, body, link, mine = found[-1]
+    return read_entry(body, link, before[1] if mine else None, number, budget.name)
 
 
 def entries_after(connection: Transaction, name: str, start: Head, end: Head) -> Iterator[Entry]:
@@ -297,17 +307,18 @@ def entries_after(connection: Transaction, name: str, start: Head, end: Head) ->
     """
     number, link = start
     statement = (
-        "SELECT number, body, digest FROM hushed_entries WHERE budget = :name "
+        "SELECT number, body, digest, 1 FROM hushed_entries WHERE budget = :name "
         "AND number > :after ORDER BY number LIMIT :most"
     )
+    seen = "SELECT number, body, digest, mine FROM hushed_seen(:name, :after, :most)"
     while True:
         values = {"name": name, "after": number, "most": _BATCH}
-        rows = run(connection, statement, values).fetchall()
-        for found, body, own in rows:
+        rows = run(connection, statement, values, seen).fetchall()
+        for found, body, own, mine in rows:
             number += 1
             if found != number:
                 raise DamagedLedger(f"entry {number} of budget {name!r} is missing")
-            entry = read_entry(body, own, link, number, name)
+            entry = read_entry(body, own, link if mine else None, number, name)
             link = own
             yield entry
         if len(rows) < _BATCH:

@@ -9,11 +9,14 @@ default.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus
 
 from hushed.errors import (
     DamagedLedger,
@@ -22,12 +25,12 @@ from hushed.errors import (
     NotFound,
     ParameterError,
 )
-from hushed.ledger.files import Identity, check_identity, identity_of, inspect
+from hushed.ledger.files import Identity, check_identity, identity_of, inspect, unchanged
 from hushed.ledger.forks import active
 from hushed.ledger.migrations import MIGRATIONS, found_version, migrate
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import URL, Connection, Engine
 
     from hushed.ledger.rows import Transaction
 
@@ -35,6 +38,7 @@ __all__ = ["Store", "Unsettled", "connect"]
 
 _MIGRATING = 0x68757368  # key of the lock that migrations take on PostgreSQL
 _ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_REFUSED = ("append-only", "moves by one", "and nothing else")  # by triggers and functions
 _DAMAGE = ("malformed", "not a database", "corrupt", "disk image")
 
 
@@ -58,19 +62,14 @@ class Store:
 
     def __init__(self, url: str, patience: float) -> None:
         self.url = url
+        self.sqlite = url.startswith("sqlite:")
+        self.path = Path(url.removeprefix("sqlite:///"))
+        self._names = str(self.path), f"{self.path}-wal"
         self.patience = patience
         self._engine: Engine | None = None
+        self._making = RLock()
         self._file: Identity | None = None
-
-    @property
-    def path(self) -> Path:
-        """Where the file lies."""
-        return Path(self.url.removeprefix("sqlite:///"))
-
-    @property
-    def sqlite(self) -> bool:
-        """Whether it is a file."""
-        return self.url.startswith("sqlite:")
+        self._secrets: tuple[str, ...] = ()
 
     def engine(self) -> Engine:
         """Give the connections of this process; a forked child gets its own.
@@ -80,12 +79,26 @@ class Store:
         Engine
             Of SQLAlchemy.
         """
-        if self._engine is None:
-            self._engine = _engine(self)
-        return self._engine
+        with self._making:
+            if self._engine is None:
+                self._engine = _engine(self)
+            return self._engine
+
+    def hide(self, url: URL) -> None:
+        """Remember what no message may show.
+
+        Parameters
+        ----------
+        url : URL
+            Address with its password.
+        """
+        asked = [str(v) for name, v in url.query.items() if "pass" in name.lower()]
+        found = [each for each in (url.password, *asked) if each]
+        self._secrets = (*found, *(quote_plus(each) for each in found), *map(quote, found))
 
     def leave_to_parent(self) -> None:
         """Forget the connections of the parent: a forked child neither uses nor closes them."""
+        self._making = RLock()
         if self._engine is not None:
             _OF_THE_PARENT.append(self._engine)
             self._engine = None
@@ -149,7 +162,7 @@ class Store:
         LedgerUnavailable
             If the file or its log was deleted, replaced, or got a second name.
         """
-        if not self.sqlite:
+        if not self.sqlite or unchanged(*self._names, info["hushed"]):
             return
         try:
             check_identity(self.path, info["hushed"], committed=committed)
@@ -159,9 +172,48 @@ class Store:
 
     def close(self) -> None:
         """Close the connections."""
-        if self._engine is not None:
-            self._engine.dispose()
-            self._engine = None
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.dispose()
+
+    def backup(self, target: Path) -> Path:
+        """Copy the file through SQLite, as of one moment.
+
+        Parameters
+        ----------
+        target : Path
+            A file that does not exist.
+
+        Returns
+        -------
+        Path
+            The copy.
+
+        Raises
+        ------
+        ParameterError
+            If it exists, or there is no file to copy.
+        NotFound
+            If its folder does not exist.
+        """
+        import sqlite3  # noqa: PLC0415
+
+        if not self.sqlite:
+            raise ParameterError("a ledger on a server is copied by its own tools, such as pg_dump")
+        try:
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            raise ParameterError(f"{target} exists; a backup is written to a new file") from None
+        except OSError as error:
+            raise NotFound(f"{target} cannot be made: {error.strerror}") from None
+        try:
+            with self.reading() as source, closing(sqlite3.connect(target)) as copy:
+                driver: Any = source.connection.driver_connection
+                driver.backup(copy)
+        except (sqlite3.Error, HushedError) as error:
+            target.unlink(missing_ok=True)
+            raise error if isinstance(error, HushedError) else _told(error) from None
+        return target
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -191,7 +243,7 @@ class Store:
                 self.check_file(connection.info)
                 yield connection
         except (DBAPIError, Crowded) as error:
-            raise _told(error) from None
+            raise _told(error, self._secrets) from None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -226,7 +278,7 @@ class Store:
                     if transaction.is_active:
                         transaction.rollback()
         except (DBAPIError, Crowded) as error:
-            raise _told(error, committing=committing) from None
+            raise _told(error, self._secrets, committing=committing) from None
 
     @contextmanager
     def spending(self) -> Iterator[Transaction]:
@@ -327,7 +379,7 @@ def _address(url: str) -> str:
     """Address in the form that SQLAlchemy takes."""
     asked = re.search(r"[?&]\w+=", url)  # options, which SQLAlchemy takes, would be lost
     if re.match(r"sqlite:///.", url) and ":memory:" not in url and "\0" not in url and not asked:
-        path = Path(url.removeprefix("sqlite:///")).expanduser().resolve()
+        path = Path(os.path.realpath(Path(url.removeprefix("sqlite:///")).expanduser()))
         return f"sqlite:///{path}"
     found = re.match(r"(postgres|postgresql|postgresql\+psycopg)://", url)
     if found:
@@ -350,7 +402,7 @@ def _check_pages(connection: Connection) -> None:
 
 
 def _engine(store: Store) -> Engine:
-    from sqlalchemy import URL, create_engine, event  # noqa: PLC0415
+    from sqlalchemy import URL, create_engine, event, make_url  # noqa: PLC0415
     from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
 
     patience = store.patience
@@ -363,9 +415,11 @@ def _engine(store: Store) -> Engine:
         event.listen(engine, "connect", _prepare_sqlite(store))
         event.listen(engine, "begin", _begin_sqlite)
         return engine
+    unread = "the address of the ledger cannot be read as one; it is not shown, for its password"
     try:
+        url = make_url(store.url)
         engine = create_engine(
-            store.url,
+            url,
             connect_args={"connect_timeout": math.ceil(patience)},
             pool_pre_ping=True,
             pool_timeout=patience,
@@ -374,8 +428,11 @@ def _engine(store: Store) -> Engine:
         raise ParameterError(
             "a ledger on PostgreSQL needs the extra postgres: pip install 'hushed[postgres]'"
         ) from None
-    except ArgumentError:
-        raise ParameterError("the address of the ledger cannot be read as one") from None
+    except (ArgumentError, ValueError):  # a ValueError quotes what stands in the port's place
+        raise ParameterError(unread) from None
+    if str(store.url).count("@") > 1:  # the driver would look for a host named by half a password
+        raise ParameterError(f"{unread}: write an @ in a user name or password as %40")
+    store.hide(url)
     event.listen(engine, "connect", _prepare_postgres(patience))
     return engine
 
@@ -408,12 +465,16 @@ def _prepare_postgres(patience: float) -> Any:
     return prepare
 
 
-def _told(error: Exception, *, committing: bool = False) -> DamagedLedger | LedgerUnavailable:
+def _told(
+    error: Exception, secrets: tuple[str, ...] = (), *, committing: bool = False
+) -> DamagedLedger | LedgerUnavailable:
     """Say in the words of this library what the database refused; no statement is quoted."""
     from sqlalchemy.exc import TimeoutError as Crowded  # noqa: PLC0415
 
     cause = getattr(error, "orig", error)  # what the driver said
     text = "".join(str(cause or "").splitlines()[:1]) or "no reason given"
+    if any(each in text for each in secrets):
+        text = "its message is withheld, for it holds a password"
     if isinstance(error, Crowded):
         text = "all its connections are in use by other threads that wait, too"
     found: DamagedLedger | LedgerUnavailable
@@ -422,7 +483,12 @@ def _told(error: Exception, *, committing: bool = False) -> DamagedLedger | Ledg
             f"the file of the ledger is damaged ({text}): restore a copy, and charge again "
             "whatever was released after that copy was made"
         )
-    elif "append-only" in text or "moves by one" in text:
+    elif "hushed_keys" in text:
+        found = LedgerUnavailable(
+            "somebody else used this key, whose entries this login does not see: take another key. "
+            "Nothing was charged"
+        )
+    elif any(word in text for word in _REFUSED):
         found = DamagedLedger(f"refused by the ledger itself: {text}")
     else:
         found = LedgerUnavailable(f"the ledger cannot be used now ({text}); try again")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hushed.errors import ParameterError
+from hushed.ledger.files import is_ledger
 from hushed.papers.experiment import Experiment, Row, Settings, Verdict
 from hushed.plots import save_figure
 
@@ -86,6 +87,13 @@ class Shelf:
         """
         return self.folder / f"{self.figure}{suffix}"
 
+    def _make_room(self) -> None:
+        """Make the folder; a ledger in it is never written over."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for suffix in (".points.jsonl", ".json", ".json.draft", ".csv", ".svg", ".png", ".txt"):
+            if is_ledger(self.path(suffix)):
+                raise ParameterError(f"{self.path(suffix)} is a ledger; name another folder")
+
     def finished(self) -> Verdict | None:
         """Read the verdict of a finished run.
 
@@ -136,7 +144,7 @@ class Shelf:
         rows : list of dict
             Its rows.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self._make_room()
         line = json.dumps({"run": self.run, "point": key, "rows": rows})
         # A line that was cut off by an interruption ends here, so that it spoils no other one.
         with self.path(".points.jsonl").open("a", encoding="utf-8") as journal:
@@ -170,7 +178,7 @@ class Shelf:
         NotFound
             If the packages for figures are missing.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self._make_room()
         self.path(".json").unlink(missing_ok=True)
         verdict = experiment.verdict(rows)
         _write_csv(self.path(".csv"), rows)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
 from hushed.errors import NotFound, ParameterError
 
-__all__ = ["altair_or_refuse", "check_suffix", "save_figure"]
+__all__ = ["altair_or_refuse", "check_suffix", "is_figure", "save_figure"]
 
+_MARK = b"a figure of hushed"
+_HEADER = 33  # bytes of a PNG file up to the end of its first chunk
 _SUFFIXES = (".svg", ".png", ".html")
 
 
@@ -84,4 +88,33 @@ def save_figure(figure: Any, path: str | Path) -> Path:
         figure.save(str(target), inline=True)
     else:
         figure.save(str(target), scale_factor=2 if target.suffix == ".png" else 1)
+    _sign(target)
     return target
+
+
+def is_figure(path: Path) -> bool:
+    """Tell whether a file was written by `save_figure`.
+
+    Parameters
+    ----------
+    path : Path
+        A file.
+
+    Returns
+    -------
+    bool
+        True if it bears the mark.
+    """
+    return path.is_file() and _MARK in path.read_bytes()
+
+
+def _sign(path: Path) -> None:
+    """Leave a mark by which an old figure is known: only such a file is replaced."""
+    if path.suffix != ".png":
+        with path.open("ab") as file:
+            file.write(b"<!-- " + _MARK + b" -->\n")
+        return
+    content = path.read_bytes()
+    body = b"tEXtSoftware\0" + _MARK
+    chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
+    path.write_bytes(content[:_HEADER] + chunk + content[_HEADER:])

@@ -1,0 +1,87 @@
+"""Anchors: what is kept outside of a ledger, by which a rollback is noticed."""
+
+from __future__ import annotations
+
+import re
+
+from hushed.errors import DamagedLedger, ParameterError
+
+__all__ = ["anchor", "check_anchor", "read_anchor"]
+
+_SHOWN = 32  # digits of a digest
+
+
+def anchor(head: tuple[int, str]) -> str:
+    """Write the end of a chain so that it can be noted down.
+
+    Parameters
+    ----------
+    head : tuple of int and str
+        Number of entries, digest of the last.
+
+    Returns
+    -------
+    str
+        ``NUMBER:DIGEST``, the digest cut to 32 digits.
+    """
+    return f"{head[0]}:{head[1][:_SHOWN]}"
+
+
+def read_anchor(text: str) -> tuple[int, str]:
+    """Read what `anchor` wrote.
+
+    Parameters
+    ----------
+    text : str
+        ``NUMBER:DIGEST``.
+
+    Returns
+    -------
+    tuple of int and str
+        Number and the digits given.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+    """
+    found = (
+        re.fullmatch(r"([0-9]{1,12}):([0-9a-f]{16,64})", text) if isinstance(text, str) else None
+    )
+    if found is None:
+        raise ParameterError(
+            f"an anchor is NUMBER:DIGEST with 16 to 64 hexadecimal digits, got {text!r}"
+        )
+    return int(found[1]), found[2]
+
+
+def check_anchor(name: str, wanted: tuple[int, str], entries: int, link: str) -> None:
+    """Refuse a chain that does not hold what was noted down.
+
+    Parameters
+    ----------
+    name : str
+        The budget.
+    wanted : tuple of int and str
+        As `read_anchor` gives it.
+    entries : int
+        Number of entries there are.
+    link : str
+        Digest of the entry of that number; of the budget for 0.
+
+    Raises
+    ------
+    DamagedLedger
+        If there are fewer entries, or that one is another.
+    """
+    number, digits = wanted
+    if number > entries:
+        raise DamagedLedger(
+            f"budget {name!r} has {entries} entries and had {number}: it was set back to an older "
+            "copy, or entries were taken off; charge again what was released since"
+        )
+    if not link.startswith(digits):
+        raise DamagedLedger(
+            f"entry {number} of budget {name!r} is not the one that was noted down: the ledger was "
+            "written anew, or is another one"
+        )

@@ -1,0 +1,115 @@
+"""Ledgers on PostgreSQL: who may do what, kept by the server and not by this library.
+
+Nobody needs a right on the tables but their owner. Spenders read and append through functions that
+run with the owner's rights and know who is logged in: what belongs to others is read without its
+note, key and question, and answers are for those who paid for them.
+"""
+
+# ruff: noqa: S608  (every text here is a constant)
+from __future__ import annotations
+
+__all__ = ["FUNCTIONS", "ROLES"]
+
+# Whether an entry is the caller's own, or the caller may read the table anyway.
+_MINE = "(e.author = session_user OR has_table_privilege(session_user, e.tableoid, 'SELECT'))"
+_SIGNATURES = {
+    "hushed_head(TEXT)": "reads and locks the end of a chain",
+    "hushed_seen(TEXT, INTEGER, INTEGER)": "reads entries; of others only what they cost",
+    "hushed_append(TEXT, INTEGER, TEXT, TEXT)": "appends the next entry",
+    "hushed_keep(TEXT, INTEGER, TEXT, TEXT)": "stores the answer of an entry of one's own",
+    "hushed_answer(TEXT, INTEGER)": "reads an answer of one's own",
+    "hushed_answered(TEXT)": "lists the entries of one's own that have answers",
+}
+_DEFINER = "SECURITY DEFINER AS $$"
+
+FUNCTIONS = (
+    f"""CREATE FUNCTION hushed_head(asked TEXT) RETURNS TABLE (entries INTEGER, digest TEXT)
+LANGUAGE sql {_DEFINER}
+  SELECT h.entries, h.digest FROM hushed_heads h WHERE h.budget = asked FOR UPDATE
+$$""",
+    f"""CREATE FUNCTION hushed_seen(asked TEXT, after INTEGER, most INTEGER)
+RETURNS TABLE (number INTEGER, body TEXT, digest TEXT, mine BOOLEAN)
+LANGUAGE sql STABLE {_DEFINER}
+  SELECT e.number,
+    CASE WHEN {_MINE} THEN e.body
+      ELSE (e.body::jsonb - 'note' - 'key' - 'question' || '{{"note": ""}}'::jsonb)::text END,
+    e.digest, {_MINE}
+  FROM hushed_entries e WHERE e.budget = asked AND e.number > after ORDER BY e.number LIMIT most
+$$""",
+    f"""CREATE FUNCTION hushed_append(asked TEXT, place INTEGER, content TEXT, link TEXT)
+RETURNS INTEGER LANGUAGE plpgsql {_DEFINER}
+DECLARE
+  head hushed_heads%ROWTYPE;
+  filters INTEGER;
+  told JSONB := content::jsonb;
+BEGIN
+  SELECT * INTO head FROM hushed_heads h WHERE h.budget = asked FOR UPDATE;
+  SELECT jsonb_array_length(b.body::jsonb -> 'filters') INTO filters
+    FROM hushed_budgets b WHERE b.name = asked;
+  IF head.budget IS NULL OR place <> head.entries + 1
+    OR told ->> 'kind' IS DISTINCT FROM 'charge'
+    OR told ->> 'budget' IS DISTINCT FROM asked
+    OR told -> 'number' IS DISTINCT FROM to_jsonb(place)
+    OR link IS DISTINCT FROM
+      encode(sha256(convert_to(head.digest || chr(10) || content, 'UTF8')), 'hex')
+    OR jsonb_array_length(told -> 'costs') IS DISTINCT FROM filters
+    OR EXISTS (SELECT FROM jsonb_array_elements(told -> 'costs') c
+      WHERE c ->> 0 IS NULL OR c ->> 1 IS NULL OR c ->> 0 LIKE '-%' OR c ->> 1 LIKE '-%')
+  THEN RAISE EXCEPTION 'a ledger takes the next entry of its chain and nothing else'; END IF;
+  INSERT INTO hushed_entries (budget, number, body, digest) VALUES (asked, place, content, link);
+  UPDATE hushed_heads SET entries = place, digest = link WHERE budget = asked;
+  RETURN place;
+END $$""",
+    f"""CREATE FUNCTION hushed_keep(asked TEXT, place INTEGER, content TEXT, link TEXT)
+RETURNS VOID LANGUAGE plpgsql {_DEFINER}
+BEGIN
+  IF NOT EXISTS (SELECT FROM hushed_entries e WHERE e.budget = asked AND e.number = place
+    AND {_MINE}
+    AND link = encode(sha256(convert_to(e.digest || chr(10) || content, 'UTF8')), 'hex'))
+  THEN RAISE EXCEPTION 'a ledger takes the answer of an entry of one''s own and nothing else';
+  END IF;
+  INSERT INTO hushed_answers VALUES (asked, place, content, link) ON CONFLICT DO NOTHING;
+END $$""",
+    f"""CREATE FUNCTION hushed_answer(asked TEXT, place INTEGER)
+RETURNS TABLE (body TEXT, digest TEXT, entry TEXT) LANGUAGE sql STABLE {_DEFINER}
+  SELECT a.body, a.digest, e.digest FROM hushed_answers a
+  JOIN hushed_entries e ON e.budget = a.budget AND e.number = a.number
+  WHERE a.budget = asked AND a.number = place AND {_MINE}
+$$""",
+    f"""CREATE FUNCTION hushed_answered(asked TEXT) RETURNS TABLE (number INTEGER)
+LANGUAGE sql STABLE {_DEFINER}
+  SELECT a.number FROM hushed_answers a
+  JOIN hushed_entries e ON e.budget = a.budget AND e.number = a.number
+  WHERE a.budget = asked AND {_MINE} ORDER BY a.number
+$$""",
+    # Nobody's own schema or temporary table may stand in for those of the ledger.
+    "DO $$ DECLARE each TEXT; BEGIN FOREACH each IN ARRAY ARRAY["
+    + ", ".join(f"'{each}'" for each in _SIGNATURES)
+    + "] LOOP EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', each, "
+    "current_schema()); EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', each); "
+    "END LOOP; END $$",
+)
+
+_SPEND = "\n".join(
+    f"GRANT EXECUTE ON FUNCTION {each} TO hushed_analyst;  -- {what}"
+    for each, what in _SIGNATURES.items()
+)
+ROLES = f"""\
+-- Rights on a ledger, for its owner to run once, in the schema and database that it lies in,
+-- after the first budget was opened:  hushed ledger roles | psql DATABASE
+-- Analysts append, and read what is spent, their own notes, keys and answers. They cannot change
+-- or delete anything, open budgets, read what others asked, or store answers for others.
+-- Auditors read everything, and write nothing.
+BEGIN;
+CREATE ROLE hushed_analyst NOLOGIN;
+CREATE ROLE hushed_auditor NOLOGIN;
+GRANT SELECT ON hushed_migrations, hushed_budgets, hushed_heads TO hushed_analyst;
+{_SPEND}
+GRANT SELECT ON hushed_migrations, hushed_budgets, hushed_heads, hushed_entries, hushed_answers
+  TO hushed_auditor;
+GRANT EXECUTE ON FUNCTION hushed_seen(TEXT, INTEGER, INTEGER), hushed_answer(TEXT, INTEGER),
+  hushed_answered(TEXT) TO hushed_auditor;
+COMMIT;
+-- Then, for each person, who logs in by a name of their own:
+--   CREATE ROLE ada LOGIN PASSWORD '...'; GRANT hushed_analyst TO ada;
+"""

@@ -1,0 +1,194 @@
+"""Analysts on PostgreSQL append, and change, read and answer nothing that is of others."""
+
+import json
+from dataclasses import replace
+
+import psycopg
+import pytest
+from sqlalchemy import make_url
+from typer.testing import CliRunner
+
+import hushed as hs
+from hushed.cli import app
+from hushed.errors import HushedError, LedgerUnavailable, NotFound, Overspent
+from hushed.ledger.entries import digest, write_entry
+
+G = hs.Guarantee
+TABLES = ("migrations", "budgets", "entries", "heads", "answers")
+
+
+@pytest.fixture
+def team(postgres, postgres_url):
+    """A ledger with a budget; two analysts and an auditor, as the printed SQL makes them."""
+    with hs.Ledger(postgres_url) as book:
+        book.open_budget("b", G(epsilon=1.0, delta=1e-6))
+    sql = CliRunner().invoke(app, ["ledger", "roles"]).stdout
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("DROP ROLE IF EXISTS ada, bob, eve")  # of the server, not of the database
+        owner.execute(sql)
+        for name, role in (("ada", "analyst"), ("bob", "analyst"), ("eve", "auditor")):
+            owner.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'secret'")
+            owner.execute(f"GRANT hushed_{role} TO {name}")
+    found = {
+        name: make_url(postgres_url)
+        .set(username=name, password="secret")
+        .render_as_string(hide_password=False)
+        for name in ("ada", "bob", "eve")
+    }
+    yield found | {"owner": postgres_url}
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        for role in ("ada", "bob", "eve", "hushed_analyst", "hushed_auditor"):
+            owner.execute(f"DROP OWNED BY {role}")
+            owner.execute(f"DROP ROLE {role}")
+
+
+def test_analysts_share_a_budget_and_see_their_own(team):
+    """Together they never overspend; notes, keys, questions and answers stay with their authors."""
+    with hs.Ledger(team["ada"]) as ada, hs.Ledger(team["bob"]) as bob:
+        mine = ada.charge("b", G(epsilon=0.25), "salaries", key="monday", question="q")
+        assert ada.keep_answer("b", mine, "7.5") == "7.5"
+        bob.charge("b", G(epsilon=0.5), "ages")
+        assert ada.balance("b") == bob.balance("b")
+        with pytest.raises(Overspent):
+            ada.charge("b", G(epsilon=0.5))
+        seen = bob.entries("b")
+        assert [(e.note, e.key, e.question) for e in seen] == [("", None, ""), ("ages", None, "")]
+        assert [e.guarantee.epsilon for e in seen] == [0.25, 0.5]
+        assert [e.note for e in ada.entries("b")] == ["salaries", ""]
+        assert bob.answer("b", 1) is bob.answer("b", "monday") is None
+        assert ada.answer("b", "monday") == "7.5"
+        assert "salaries" not in bob.export() + bob.export("b")
+        assert bob.verify("b") == ada.verify("b")
+        again = ada.charge("b", G(epsilon=0.25), key="monday", question="q")
+        assert again.number == 1
+        with pytest.raises(LedgerUnavailable, match=r"take another key. Nothing was charged"):
+            bob.charge("b", G(epsilon=0.25), key="monday", question="q")
+        assert bob.charge("b", G(epsilon=0.25), key="tuesday").number == 3
+    with hs.Ledger(team["owner"]) as owner, hs.Ledger(team["eve"]) as eve:
+        for each in (owner, eve):
+            assert [e.note for e in each.entries("b")] == ["salaries", "ages", ""]
+            assert each.answer("b", 1) == "7.5"
+            assert each.verify("b").startswith("3:")
+        with pytest.raises(HushedError, match="permission denied"):
+            eve.charge("b", G(epsilon=0.01))
+
+
+def test_a_release_by_an_analyst_is_kept(team):
+    """The whole way: charged, stored, told again."""
+    rows = [0.25, 0.5, 0.75]
+    s = hs.proven_sensitivity(1 / 3, argument="mean of three values in [0, 1]")
+    with hs.Ledger(team["ada"]) as ada:
+        told = [
+            hs.release(
+                lambda r: sum(r) / 3, rows, hs.Laplace(s, epsilon=0.5), ada, budget="b", key="k"
+            )
+            for _ in range(2)
+        ]
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("who", ["ada", "eve"])
+def test_the_server_itself_refuses_the_rest(team, who):
+    """No table is changed, emptied or dropped, no guard taken off, no budget opened."""
+    with hs.Ledger(team["owner"]) as owner:
+        owner.keep_answer("b", owner.charge("b", G(epsilon=0.25), "salaries"), "7.5")
+    statements = [
+        f"{verb} hushed_{table}{rest}"
+        for table in TABLES
+        for verb, rest in (("DELETE FROM", ""), ("TRUNCATE", " CASCADE"), ("DROP TABLE", ""))
+    ]
+    statements += [
+        "UPDATE hushed_entries SET body = ''",
+        "UPDATE hushed_heads SET entries = 0",
+        "INSERT INTO hushed_budgets VALUES ('c', '', '')",
+        "INSERT INTO hushed_entries VALUES ('b', 2, '{}', '')",
+        "INSERT INTO hushed_answers VALUES ('b', 1, 'x', '')",
+        "ALTER TABLE hushed_entries DISABLE TRIGGER ALL",
+        "CREATE OR REPLACE FUNCTION hushed_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RETURN OLD; END $$",
+        "SET ROLE hushed",
+    ]
+    statements += ["SELECT * FROM hushed_entries", "TABLE hushed_answers"] if who == "ada" else []
+    with psycopg.connect(team[who], autocommit=True) as login:
+        for each in statements:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                login.execute(each)
+    with hs.Ledger(team[who]) as book, pytest.raises(HushedError):
+        book.open_budget("c", G(epsilon=1.0))
+    with hs.Ledger(team["owner"]) as owner:
+        assert owner.verify("b").startswith("1:")
+
+
+def forged(book, **changes):
+    """Next entry of a chain as a forger would write it: text and link that fit together."""
+    last = book.entries("b")[-1]
+    entry = replace(last, number=last.number + 1, digest="", **changes)
+    body = write_entry(entry)
+    return entry.number, body, digest(last.digest, body)
+
+
+def test_functions_take_the_next_entry_and_nothing_else(team):
+    """Texts and links that do not fit, costs below nothing, places of others."""
+    with hs.Ledger(team["ada"]) as ada:
+        mine = ada.charge("b", G(epsilon=0.25))
+        number, body, link = forged(ada)
+        with psycopg.connect(team["ada"], autocommit=True) as login:
+            refused = [
+                ("b", number + 1, body, link),
+                ("b", 1, body, link),
+                ("c", number, body, link),
+                ("b", number, body, "0" * 64),
+                ("b", number, body.replace("0x1.0", "-0x1.0"), link),
+            ]
+            record = json.loads(body)
+            for changed in (
+                {"costs": []},
+                {"costs": [["-0x1.0p+0", "0x0.0p+0"]] * len(record["costs"])},
+                {"budget": "c"},
+                {"number": 7},
+                {"kind": "budget"},
+            ):
+                text = json.dumps(record | changed, sort_keys=True, separators=(",", ":"))
+                refused.append(("b", number, text, digest(mine.digest, text)))
+            for each in refused:
+                with pytest.raises(psycopg.errors.RaiseException, match="nothing else"):
+                    login.execute("SELECT hushed_append(%s, %s, %s, %s)", each)
+        assert ada.balance("b").entries == 1
+
+
+def test_answers_are_stored_for_ones_own_entries_alone(team):
+    """Neither through the library nor by calling the function."""
+    with hs.Ledger(team["ada"]) as ada, hs.Ledger(team["bob"]) as bob:
+        entry = ada.charge("b", G(epsilon=0.25))
+        with pytest.raises(HushedError):
+            bob.keep_answer("b", entry, "forged")
+        with psycopg.connect(team["bob"], autocommit=True) as login:
+            for place in (1, 2):
+                with pytest.raises(psycopg.errors.RaiseException, match="one's own"):
+                    login.execute(
+                        "SELECT hushed_keep('b', %s, 'x', %s)", (place, digest(entry.digest, "x"))
+                    )
+        assert ada.keep_answer("b", entry, "true") == "true"
+        assert ada.keep_answer("b", entry, "other") == "true"
+
+
+def test_a_table_of_ones_own_does_not_stand_in(team):
+    """A temporary table of the same name changes nothing for a function with the owner's rights."""
+    with psycopg.connect(team["ada"], autocommit=True) as login:
+        login.execute("CREATE TEMP TABLE hushed_heads (budget TEXT, entries INT, digest TEXT)")
+        login.execute("INSERT INTO pg_temp.hushed_heads VALUES ('b', 99, 'x')")
+        login.execute("SET search_path = pg_temp, public")
+        found = login.execute("SELECT entries FROM hushed_head('b')").fetchone()
+    assert found == (0,)
+
+
+def test_strangers_have_no_rights(team, postgres):
+    """A login without a role can call nothing: functions are taken from the public."""
+    with psycopg.connect(team["owner"], autocommit=True) as owner:
+        owner.execute("REVOKE hushed_analyst FROM bob")
+    with psycopg.connect(team["bob"], autocommit=True) as login:
+        for each in ("hushed_seen('b', 0, 9)", "hushed_head('b')", "hushed_answered('b')"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                login.execute(f"SELECT * FROM {each}")
+    with pytest.raises((LedgerUnavailable, NotFound)):
+        hs.Ledger(team["bob"])
