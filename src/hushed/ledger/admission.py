@@ -42,6 +42,11 @@ def check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) ->
             f"budget {budget.name!r} does not take this charge: {'; '.join(mismatches)}. "
             f"{_way_out(limit, promise)}. Nothing was charged"
         )
+    if loss is not None and loss.one_sided:
+        raise ParameterError(
+            "the loss is that of one of two neighbours against the other only, which is no "
+            "promise; charge the larger of both, hs.privacy_loss.pair(p, q), or the guarantee alone"
+        )
     if loss is not None and len(loss.parts) == 1 and loss.parts[0][1] == 1:
         kept = _kept(loss.parts[0][0], promise.epsilon)
         if kept > promise.delta * (1 + 1e-9) + 1e-18:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hushed.accounting import joined
+from hushed.decimals import read
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.guarantee import Guarantee
 from hushed.measurements.losses import Loss, epsilon_at, restated
@@ -113,6 +114,7 @@ class Measurement:
         space = self.source
         neighbours = neighbours_at(space, d_in)
         distance = distance_in(space, d_in)
+        delta = read("delta", delta, up=False)
         epsilon = epsilon_at(self.known(distance), delta)
         terms = self.relation(distance).terms
         if terms and space.metric.unit == "user":
