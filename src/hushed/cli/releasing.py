@@ -35,6 +35,7 @@ from hushed.cli.outcome import REFUSED, finish, note, say
 from hushed.cli.tables import check_columns, read_table
 from hushed.cli.written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
+from hushed.guarantee import shown_above
 from hushed.mechanisms.bernstein import BernsteinPolynomial
 from hushed.spaces import Norm
 
@@ -89,8 +90,9 @@ def sensitivity(
         )
         if not json:
             say(
-                f"sensitivity {s.value:.6g} in the {s.norm} norm: movement {s.rank} of {s.pairs}; "
-                f"gamma = {s.gamma:.4g} ({protect}, {calibration})"
+                f"sensitivity {shown_above(s.value)} in the {s.norm} norm: "
+                f"movement {s.rank} of {s.pairs}; "
+                f"gamma = {shown_above(s.gamma)} ({protect}, {calibration})"
             )
 
 
@@ -199,7 +201,13 @@ def verify(
     certificate: Annotated[
         Path, typer.Argument(metavar="CERTIFICATE", help="JSON written by release --out.")
     ],
-    function: FunctionArgument,
+    function: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE.py:NAME]",
+            help="The function that was released; not needed if the sensitivity was proven.",
+        ),
+    ] = None,
     population: Annotated[
         str | None, typer.Option(help="The public file or simulator, if the certificate names one.")
     ] = None,
@@ -208,11 +216,14 @@ def verify(
     workers: WorkersOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Run the sampling of a certificate again and compare bit for bit."""
+    """Run the sampling of a certificate again and compare bit for bit.
+
+    For a proven sensitivity, whose proof is not checked, the numbers that follow from it.
+    """
     with finish(json=json) as result:
         known = _certificate(certificate)
-        f = read_function(function)
-        if known.mechanism.name == "bernstein":
+        f = None if function is None else read_function(function)
+        if known.mechanism.name == "bernstein" and f is not None:
             shape = known.mechanism.parameters
             f = numbers_of(f, lattice=int(shape["lattice"]), dims=int(shape["dims"]))
         source = read_population(population, frame, header=header)[0] if population else None
