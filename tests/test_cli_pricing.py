@@ -33,7 +33,7 @@ class TestRisk:
         result = run("risk", "--epsilon0", 2, "--epsilon", 1.9)
         assert result.exit_code == 0
         assert "published risk" in result.stdout
-        assert "0.04877" in result.stderr
+        assert "0.04878" in result.stderr
         assert "promise more" in result.stderr
         assert "note" not in result.stdout
 
@@ -131,8 +131,12 @@ class TestCost:
 class TestCompose:
     def test_json(self):
         """The default method as JSON, with its bracket."""
-        result = run("compose", "laplace:0.1x500", "--delta", "1e-5", "--json")
-        record = json_of(result)
+        args = ["laplace:0.1x500", "--delta", "1e-5", "--json"]
+        bare = json_of(run("compose", *args))
+        assert bare["guarantee"] is None  # nobody said between which tables
+        assert bare["epsilon"] == pytest.approx(11.191, abs=1e-3)
+        record = json_of(run("compose", *args, "--neighbours", "add-remove"))
+        assert record["guarantee"]["neighbours"] == "add-remove"
         assert record["guarantee"]["epsilon"] == pytest.approx(11.191, abs=1e-3)
         assert record["exact"]["low"] <= record["guarantee"]["epsilon"]
 

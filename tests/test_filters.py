@@ -53,7 +53,7 @@ def rule(method, epsilon, delta):
 
     def accept(counts):
         for each in found:
-            costs = [filter_cost(each, promise, None, epsilon) for promise in promises]
+            costs = [filter_cost(each, promise, None) for promise in promises]
             pairs = list(zip(counts, costs, strict=True))
             amount = sum(n * Fraction(cost.amount) for n, cost in pairs)
             if amount <= Fraction(each.capacity):
@@ -150,7 +150,7 @@ def test_closed_forms_of_rho_agree_with_the_numeric_ones(epsilon):
     response = privacy_loss.approximate(epsilon).zcdp()
     assert response * 0.998 <= pure_zcdp(epsilon) <= response
     (found,) = privacy_filters(1.0, 1e-6, method="zcdp")
-    laplace = filter_cost(found, Guarantee(epsilon=epsilon), privacy_loss.laplace(epsilon), 1.0)
+    laplace = filter_cost(found, Guarantee(epsilon=epsilon), privacy_loss.laplace(epsilon))
     numeric = privacy_loss.laplace(epsilon).zcdp()
     assert numeric * 0.998 <= laplace.amount <= numeric
 
@@ -159,7 +159,7 @@ def test_closed_forms_of_rho_agree_with_the_numeric_ones(epsilon):
 def test_rho_of_little_laplace_noise_is_rounded_up(tiny):
     """No cancellation makes a small Laplace release cheaper than it is."""
     (found,) = privacy_filters(1.0, 1e-6, method="zcdp")
-    cost = filter_cost(found, Guarantee(epsilon=tiny), privacy_loss.laplace(tiny), 1.0)
+    cost = filter_cost(found, Guarantee(epsilon=tiny), privacy_loss.laplace(tiny))
     with mpmath.workdps(60):
         exact = mpmath.mpf(tiny) + mpmath.expm1(-mpmath.mpf(tiny))
         assert exact <= cost.amount <= exact * 1.001
@@ -170,7 +170,7 @@ def test_rho_of_little_laplace_noise_is_rounded_up(tiny):
 def test_renyi_costs_are_at_least_the_divergence(order, epsilon):
     """Randomised response: at least log((p^a q^(1-a) + q^a p^(1-a)))/(a-1), in 50 digits."""
     (found,) = privacy_filters(60.0, 1e-3, method="renyi", order=order)
-    cost = filter_cost(found, Guarantee(epsilon=epsilon), None, 1.0)
+    cost = filter_cost(found, Guarantee(epsilon=epsilon), None)
     with mpmath.workdps(800):
         p = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
         a = mpmath.mpf(order)
@@ -182,14 +182,14 @@ def test_costs_of_known_laws():
     """Gaussian parts add their squares, repeats count, own deltas of bare promises are kept."""
     (found,) = privacy_filters(1.0, 1e-6, method="gaussian")
     curve = privacy_loss.compose([privacy_loss.gaussian(0.3), privacy_loss.laplace(0.1)])
-    cost = filter_cost(found, Guarantee(epsilon=9.0, delta=1e-9), curve, 1.0)
+    cost = filter_cost(found, Guarantee(epsilon=9.0, delta=1e-9), curve)
     assert cost.amount == pytest.approx(0.09 + pure_gaussian(0.1) ** 2, rel=1e-12)
     assert cost.amount > 0.09 + pure_gaussian(0.1) ** 2 * (1 - 1e-15)
-    assert 0 < cost.delta < 1e-20
-    bare = filter_cost(found, Guarantee(epsilon=0.1, delta=1e-9), None, 1.0)
+    assert 0 < cost.delta < 1e-18
+    bare = filter_cost(found, Guarantee(epsilon=0.1, delta=1e-9), None)
     assert bare.delta == 1e-9
     lossy = privacy_loss.pair([0.5, 0.5, 0.0], [0.0, 0.5, 0.5])
-    kept = filter_cost(found, Guarantee(epsilon=0.0, delta=0.5), lossy, 1.0)
+    kept = filter_cost(found, Guarantee(epsilon=0.0, delta=0.5), lossy)
     assert (kept.amount, kept.delta) == (0.0, 0.5)
 
 
@@ -197,7 +197,7 @@ def test_unbounded_promises_cost_everything():
     """An infinite epsilon never fits."""
     for method in ("basic", "zcdp", "renyi", "gaussian", "loss-distribution"):
         (found,) = privacy_filters(1.0, 1e-6, method=method)
-        assert filter_cost(found, Guarantee(epsilon=math.inf), None, 1.0).amount == math.inf
+        assert filter_cost(found, Guarantee(epsilon=math.inf), None).amount == math.inf
 
 
 def test_delta_is_divided_and_never_exceeded():
@@ -213,7 +213,7 @@ def test_delta_is_divided_and_never_exceeded():
     [
         ({"epsilon": 0.0, "delta": 0.1}, "above 0"),
         ({"epsilon": math.inf, "delta": 0.1}, "finite"),
-        ({"epsilon": math.nan, "delta": 0.1}, "finite"),
+        ({"epsilon": math.nan, "delta": 0.1}, "NaN"),
         ({"epsilon": 1.0, "delta": 1.0}, "delta"),
         ({"epsilon": 1.0, "delta": 0.0, "method": "zcdp"}, "basic"),
         ({"epsilon": 1.0, "delta": 0.1, "method": "magic"}, "method"),
@@ -236,10 +236,10 @@ class TestTinyLosses:
         """Where the square of a loss underflows it costs something all the same."""
         (found,) = privacy_filters(1.0, 1e-6, method=method)
         loss = None if law is None else law(epsilon)
-        cost = filter_cost(found, Guarantee(epsilon=epsilon), loss, 1.0)
+        cost = filter_cost(found, Guarantee(epsilon=epsilon), loss)
         assert cost.amount > 0
         assert Fraction(cost.amount) >= Fraction(epsilon) ** 2 / 2
-        assert filter_cost(found, Guarantee(epsilon=0.0), None, 1.0).amount == 0
+        assert filter_cost(found, Guarantee(epsilon=0.0), None).amount == 0
 
     @pytest.mark.parametrize("epsilon", [1e-14, 1e-10, 1e-8, 1e-3, 0.7, 30.0])
     @pytest.mark.parametrize("order", [1.0625, 2.0, 8.0, 100.0])
@@ -263,13 +263,13 @@ def test_the_shares_of_delta_never_exceed_it(method):
     deltas = [*(10 ** draws.uniform(-12, -0.1, size=6)), 1e-6, 5e-320]
     for delta, slack in itertools.product(map(float, deltas), (0.0, 0.5, 0.3, 0.9)):
         found = privacy_filters(1.0, delta, method=method, slack=slack)
-        total = sum(Fraction(each.slack) + Fraction(each.conversion) for each in found)
-        assert total <= Fraction(delta)
+        total = sum(Fraction(str(each.slack)) + Fraction(str(each.conversion)) for each in found)
+        assert total <= Fraction(str(delta))
         if method == "adaptive":
             assert (
-                Fraction(found[0].slack)
-                <= Fraction(delta) / 2
-                < Fraction(math.nextafter(found[0].slack, 1.0))
+                Fraction(str(found[0].slack))
+                <= Fraction(str(delta)) / 2
+                < Fraction(str(math.nextafter(found[0].slack, 1.0)))
             )
 
 

@@ -263,15 +263,11 @@ class TestMeasures:
         with pytest.raises(ParameterError):
             (NUMBER >> m.gaussian(2.0)).to(PURE).map(1.0)
 
-    def test_slack_of_the_drawn_law(self):
-        """The reserve for discreteness is subtracted from delta before epsilon is computed."""
+    def test_the_curve_of_the_drawn_law(self):
+        """The curve covers discrete noise, and delta at its level is kept, however small."""
         curve = (NUMBER >> m.gaussian(2.0)).map(1.0, LOSS_CURVE)
-        assert curve.total_variation > 0
-        for delta in (1e-3, 1e-9, 1e-24):
-            epsilon = curve.epsilon(delta)
-            assert curve.delta(epsilon) <= delta * (1 + 1e-9)
-            assert epsilon >= curve.curve.epsilon(delta)
-        assert curve.epsilon(1e-29) == math.inf
+        for delta in (1e-3, 1e-9, 1e-24, 1e-60):
+            assert curve.delta(curve.epsilon(delta)) <= delta
 
 
 class TestTogether:
@@ -288,7 +284,7 @@ class TestTogether:
         assert len(both([0.5, 0.5])) == 2
         mixed = m.compose([SUM >> m.gaussian(2.0), parts[0]])
         rho = mixed.map(1)
-        assert rho == pytest.approx(0.125 + parts[0].map(1, ZCDP), rel=1e-6)
+        assert rho == pytest.approx(0.125 + parts[0].map(1, ZCDP), rel=2e-3)
         assert mixed.map(1, RENYI)(2.0) <= 2 * rho
         with pytest.raises(SpaceMismatch):
             m.compose([parts[0], MEAN >> m.laplace(1.0)])

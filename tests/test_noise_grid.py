@@ -17,7 +17,6 @@ from hushed.noise import (
     add_gaussian,
     add_laplace,
     gaussian_grid,
-    gaussian_slack,
     laplace_grid,
 )
 from hushed.noise.entropy import operating_system_words
@@ -115,19 +114,6 @@ def test_the_discrete_gaussian_is_as_near_to_the_continuous_one_as_stated(s: flo
             variation += abs(weight / whole - rounded) * (half if k == 0 else 1)
         assert variation <= 1 / (16 * sigma**2)
         assert variation >= 1 / (64 * sigma**2)
-
-
-def test_gaussian_slack_is_rounded_up_and_bounded() -> None:
-    """gaussian_slack is (1 + e^eps) dims 2^-94 or slightly more, and a probability."""
-    slack = gaussian_slack(epsilon=1.0, dims=3)
-    with mpmath.workdps(40):
-        true = (1 + mpmath.e) * 3 * mpmath.mpf(2) ** -94
-        assert true <= slack <= true * (1 + mpmath.mpf(2) ** -40)
-    assert gaussian_slack(epsilon=1e9, dims=1) == 1.0
-    with pytest.raises(ParameterError):
-        gaussian_slack(epsilon=-1.0, dims=1)
-    with pytest.raises(ParameterError):
-        gaussian_slack(epsilon=1.0, dims=0)
 
 
 # Attacks -------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ class TestOverPromise:
     def test_assessment_warns_with_the_numbers(self):
         """The warning names both numbers where the published risk is too low, else is silent."""
         assert any(
-            "0.01646" in text and "0.04877" in text for text in risk.assess(1.9, 2.0).warnings
+            "0.01647" in text and "0.04878" in text for text in risk.assess(1.9, 2.0).warnings
         )
         assert not any("promise more" in text for text in risk.assess(0.5, 1.0).warnings)
 

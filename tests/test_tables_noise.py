@@ -85,7 +85,7 @@ class TestSplit:
         plan, _ = planned(query, epsilon=0.7, delta=1e-6, noise_name="laplace")
         spent = sum(Fraction(p.measurement.l1) / p.noise.scale for p in plan.parts)
         spent += Fraction(2) / plan.selection.noise.scale
-        assert spent == Fraction(0.7)
+        assert spent == Fraction(7, 10)
 
     def test_gaussian_parts_are_one_gaussian_mechanism(self):
         """The squared ratios of sensitivity and sigma add up to that of one calibrated release."""

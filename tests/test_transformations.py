@@ -437,7 +437,7 @@ class TestSampled:
             found = chain.map(rows)
             assert Fraction(found.value) >= rows * Fraction(sampled.value)
             assert found.value == pytest.approx(rows * sampled.value)
-            assert Fraction(found.gamma) >= rows * Fraction(sampled.gamma)
+            assert Fraction(str(found.gamma)) >= rows * Fraction(str(sampled.gamma))
             assert found.gamma == pytest.approx(rows * sampled.gamma)
         assert chain.map(0) == Distance(0.0)
         with pytest.raises(ParameterError, match="nothing is promised"):

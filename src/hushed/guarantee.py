@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
-from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
+from hushed.decimals import decimal_of, read, stated_above, total_of
 from hushed.errors import ParameterError
 
 __all__ = [
@@ -39,8 +39,9 @@ class Guarantee:
     Parameters
     ----------
     epsilon : float
-        Bound on the privacy loss, in nats; 0 or more, may be infinite. Other real numbers are
-        converted to doubles, rounded up, as are delta and gamma.
+        Bound on the privacy loss, in nats; 0 or more, may be infinite. A float stands for its
+        shortest decimal: 0.1 is one tenth. Other real numbers are exact, and rounded up to the
+        decimal of a float, as are delta and gamma.
     delta : float, default 0
         Slack in the (epsilon, delta) inequality; in [0, 1].
     gamma : float, default 0
@@ -92,7 +93,7 @@ class Guarantee:
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta", "gamma"):
-            object.__setattr__(self, name, _double(name, getattr(self, name)))
+            object.__setattr__(self, name, read(name, getattr(self, name), up=True))
         if not self.epsilon >= 0:
             raise ParameterError(f"epsilon must be 0 or more, got {self.epsilon}")
         if not 0 <= self.delta <= 1:
@@ -109,20 +110,6 @@ class Guarantee:
             raise ParameterError(
                 f"protect must be one of {get_args(Protect)}, got {self.protect!r}"
             )
-
-
-def _double(name: str, value: Any) -> float:
-    """Read a real number of any type as a double that is not below it."""
-    if type(value) is float:
-        return value
-    real = isinstance(value, Real) and not isinstance(value, bool)
-    if not real:
-        raise ParameterError(f"{name} must be a real number, got {type(value).__name__}")
-    try:
-        nearest = float(value)
-    except OverflowError:
-        nearest = math.inf if value > 0 else -math.inf
-    return math.nextafter(nearest, math.inf) if nearest < value else nearest
 
 
 def union_gamma(guarantees: Iterable[Guarantee]) -> float:
@@ -153,9 +140,7 @@ def union_gamma(guarantees: Iterable[Guarantee]) -> float:
         for fingerprint, gamma in promise.estimates:
             events[fingerprint] = max(gamma, events.get(fingerprint, 0.0))
         total += stated_gamma(promise)
-    total += sum(map(Fraction, events.values()), Fraction(0))
-    nearest = float(total)
-    return nearest if Fraction(nearest) >= total else math.nextafter(nearest, math.inf)
+    return stated_above(total + total_of(events.values()))
 
 
 def stated_gamma(promise: Guarantee) -> Fraction:
@@ -171,8 +156,8 @@ def stated_gamma(promise: Guarantee) -> Fraction:
     Fraction
         Exact, 0 or more; an event of its own each time.
     """
-    sampled = sum((Fraction(gamma) for _, gamma in promise.estimates), Fraction(0))
-    return max(Fraction(0), Fraction(promise.gamma) - sampled)
+    sampled = total_of(gamma for _, gamma in promise.estimates)
+    return max(Fraction(0), decimal_of(promise.gamma) - sampled)
 
 
 def shown_above(level: float, digits: int = 6) -> str:
@@ -188,8 +173,8 @@ def shown_above(level: float, digits: int = 6) -> str:
     Returns
     -------
     str
-        The nearest such number if, read as a double, it is not below the level; otherwise the
-        next one up. So 0.1 stays ``0.1``, and 1.0000004 becomes ``1.00001``.
+        The nearest such number if it is not below the decimal that the level stands for;
+        otherwise the next one up. So 0.1 stays ``0.1``, and 1.0000004 becomes ``1.00001``.
     """
     return _shown(level, digits, up=True)
 
@@ -216,6 +201,6 @@ def _shown(level: float, digits: int, *, up: bool) -> str:
     nearest = f"{level:.{digits}g}"
     if not math.isinf(level) and (float(nearest) < level if up else float(nearest) > level):
         with localcontext(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR):
-            nearest = f"{float(+Decimal(level)):.{digits}g}"
+            nearest = f"{float(+Decimal(repr(float(level)))):.{digits}g}"
     long = "e+" in nearest and abs(float(nearest)) < _WRITTEN_OUT
     return f"{float(nearest):.0f}" if long else nearest

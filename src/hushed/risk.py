@@ -18,7 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushed import privacy_loss
+from hushed.decimals import lower_double, upper_double
 from hushed.errors import ParameterError
+from hushed.guarantee import shown_above
+from hushed.privacy_loss.rounding import round_up
 
 __all__ = [
     "Assessment",
@@ -223,8 +226,9 @@ def loss_exceeds(epsilon: float, epsilon0: float) -> float:
     _check(epsilon, epsilon0)
     if epsilon == epsilon0:
         return 0.0
-    kept = 0.5 * (math.exp((epsilon - epsilon0) / 2) - math.exp(-(epsilon + epsilon0) / 2))
-    return min(1.0, math.nextafter(1.0 - kept, 2.0))
+    low, high = lower_double(epsilon), upper_double(epsilon0)
+    kept = 0.5 * (math.exp((low - high) / 2) - math.exp(-(low + high) / 2))
+    return round_up(1.0 - kept, ceiling=1.0)
 
 
 def crossing(epsilon0: float) -> float | None:
@@ -401,7 +405,8 @@ def belief(epsilon: float, prior: float = 0.5) -> float:
     if not epsilon >= 0:
         raise ParameterError(f"epsilon must be 0 or more, got {epsilon}")
     _rate("prior", prior)
-    return min(1.0, prior / (prior + (1.0 - prior) * math.exp(-epsilon)) * (1 + 1e-15))
+    wide = upper_double(epsilon)
+    return min(1.0, prior / (prior + (1.0 - prior) * math.exp(-wide)) * (1 + 1e-15))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -467,13 +472,14 @@ def assess(epsilon: float, epsilon0: float, *, dims: int = 1) -> Assessment:
     warnings = []
     if published < needed * (1 - 1e-12):
         warnings.append(
-            f"the published risk {published:.4g} is below the exact delta {needed:.4g}: a release "
+            f"the published risk {shown_above(published, 4)} is below the exact delta "
+            f"{shown_above(needed, 4)}: a release "
             f"certified by it would promise more than it keeps"
         )
     if published < beyond:
         warnings.append(
-            f"the published risk {published:.4g} is not the probability of losing more than "
-            f"{epsilon:g}: that is {beyond:.4g}"
+            f"the published risk {shown_above(published, 4)} is not the probability of losing "
+            f"more than {shown_above(epsilon)}: that is {shown_above(beyond, 4)}"
         )
     return Assessment(
         epsilon=epsilon,

@@ -51,7 +51,7 @@ def test_less_gamma_never_needs_fewer_pairs(calibration, first, second):
 def test_the_gamma_of_pairs_alone_is_supported_by_them(calibration, m):
     """Asking for the gamma that m pairs reach works with m pairs."""
     reached = choose_rank(calibration, pairs=m).gamma
-    assert choose_rank(calibration, gamma=Fraction(reached), pairs=m).rank <= m
+    assert choose_rank(calibration, gamma=Fraction(str(reached)), pairs=m).rank <= m
 
 
 @given(st.lists(st.lists(FINITE, min_size=2, max_size=2), min_size=4, max_size=9), st.data())
@@ -85,9 +85,9 @@ def test_union_gamma_never_rounds_down(promises):
     guarantees, worst = [], {}
     for name, gamma in promises:
         guarantees.append(hs.Guarantee(epsilon=1, gamma=gamma, estimates=((str(name), gamma),)))
-        worst[name] = max(worst.get(name, 0), Fraction(gamma))
+        worst[name] = max(worst.get(name, 0), Fraction(str(gamma)))
     total = hs.union_gamma(guarantees)
-    assert Fraction(total) >= sum(worst.values())
+    assert Fraction(str(total)) >= sum(worst.values())
     assert total <= float(sum(worst.values())) * (1 + 1e-15) + 5e-324
 
 

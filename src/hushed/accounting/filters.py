@@ -33,7 +33,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, get_args
 
-from hushed import noise
 from hushed.accounting.pure import (
     at_least_some,
     pure_gaussian,
@@ -42,6 +41,7 @@ from hushed.accounting.pure import (
     smallest_level,
 )
 from hushed.accounting.theorems import renyi_conversion
+from hushed.decimals import decimal_of, lower_double, read, stated_below, upper_double
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import LossCurve, gaussian_delta
@@ -55,7 +55,6 @@ __all__ = [
     "FilterName",
     "PrivacyFilter",
     "check_limit",
-    "discreteness",
     "filter_cost",
     "gaussian_capacity",
     "largest",
@@ -65,8 +64,6 @@ __all__ = [
 FilterName = Literal["basic", "zcdp", "renyi", "gaussian", "loss-distribution"]
 FilterMethod = Literal["adaptive", "basic", "zcdp", "renyi", "gaussian", "loss-distribution"]
 
-# Coordinates that the slack for discrete noise is counted for, as in the Gaussian mechanism.
-_MOST_DIMS = 2**20
 _LARGEST = sys.float_info.max
 _LEAST, _MOST = 1e-100, 1e100  # of limits whose capacity has to be searched for
 _SHARES: dict[FilterName, float] = {"basic": 0.5, "zcdp": 0.25, "gaussian": 0.25}
@@ -112,12 +109,13 @@ class PrivacyFilter:
         """
         if amount == 0.0 or self.name in ("basic", "loss-distribution") or math.isinf(amount):
             return amount
+        amount, target = upper_double(amount), lower_double(self.conversion)
         if self.name == "renyi":
-            return max(0.0, renyi_conversion([self.order], [amount], self.conversion))
+            return round_up(max(0.0, renyi_conversion([self.order], [amount], target)))
         if self.name == "zcdp":
-            return _zcdp_epsilon(amount, self.conversion)
-        target, ratio = self.conversion, round_up(math.sqrt(amount))
-        return smallest_level(lambda level: gaussian_delta(ratio, level) <= target)
+            return round_up(_zcdp_epsilon(amount, target))
+        ratio = round_up(math.sqrt(amount))
+        return smallest_level(lambda level: gaussian_delta(ratio, lower_double(level)) <= target)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +171,7 @@ def privacy_filters(
     ParameterError
         If a number is out of range, or delta is 0 for a method that needs it.
     """
+    epsilon, delta = read("epsilon", epsilon, up=False), read("delta", delta, up=False)
     check_limit(epsilon, delta)
     if method not in get_args(FilterMethod):
         raise ParameterError(f"method must be one of {get_args(FilterMethod)}, got {method!r}")
@@ -226,18 +225,19 @@ def _filter(
             f"which takes {_LEAST:g} to {_MOST:g}; use method='basic'"
         )
     own = _share_of(slack, delta)
-    left = round_down(delta - own)
+    left = stated_below(decimal_of(delta) - decimal_of(own))
     if left <= 0:
         raise ParameterError("the limit on delta is too small for a double: use method='basic'")
     if name == "gaussian":
         return PrivacyFilter(
             name=name, capacity=gaussian_capacity(epsilon, left), slack=own, conversion=left
         )
-    rho = largest(lambda x: _zcdp_epsilon(x, left) <= epsilon, epsilon)
+    level, small = lower_double(epsilon), lower_double(left)
+    rho = round_down(largest(lambda x: _zcdp_epsilon(x, small) <= level, epsilon))
     if name == "zcdp":
         return PrivacyFilter(name=name, capacity=rho, slack=own, conversion=left)
     chosen = _zcdp_order(rho, left) if order is None else order
-    capacity = round_down(epsilon - renyi_conversion([chosen], [0.0], left), 64)
+    capacity = round_down(level - renyi_conversion([chosen], [0.0], small), 64)
     if capacity <= 0:
         raise ParameterError(
             f"order {chosen:g} leaves nothing of epsilon={epsilon:g} at delta={left:.3g}; "
@@ -247,10 +247,8 @@ def _filter(
 
 
 def _share_of(share: float, delta: float) -> float:
-    """Largest double that is no more than a share: a half is exactly half."""
-    exact = Fraction(share) * Fraction(delta)
-    near = float(exact)
-    return near if Fraction(near) <= exact else math.nextafter(near, 0.0)
+    """Largest float that stands for no more than a share: a half is exactly half."""
+    return stated_below(decimal_of(share) * decimal_of(delta))
 
 
 def _zcdp_order(rho: float, delta: float) -> float:
@@ -280,7 +278,8 @@ def gaussian_capacity(epsilon: float, delta: float) -> float:
     float
         Square of the ratio of one Gaussian release (`hushed.privacy_loss.gaussian_delta`).
     """
-    ratio = largest(lambda x: gaussian_delta(x, epsilon) <= delta, 1.0)
+    level, slack = lower_double(epsilon), lower_double(delta)
+    ratio = largest(lambda x: gaussian_delta(x, level) <= slack, 1.0)
     return round_down(ratio * ratio)
 
 
@@ -312,9 +311,7 @@ def largest(holds: Callable[[float], bool], guess: float) -> float:
     return low
 
 
-def filter_cost(
-    found: PrivacyFilter, promise: Guarantee, loss: LossCurve | None, limit: float
-) -> Cost:
+def filter_cost(found: PrivacyFilter, promise: Guarantee, loss: LossCurve | None) -> Cost:
     """Price a release in the units of a filter.
 
     Parameters
@@ -325,8 +322,6 @@ def filter_cost(
         What the release promises.
     loss : LossCurve, optional
         Its loss, if known; the worst mechanism with that promise is assumed otherwise.
-    limit : float
-        Level at which delta is counted, in nats: the limit of the budget.
 
     Returns
     -------
@@ -336,7 +331,7 @@ def filter_cost(
     bare = _bare(found, promise)
     if loss is None or found.name == "basic":
         return bare
-    known = _of_curve(found, loss, limit)
+    known = _of_curve(found, loss)
     return known if known.amount <= bare.amount else bare
 
 
@@ -352,7 +347,7 @@ def _bare(found: PrivacyFilter, promise: Guarantee) -> Cost:
     return Cost(amount=_square(pure_gaussian(level)), delta=own)
 
 
-def _of_curve(found: PrivacyFilter, loss: LossCurve, limit: float) -> Cost:
+def _of_curve(found: PrivacyFilter, loss: LossCurve) -> Cost:
     """Cost of a known law: sums over its parts, added exactly and rounded up once."""
     amounts = [(_of_family(found, family), count) for family, count in loss.parts]
     if any(math.isinf(amount) for amount, _ in amounts):
@@ -360,11 +355,21 @@ def _of_curve(found: PrivacyFilter, loss: LossCurve, limit: float) -> Cost:
     if [count for _, count in amounts] == [1]:  # one number needs no exact sum
         total = amounts[0][0]
     else:
-        exact = sum((Fraction(amount) * count for amount, count in amounts), Fraction(0))
+        exact = sum((decimal_of(amount) * count for amount, count in amounts), Fraction(0))
         total = float(exact) if exact <= _LARGEST else math.inf
     grid = found.name in ("gaussian", "loss-distribution")
-    own = discreteness(loss, limit, laplace=found.name != "gaussian") if grid else 0.0
-    return Cost(amount=round_up(total), delta=own)
+    return Cost(amount=round_up(total), delta=_on_grid(loss) if grid else 0.0)
+
+
+def _on_grid(loss: LossCurve) -> float:
+    """Delta that Gaussian noise on its grid may cost beyond its squared ratio, rounded up.
+
+    ``exp(k) d(e - 2 k)`` is at most ``d(e) + 4 k`` for k below 1/8, because d falls by at most 1
+    for each nat (docs/noise/grid.md). Rho and Renyi divergences hold on the grid as they stand, and
+    the squared ratio of any other law is that of its largest loss, which holds, too.
+    """
+    blurs = (count * f.blur for f, count in loss.parts if isinstance(f, GaussianLoss))
+    return round_up(4 * math.fsum(blurs), ceiling=1.0)
 
 
 def _of_family(found: PrivacyFilter, family: Family) -> float:
@@ -374,32 +379,6 @@ def _of_family(found: PrivacyFilter, family: Family) -> float:
     if found.name == "renyi":
         return _family_renyi(family, found.order)
     return _family_squares(family)
-
-
-def discreteness(loss: LossCurve, limit: float, *, laplace: bool) -> float:
-    """Delta by which release noise on its grid may differ from the continuous law, rounded up.
-
-    Parameters
-    ----------
-    loss : LossCurve
-        Loss of the continuous laws.
-    limit : float
-        Level at which delta is counted, in nats; 0 or more.
-    laplace : bool
-        Whether Laplace laws count. Pure epsilon, Renyi divergences and rho hold on the grid as
-        they stand; the laws themselves differ.
-
-    Returns
-    -------
-    float
-        `hushed.noise.gaussian_slack` for every law with a density; at most 1. For Laplace noise
-        it is generous (see ``docs/noise``).
-    """
-    kinds = (GaussianLoss, LaplaceLoss) if laplace else (GaussianLoss,)
-    number = sum(count for family, count in loss.parts if isinstance(family, kinds))
-    if not number:
-        return 0.0
-    return min(1.0, round_up(number * noise.gaussian_slack(epsilon=limit, dims=_MOST_DIMS)))
 
 
 def _square(ratio: float) -> float:
@@ -418,8 +397,9 @@ def _family_zcdp(family: Family) -> float:
     if isinstance(family, GaussianLoss):
         return at_least_some(round_up(family.ratio * family.ratio / 2), family.ratio)
     if isinstance(family, LaplaceLoss):
-        b = family.bound
-        return at_least_some(min(pure_zcdp(b), round_up(b + math.expm1(-b)) + b * 2.0**-50), b)
+        b = family.wide
+        exact = round_up(round_up(b + math.expm1(-b)) + b * 2.0**-50)
+        return at_least_some(min(pure_zcdp(family.bound), exact), b)
     if isinstance(family, FiniteLoss):
         pure = pure_zcdp(family.supremum) if family.infinite == 0 else math.inf
         return at_least_some(min(family.concentrated, pure), family.supremum)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, Protocol, get_args, runtime_checkable
@@ -18,8 +18,24 @@ from hushed.accounting.theorems import (
     optimal_epsilon,
     renyi_conversion,
 )
+from hushed.decimals import (
+    decimal_of,
+    lower_double,
+    read,
+    stated_above,
+    stated_below,
+    total_of,
+)
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, Protect, shown_above, shown_below, union_gamma
+from hushed.guarantee import (
+    Guarantee,
+    Neighbours,
+    Protect,
+    Unit,
+    shown_above,
+    shown_below,
+    union_gamma,
+)
 from hushed.privacy_loss import Bracket, LossCurve
 
 __all__ = ["Composition", "Method", "Promises", "Releasable", "compose", "joined", "parallel"]
@@ -69,8 +85,13 @@ class Composition:
 
     Parameters
     ----------
-    guarantee : Guarantee
-        The joint promise; safe to state.
+    epsilon : float
+        Joint epsilon, in nats, rounded up.
+    delta : float
+        Joint delta.
+    guarantee : Guarantee, optional
+        The joint promise; safe to state. None for bare curves of which the caller did not say
+        between which neighbours they hold: the numbers then hold for the curves' own relation.
     method : str
         How it was computed.
     theorem : str
@@ -84,22 +105,14 @@ class Composition:
         What to know before relying on the numbers.
     """
 
-    guarantee: Guarantee
+    epsilon: float
+    delta: float
+    guarantee: Guarantee | None
     method: str
     theorem: str
     releases: int
     exact: Bracket
     warnings: tuple[str, ...] = ()
-
-    @property
-    def epsilon(self) -> float:
-        """Joint epsilon, in nats, rounded up."""
-        return self.guarantee.epsilon
-
-    @property
-    def delta(self) -> float:
-        """Joint delta."""
-        return self.guarantee.delta
 
     @property
     def looseness(self) -> float:
@@ -117,10 +130,14 @@ class Composition:
             Plain text.
         """
         g = self.guarantee
+        whom = (
+            "relation: the curves' own (no promise until neighbours= says which)"
+            if g is None
+            else f"gamma {shown_above(g.gamma)}, neighbours {g.neighbours}, unit {g.unit}"
+        )
         lines = [
-            f"{self.releases} releases together: epsilon {shown_above(g.epsilon)} at delta "
-            f"{shown_above(g.delta)}, gamma {shown_above(g.gamma)}, neighbours "
-            f"{g.neighbours}, unit {g.unit}.",
+            f"{self.releases} releases together: epsilon {shown_above(self.epsilon)} at delta "
+            f"{shown_above(self.delta)}, {whom}.",
             f"By: {self.theorem}.",
             f"The smallest possible epsilon lies in [{shown_below(self.exact.low)}, "
             f"{shown_above(self.exact.high)}].",
@@ -142,6 +159,8 @@ def compose(
     delta: float = 1e-6,
     method: Method = "loss-distribution",
     confidence_levels: Sequence[float] | None = None,
+    neighbours: Neighbours | None = None,
+    unit: Unit = "row",
 ) -> Composition:
     """Join the promises of several releases on the same rows.
 
@@ -149,7 +168,8 @@ def compose(
     ----------
     releases : sequence
         Mechanisms, certificates, guarantees or loss curves; repeats allowed. Of a bare guarantee
-        only (epsilon, delta) is known, so the worst mechanism with that promise is assumed.
+        only (epsilon, delta) is known, so the worst mechanism with that promise is assumed. A
+        curve does not say between which tables it holds: see ``neighbours``.
     delta : float, default 1e-6
         Joint delta, sensitivity sampling (gamma) apart; in [0, 1]. With ``method="basic"`` the
         deltas add up and this is not used.
@@ -159,6 +179,11 @@ def compose(
     confidence_levels : sequence of float, optional
         For ``at-risk`` alone: the stronger level claimed for each release; by default
         ``epsilon0 / sqrt(3)``, which minimises the bound for small epsilon0.
+    neighbours : {"replace-one", "add-remove"}, optional
+        Between which neighbours the bare curves hold. Needed where they are joined with promises;
+        with curves alone and none given the result makes no promise.
+    unit : {"row", "user"}, default "row"
+        What differs between those neighbours.
 
     Returns
     -------
@@ -169,13 +194,15 @@ def compose(
     ------
     ParameterError
         If there is nothing to compose, delta is out of range or not reachable, the neighbour
-        relations or the units differ, gamma adds up to 1, or the method does not apply.
+        relations or the units differ or are not known, a curve is one-sided, gamma adds up to 1,
+        or the method does not apply.
 
     Notes
     -----
     All methods but ``at-risk`` also cover an adversary who chooses each release after seeing the
     ones before. A sampled sensitivity that is used several times counts its gamma once.
     """
+    delta = read("delta", delta, up=False)
     if not 0 <= delta <= 1:
         raise ParameterError(f"delta must lie in [0, 1], got {delta}")
     if method not in get_args(Method):
@@ -183,12 +210,16 @@ def compose(
     items = [_item(one) for one in releases]
     if not items:
         raise ParameterError("there is nothing to compose: give at least one release")
+    relation = (
+        None if neighbours is None else Guarantee(epsilon=0.0, neighbours=neighbours, unit=unit)
+    )
+    _check_relation(items, relation)
     total = privacy_loss.compose([item.loss for item in items])
     theorem = _THEOREMS[method]
     warnings: list[str] = []
     if method == "basic":
-        epsilon = _up(math.fsum(item.epsilon for item in items), len(items))
-        delta = min(1.0, _up(math.fsum(item.delta for item in items), len(items)))
+        epsilon = _sum(item.epsilon for item in items)
+        delta = min(1.0, _sum(item.delta for item in items))
     elif method == "loss-distribution":
         epsilon = total.epsilon(delta)
     elif method == "optimal":
@@ -203,7 +234,9 @@ def compose(
     if not math.isfinite(epsilon):
         raise ParameterError(_unreachable(items, total, delta, method))
     return Composition(
-        guarantee=_joint(items, epsilon, delta),
+        epsilon=epsilon,
+        delta=delta,
+        guarantee=_joint(items, relation, epsilon, delta),
         method=method,
         theorem=theorem,
         releases=len(items),
@@ -215,6 +248,11 @@ def compose(
 def _item(release: object) -> _Item:
     """Gather what is known of one release."""
     if isinstance(release, LossCurve):
+        if release.one_sided:
+            raise ParameterError(
+                "a one-sided curve is half of a guarantee: it says nothing of the other order of "
+                "the two tables; compose hs.privacy_loss.pair(p, q), the larger of both"
+            )
         end = release.supremum
         return _Item(None, release, end, 0.0)
     if isinstance(release, Guarantee):
@@ -241,12 +279,24 @@ def _worst_curve(epsilon: float, delta: float) -> LossCurve:
     return privacy_loss.approximate(epsilon, delta)
 
 
-def _joint(items: Sequence[_Item], epsilon: float, delta: float) -> Guarantee:
-    """Joint guarantee; refuses what cannot be joined."""
+def _check_relation(items: Sequence[_Item], relation: Guarantee | None) -> None:
+    """Refuse to guess between which neighbours a bare curve holds."""
+    bare = sum(item.guarantee is None for item in items)
+    if relation is None and 0 < bare < len(items):
+        raise ParameterError(
+            f"{bare} of the releases are bare loss curves, which do not say between which "
+            "neighbours they hold: give neighbours= (and unit=), or compose mechanisms"
+        )
+
+
+def _joint(
+    items: Sequence[_Item], relation: Guarantee | None, epsilon: float, delta: float
+) -> Guarantee | None:
+    """Joint guarantee, if there is one; refuses what cannot be joined."""
     promises = [item.guarantee for item in items if item.guarantee is not None]
-    if not promises:
-        return Guarantee(epsilon=epsilon, delta=delta)
-    return joined(promises, epsilon, delta)
+    if relation is not None:
+        promises.append(relation)
+    return joined(promises, epsilon, delta) if promises else None
 
 
 def joined(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guarantee:
@@ -273,8 +323,8 @@ def joined(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guara
     gamma = union_gamma(promises)
     if gamma >= 1:
         raise ParameterError(
-            f"the gammas add up to {gamma:.6g}: nothing is promised any more; use fewer different "
-            "sampled sensitivities, or a smaller gamma for each"
+            f"the gammas add up to {shown_above(gamma)}: nothing is promised any more; use fewer "
+            "different sampled sensitivities, or a smaller gamma for each"
         )
     sampled = {promise.protect for promise in promises if promise.gamma > 0}
     events: dict[str, float] = {}
@@ -322,7 +372,8 @@ def _too_low(epsilon: float, exact: Bracket) -> list[str]:
     if epsilon >= exact.low * (1 - 1e-9):
         return []
     return [
-        f"this epsilon, {epsilon:.6g}, lies below the smallest possible one, {exact.low:.6g}: it "
+        f"this epsilon, {shown_above(epsilon)}, lies below the smallest possible one, "
+        f"{shown_below(exact.low)}: it "
         "is not a guarantee"
     ]
 
@@ -331,7 +382,7 @@ def _unreachable(items: Sequence[_Item], total: LossCurve, delta: float, method:
     if total.infinite > delta:
         return (
             f"delta={delta:g} cannot be reached: the releases lose everything with probability "
-            f"{total.infinite:.6g}; ask for a larger delta"
+            f"{shown_above(total.infinite)}; ask for a larger delta"
         )
     unbounded = sum(math.isinf(item.loss.supremum) for item in items)
     if delta == 0 and unbounded:
@@ -345,37 +396,35 @@ def _unreachable(items: Sequence[_Item], total: LossCurve, delta: float, method:
     )
 
 
-def _up(value: float, terms: int) -> float:
-    return value if terms == 1 else value * (1 + terms * 2.0**-52)
+def _sum(values: Iterable[float]) -> float:
+    """Sum of parameters: exact, then the next float above."""
+    found = list(values)
+    return math.inf if math.inf in found else stated_above(total_of(found))
 
 
 def _split(items: Sequence[_Item], delta: float, method: str) -> tuple[list[_Item], float]:
     """Items with finite promises, and the delta that their own deltas leave over."""
+    share = stated_below(decimal_of(delta) / (2 * len(items)))
     bare = [
         item
         if math.isfinite(item.epsilon)
-        else _Item(
-            item.guarantee,
-            item.loss,
-            item.loss.epsilon(delta / (2 * len(items))),
-            delta / (2 * len(items)),
-        )
+        else _Item(item.guarantee, item.loss, item.loss.epsilon(share), share)
         for item in items
     ]
-    spent = math.fsum(item.delta for item in bare)
-    if spent >= delta:
+    spent = total_of(item.delta for item in bare)
+    if spent >= decimal_of(delta):
         raise ParameterError(
             f"method {method!r} needs a joint delta above the sum of the releases' own, "
-            f"{spent:.6g}, got {delta:g}; ask for a larger delta or use "
+            f"{shown_above(stated_above(spent))}, got {delta:g}; ask for a larger delta or use "
             "method='loss-distribution'"
         )
-    return bare, delta - spent
+    return bare, stated_below(decimal_of(delta) - spent)
 
 
 def _advanced(items: Sequence[_Item], delta: float) -> float:
     bare, left = _split(items, delta, "advanced")
     if left <= 0 or left >= 1:
-        return math.fsum(item.epsilon for item in bare)
+        return _sum(item.epsilon for item in bare)
     return advanced_epsilon([item.epsilon for item in bare], left)
 
 
@@ -417,7 +466,7 @@ def _at_risk(
     from hushed.privacy_loss.families import LaplaceLoss  # noqa: PLC0415
 
     laws = [item.loss.family for item in items]
-    bounds = [law.bound for law in laws if isinstance(law, LaplaceLoss)]
+    bounds = [law.wide for law in laws if isinstance(law, LaplaceLoss)]
     if len(bounds) != len(items):
         raise ParameterError("method 'at-risk' is proved for Laplace mechanisms alone")
     if not 0 < delta < 1:
@@ -434,14 +483,14 @@ def _at_risk(
         confidence = math.expm1(-level) / math.expm1(-bound)
         drift.append(at_risk_mean(bound, level, confidence))
         mean.append(bound + math.expm1(-bound))
-    swing = math.sqrt(2 * math.log(1 / delta) * math.fsum(b * b for b in bounds))
+    swing = math.sqrt(2 * math.log(1 / lower_double(delta)) * math.fsum(b * b for b in bounds))
     notes = ["the stronger level holds with a published confidence, not with a proved one"]
     if math.fsum(drift) < math.fsum(mean):
         notes.append(
             f"the published mean loss, {math.fsum(drift):.6g}, is below the true one, "
             f"{math.fsum(mean):.6g}: the theorem does not apply and this is not a guarantee"
         )
-    return swing + math.fsum(drift), notes
+    return (swing + math.fsum(drift)) * (1 + 1e-14), notes
 
 
 def parallel(
@@ -494,6 +543,8 @@ def parallel(
     epsilon = max(promise.epsilon for promise in promises)
     delta = max(promise.delta for promise in promises)
     return Composition(
+        epsilon=epsilon,
+        delta=delta,
         guarantee=joined(promises, epsilon, delta),
         method="parallel",
         theorem="disjoint parts (McSherry, SIGMOD 2009, Theorem 4)",

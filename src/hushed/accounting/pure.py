@@ -1,4 +1,7 @@
-"""Worst losses of a pure promise in other terms: those of randomised response, rounded up."""
+"""Worst losses of a pure promise in other terms: those of randomised response, rounded up.
+
+A level stands for its shortest decimal; formulas are evaluated at a double that is not below it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
+from hushed.decimals import upper_double
 from hushed.errors import ParameterError
 from hushed.privacy_loss.rounding import round_down, round_up
 
@@ -57,7 +61,8 @@ def pure_zcdp(epsilon: float) -> float:
     Bun and Steinke, *Concentrated Differential Privacy*, TCC 2016, Proposition 3.3: the worst
     mechanism is randomised response, whose divergence over its order is largest at order 1.
     """
-    return at_least_some(round_up(epsilon * math.tanh(epsilon / 2), 8), epsilon)
+    wide = upper_double(epsilon)
+    return at_least_some(round_up(wide * math.tanh(wide / 2), 8), epsilon)
 
 
 @lru_cache(maxsize=4096)
@@ -82,6 +87,7 @@ def pure_gaussian(epsilon: float) -> float:
     """
     if epsilon == 0.0 or math.isinf(epsilon):
         return epsilon
+    epsilon = upper_double(epsilon)
     small = round_up(epsilon * math.sqrt(math.pi / 2), 8)  # the tangent at 0, above the function
     if epsilon < 1e-3:
         return small
@@ -123,12 +129,13 @@ def pure_renyi(epsilon: float, order: float) -> float:
         return min(epsilon, pure_zcdp(epsilon))
     if epsilon > 700.0 or math.isinf(order):
         return epsilon
-    power = (order - 1) * epsilon
+    wide = upper_double(epsilon)
+    power = (order - 1) * wide
     if power >= 700:
         return epsilon
     # The mean of exp(power) and exp(-power) under (1, exp(-epsilon)), less 1: no term is negative,
     # so that nothing cancels.
-    odds = 2.0 * math.sinh(power / 2) ** 2 + math.tanh(epsilon / 2) * math.sinh(power)
+    odds = 2.0 * math.sinh(power / 2) ** 2 + math.tanh(wide / 2) * math.sinh(power)
     exact = math.log1p(odds) / (order - 1)
     return at_least_some(min(epsilon, pure_zcdp(epsilon) * order, exact * (1 + 1e-9)), epsilon)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushed.decimals import decimal_of, lower_double, read, stated_above, upper_double
 from hushed.errors import ParameterError
 
 __all__ = [
@@ -21,10 +22,10 @@ __all__ = [
 
 
 def _levels(epsilons: Sequence[float]) -> NDArray[np.float64]:
-    levels = np.array(epsilons, dtype=float)
-    if not np.all(np.isfinite(levels) & (levels >= 0)):
+    levels = [read("a level", each, up=True) for each in epsilons]
+    if not all(0 <= level < math.inf for level in levels):
         raise ParameterError("levels must be finite numbers of 0 or more")
-    return levels
+    return np.array([upper_double(level) for level in levels])
 
 
 def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:
@@ -58,7 +59,7 @@ def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:
     levels = _levels(list(epsilons))
     with np.errstate(over="ignore"):
         drift = math.fsum(levels * np.expm1(levels))
-    swing = math.sqrt(2 * math.log(1 / delta) * math.fsum(levels**2))
+    swing = math.sqrt(2 * math.log(1 / lower_double(delta)) * math.fsum(levels**2))
     return (swing + drift) * (1 + 1e-14)
 
 
@@ -90,27 +91,31 @@ def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float
     -----
     Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, ICML 2015,
     Theorem 3.3, between its levels ``(count - 2 i) epsilon`` too, where the same pair of
-    distributions is the worst case. Summed in logarithms, rounded up by 1e-9 relatively.
+    distributions is the worst case. Summed in logarithms; the masses are rounded up by 1e-9, and by
+    what the logarithms may be off for large counts.
     """
-    _levels([epsilon])
+    (wide,) = _levels([epsilon]).tolist()
     if not 0 <= delta <= 1 or not 0 <= joint_delta <= 1:
         raise ParameterError(f"deltas must lie in [0, 1], got {delta} and {joint_delta}")
     if count < 1:
         raise ParameterError(f"count must be 1 or more, got {count}")
-    lost = -math.expm1(count * math.log1p(-delta)) if delta < 1 else 1.0
     if joint_delta >= 1:
         return 0.0
-    left = (joint_delta - lost) / (1 - lost) if lost < 1 else -1.0
+    own = upper_double(delta)
+    lost = -math.expm1(count * math.log1p(-own)) * (1 + 1e-14) if own < 1 else 1.0
+    left = (lower_double(joint_delta) - lost) / (1 - lost) * (1 - 1e-15) if lost < 1 else -1.0
     if left < 0 or (left == 0 and lost > 0):
         return math.inf
     if left == 0 or epsilon == 0:
-        return count * epsilon
+        return stated_above(count * decimal_of(epsilon))
     from scipy.special import gammaln  # noqa: PLC0415
 
     hits = np.arange(count + 1)
     log_choose = gammaln(count + 1) - gammaln(hits + 1) - gammaln(count - hits + 1)
-    log_mass = log_choose - count * np.logaddexp(0.0, -epsilon) - (count - hits) * epsilon
-    masses, losses = np.exp(log_mass) * (1 + 1e-9), (2 * hits - count) * epsilon
+    log_mass = log_choose - count * np.logaddexp(0.0, -wide) - (count - hits) * wide
+    # Large terms cancel: each is good to a few units in the last place of the largest.
+    error = 1e-9 + 2.0**-48 * float(gammaln(count + 1) + count * (wide + 1))
+    masses, losses = np.exp(log_mass + error), (2 * hits - count) * wide
     # delta(e) = sum of mass (1 - exp(e - loss)) is linear in exp(e) between two losses.
     low, high = 0, count
     while high - low > 1:
@@ -156,9 +161,11 @@ def optimal_bound_epsilon(
     levels = _levels(epsilons)
     if any(own >= 1 for own in deltas):
         return math.inf
-    log_kept = math.fsum(math.log1p(-own) for own in deltas)
-    slack = 1 - (1 - delta) * math.exp(-log_kept)
-    total = math.fsum(levels)
+    if delta >= 1:
+        return 0.0
+    log_kept = math.fsum(math.log1p(-upper_double(own)) for own in deltas)
+    slack = -math.expm1(math.log1p(-lower_double(delta)) - log_kept) * (1 - 1e-14)
+    total = math.fsum(levels) * (1 + 1e-15)
     if slack <= 0:
         return total if slack == 0 and delta == 0 else math.inf
     squares = math.fsum(levels**2)
@@ -265,5 +272,5 @@ def renyi_conversion(orders: ArrayLike, divergences: ArrayLike, delta: float) ->
     orders = np.asarray(orders, dtype=float)
     reach = orders - 1.0
     bound = np.asarray(divergences) + np.log1p(-1 / orders)
-    best = float((bound - (math.log(delta) + np.log(orders)) / reach).min())
+    best = float((bound - (math.log(lower_double(delta)) + np.log(orders)) / reach).min())
     return best * (1 + math.copysign(1e-12, best))

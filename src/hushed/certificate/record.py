@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.calibrate import Mechanism, MechanismName, parameters
-from hushed.certificate.words import explained
+from hushed.certificate.consistency import accuracy_of, check_agreement, drawn
+from hushed.certificate.words import explained, flat
 from hushed.environment import facts, packages_in
 from hushed.errors import ParameterError
 from hushed.gate import Outside
@@ -135,7 +136,10 @@ class MechanismRecord:
     parameters : dict
         What it was built with.
     scale : float
-        Scale of the noise, in the units of the answer.
+        Scale of the noise as drawn, in the units of the answer: the enlargement by the grid is
+        included.
+    grid : int
+        Answers (or scores) are rounded to multiples of ``2**grid`` first.
     values : int
         Numbers released together, or candidates chosen from.
     accuracy : float
@@ -147,6 +151,7 @@ class MechanismRecord:
     name: MechanismName
     parameters: dict[str, float | int | bool | str]
     scale: float
+    grid: int
     values: int
     accuracy: float
 
@@ -157,8 +162,8 @@ class Certificate:
 
     Parameters
     ----------
-    schema_version : {1, 2}
-        Version of this record: 2 if the promise is for users, which version 1 cannot say.
+    schema_version : {1}
+        Version of this record.
     guarantee : Guarantee
         The promise.
     sensitivity : float
@@ -192,7 +197,7 @@ class Certificate:
 
     __pydantic_config__ = _CLOSED
 
-    schema_version: Literal[1, 2] = 1
+    schema_version: Literal[1] = 1
     guarantee: Guarantee
     sensitivity: float
     norm: Norm
@@ -208,11 +213,7 @@ class Certificate:
     confirmed: Literal["", "bits", "rounding"] = ""
 
     def __post_init__(self) -> None:
-        if self.schema_version != _schema_of(self.guarantee):
-            raise ParameterError(
-                f"schema_version {self.schema_version} does not go with a promise for one "
-                f"{self.guarantee.unit}: certificates for rows have version 1, for users 2"
-            )
+        check_agreement(self)
 
     def to_json(self) -> str:
         """Write as canonical JSON: sorted keys, two spaces, every double exact.
@@ -220,14 +221,11 @@ class Certificate:
         Returns
         -------
         str
-            One JSON object; a promise for rows does not name its unit.
+            One JSON object.
         """
         import json  # noqa: PLC0415
 
-        record = _adapter().dump_python(self, mode="json")
-        if self.schema_version == 1:
-            del record["guarantee"]["unit"]
-        return json.dumps(record, indent=2, sort_keys=True)
+        return json.dumps(_adapter().dump_python(self, mode="json"), indent=2, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
@@ -246,7 +244,8 @@ class Certificate:
         Raises
         ------
         ParameterError
-            If the text is not a certificate of a known version; all problems are listed.
+            If the text is not a certificate of a known version, or one that contradicts itself;
+            all problems are listed.
         """
         from pydantic import ValidationError  # noqa: PLC0415
 
@@ -258,7 +257,7 @@ class Certificate:
                 for e in cause.errors(include_input=False, include_url=False)
             )
             raise ParameterError(
-                f"not a hushed certificate of version 1 or 2: {problems}"
+                f"not a hushed certificate of version 1: {flat(problems)}"
             ) from None
 
     def explain(self) -> str:
@@ -270,10 +269,6 @@ class Certificate:
             A few paragraphs for the people in the table and those who read the answer.
         """
         return explained(self)
-
-
-def _schema_of(guarantee: Guarantee) -> Literal[1, 2]:
-    return 1 if guarantee.unit == "row" else 2
 
 
 @lru_cache(maxsize=1)
@@ -319,9 +314,8 @@ def certify(
         )
     name, options = parameters(mechanism)
     known = sensitivity.sampling.environment if sensitivity.sampling else {}
-    accuracy = mechanism.accuracy(0.05) if name == "bernstein" else mechanism.accuracy(0.05, values)
+    scale, grid = drawn(mechanism, values)
     return Certificate(
-        schema_version=_schema_of(mechanism.guarantee),
         guarantee=mechanism.guarantee,
         sensitivity=sensitivity.value,
         norm=sensitivity.norm,
@@ -331,9 +325,10 @@ def certify(
         mechanism=MechanismRecord(
             name=name,
             parameters=options,
-            scale=mechanism.scale,
+            scale=scale,
+            grid=grid,
             values=values,
-            accuracy=accuracy,
+            accuracy=accuracy_of(mechanism, values),
         ),
         versions=facts({"hushed", "scipy", *packages_in(known)}),
         created=datetime.now(UTC).isoformat(timespec="seconds"),

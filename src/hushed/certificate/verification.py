@@ -8,14 +8,20 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 from hushed.calibrate import calibrated
+from hushed.certificate.consistency import rebuilt
 from hushed.certificate.record import Certificate, MechanismRecord, SamplingRecord, certify
+from hushed.certificate.words import flat
 from hushed.environment import differences, rounding_limit
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.populations import Population, Promise, PublicTable, from_description
 from hushed.sensitivity import Blockwise, Sensitivity, sample_sensitivity
+from hushed.sensitivity.plan import plan
 
-__all__ = ["Verification", "verify"]
+__all__ = ["MOST_DRAWS", "Verification", "verify"]
+
+MOST_DRAWS = 2**40  # rows drawn, all tables together
+_UNCHECKED = ("created", "versions", "charged")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +50,10 @@ class Verification:
         What did not come out the same, in words.
     environments : tuple of str
         What differs between the computers: versions, processor, BLAS. A possible reason.
+    unchecked : tuple of str
+        Fields that nothing here speaks for: they may have been written by anybody.
+    proven : bool, default False
+        True if the sensitivity was stated, not sampled, so that nothing was run.
     """
 
     agreement: Literal["bits", "rounding", "different"]
@@ -56,6 +66,8 @@ class Verification:
     limit: float
     differences: tuple[str, ...]
     environments: tuple[str, ...]
+    unchecked: tuple[str, ...]
+    proven: bool = False
 
     def explain(self) -> str:
         """Say the outcome in a sentence or two.
@@ -65,6 +77,14 @@ class Verification:
         str
             Plain words.
         """
+        return f"{self._found()}. Not checked: {', '.join(self.unchecked)}"
+
+    def _found(self) -> str:
+        if self.agreement == "bits" and self.proven:
+            return (
+                f"scale, accuracy and guarantee follow, bit for bit, from the sensitivity "
+                f"{self.recorded!r}, which is stated and not sampled: its proof is not checked here"
+            )
         if self.agreement == "bits":
             return f"reproduced bit for bit: sensitivity {self.recorded!r}"
         if self.agreement == "rounding":
@@ -98,20 +118,21 @@ class Verification:
 
 def verify(
     certificate: Certificate | str,
-    f: Callable[[Any], Any],
+    f: Callable[[Any], Any] | None = None,
     *,
     population: Population | None = None,
     workers: int | None = None,
     progress: bool = False,
 ) -> Verification:
-    """Run the sampling of a certificate again.
+    """Run the sampling of a certificate again, or follow its numbers from a proven sensitivity.
 
     Parameters
     ----------
     certificate : Certificate or str
         The certificate, or its JSON.
-    f : callable
-        The function that was released.
+    f : callable, optional
+        The function that was released. Not needed if the sensitivity was proven: then there is
+        nothing to run.
     population : Population, optional
         The public table or simulator, which the certificate names but does not contain. Not
         needed for ranges and distributions.
@@ -124,13 +145,14 @@ def verify(
     -------
     Verification
         Whether sensitivity, movements, scale and guarantee come out bit for bit, or within
-        rounding.
+        rounding; for a proven sensitivity whether scale, accuracy and guarantee follow from it.
+        The proof itself is not checked.
 
     Raises
     ------
     ParameterError
-        If it is no certificate, the sensitivity was proven (there is nothing to run), or the
-        population is missing.
+        If it is no certificate or contradicts itself, the function or the population is missing,
+        or the sampling it speaks of would take more than `MOST_DRAWS` draws.
     """
     known = Certificate.from_json(certificate) if isinstance(certificate, str) else certificate
     if not isinstance(known, Certificate):
@@ -141,10 +163,10 @@ def verify(
         )
     sampling = known.sampling
     if sampling is None:
-        raise ParameterError(
-            "the certificate rests on a proven sensitivity: there is no sampling to run again; "
-            f"check its argument instead: {known.argument}"
-        )
+        return _followed(known)
+    if f is None:
+        raise ParameterError("give the function that was released: its sensitivity was sampled")
+    _check_work(sampling)
     blocks = f.blocks(sampling.rows) if isinstance(f, Blockwise) else 1
     if blocks != sampling.blocks:
         raise ParameterError(
@@ -175,6 +197,7 @@ def _compared(known: Certificate, old: SamplingRecord, fresh: Certificate) -> Ve
     if not exact and (near or not rounded):
         agreement = "rounding" if rounded else "bits"
     then = differences(known.versions, fresh.versions)
+    between = differences(old.environment, new.environment)
     return Verification(
         agreement=agreement,
         reproduced=agreement == "bits",
@@ -185,8 +208,49 @@ def _compared(known: Certificate, old: SamplingRecord, fresh: Certificate) -> Ve
         largest=largest,
         limit=limit,
         differences=(*exact, *rounded),
-        environments=tuple(dict.fromkeys((*then, *differences(old.environment, new.environment)))),
+        environments=tuple(map(flat, dict.fromkeys((*then, *between)))),
+        unchecked=(*_UNCHECKED, "the name of the function"),
     )
+
+
+def _followed(known: Certificate) -> Verification:
+    """Follow scale, accuracy and guarantee from a proven sensitivity."""
+    fresh = certify(rebuilt(known), values=known.mechanism.values)
+    found = ["scale or accuracy of the mechanism"] if known.mechanism != fresh.mechanism else []
+    if known.guarantee != fresh.guarantee:
+        found.append("guarantee")
+    return Verification(
+        agreement="different" if found else "bits",
+        reproduced=not found,
+        recorded=known.sensitivity,
+        recomputed=fresh.sensitivity,
+        judged=0,
+        differing=0,
+        largest=0.0,
+        limit=0.0,
+        differences=tuple(found),
+        environments=tuple(map(flat, differences(known.versions, fresh.versions))),
+        unchecked=(*_UNCHECKED, "the sensitivity and its argument"),
+        proven=True,
+    )
+
+
+def _check_work(sampling: SamplingRecord) -> None:
+    """Refuse a certificate, which anybody may have written, that would run for ever."""
+    rank, _ = plan(
+        sampling.calibration,
+        rows=sampling.rows,
+        gamma=sampling.asked_gamma,
+        pairs=sampling.asked_pairs,
+        protect=sampling.protect,
+        blocks=sampling.blocks,
+    )
+    if rank.pairs * (sampling.rows + 1) > MOST_DRAWS:
+        raise ParameterError(
+            f"the certificate speaks of {rank.pairs} pairs of tables with {sampling.rows} rows: "
+            "more than is sampled again on a certificate's word; sample the sensitivity yourself "
+            "and compare"
+        )
 
 
 def _near(old: MechanismRecord, fresh: Certificate, moved: float) -> bool:
@@ -213,7 +277,7 @@ def _rebuilt(sampling: SamplingRecord) -> Population:
     population = from_description(sampling.population)
     if population is None:
         raise ParameterError(
-            f"the certificate names its population ({sampling.population.get('kind')} "
+            f"the certificate names its population ({flat(sampling.population.get('kind'))} "
             f"{sampling.population.get('name')!r}) but does not contain it; hand it in as "
             "population= (--population on the command line)"
         )

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_FLOOR, Decimal, localcontext
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from hushed.decimals import decimal_of, stated_above, upper_double
 from hushed.environment import differences
 from hushed.guarantee import shown_above, shown_below
+from hushed.privacy_loss.rounding import round_up
 
 if TYPE_CHECKING:
     from hushed.certificate.record import Certificate, SamplingRecord
 
-__all__ = ["explained"]
+__all__ = ["explained", "flat"]
 
 _FAR = 1000  # times the kept movement: then the largest drawn one deserves a remark
 
@@ -39,10 +40,27 @@ def explained(certificate: Certificate) -> str:
         _assumptions(certificate),
     ]
     if certificate.charged:
-        parts.append(f"What it was charged to: {certificate.charged}")
+        parts.append(f"What it was charged to: {flat(certificate.charged)}")
     if certificate.guarantee.data_dependent:
         parts.insert(0, _warning())
     return "\n\n".join(parts)
+
+
+def flat(text: object) -> str:
+    """Show what a stranger may have written, in one line.
+
+    Parameters
+    ----------
+    text : object
+        Anything; its text is shown.
+
+    Returns
+    -------
+    str
+        Without line ends and other characters that are not printed, or that turn the direction of
+        the text: each is a space, so that no words look like a paragraph of their own.
+    """
+    return "".join(each if each.isprintable() else " " for each in str(text))
 
 
 def _warning() -> str:
@@ -55,7 +73,7 @@ def _warning() -> str:
 
 def _promise(certificate: Certificate) -> str:
     g = certificate.guarantee
-    factor = math.exp(g.epsilon) if g.epsilon < 700 else math.inf
+    factor = round_up(math.exp(upper_double(g.epsilon))) if g.epsilon < 700 else math.inf
     row = "the row of one person" if certificate.person else "one row"
     whose = row if g.unit == "row" else "all rows of one user"
     pair = {
@@ -85,8 +103,8 @@ def _accuracy(certificate: Certificate) -> str:
     else:
         what = f"all {m.values} released numbers are within {error} of the exact ones"
     return (
-        f"How exact the answer is: {m.name} noise of scale {m.scale:.4g}. With probability 95 % "
-        f"{what}."
+        f"How exact the answer is: {m.name} noise of scale {shown_below(m.scale, 4)}, on a grid of "
+        f"2^{m.grid}. With probability 95 % {what}."
     )
 
 
@@ -97,7 +115,7 @@ def _reach(certificate: Certificate) -> str:
         return (
             f"Whom it protects: {_everyone(certificate)}, whatever the rows. The answer was stated "
             f"to move by at most {moved} in the {certificate.norm} norm, "
-            f"because: {certificate.argument}. This reason stands as it "
+            f"because: {flat(certificate.argument)}. This reason stands as it "
             "was given: nothing was sampled to check it."
             f"{'' if certificate.guarantee.unit == 'user' else _person_words(certificate)}"
         )
@@ -273,7 +291,7 @@ def _gamma_words(sampling: SamplingRecord, n: int, gamma: float, rows: str) -> s
     return (
         f"The promise is per record: it fails for a given record with probability at most "
         f"{shown_above(gamma)}. Among the {n} {rows} of the table, up to "
-        f"{shown_above(float(Fraction(gamma) * n), 4)} on average may "
+        f"{shown_above(stated_above(decimal_of(gamma) * n), 4)} on average may "
         f"be outside it, and those are the unusual ones, which move the answer most. "
         f"protect='everyone' covers all at once, at the price of more pairs and more noise. "
         f"{limits}"
@@ -339,11 +357,11 @@ def _drawn(sampling: SamplingRecord) -> list[str]:
 def _source(sampling: SamplingRecord) -> str:
     population = sampling.population
     if not sampling.population_is_public:
-        return f"a population made from the private rows ({population.get('kind', 'custom')})"
-    kind = population.get("kind", "custom")
+        return f"a population made from the private rows ({flat(population.get('kind', 'custom'))})"
+    kind = flat(population.get("kind", "custom"))
     if kind == "public table" and {"name", "rows"} <= set(population):
-        return f"the public table {population['name']!r} of {population['rows']} rows"
+        return f"the public table {population['name']!r} of {flat(population['rows'])} rows"
     if kind == "simulator" and "name" in population:
         return f"the simulator {population['name']!r}"
-    details = ", ".join(f"{k} {v}" for k, v in population.items() if k != "kind")
+    details = ", ".join(f"{flat(k)} {flat(v)}" for k, v in population.items() if k != "kind")
     return f"the {kind} population" + (f" ({details})" if details else "")

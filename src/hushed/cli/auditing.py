@@ -27,7 +27,7 @@ from hushed.cli.inputs import read_function
 from hushed.cli.outcome import BAD_USE, REFUSED, finish, note, say
 from hushed.cli.written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
-from hushed.guarantee import Guarantee, Neighbours
+from hushed.guarantee import Guarantee, Neighbours, shown_above, shown_below
 from hushed.printed import plain_path
 
 __all__ = ["audit"]
@@ -307,8 +307,8 @@ def _zoo(
         if not json:
             say(
                 f"{specimen.name:40} {'private' if specimen.private else 'not private':12} "
-                f"{report.verdict:12} claim {specimen.claim.epsilon:<9.6g} "
-                f"certified {report.epsilon_low:<9.3g} {report.seconds:5.1f} s"
+                f"{report.verdict:12} claim {shown_above(specimen.claim.epsilon):<9} "
+                f"certified {shown_below(report.epsilon_low, 3):<9} {report.seconds:5.1f} s"
             )
     result |= {"zoo": rows, "confidence": options["confidence"]}
     if not json:
@@ -326,7 +326,7 @@ def _zoo_in_words(rows: list[dict[str, Any]], samples: int, confidence: float) -
     return (
         f"With {samples} runs a side, {accused[False]} of {broken} that are not private were "
         f"caught (more runs catch more) and {accused[True]} of {len(rows) - broken} private ones "
-        f"accused. All verdicts and bounds hold together with confidence {confidence:.6g}."
+        f"accused. All verdicts and bounds hold together with confidence {shown_below(confidence)}."
     )
 
 

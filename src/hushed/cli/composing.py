@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -102,8 +102,12 @@ def compose(
         ),
     ] = False,
     neighbours: Annotated[
-        Neighbours, typer.Option(help="With --parallel: the relation the promises are for.")
-    ] = "add-remove",
+        Neighbours | None,
+        typer.Option(
+            help="The relation that the releases are for; without it no promise is made. With "
+            "--parallel add-remove, if left out."
+        ),
+    ] = None,
     membership: Annotated[
         Membership,
         typer.Option(help="With --parallel: whether a row's part may depend on the row."),
@@ -119,17 +123,23 @@ def compose(
             raise ParameterError(f"--method must be one of {(*_METHODS, 'all')}, got {method!r}")
         check_figure(plot)
         pieces = [read_release(text) for text in releases]
-        items = [one for one, count in pieces for _ in range(count)]
+        items = [_for(neighbours, one) for one, count in pieces for _ in range(count)]
         if disjoint:
             if method != "loss-distribution" or plot is not None:
                 raise ParameterError("--parallel goes with neither --method nor --plot")
-            _parallel(items, (neighbours, membership), delta, result, quiet=as_json)
+            _parallel(items, (neighbours or "add-remove", membership), delta, result, quiet=as_json)
             return
         found: list[Composition] = []
         skipped: list[str] = []
         for name in _METHODS if method == "all" else (method,):
             try:
-                found.append(accounting.compose(items, delta=delta, method=name))  # type: ignore[arg-type]
+                one = accounting.compose(
+                    items,
+                    delta=delta,
+                    method=name,  # type: ignore[arg-type]
+                    neighbours=neighbours or "replace-one",
+                )
+                found.append(one if neighbours else replace(one, guarantee=None))
             except ParameterError as problem:
                 if method != "all" or name == "loss-distribution":
                     raise
@@ -153,14 +163,14 @@ def compose(
         if as_json:
             return
         print_table(
-            f"{len(items)} releases at delta = {delta:g}",
+            f"{len(items)} releases at delta = {shown_above(delta)}",
             ["method", "epsilon", "delta", "above the smallest possible"],
             [
                 [
                     one.method,
                     shown_above(one.epsilon),
                     shown_above(one.delta),
-                    f"{100 * one.looseness:.3g} %",
+                    f"{shown_above(100 * one.looseness, 3)} %",
                 ]
                 for one in found
             ],
@@ -170,10 +180,24 @@ def compose(
             f"Smallest possible epsilon: between {shown_below(exact.low, 8)} and "
             f"{shown_above(exact.high, 8)}."
         )
+        say(
+            f"Neighbours: {neighbours}."
+            if neighbours
+            else "Neighbours: the releases' own; --neighbours makes it a promise."
+        )
         for one in found:
             say(f"{one.method}: {one.theorem}.")
             notes([f"{one.method}: {text}" for text in one.warnings])
         notes([f"left out {text}" for text in skipped])
+
+
+def _for(neighbours: Neighbours | None, release: LossCurve | Guarantee) -> LossCurve | Guarantee:
+    """State a guarantee typed in for the relation that was asked for."""
+    from hushed.guarantee import Guarantee as Promise  # noqa: PLC0415
+
+    if neighbours is None or not isinstance(release, Promise):
+        return release
+    return replace(release, neighbours=neighbours)
 
 
 def _parallel(
@@ -199,9 +223,7 @@ def _parallel(
     found = accounting.parallel(parts, membership=membership)
     result.update(asdict(found))
     if not quiet:
-        promise = found.guarantee
         say(
-            f"Together: epsilon = {shown_above(promise.epsilon)}, delta = "
-            f"{shown_above(promise.delta)}."
+            f"Together: epsilon = {shown_above(found.epsilon)}, delta = {shown_above(found.delta)}."
         )
         say(f"parallel: {found.theorem}.")

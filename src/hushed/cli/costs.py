@@ -12,6 +12,7 @@ from hushed.cli.options import JsonOption, PlotOption
 from hushed.cli.outcome import REFUSED, finish, note, notes, print_table, say
 from hushed.cli.written import check_figure
 from hushed.errors import ParameterError
+from hushed.guarantee import shown_above, shown_below
 
 if TYPE_CHECKING:
     from hushed.cost import CostModel, Need, Plan
@@ -130,8 +131,8 @@ def _price(
         [
             [
                 name,
-                f"{x.epsilon:.6f}",
-                f"{x.confidence:.4f}",
+                shown_above(x.epsilon),
+                shown_below(x.confidence, 4),
                 f"{x.budget:,.2f}",
                 f"{x.saving:,.2f}",
             ]
@@ -141,9 +142,9 @@ def _price(
     if budget is not None:
         allowed = record["levels_within_budget"]
         say(
-            f"A budget of {budget:,.2f} allows levels from {allowed['low']:.5f} to "
-            f"{allowed['high']:.5f} ({basis} basis); without any risk, epsilon0 up to "
-            f"{record['epsilon_within_budget']:.6g}."
+            f"A budget of {budget:,.2f} allows levels from {shown_above(allowed['low'])} to "
+            f"{shown_below(allowed['high'])} ({basis} basis); without any risk, epsilon0 up to "
+            f"{shown_below(record['epsilon_within_budget'])}."
         )
     notes(found[basis].warnings)
 
@@ -168,10 +169,16 @@ def _show_plan(
     if quiet:
         return
     print_table(
-        f"epsilon = {found.epsilon:.6g}, delta = {found.delta:g}",
+        f"epsilon = {shown_above(found.epsilon)}, delta = {shown_above(found.delta)}",
         ["release", "mechanism", "scale", "epsilon", "tolerated error"],
         [
-            [c.need.name, c.mechanism, f"{c.scale:.6g}", f"{c.epsilon:.6g}", c.need.accuracy()]
+            [
+                c.need.name,
+                c.mechanism,
+                shown_below(c.scale),
+                shown_above(c.epsilon),
+                c.need.accuracy(),
+            ]
             for c in found.choices
         ],
     )

@@ -42,6 +42,7 @@ from hushed.cli.tables import Frame, check_columns, read_table
 from hushed.cli.written import check_targets, files_of, inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.gate import Outside
+from hushed.guarantee import shown_above
 from hushed.populations import PublicTable, Simulator
 from hushed.printed import plain_path
 from hushed.spaces import Norm
@@ -107,8 +108,9 @@ def sensitivity(
         )
         if not json:
             say(
-                f"sensitivity {s.value:.6g} in the {s.norm} norm: movement {s.rank} of {s.pairs}; "
-                f"gamma = {s.gamma:.4g} ({protect}, {calibration})"
+                f"sensitivity {shown_above(s.value)} in the {s.norm} norm: "
+                f"movement {s.rank} of {s.pairs}; "
+                f"gamma = {shown_above(s.gamma)} ({protect}, {calibration})"
             )
 
 
@@ -236,7 +238,13 @@ def verify(
     certificate: Annotated[
         Path, typer.Argument(metavar="CERTIFICATE", help="JSON written by release --out.")
     ],
-    function: FunctionArgument,
+    function: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE.py:NAME]",
+            help="The function that was released; not needed if the sensitivity was proven.",
+        ),
+    ] = None,
     population: Annotated[
         str | None, typer.Option(help="The public file or simulator, if the certificate names one.")
     ] = None,
@@ -252,15 +260,18 @@ def verify(
     workers: WorkersOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Run the sampling of a certificate again and compare bit for bit."""
+    """Run the sampling of a certificate again and compare bit for bit.
+
+    For a proven sensitivity, whose proof is not checked, the numbers that follow from it.
+    """
     # 1 says that it was not reproduced: whatever keeps the sampling from running is a 2.
     with finish(json=json, refused=BAD_USE) as result:
         known = _certificate(certificate)
-        f = read_function(function)
-        if known.mechanism.name == "bernstein":
+        f = None if function is None else read_function(function)
+        if known.mechanism.name == "bernstein" and f is not None:
             shape = known.mechanism.parameters
             f = numbers_of(f, lattice=int(shape["lattice"]), dims=int(shape["dims"]))
-        if known.sampling is not None and known.sampling.blocks > 1:
+        if f is not None and known.sampling is not None and known.sampling.blocks > 1:
             f = in_blocks(f, known.sampling.rows // known.sampling.blocks)
         source = _named(population, known, frame, header) if population else None
         found = hs.verify(known, f, population=source, workers=workers, progress=True)

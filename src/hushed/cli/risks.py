@@ -10,7 +10,9 @@ import typer
 from hushed.cli.options import JsonOption, PlotOption
 from hushed.cli.outcome import finish, note, notes, print_table, say
 from hushed.cli.written import check_figure
+from hushed.decimals import decimal_of, stated_below
 from hushed.errors import ParameterError
+from hushed.guarantee import shown_above, shown_below
 
 __all__ = ["risk"]
 
@@ -69,7 +71,7 @@ def _assess(
         levels = [risks.published_epsilon(confidence, epsilon0, dims)]
         result["confidence"] = confidence
         result["published_epsilon"] = levels[0]
-        result["exact_epsilon"] = risks.epsilon(1.0 - confidence, epsilon0)
+        result["exact_epsilon"] = risks.epsilon(stated_below(1 - decimal_of(confidence)), epsilon0)
     elif epsilon is not None:
         levels = [epsilon]
     else:
@@ -84,22 +86,23 @@ def _show(result: dict[str, Any]) -> None:
     print_table(
         f"Laplace mechanism at epsilon0 = {result['epsilon0']:g}, {result['dims']} coordinate(s)",
         ["level", "published risk", "exact delta", "exact Pr(|loss| > level)"],
-        [[f"{one[column]:.6g}" for column in columns] for one in found],
+        [[shown_above(one[column]) for column in columns] for one in found],
     )
     if "data" in result:
         _say_data(result["data"])
     if "confidence" in result:
         say(
             f"Confidence {result['confidence']:g}: published level "
-            f"{result['published_epsilon']:.6g}; the level that holds with delta "
-            f"{1 - result['confidence']:.6g} is {result['exact_epsilon']:.6g}."
+            f"{shown_above(result['published_epsilon'])}; the level that holds with delta "
+            f"{shown_above(stated_below(1 - decimal_of(result['confidence'])))} is "
+            f"{shown_above(result['exact_epsilon'])}."
         )
     if len(found) == 1:
         notes(found[0]["warnings"])
     elif result["over_promises_from"] is not None:
         note(
-            f"above level {result['over_promises_from']:.6g} the published risk is below the exact "
-            "delta; decide by the exact one"
+            f"above level {shown_below(result['over_promises_from'])} the published risk is "
+            "below the exact delta; decide by the exact one"
         )
 
 
@@ -135,9 +138,9 @@ def _say_data(found: dict[str, Any]) -> None:
     print_table(
         f"As published, with a sensitivity sampled from {found['samples']} pairs",
         ["level", "confidence from noise and data"],
-        [[f"{level:.6g}", f"{one:.6g}"] for level, one in rows],
+        [[shown_above(level), shown_below(one)] for level, one in rows],
     )
     say(
-        f"The sensitivity is large enough with confidence {found['confidence']:.6g} (Theorem 5, by "
-        "the DKW inequality); hs.sample_sensitivity states the exact one."
+        f"The sensitivity is large enough with confidence {shown_below(found['confidence'])} "
+        "(Theorem 5, by the DKW inequality); hs.sample_sensitivity states the exact one."
     )

@@ -15,6 +15,7 @@ from typing import Literal, get_args
 
 from hushed import risk
 from hushed.errors import NotFeasible, ParameterError
+from hushed.guarantee import shown_above
 
 __all__ = ["Basis", "CostModel", "Optimum", "Range", "epsilon_for_error", "error_of"]
 
@@ -121,8 +122,13 @@ class CostModel:
                 raise ParameterError(f"{name} must be above 0 and finite, got {value}")
         if not self.floor >= 0 or math.isinf(self.floor):
             raise ParameterError(f"floor must be 0 or more and finite, got {self.floor}")
-        if self.people != int(self.people) or self.people < 1:
+        if not 1 <= self.people < math.inf or self.people != int(self.people):
             raise ParameterError(f"people must be a whole number above 0, got {self.people}")
+        if not self.people <= 1e300 / max(self.per_person, self.floor, 1.0):
+            raise ParameterError(
+                "the full compensation of all people together is more than doubles hold: use "
+                "another unit"
+            )
 
     def cost(self, epsilon: float, delta: float = 0.0) -> float:
         """Cost of an (epsilon, delta) promise, all people together.
@@ -324,10 +330,11 @@ def _warnings(
     found = risk.assess(best, epsilon0, dims=dims)
     honest = model.cost_at_risk(best, epsilon0, basis="loss")
     numbers = (
-        f"at epsilon={best:.6g} the published risk is {found.published_risk:.4f}, the exact delta "
-        f"{found.delta:.4f}, and the loss exceeds the level with probability "
-        f"{found.loss_exceeds:.4f}; weighted by that probability the cost is {honest:,.2f} of "
-        f"{model.cost(epsilon0):,.2f}"
+        f"at epsilon={shown_above(best)} the published risk is "
+        f"{shown_above(found.published_risk, 4)}, the exact delta {shown_above(found.delta, 4)}, "
+        f"and the loss exceeds the level with probability "
+        f"{shown_above(found.loss_exceeds, 4)}; weighted by that probability the cost is "
+        f"{honest:,.2f} of {model.cost(epsilon0):,.2f}"
     )
     return (_WHY_NOT[basis], numbers)
 

@@ -10,7 +10,11 @@ from typing import Literal
 
 from hushed import privacy_loss, risk
 from hushed.cost.model import CostModel, epsilon_for_error
+from hushed.decimals import decimal_of, read, stated_below, upper_double
 from hushed.errors import NotFeasible, ParameterError
+from hushed.guarantee import shown_above, shown_below
+from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss.rounding import round_up
 
 __all__ = ["Choice", "Need", "Plan", "plan"]
 
@@ -50,7 +54,14 @@ class Need:
     def __post_init__(self) -> None:
         if math.isinf(self.error) or math.isinf(self.sensitivity):
             raise ParameterError("error and sensitivity must be finite")
-        epsilon_for_error(self.error, sensitivity=self.sensitivity, beta=self.beta, dims=self.dims)
+        level = epsilon_for_error(
+            self.error, sensitivity=self.sensitivity, beta=self.beta, dims=self.dims
+        )
+        if not 1e-300 < level < 1e300 or self.error < 1e-300:
+            raise ParameterError(
+                f"an error of {self.error:g} at a sensitivity of {self.sensitivity:g} needs a "
+                "level that doubles cannot hold: use another unit"
+            )
 
     def accuracy(self) -> str:
         """Say the tolerated error in words.
@@ -61,9 +72,10 @@ class Need:
             A clause without a full stop.
         """
         if self.beta is None:
-            return f"off by {self.error:g} on average"
+            return f"off by {shown_above(self.error)} on average"
         all_of = "every coordinate " if self.dims > 1 else ""
-        return f"{all_of}within {self.error:g} of the truth with probability {1 - self.beta:.4g}"
+        kept = shown_below(stated_below(1 - decimal_of(self.beta)), 4)
+        return f"{all_of}within {shown_above(self.error)} of the truth with probability {kept}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +157,8 @@ class Plan:
 def _refusal(found: Plan) -> str:
     options = "; or ".join(found.remedies)
     return (
-        f"not feasible: the tolerated errors need epsilon={found.epsilon:.6g}, which costs "
-        f"{found.cost:,.2f} in the worst case, above the budget of {found.budget:,.2f}. "
+        f"not feasible: the tolerated errors need epsilon={shown_above(found.epsilon)}, which "
+        f"costs {found.cost:,.2f} in the worst case, above the budget of {found.budget:,.2f}. "
         f"It would fit if you {options}"
     )
 
@@ -190,12 +202,14 @@ def plan(
     """
     if not needs:
         raise ParameterError("there is nothing to plan: give at least one Need")
+    delta = read("delta", delta, up=False)
     if not 0 <= delta < 1:
         raise ParameterError(f"delta must lie in [0, 1), got {delta}")
     if budget is not None and not budget >= 0:
         raise ParameterError(f"budget must be 0 or more, got {budget}")
-    choices, epsilon = _cheapest(needs, delta)
+    choices, epsilon, joint = _cheapest(needs, delta)
     used = delta if _uses_delta(choices, epsilon) else 0.0
+    beyond = round_up(joint.tail(epsilon * (1 - 1e-12)), 2.0**20, ceiling=1.0) if used else 0.0
     cost = None if model is None else model.cost(epsilon, used)
     feasible = None if budget is None or cost is None else cost <= budget
     found = Plan(
@@ -206,12 +220,13 @@ def plan(
         budget=budget,
         feasible=feasible,
         remedies=(),
-        sentence=_sentence(choices, epsilon, used, cost, model),
+        sentence=_sentence(choices, (epsilon, used, beyond), cost, model),
     )
     if budget is None or feasible:
         return found
     if model is None:
-        exposure = budget / math.exp(-1.0 / epsilon)
+        share = math.exp(-1.0 / epsilon) if epsilon > 0 else 0.0
+        exposure = budget / share if budget < share * 1e300 else math.inf
         return replace(found, remedies=(_exposure(exposure),))
     return replace(found, remedies=_remedies(needs, model, budget, delta, found))
 
@@ -220,7 +235,7 @@ def _laplace(need: Need) -> Choice:
     level = epsilon_for_error(
         need.error, sensitivity=need.sensitivity, beta=need.beta, dims=need.dims
     )
-    level = math.nextafter(level, math.inf)
+    level = round_up(level)
     return Choice(
         need=need, mechanism="Laplace", scale=need.sensitivity / level, epsilon=level, delta=0.0
     )
@@ -233,27 +248,32 @@ def _gaussian(need: Need, delta: float) -> Choice:
     else:
         factor = -NormalDist().inv_cdf(need.beta / need.dims / 2.0)
     sigma = need.error / factor * (1.0 - 1e-12)
-    curve = privacy_loss.gaussian(sigma=sigma, sensitivity=need.sensitivity)
+    curve = _normal(need, sigma)
     return Choice(
         need=need, mechanism="Gaussian", scale=sigma, epsilon=curve.epsilon(delta), delta=delta
     )
 
 
-def _cheapest(needs: Sequence[Need], delta: float) -> tuple[tuple[Choice, ...], float]:
+def _normal(need: Need, sigma: float) -> LossCurve:
+    return privacy_loss.gaussian(round_up(need.sensitivity / sigma))
+
+
+def _cheapest(needs: Sequence[Need], delta: float) -> tuple[tuple[Choice, ...], float, LossCurve]:
+    """Choices, their joint level, and the curve of their joint loss."""
     plain = tuple(_laplace(need) for need in needs)
     curves = [privacy_loss.laplace(choice.epsilon) for choice in plain]
     joint = privacy_loss.compose(curves)
     pure = joint.supremum
     if delta == 0.0:
-        return plain, pure
+        return plain, pure, joint
     epsilon = joint.epsilon(delta)
     if epsilon > 0.99 * pure:  # a delta that buys less than 1 % is not worth stating
         epsilon = pure
-    share = delta / len(needs)
+    share = stated_below(decimal_of(delta) / len(needs))
     normal = tuple(_gaussian(need, share) for need in needs)
-    squares = math.fsum((c.need.sensitivity / c.scale) ** 2 for c in normal)
-    other = privacy_loss.gaussian(math.sqrt(squares)).epsilon(delta)
-    return (normal, other) if other < epsilon else (plain, epsilon)
+    both = privacy_loss.compose([_normal(choice.need, choice.scale) for choice in normal])
+    other = both.epsilon(delta)
+    return (normal, other, both) if other < epsilon else (plain, epsilon, joint)
 
 
 def _uses_delta(choices: tuple[Choice, ...], epsilon: float) -> bool:
@@ -263,44 +283,57 @@ def _uses_delta(choices: tuple[Choice, ...], epsilon: float) -> bool:
 
 def _sentence(
     choices: tuple[Choice, ...],
-    epsilon: float,
-    delta: float,
+    level: tuple[float, float, float],
     cost: float | None,
     model: CostModel | None,
 ) -> str:
+    """Say what was released; every number on the side that promises less."""
+    epsilon, delta, beyond = level
     parts = "; ".join(
         f"{c.need.name} with {c.mechanism} noise of "
-        f"{'scale' if c.mechanism == 'Laplace' else 'standard deviation'} {c.scale:.4g} "
-        f"({c.need.accuracy()})"
+        f"{'scale' if c.mechanism == 'Laplace' else 'standard deviation'} "
+        f"{shown_below(c.scale, 4)} ({c.need.accuracy()})"
         for c in choices[:8]
     )
     if len(choices) > 8:
         parts += f"; and {len(choices) - 8} more"
-    promise = f"epsilon = {epsilon:.4g}" + (f", delta = {delta:g}" if delta else "")
+    slack = f", delta = {shown_above(delta)}" if delta else ""
+    promise = f"epsilon = {shown_above(epsilon, 4)}{slack}"
     limit = risk.belief(epsilon)
     verb = "Together these satisfy" if len(choices) > 1 else "This satisfies"
     text = (
         f"We released {parts}. {verb} "
-        f"differential privacy with {promise}: one person's record multiplies the odds of any "
-        f"conclusion by at most {_factor(epsilon)}, so that someone who thought a fact about a "
-        f"person as likely as not can come to believe it to at most {100 * limit:.4g} %"
+        f"differential privacy with {promise}: {_but_for(beyond)}one person's record multiplies "
+        f"the odds of any conclusion by at most {_factor(epsilon)}, so that someone who thought a "
+        f"fact about a person as likely as not can come to believe it to at most "
+        f"{shown_above(round_up(100 * limit, ceiling=100.0), 4)} %"
     )
-    if delta:
-        text += f", but for a chance of {delta:g}"
     if cost is None or model is None:
         return text + "."
     return text + (
         f". In the cost model {model.per_person:,.10g} exp(-{model.rate:g}/epsilon)"
         f"{f' + {model.floor:,.10g}' if model.floor else ''} per person, compensating all "
-        f"{model.people} people would cost {cost:,.2f}."
+        f"{model.people} people would cost at most {_cents_up(cost):,.2f}."
     )
 
 
+def _but_for(chance: float) -> str:
+    """Chance that the loss exceeds epsilon: more than delta, which does not bound it."""
+    return f"but for a chance of {shown_above(chance, 3)}, " if chance else ""
+
+
 def _factor(epsilon: float) -> str:
-    return f"{math.exp(epsilon):.4g}" if epsilon < 700 else "a practically unlimited factor"
+    if epsilon >= 700:
+        return "a practically unlimited factor"
+    return shown_above(round_up(math.exp(upper_double(epsilon))), 4)
 
 
 def _exposure(limit: float) -> str:
+    if math.isinf(limit):
+        return (
+            "say what full compensation is: at so small a level no sum that doubles hold would "
+            "cost as much; give per_person and people"
+        )
     return (
         f"hold people times full compensation per person at or below {limit:,.2f}; give "
         "per_person and people to decide it"
@@ -320,7 +353,7 @@ def _remedies(
             errors += ", ..." if len(needs) > 5 else ""
             options.append(
                 f"tolerate errors {factor:.4g} times as large ({errors}), which needs a joint "
-                f"epsilon of {_cheapest(_scaled(needs, factor), delta)[1]:.4g}"
+                f"epsilon of {shown_above(_cheapest(_scaled(needs, factor), delta)[1], 4)}"
             )
     people = math.floor(budget / ((found.cost or math.inf) / model.people))
     if people >= 1:
@@ -341,7 +374,7 @@ def _without_one(needs: Sequence[Need], model: CostModel, budget: float, delta: 
 
 
 def _cost(needs: Sequence[Need], model: CostModel, delta: float) -> float:
-    choices, epsilon = _cheapest(needs, delta)
+    choices, epsilon, _ = _cheapest(needs, delta)
     return model.cost(epsilon, delta if _uses_delta(choices, epsilon) else 0.0)
 
 

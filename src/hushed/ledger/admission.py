@@ -46,6 +46,11 @@ def check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) ->
             f"budget {budget.name!r} does not take this charge: {'; '.join(mismatches)}. "
             f"{_way_out(limit, promise)}. Nothing was charged"
         )
+    if loss is not None and loss.one_sided:
+        raise ParameterError(
+            "the loss is that of one of two neighbours against the other only, which is no "
+            "promise; charge the larger of both, hs.privacy_loss.pair(p, q), or the guarantee alone"
+        )
     if loss is not None and not _explained(loss, promise.epsilon, promise.delta):
         raise ParameterError(
             f"the loss needs more than delta {shown_below(promise.delta, 4)} at epsilon "

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
+from hushed.decimals import decimal_of
 from hushed.guarantee import Guarantee, shown_above, shown_below
 from hushed.ledger.entries import Budget
 
@@ -174,7 +175,7 @@ class Balance:
 
 
 def _percent(share: float) -> str:
-    return f"{math.ceil(1000 * share) / 10:.1f}"
+    return f"{math.ceil(1000 * decimal_of(share)) / 10:.1f}"
 
 
 def which_part(*, epsilon: bool, delta: bool) -> str:

@@ -1,45 +1,51 @@
-"""Sums of doubles without any rounding: every double is a whole number of the smallest one."""
+"""Sums of parameters without any rounding: every decimal of a double is a whole number of units."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
 
+from hushed.decimals import decimal_of
+
 __all__ = ["fraction_of", "whole"]
 
-_PLACES = 1074  # the smallest double above 0 is two to the minus this
+_UNITS = 10**324  # no double needs more digits after the point: 17 from 1e-308 on
 
 
-@lru_cache(maxsize=4096)
 def whole(value: float) -> int:
-    """Count a double in units of the smallest one.
+    """Count a parameter in units of ``10**-324``.
 
     Parameters
     ----------
     value : float
-        Any finite number.
+        Any finite number; it stands for its shortest decimal.
 
     Returns
     -------
     int
-        ``value * 2**1074``, exactly. Sums of these cost less than those of fractions, which are
-        reduced to lowest terms each time.
+        That decimal times ``10**324``, exactly. Sums of these cost less than those of fractions,
+        which are reduced to lowest terms each time.
     """
-    over, under = value.as_integer_ratio()  # under is a power of two
-    return over << (_PLACES + 1 - under.bit_length())
+    return _whole(float(value))
+
+
+@lru_cache(maxsize=4096)
+def _whole(value: float) -> int:
+    exact = decimal_of(value) * _UNITS
+    return exact.numerator
 
 
 def fraction_of(units: int) -> Fraction:
-    """Read a sum of `whole` doubles.
+    """Read a sum of `whole` numbers.
 
     Parameters
     ----------
     units : int
-        The sum, in units of the smallest double.
+        The sum, in units of ``10**-324``.
 
     Returns
     -------
     Fraction
         The same number.
     """
-    return Fraction(units, 2**_PLACES)
+    return Fraction(units, _UNITS)

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from hushed import privacy_loss
-from hushed.accounting.filters import Cost, discreteness, gaussian_capacity
+from hushed.accounting.filters import Cost, gaussian_capacity
+from hushed.decimals import decimal_of, stated_above
 from hushed.guarantee import Guarantee
 from hushed.ledger.doubles import fraction_of, whole
 from hushed.privacy_loss import LossCurve
@@ -38,7 +39,7 @@ _COARSE = 0.05  # relative width of the bracket that a room is found with
 
 @dataclass(slots=True)
 class LossSum:
-    """Laws of all charges of one budget, and a room for more; sums are `whole` doubles.
+    """Laws of all charges of one budget, and a room for more; sums are `whole` numbers.
 
     Parameters
     ----------
@@ -49,7 +50,6 @@ class LossSum:
     epsilon: float
     delta: float
     counts: dict[Family, int] = field(default_factory=dict)
-    own: int = 0
     levels: int | None = 0
     slacks: int = 0
     room: tuple[int, int] | None = None
@@ -72,7 +72,6 @@ class LossSum:
         for family, count in law.parts:
             kept = _coarse(family) if len(counts) >= _MANY and family not in counts else family
             counts[kept] = counts.get(kept, 0) + count
-        self.own += whole(discreteness(law, self.epsilon, laplace=True))
         self.levels = _plus(self.levels, promise.epsilon)
         self.slacks += whole(promise.delta)
         self.room = _less(self.room, cost)
@@ -107,33 +106,30 @@ class LossSum:
             if _less(self.room, cost) is not None:
                 return True
         law = _law(promise, loss)
-        own = self.own + whole(discreteness(law, self.epsilon, laplace=True))
-        return fraction_of(own) + self._delta([(law, 1)]) <= Fraction(self.delta)
+        return self._delta([(law, 1)]) <= decimal_of(self.delta)
 
     def spent(self) -> float:
         """Epsilon of everything charged at the delta of the limit, in nats, rounded up."""
-        left = Fraction(self.delta) - fraction_of(self.own)
         plain = math.inf
         if self.levels is not None and self.slacks <= whole(self.delta):
-            plain = math.nextafter(float(fraction_of(self.levels)), math.inf)
+            plain = stated_above(fraction_of(self.levels))
         if not self.counts:
             return 0.0
-        if self.delta == 0.0 or left <= 0:
+        if self.delta == 0.0:
             return plain
-        slack = math.nextafter(float(left), 0.0)
-        return min(plain, self._curve([]).epsilon(slack))
+        return min(plain, self._curve([]).epsilon(self.delta))
 
     def epsilon_left(self) -> Fraction:
         """Epsilon that is left by adding up levels, in nats, exact; 0 or less if none is."""
         return (
             Fraction(0)
             if self.levels is None
-            else Fraction(self.epsilon) - fraction_of(self.levels)
+            else decimal_of(self.epsilon) - fraction_of(self.levels)
         )
 
     def delta_left(self) -> Fraction:
         """Delta that charges may still bring, exact; 0 or less if none."""
-        return fraction_of(whole(self.delta) - self.own - self.slacks)
+        return fraction_of(whole(self.delta) - self.slacks)
 
     def _curve(self, more: list[tuple[LossCurve, int]]) -> LossCurve:
         self.compositions += 1
@@ -143,12 +139,12 @@ class LossSum:
         """Upper bound of delta at the limit; the wider the bracket may be, the sooner."""
         family = self._curve(more).family
         if isinstance(family, ComposedLoss):
-            return Fraction(family.delta_bracket(self.epsilon, relative)[1])
-        return Fraction(family.delta(self.epsilon))
+            return decimal_of(family.delta_bracket(self.epsilon, relative)[1])
+        return decimal_of(family.delta(self.epsilon))
 
     def _found_room(self) -> tuple[Fraction, Fraction]:
         """Squared ratio and own delta that may still follow; the largest of a few tried."""
-        limit = Fraction(self.delta) - fraction_of(self.own)
+        limit = decimal_of(self.delta)
         now = self._delta([])
         if now >= limit:
             return Fraction(0), Fraction(0)
@@ -206,7 +202,7 @@ def _raised(family: Family) -> LossCurve:
 
 
 def _in_units(squares: Fraction, own: Fraction) -> tuple[int, int]:
-    """Room in units of the smallest double, rounded down."""
+    """Room in `whole` units, rounded down."""
     return math.floor(squares / fraction_of(1)), math.floor(own / fraction_of(1))
 
 

@@ -52,7 +52,7 @@ def _numbers(family: Family) -> Part:
     if isinstance(family, BoundedRangeLoss):
         return {"law": "bounded-range", "bound": family.bound.hex()}
     if isinstance(family, GaussianLoss):
-        return {"law": "gaussian", "ratio": family.ratio.hex()}
+        return {"law": "gaussian", "ratio": family.ratio.hex(), "releases": family.releases}
     if isinstance(family, FiniteLoss):
         return {
             "law": "finite",
@@ -60,6 +60,7 @@ def _numbers(family: Family) -> Part:
             "masses": [float(x).hex() for x in family.masses],
             "infinite": float(family.infinite).hex(),
             "concentrated": float(family.concentrated).hex(),
+            "end": None if family.end is None else float(family.end).hex(),
         }
     raise ParameterError(
         f"a ledger cannot write down the law {type(family).__name__}; charge the guarantee alone"
@@ -100,12 +101,13 @@ def _family(part: Part) -> Family:
     if kind == "bounded-range":
         return BoundedRangeLoss(float.fromhex(part["bound"]))
     if kind == "gaussian":
-        return GaussianLoss(float.fromhex(part["ratio"]))
+        return GaussianLoss(float.fromhex(part["ratio"]), int(part["releases"]))
     if kind == "finite":
         return FiniteLoss(
             np.array([float.fromhex(x) for x in part["losses"]]),
             np.array([float.fromhex(x) for x in part["masses"]]),
             float.fromhex(part["infinite"]),
             float.fromhex(part["concentrated"]),
+            None if part["end"] is None else float.fromhex(part["end"]),
         )
     raise ValueError(kind)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from hushed.accounting.filters import Cost, PrivacyFilter, filter_cost, largest
+from hushed.decimals import decimal_of, stated_above, stated_below
 from hushed.errors import Overspent, ParameterError
 from hushed.guarantee import Guarantee, shown_above, shown_below, stated_gamma
 from hushed.ledger.balance import Balance, bought, set_aside, which_part
@@ -14,7 +15,6 @@ from hushed.ledger.doubles import fraction_of, whole
 from hushed.ledger.entries import Budget, Entry
 from hushed.ledger.exact import LossSum
 from hushed.privacy_loss import LossCurve
-from hushed.privacy_loss.rounding import double_above, round_up
 
 __all__ = ["Tally", "costs_of", "tally_of"]
 
@@ -36,12 +36,12 @@ def costs_of(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> tupl
     tuple of Cost
         One per filter.
     """
-    return tuple(filter_cost(each, promise, loss, budget.limit.epsilon) for each in budget.filters)
+    return tuple(filter_cost(each, promise, loss) for each in budget.filters)
 
 
 @dataclass(slots=True)
 class _Sum:
-    """The two sums of one filter, exact, in units of the smallest double; None is infinity."""
+    """The two sums of one filter, exact, in `whole` units; None is infinity."""
 
     amounts: int | None = 0
     deltas: int = 0
@@ -102,7 +102,7 @@ class Tally:
         if promise.gamma > 0:
             self.by_hand += stated_gamma(promise)
         for name, gamma in promise.estimates:
-            self.events[name] = max(Fraction(gamma), self.events.get(name, Fraction(0)))
+            self.events[name] = max(decimal_of(gamma), self.events.get(name, Fraction(0)))
         self.data_dependent |= promise.data_dependent
         self.marginal |= promise.marginal
         if self.exact is not None:
@@ -130,7 +130,7 @@ class Tally:
         fresh: dict[str, Fraction] = {}
         for name, gamma in promise.estimates:
             known = self.events.get(name, Fraction(0))
-            fresh[name] = max(fresh.get(name, Fraction(0)), Fraction(gamma) - known)
+            fresh[name] = max(fresh.get(name, Fraction(0)), decimal_of(gamma) - known)
         return total + stated_gamma(promise) + sum(fresh.values(), Fraction(0))
 
     def fits(self, promise: Guarantee, loss: LossCurve | None, costs: tuple[Cost, ...]) -> bool:
@@ -175,10 +175,10 @@ class Tally:
         limit = self.budget.limit
         name = self.budget.name
         sampled = promise.gamma > 0 or promise.estimates
-        if sampled and self.gamma(promise) > Fraction(limit.gamma):
+        if sampled and self.gamma(promise) > decimal_of(limit.gamma):
             raise Overspent(
                 f"budget {name!r}: this charge brings gamma {shown_above(promise.gamma)}, of "
-                f"which {shown_above(double_above(self.gamma(promise) - self.gamma()))} is new; "
+                f"which {shown_above(stated_above(self.gamma(promise) - self.gamma()))} is new; "
                 f"{shown_below(self.gamma_left())} of {shown_below(limit.gamma)} is left. "
                 "Release with an estimate that is paid for, or sample with a smaller gamma. "
                 "Nothing was charged",
@@ -196,7 +196,7 @@ class Tally:
                 f"({number} so far, method {self.budget.method}): "
                 f"{which_part(epsilon=epsilon, delta=delta)}. Left: "
                 f"{bought(left)}, and delta {shown_below(self.delta_left())} for new charges. "
-                f"{'' if delta else set_aside(self.budget)}{self._nearly(promise, left)}"
+                f"{'' if delta else set_aside(self.budget)}"
                 "Nothing was charged",
                 name,
                 left,
@@ -217,40 +217,25 @@ class Tally:
             self.fits(promise, loss, tuple(replace(cost, amount=0.0) for cost in costs)),
         )
 
-    def _nearly(self, promise: Guarantee, left: float) -> str:
-        """Advice if a charge misses by what doubles differ from decimals; empty otherwise."""
-        if not 0.0 < left < promise.epsilon <= left * (1 + 1e-6):
-            return ""
-        text = shown_below(left)
-        less = replace(promise, epsilon=float(text))
-        if not self.fits(less, None, costs_of(self.budget, less, None)):
-            return ""
-        return (
-            f"It misses by less than a millionth: doubles are added exactly, and many lie a little "
-            f"above their decimals. Ask for epsilon {text}. "
-        )
-
     def gamma_left(self) -> float:
         """Largest gamma of a new estimate, rounded down."""
-        left = Fraction(self.budget.limit.gamma) - self.gamma()
-        return max(0.0, _down(left))
+        left = decimal_of(self.budget.limit.gamma) - self.gamma()
+        return max(0.0, stated_below(left))
 
     def delta_left(self) -> float:
         """Largest own delta that any filter still takes, rounded down."""
         if self.exact is not None:
-            return max(0.0, _down(self.exact.delta_left()))
+            return max(0.0, stated_below(self.exact.delta_left()))
         pairs = zip(self.sums, self.budget.filters, strict=True)
-        return max(max(0.0, _down(Fraction(found.slack) - total.delta)) for total, found in pairs)
+        left = (decimal_of(found.slack) - total.delta for total, found in pairs)
+        return max(max(0.0, stated_below(each)) for each in left)
 
     def epsilon_left(self) -> float:
         """Largest epsilon that could still be charged at delta = 0, rounded down."""
         if self.exact is not None:
             return self._exact_left()
-        found = [
-            _level_left(total, each, self.budget.limit.epsilon)
-            for total, each in zip(self.sums, self.budget.filters, strict=True)
-        ]
-        return max(found)
+        pairs = zip(self.sums, self.budget.filters, strict=True)
+        return max(_level_left(total, each) for total, each in pairs)
 
     def _exact_left(self) -> float:
         exact = self.exact
@@ -262,7 +247,7 @@ class Tally:
             return self.fits(promise, None, costs_of(self.budget, promise, None))
 
         limit = self.budget.limit.epsilon
-        basic = _down(exact.epsilon_left())
+        basic = stated_below(exact.epsilon_left())
         if exact.delta == 0.0:
             return max(0.0, basic) if exact.slacks == 0 else 0.0
         low = basic if basic > 0 and accepted(basic) else 0.0
@@ -288,14 +273,14 @@ class Tally:
         """
         limit = self.budget.limit
         epsilon, delta = self._spent()
-        gamma = min(double_above(self.gamma()), 1.0 - 2.0**-53)
+        gamma = min(stated_above(self.gamma()), 1.0 - 2.0**-53)
         spent = replace(
             limit,
             epsilon=epsilon,
             delta=delta,
             gamma=gamma,
             data_dependent=self.data_dependent,
-            estimates=tuple(sorted((name, float(g)) for name, g in self.events.items())),
+            estimates=tuple(sorted((name, stated_above(g)) for name, g in self.events.items())),
             marginal=self.marginal,
         )
         shares = self.shares()
@@ -329,7 +314,9 @@ class Tally:
         if self.number == 0:
             return 0.0, 0.0, gamma
         if self.exact is not None:
-            return min(1.0, round_up(self.exact.spent() / limit.epsilon)), 0.0, gamma
+            spent = self.exact.spent()
+            share = 1.0 if math.isinf(spent) else _share(decimal_of(spent), limit.epsilon)
+            return share, 0.0, gamma
         shares = [
             (1.0, 1.0)
             if total.amount is None or not total.within(each)
@@ -348,8 +335,9 @@ class Tally:
         found = []
         for total, each in zip(self.sums, self.budget.filters, strict=True):
             if total.amount is not None and total.within(each):
-                delta = min(double_above(total.delta + Fraction(each.conversion)), limit.delta)
-                found.append((each.epsilon(double_above(total.amount)), delta))
+                own = stated_above(total.delta + decimal_of(each.conversion))
+                delta = min(own, limit.delta)
+                found.append((each.epsilon(stated_above(total.amount)), delta))
         return min(found) if found else (limit.epsilon, limit.delta)
 
 
@@ -381,19 +369,19 @@ def tally_of(budget: Budget) -> Tally:
     )
 
 
-def _level_left(total: _Sum, found: PrivacyFilter, limit: float) -> float:
+def _level_left(total: _Sum, found: PrivacyFilter) -> float:
     """Largest epsilon that one filter still takes."""
     if not total.within(found) or total.amount is None:
         return 0.0
-    left = Fraction(found.capacity) - total.amount
+    left = decimal_of(found.capacity) - total.amount
     if left <= 0:
         return 0.0
     if found.name == "basic":
-        return _down(left)
+        return stated_below(left)
 
     def takes(level: float) -> bool:
-        cost = filter_cost(found, Guarantee(epsilon=level), None, limit)
-        return not math.isinf(cost.amount) and Fraction(cost.amount) <= left
+        cost = filter_cost(found, Guarantee(epsilon=level), None)
+        return not math.isinf(cost.amount) and decimal_of(cost.amount) <= left
 
     return largest(takes, max(math.sqrt(float(left)), 1e-150))
 
@@ -401,9 +389,4 @@ def _level_left(total: _Sum, found: PrivacyFilter, limit: float) -> float:
 def _share(part: Fraction, limit: float) -> float:
     if part == 0:
         return 0.0
-    return min(1.0, double_above(part / Fraction(limit))) if limit > 0 else 1.0
-
-
-def _down(value: Fraction) -> float:
-    """Double at or below an exact number."""
-    return -double_above(-value)
+    return min(1.0, stated_above(part / decimal_of(limit))) if limit > 0 else 1.0

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from hushed import privacy_loss
+from hushed.decimals import stated_above
 from hushed.errors import ParameterError
 from hushed.gate import asked
 from hushed.measurements.losses import CurveLoss, Loss
@@ -303,11 +304,17 @@ def _loss(loss: Any, measure: Measure) -> Mapping[Measure, Loss]:
     if measure == RENYI:
         return {RENYI: _curve_of_orders(loss)}
     if measure != LOSS_CURVE:
-        return {measure: float(loss)}
+        return {measure: _stated(loss)}
     if hasattr(loss, "delta"):
         return {LOSS_CURVE: CurveLoss(curve=privacy_loss.profile(loss.delta))}
     epsilon, delta = loss if isinstance(loss, tuple) else (loss, 1.0)
-    return {LOSS_CURVE: CurveLoss(curve=privacy_loss.approximate(float(epsilon), float(delta)))}
+    return {LOSS_CURVE: CurveLoss(curve=privacy_loss.approximate(_stated(epsilon), _stated(delta)))}
+
+
+def _stated(loss: float) -> float:
+    """OpenDP proves a bound on the double itself, which may lie above its decimal."""
+    number = float(loss)
+    return number if math.isinf(number) else stated_above(Fraction(number))
 
 
 def _curve_of_orders(loss: Any) -> Callable[[float], float]:

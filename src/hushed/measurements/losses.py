@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from hushed import privacy_loss
 from hushed.accounting.pure import pure_renyi, pure_zcdp
 from hushed.accounting.theorems import renyi_conversion
+from hushed.decimals import stated_above, total_of
 from hushed.errors import ParameterError
 from hushed.privacy_loss import LossCurve
-from hushed.privacy_loss.rounding import double_above, round_up
+from hushed.privacy_loss.rounding import round_up
 from hushed.spaces import LOSS_CURVE, PURE, RENYI, ZCDP, Measure
 
 __all__ = ["CurveLoss", "Loss", "RenyiBound", "added", "epsilon_at", "pure_curve", "restated"]
@@ -24,19 +24,21 @@ _ORDERS = 1.0 + np.geomspace(1e-3, 1e5, 400)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurveLoss:
-    """A loss curve, and how far the noise that is drawn may be from the noise it speaks of.
+    """A loss curve as one of several kinds of loss; for neighbours in both orders.
 
     Parameters
     ----------
     curve : LossCurve
-        Loss of the mechanism with ideal noise.
-    total_variation : float, default 0
-        Bound on the total variation between the two outputs of the mechanism with ideal and with
-        real noise, on each of the two tables.
+        Loss of the mechanism; that of noise on its grid included.
     """
 
     curve: LossCurve
-    total_variation: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.curve.one_sided:
+            raise ParameterError(
+                "a one-sided curve is half of a guarantee; use hs.privacy_loss.pair(p, q)"
+            )
 
     def delta(self, epsilon: float) -> float:
         """Bound delta at a level.
@@ -49,9 +51,9 @@ class CurveLoss:
         Returns
         -------
         float
-            ``curve.delta(epsilon) + (1 + exp(epsilon)) total_variation``, rounded up; at most 1.
+            Rounded up; at most 1.
         """
-        return round_up(self.curve.delta(epsilon) + self._slack(epsilon), ceiling=1.0)
+        return self.curve.delta(epsilon)
 
     def epsilon(self, delta: float) -> float:
         """Bound epsilon at a slack.
@@ -66,18 +68,7 @@ class CurveLoss:
         float
             Level in nats, rounded up; infinite where none is known to suffice.
         """
-        if not self.total_variation:
-            return self.curve.epsilon(delta)
-        # The level at half the slack lies above the one sought, and so does what it sets aside.
-        reserve = self._slack(self.curve.epsilon(delta / 2))
-        if reserve > delta / 2:
-            return math.inf
-        return self.curve.epsilon(math.nextafter(delta - reserve, 0.0))
-
-    def _slack(self, epsilon: float) -> float:
-        if not self.total_variation:
-            return 0.0
-        return (1 + math.exp(epsilon)) * self.total_variation if epsilon < 700 else 1.0
+        return self.curve.epsilon(delta)
 
 
 RenyiBound = Callable[[float], float]
@@ -168,8 +159,6 @@ def _of_pure(epsilon: float, measure: Measure) -> Loss | None:
 def _of_curve(loss: CurveLoss, measure: Measure) -> Loss | None:
     if measure == LOSS_CURVE:
         return loss
-    if loss.total_variation:
-        return None
     if measure == RENYI:
         return loss.curve.renyi
     number = loss.curve.zcdp() if measure == ZCDP else loss.curve.supremum
@@ -230,14 +219,11 @@ def added(losses: Sequence[Loss], measure: Measure) -> Loss:
     Notes
     -----
     Epsilon: Dwork et al., EUROCRYPT 2006. Rho: Bun and Steinke, TCC 2016, Lemma 1.7. Renyi:
-    Mironov, CSF 2017, Proposition 1. Curves: Zhu, Dong, Wang, AISTATS 2022, Theorem 10; total
-    variations of independent parts add up.
+    Mironov, CSF 2017, Proposition 1. Curves: Zhu, Dong, Wang, AISTATS 2022, Theorem 10.
     """
     if measure == LOSS_CURVE:
         curves = [loss for loss in losses if isinstance(loss, CurveLoss)]
-        variation = sum((Fraction(loss.total_variation) for loss in curves), Fraction(0))
-        joint = privacy_loss.compose([loss.curve for loss in curves])
-        return CurveLoss(curve=joint, total_variation=double_above(variation))
+        return CurveLoss(curve=privacy_loss.compose([loss.curve for loss in curves]))
     if measure == RENYI:
         bounds = [loss for loss in losses if callable(loss)]
         return lambda order: round_up(
@@ -246,4 +232,4 @@ def added(losses: Sequence[Loss], measure: Measure) -> Loss:
     numbers = [_number(loss) for loss in losses]
     if not all(map(math.isfinite, numbers)):
         return math.inf
-    return double_above(sum(map(Fraction, numbers), Fraction(0)))
+    return stated_above(total_of(numbers))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hushed import noise, privacy_loss
 from hushed.accounting.pure import pure_zcdp
+from hushed.decimals import decimal_of, stated_above
 from hushed.errors import ParameterError
 from hushed.measurements.losses import CurveLoss
 from hushed.measurements.record import Measurement
@@ -26,6 +27,8 @@ from hushed.transformations.chain import Step
 from hushed.transformations.matching import refuse
 
 __all__ = ["exponential", "gaussian", "laplace"]
+
+_MOST_DIMS = 2**20  # that the lemma on discrete noise is used for
 
 # Largest minus smallest change of a score, for each unit of distance.
 _SPREADS = {"sup": 2, "one-sided": 1, "l1": 1}
@@ -60,10 +63,6 @@ def laplace(scale: float) -> Step[Measurement]:
         dims = _dims(space, "laplace", "l1", "norm='l1'")
         grid = noise.laplace_grid(sensitivity=scale, epsilon=1.0, dims=dims)
 
-        # The discrete law differs from rounded continuous noise in its probability of 0 alone, up
-        # to a common factor: tanh(x) - (1 - exp(-x)) <= x**2 / 2 for x = 1 / (2 scale in steps).
-        variation = double_above(dims / (8 * Fraction(grid.scale) ** 2))
-
         def epsilon(moved: float) -> Fraction:
             return (_steps(moved, grid) + dims) / Fraction(grid.scale)
 
@@ -72,7 +71,7 @@ def laplace(scale: float) -> Step[Measurement]:
             source=space,
             measure=PURE,
             draw=lambda value: _plain(noise.add_laplace(value, sensitivity=scale, epsilon=1.0)),
-            known=_pure(epsilon, privacy_loss.laplace, variation),
+            known=_pure(epsilon, privacy_loss.laplace),
             settings=("laplace", scale),
         )
 
@@ -108,9 +107,9 @@ def gaussian(scale: float) -> Step[Measurement]:
 
     def build(space: Space) -> Measurement:
         dims = _dims(space, "gaussian", "l2", "norm='l2'")
+        _check_dims(dims)
         grid = noise.gaussian_grid(sensitivity=scale, sigma=scale, dims=dims)
         root = Fraction(math.isqrt(dims << 80) + 1, 1 << 40)
-        variation = noise.gaussian_slack(epsilon=0.0, dims=dims) / 2
 
         def known(d_in: Distance) -> dict[Any, Any]:
             if not d_in.value or math.isinf(d_in.value):
@@ -119,8 +118,8 @@ def gaussian(scale: float) -> Step[Measurement]:
             ratio = (_steps(d_in.value, grid) + root) / Fraction(grid.scale)
             curve = privacy_loss.gaussian(double_above(ratio))
             return {
-                ZCDP: double_above(ratio * ratio / 2),
-                LOSS_CURVE: CurveLoss(curve=curve, total_variation=variation),
+                ZCDP: stated_above(ratio * ratio / 2),
+                LOSS_CURVE: CurveLoss(curve=curve),
             }
 
         return Measurement(
@@ -200,19 +199,15 @@ def exponential(scale: float) -> Step[Measurement]:
 def _pure(
     epsilon: Callable[[float], Fraction],
     curve: Callable[[float], LossCurve],
-    variation: float = 0.0,
 ) -> Callable[[Distance], dict[Any, Any]]:
     """Epsilon of a distance and the curve of that mechanism; nothing is lost if nothing moves."""
 
     def known(d_in: Distance) -> dict[Any, Any]:
         moved = d_in.value
-        level = double_above(epsilon(moved)) if 0 < moved < math.inf else moved
+        level = stated_above(epsilon(moved)) if 0 < moved < math.inf else moved
         if not 0 < level < math.inf:
             return {PURE: level, LOSS_CURVE: CurveLoss(curve=privacy_loss.approximate(level, 0.0))}
-        return {
-            PURE: level,
-            LOSS_CURVE: CurveLoss(curve=curve(level), total_variation=variation),
-        }
+        return {PURE: level, LOSS_CURVE: CurveLoss(curve=curve(level))}
 
     return known
 
@@ -229,8 +224,8 @@ def _ranged(known: dict[Any, Any]) -> dict[Any, Any]:
     if not 0 < epsilon < math.inf:
         return known
     rho = pure_zcdp(epsilon)
-    exact = Fraction(epsilon) ** 2 / 8
-    return {**known, ZCDP: double_above(exact) if exact < Fraction(rho) else rho}
+    exact = decimal_of(epsilon) ** 2 / 8
+    return {**known, ZCDP: stated_above(exact) if exact < decimal_of(rho) else rho}
 
 
 def _plain(released: NDArray[np.float64]) -> float | NDArray[np.float64]:
@@ -248,6 +243,11 @@ def _dims(space: Space, step: str, norm: str, advice: str) -> int:
             step, space, f"one number, or a vector in the {norm} norm", f"an answer with {advice}"
         )
     return space.domain.dims or 1
+
+
+def _check_dims(dims: int) -> None:
+    if dims > _MOST_DIMS:
+        raise ParameterError(f"gaussian releases at most {_MOST_DIMS} numbers at once, got {dims}")
 
 
 def _positive(scale: float) -> None:

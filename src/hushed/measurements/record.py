@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hushed.accounting import joined
+from hushed.decimals import read
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.functions import called_privately
 from hushed.guarantee import Guarantee
@@ -117,6 +118,7 @@ class Measurement:
         space = self.source
         neighbours = neighbours_at(space, d_in)
         distance = distance_in(space, d_in)
+        delta = read("delta", delta, up=False)
         epsilon = epsilon_at(self.known(distance), delta)
         terms = self.relation(distance).terms
         if terms and space.metric.unit == "user":

@@ -8,12 +8,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushed.decimals import read
 from hushed.errors import ParameterError, WrongNorm, ZeroSensitivity
 from hushed.spaces import Movement, Norm
 from hushed.spaces.cells import moved_by_rounding
 
 __all__ = [
     "finite_values",
+    "read_epsilon",
     "require_count",
     "require_level",
     "require_movement",
@@ -92,6 +94,30 @@ def require_positive(name: str, value: float) -> float:
     if not 0 < number < math.inf:
         raise ParameterError(f"{name} must be a finite number above 0, got {value!r}")
     return number
+
+
+def read_epsilon(value: float) -> float:
+    """Read an epsilon that somebody asks for; exact numbers become the next decimal below.
+
+    Parameters
+    ----------
+    value : float
+        Finite, above 0; a float stands for its shortest decimal.
+
+    Returns
+    -------
+    float
+        The level as a plain double.
+
+    Raises
+    ------
+    ParameterError
+        If it is no real number, or NaN, infinite, 0 or negative.
+    """
+    level = read("epsilon", value, up=False)
+    if not 0 < level < math.inf:
+        raise ParameterError(f"epsilon must be a finite number above 0, got {value!r}")
+    return level
 
 
 def require_count(name: str, value: int) -> int:

@@ -16,6 +16,7 @@ from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms.arguments import (
     finite_values,
+    read_epsilon,
     require_count,
     require_level,
     require_movement,
@@ -29,6 +30,7 @@ __all__ = ["Bernstein", "BernsteinPolynomial", "OnLattice", "lattice_points", "o
 
 Floats = NDArray[np.float64]
 
+_MOST_ORDER = 64  # the operator is applied as often, and noise grows up to twofold each time
 _MOST_POINTS = 10_000_000
 
 
@@ -41,7 +43,8 @@ class Bernstein:
     sensitivity : Movement
         Sup-norm sensitivity of the function's values on the lattice; above 0.
     epsilon : float
-        Privacy loss, in nats; finite, above 0.
+        Privacy loss, in nats; finite, above 0. It stands for its shortest decimal: 0.1 is one
+        tenth.
     lattice : int, default 10
         Number k of intervals along each axis; 1 or more.
     dims : int, default 1
@@ -71,10 +74,12 @@ class Bernstein:
 
     def __post_init__(self) -> None:
         require_movement(self.sensitivity, "Bernstein", "sup")
-        object.__setattr__(self, "epsilon", require_positive("epsilon", self.epsilon))
+        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
         _check_lattice(self.lattice, self.dims)
         for name in ("lattice", "dims", "order"):
             object.__setattr__(self, name, require_count(name, getattr(self, name)))
+        if self.order > _MOST_ORDER:
+            raise ParameterError(f"order must be at most {_MOST_ORDER}, got {self.order}")
 
     @classmethod
     def for_accuracy(
@@ -121,10 +126,10 @@ class Bernstein:
     @property
     def scale(self) -> float:
         """Scale of the Laplace noise on each lattice value, in the units of the function."""
-        return self._total / self.epsilon
+        return self.total / self.epsilon
 
     @property
-    def _total(self) -> float:
+    def total(self) -> float:
         """l1 sensitivity of all lattice values together, rounded up."""
         return math.nextafter(self.sensitivity.value * self.points, math.inf)
 
@@ -158,7 +163,7 @@ class Bernstein:
         require_level("beta", beta)
         if dims not in (None, self.dims):
             raise ParameterError(f"the mechanism has {self.dims} dimensions, got dims={dims}")
-        grid = noise.laplace_grid(sensitivity=self._total, epsilon=self.epsilon, dims=self.points)
+        grid = noise.laplace_grid(sensitivity=self.total, epsilon=self.epsilon, dims=self.points)
         tail = -math.log(-math.expm1(math.log1p(-beta) / self.points))
         largest = self.scale * grid.enlargement * tail + math.ldexp(1, grid.exponent)
         return largest * _amplification(self.lattice, self.dims, self.order)
@@ -185,7 +190,7 @@ class Bernstein:
             raise ParameterError(  # how many there are is private
                 f"expected {self.points} lattice values, (lattice + 1) ** dims"
             )
-        noisy = noise.add_laplace(numbers.ravel(), sensitivity=self._total, epsilon=self.epsilon)
+        noisy = noise.add_laplace(numbers.ravel(), sensitivity=self.total, epsilon=self.epsilon)
         table = noisy.reshape((self.lattice + 1,) * self.dims)
         return BernsteinPolynomial(_sharpened(table, self.lattice, self.order))
 
@@ -310,10 +315,11 @@ def on_lattice(
 
 def _check_lattice(lattice: int, dims: int) -> None:
     lattice, dims = require_count("lattice", lattice), require_count("dims", dims)
-    if (lattice + 1) ** dims > _MOST_POINTS:
+    # The power itself may have more digits than fit into memory.
+    if dims > 64 or (lattice + 1) ** dims > _MOST_POINTS:
         raise ParameterError(
-            f"lattice={lattice} in {dims} dimensions has {(lattice + 1) ** dims} points, more "
-            f"than {_MOST_POINTS}; use a coarser lattice"
+            f"lattice={lattice} in {dims} dimensions has more than {_MOST_POINTS} points; use a "
+            "coarser lattice"
         )
 
 

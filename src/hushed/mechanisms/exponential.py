@@ -12,6 +12,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms.arguments import (
     finite_values,
+    read_epsilon,
     require_count,
     require_level,
     require_movement,
@@ -33,7 +34,8 @@ class Exponential:
         Sensitivity of the vector of scores: in the sup norm (no score moves further), or its
         range (largest minus smallest movement), which is at most twice as large and often less.
     epsilon : float
-        Privacy loss, in nats; finite, above 0.
+        Privacy loss, in nats; finite, above 0. It stands for its shortest decimal: 0.1 is one
+        tenth.
     monotone : bool, default False
         Declare that adding a record moves all scores the same way; the factor 2 then drops.
         Allowed for a sup-norm sensitivity under add-remove neighbours only.
@@ -57,7 +59,7 @@ class Exponential:
 
     def __post_init__(self) -> None:
         require_movement(self.sensitivity, "Exponential", "sup", "range")
-        object.__setattr__(self, "epsilon", require_positive("epsilon", self.epsilon))
+        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
         if self.monotone and (
             self.sensitivity.norm != "sup" or self.sensitivity.neighbours != "add-remove"
         ):
@@ -99,10 +101,10 @@ class Exponential:
     @property
     def scale(self) -> float:
         """Temperature: a candidate this much worse is e times less likely; units of the score."""
-        return self._width / self.epsilon
+        return self.width / self.epsilon
 
     @property
-    def _width(self) -> float:
+    def width(self) -> float:
         """Bound on the largest minus the smallest movement of a score."""
         doubled = self.sensitivity.norm == "sup" and not self.monotone
         return self.sensitivity.value * (2 if doubled else 1)
@@ -153,4 +155,4 @@ class Exponential:
         values = finite_values(scores)
         if values.ndim != 1:
             raise ParameterError("scores must be one list of numbers")  # the shape is private
-        return noise.select(values, width=self._width, epsilon=self.epsilon)
+        return noise.select(values, width=self.width, epsilon=self.epsilon)

@@ -8,29 +8,32 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-import mpmath
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushed import noise
+from hushed.decimals import lower_double, read
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms.arguments import (
     finite_values,
+    read_epsilon,
     require_count,
     require_level,
     require_movement,
     require_positive,
     smallest_epsilon,
 )
-from hushed.privacy_loss import LossCurve, gaussian, gaussian_delta
+from hushed.privacy_loss import LossCurve, gaussian
+from hushed.privacy_loss.families import released_delta
+from hushed.privacy_loss.rounding import round_up
 from hushed.spaces import Movement
 
 __all__ = ["Gaussian"]
 
 Variant = Literal["analytic", "classic"]
 
-# Coordinates that the reserve for discrete noise is made for.
+# Coordinates that the lemma on discrete noise is used for.
 _MOST_DIMS = 2**20
 
 
@@ -43,7 +46,8 @@ class Gaussian:
     sensitivity : Movement
         l2 sensitivity of the answer; above 0.
     epsilon : float
-        Privacy loss, in nats; finite, above 0; at most 1 for ``variant="classic"``.
+        Privacy loss, in nats; finite, above 0; at most 1 for ``variant="classic"``. Epsilon and
+        delta stand for their shortest decimals.
     delta : float
         Slack; in (0, 1).
     variant : {"analytic", "classic"}, default "analytic"
@@ -58,8 +62,8 @@ class Gaussian:
     Notes
     -----
     Analytic: Balle and Wang, ICML 2018, Theorem 8, solved in 60 digits and rounded up. Classic:
-    Dwork and Roth 2014, Theorem A.1. The noise is discrete Gaussian on a power-of-two grid; the
-    part of delta that discreteness may cost is set aside before sigma is computed.
+    Dwork and Roth 2014, Theorem A.1. The noise is discrete Gaussian on a power-of-two grid; what
+    that may cost is part of the curve that sigma is computed with (docs/noise/grid.md).
     """
 
     sensitivity: Movement
@@ -71,8 +75,8 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         require_movement(self.sensitivity, "Gaussian", "l2")
-        object.__setattr__(self, "epsilon", require_positive("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", require_level("delta", self.delta))
+        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", _read_delta(self.delta))
         if self.variant not in ("analytic", "classic"):
             raise ParameterError(f"variant must be 'analytic' or 'classic', got {self.variant!r}")
         if self.variant == "classic" and self.epsilon > 1:
@@ -82,9 +86,9 @@ class Gaussian:
             )
         multiplier = _analytic_multiplier(self.epsilon, self.delta)
         if self.variant == "classic":
-            # Never below the analytic one, which sets aside what discreteness may cost.
-            textbook = math.sqrt(2 * math.log(1.25 / self.delta)) / self.epsilon
-            multiplier = max(multiplier, textbook)
+            # Never below the analytic one, which counts what discreteness may cost.
+            small = math.sqrt(2 * math.log(1.25 / lower_double(self.delta)))
+            multiplier = max(multiplier, round_up(small / lower_double(self.epsilon)))
         sigma = math.nextafter(self.sensitivity.value * multiplier, math.inf)
         object.__setattr__(self, "scale", sigma)
 
@@ -120,9 +124,9 @@ class Gaussian:
         """
         require_movement(sensitivity, "Gaussian", "l2")
         require_positive("error", error)
-        require_level("delta", delta)
+        delta = _read_delta(delta)
         ratio = sensitivity.value * _tail(beta, dims) / error
-        guess = _bisect(lambda e: gaussian_delta(ratio, e) <= delta)
+        guess = _bisect(lambda e: released_delta(ratio, e) <= delta)
         epsilon = smallest_epsilon(
             guess, lambda e: cls(sensitivity, epsilon=e, delta=delta).accuracy(beta, dims), error
         )
@@ -130,7 +134,7 @@ class Gaussian:
 
     @property
     def loss(self) -> LossCurve:
-        """Privacy loss at every level; discreteness changes delta by at most `gaussian_slack`."""
+        """Privacy loss at every level, that of the discrete law on its grid included."""
         return gaussian(math.nextafter(self.sensitivity.value / self.scale, math.inf))
 
     @property
@@ -178,6 +182,11 @@ class Gaussian:
         return noisy if values.ndim else float(noisy)
 
 
+def _read_delta(value: float) -> float:
+    """Read a slack that somebody asks for: a decimal strictly between 0 and 1."""
+    return require_level("delta", read("delta", value, up=False))
+
+
 def _check_dims(dims: int) -> None:
     if dims > _MOST_DIMS:
         raise ParameterError(f"Gaussian releases at most {_MOST_DIMS} numbers at once, got {dims}")
@@ -186,15 +195,8 @@ def _check_dims(dims: int) -> None:
 @lru_cache(maxsize=256)
 def _analytic_multiplier(epsilon: float, delta: float) -> float:
     """Smallest sigma / sensitivity for (epsilon, delta), rounded up."""
-    reserve = noise.gaussian_slack(epsilon=epsilon, dims=_MOST_DIMS)
-    if reserve > delta / 2:
-        advice = f"use delta of at least {2 * reserve:.3g}, or " if 2 * reserve < 1 else "use "
-        raise ParameterError(
-            f"delta={delta} is too small for epsilon={epsilon}: discrete noise alone may cost "
-            f"{reserve:.3g}; {advice}a smaller epsilon"
-        )
-    target = mpmath.mpf(delta) - mpmath.mpf(reserve)
-    return _bisect(lambda sigma: gaussian_delta(1 / sigma, epsilon) <= target)
+    allowed = lower_double(delta)
+    return _bisect(lambda sigma: released_delta(round_up(1 / sigma), epsilon) <= allowed)
 
 
 def _bisect(holds: Callable[[float], bool]) -> float:

@@ -12,6 +12,7 @@ from hushed import noise
 from hushed.guarantee import Guarantee
 from hushed.mechanisms.arguments import (
     finite_values,
+    read_epsilon,
     require_count,
     require_level,
     require_movement,
@@ -33,7 +34,8 @@ class Laplace:
     sensitivity : Movement
         l1 sensitivity of the answer; above 0.
     epsilon : float
-        Privacy loss, in nats; finite, above 0.
+        Privacy loss, in nats; finite, above 0. It stands for its shortest decimal: 0.1 is one
+        tenth.
 
     Raises
     ------
@@ -53,7 +55,7 @@ class Laplace:
 
     def __post_init__(self) -> None:
         require_movement(self.sensitivity, "Laplace", "l1")
-        object.__setattr__(self, "epsilon", require_positive("epsilon", self.epsilon))
+        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
 
     @classmethod
     def for_accuracy(
@@ -97,7 +99,7 @@ class Laplace:
         An l1 movement spread over several coordinates is a chain of smaller ones, so its trade-off
         function lies above the group composition of theirs (group privacy: Dong, Roth and Su,
         JRSS-B 2022), which for the scalar Laplace law is that of one movement of the whole size.
-        Discreteness changes delta by less than 2^-80.
+        The discrete law on its grid is covered (docs/noise/grid.md).
         """
         return laplace(self.epsilon)
 

@@ -10,7 +10,6 @@ from hushed.noise.grid import (
     add_gaussian,
     add_laplace,
     gaussian_grid,
-    gaussian_slack,
     laplace_grid,
 )
 from hushed.noise.integers import (
@@ -20,7 +19,7 @@ from hushed.noise.integers import (
     discrete_laplace,
     uniform_integers,
 )
-from hushed.noise.selection import select, selection_loss
+from hushed.noise.selection import select, selection_loss, selection_scale
 
 __all__ = [
     "GRID_BITS",
@@ -32,9 +31,9 @@ __all__ = [
     "discrete_gaussian",
     "discrete_laplace",
     "gaussian_grid",
-    "gaussian_slack",
     "laplace_grid",
     "select",
     "selection_loss",
+    "selection_scale",
     "uniform_integers",
 ]

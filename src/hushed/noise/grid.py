@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.decimals import decimal_of, read
 from hushed.errors import ParameterError
 from hushed.noise.entropy import Words, operating_system_words
 from hushed.noise.integers import FEW
@@ -24,7 +25,6 @@ __all__ = [
     "add_laplace",
     "floor_log2",
     "gaussian_grid",
-    "gaussian_slack",
     "laplace_grid",
 ]
 
@@ -111,7 +111,6 @@ def _widened(sensitivity: float, dims: int) -> Fraction:
     return _positive("sensitivity", sensitivity) * (1 + Fraction(dims + 4, 1 << 52))
 
 
-@lru_cache(maxsize=1024)
 def laplace_grid(*, sensitivity: float, epsilon: float, dims: int) -> Grid:
     """Lay the grid of a Laplace release.
 
@@ -120,7 +119,7 @@ def laplace_grid(*, sensitivity: float, epsilon: float, dims: int) -> Grid:
     sensitivity : float
         Bound on the L1 distance of the answers to neighbours; above 0, finite.
     epsilon : float
-        Privacy loss of the release, in nats; above 0, finite.
+        Privacy loss of the release, in nats; above 0, finite. It stands for its shortest decimal.
     dims : int
         Number of coordinates; 1 or more.
 
@@ -137,8 +136,17 @@ def laplace_grid(*, sensitivity: float, epsilon: float, dims: int) -> Grid:
         If a parameter leaves its range, if the noise would leave the range of doubles, or if
         the integer scale would exceed ``2**55``.
     """
+    level = read("epsilon", epsilon, up=False)
+    if not 0 < level < math.inf:
+        raise ParameterError(f"epsilon must be above 0 and finite, got {epsilon}")
+    return _laplace_grid(sensitivity, level, dims)
+
+
+@lru_cache(maxsize=1024)
+def _laplace_grid(sensitivity: float, level: float, dims: int) -> Grid:
+    """Lay the grid for a level that is a plain float, so that equal keys mean equal decimals."""
     distance = _widened(sensitivity, dims)
-    nominal = Fraction(sensitivity) / _positive("epsilon", epsilon)
+    nominal = Fraction(sensitivity) / decimal_of(level)
     return _grid(nominal, Fraction(sensitivity), distance, Fraction(dims))
 
 
@@ -170,44 +178,9 @@ def gaussian_grid(*, sensitivity: float, sigma: float, dims: int) -> Grid:
     distance = _widened(sensitivity, dims)
     root = Fraction(math.isqrt(dims << 80) + 1, 1 << 40)  # above the square root
     grid = _grid(_positive("sigma", sigma), Fraction(sensitivity), distance, root)
-    if grid.scale < 2.0**GRID_BITS:  # gaussian_slack would not hold
+    if grid.scale < 2.0**GRID_BITS:  # the lemma on the curve would not hold
         raise ParameterError(f"sigma must be 2**-1029 or more, got {sigma}: rescale the answer")
     return grid
-
-
-def gaussian_slack(*, epsilon: float, dims: int) -> float:
-    """Bound the delta that a discrete Gaussian on the grid costs beyond the continuous one.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss at which delta is counted, in nats; 0 or more.
-    dims : int
-        Number of coordinates; 1 or more.
-
-    Returns
-    -------
-    float
-        ``(1 + exp(epsilon)) * dims * 2**-94``, rounded up; at most 1.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
-
-    Notes
-    -----
-    The total variation between the discrete Gaussian of parameter s and a rounded continuous one
-    is at most ``1 / (16 s**2)`` for s of 1 or more; proof in docs/noise/grid.md. On the grid s is
-    at least ``2**45``, hence ``2**-94`` a coordinate.
-    """
-    if not epsilon >= 0:
-        raise ParameterError(f"epsilon must be 0 or more, got {epsilon}")
-    if dims < 1:
-        raise ParameterError(f"dims must be 1 or more, got {dims}")
-    if epsilon > 100:
-        return 1.0
-    return min(1.0, (1 + math.exp(epsilon)) * dims * 2.0 ** -(2 * GRID_BITS + 4) * (1 + 2.0**-45))
 
 
 def _to_double(steps: int, exponent: int) -> float:
@@ -306,7 +279,8 @@ def add_laplace(
     sensitivity : float
         Bound on the L1 distance of the answers to neighbours; above 0, finite.
     epsilon : float
-        Privacy loss of the release, in nats; above 0, finite. It holds exactly.
+        Privacy loss of the release, in nats; above 0, finite. It stands for its shortest decimal,
+        and holds exactly.
 
     Returns
     -------
@@ -357,8 +331,9 @@ def add_gaussian(
 
     Notes
     -----
-    The release satisfies every (epsilon, delta) of continuous noise with the same sensitivity
-    and sigma, with delta raised by `gaussian_slack`. Proof: docs/noise/grid.md.
+    The release satisfies every (epsilon, delta) of `hushed.privacy_loss.gaussian` at the ratio of
+    sensitivity and sigma: that of continuous noise but for a factor within 1e-17 of 1 and a level
+    moved by less than 1e-17, for up to ``2**20`` coordinates. Proof: docs/noise/grid.md.
     """
     given = _checked(values)
     grid = gaussian_grid(sensitivity=sensitivity, sigma=sigma, dims=max(given.size, 1))

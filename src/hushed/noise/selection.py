@@ -9,13 +9,14 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.decimals import decimal_of, read
 from hushed.errors import ParameterError
 from hushed.noise.entropy import Words, operating_system_words
 from hushed.noise.grid import GRID_BITS, floor_log2
 from hushed.noise.thresholds import Uniform
 from hushed.noise.vectors import blocks
 
-__all__ = ["select", "selection_loss"]
+__all__ = ["select", "selection_loss", "selection_scale"]
 
 Floats = NDArray[np.float64]
 
@@ -119,7 +120,7 @@ def _law(width: float, epsilon: float) -> tuple[int, Fraction]:
     """Grid exponent, and the rate at which a rounded score counts; the width is enlarged."""
     exponent = floor_log2(Fraction(width)) - GRID_BITS
     steps = Fraction(width) * (1 + Fraction(1, 1 << 49)) / Fraction(2) ** exponent + 2
-    return exponent, Fraction(epsilon) / steps
+    return exponent, decimal_of(epsilon) / steps
 
 
 def select(scores: Floats, *, width: float, epsilon: float) -> int:
@@ -132,7 +133,8 @@ def select(scores: Floats, *, width: float, epsilon: float) -> int:
     width : float
         Bound, between neighbours, on the largest minus the smallest change of a score; above 0.
     epsilon : float
-        Privacy loss of the draw, in nats; ``2**-200`` or more, finite.
+        Privacy loss of the draw, in nats; ``2**-200`` or more, finite. It stands for its shortest
+        decimal.
 
     Returns
     -------
@@ -162,10 +164,30 @@ def select(scores: Floats, *, width: float, epsilon: float) -> int:
         )
     if not 0 < width < math.inf:
         raise ParameterError(f"width must be above 0 and finite, got {width}")
-    if not _LEAST_EPSILON <= epsilon < math.inf:
+    level = read("epsilon", epsilon, up=False)
+    if not _LEAST_EPSILON <= level < math.inf:
         raise ParameterError(f"epsilon must be 2**-200 or more and finite, got {epsilon}")
-    exponent, rate = _law(width, epsilon)
+    exponent, rate = _law(width, level)
     return _select(operating_system_words(), given, exponent, rate)
+
+
+def selection_scale(*, width: float, epsilon: float) -> tuple[float, int]:
+    """Temperature that `select` draws with, the enlargement by its grid included.
+
+    Parameters
+    ----------
+    width, epsilon : float
+        As `select` takes them.
+
+    Returns
+    -------
+    scale : float
+        A score this much worse is e times less likely; in the units of the scores.
+    grid : int
+        Scores are rounded to multiples of ``2**grid``.
+    """
+    exponent, rate = _law(width, read("epsilon", epsilon, up=False))
+    return float(Fraction(2) ** exponent / rate), exponent
 
 
 def selection_loss(*, width: float, epsilon: float, moved: float) -> Fraction:
@@ -184,5 +206,5 @@ def selection_loss(*, width: float, epsilon: float, moved: float) -> Fraction:
         In nats, exact for the rate that `select` uses; 0 if nothing moved, and at ``width`` at
         most ``epsilon``. Rounding to the grid adds two steps.
     """
-    exponent, rate = _law(width, epsilon)
+    exponent, rate = _law(width, read("epsilon", epsilon, up=False))
     return rate * (Fraction(moved) / Fraction(2) ** exponent + 2) if moved else Fraction(0)

@@ -6,8 +6,9 @@ from importlib.resources import files
 from typing import Any
 
 from hushed.certificate import Certificate
+from hushed.certificate.words import flat
 from hushed.errors import ParameterError
-from hushed.guarantee import shown_above
+from hushed.guarantee import shown_above, shown_below
 from hushed.plots.figures import altair_or_refuse
 
 __all__ = ["certificate_page", "movement_figure"]
@@ -105,7 +106,7 @@ def certificate_page(certificate: Certificate) -> str:
         picture = vl_convert.vegalite_to_svg(movement_figure(certificate).to_dict())
     page = files("hushed.plots").joinpath("certificate.html").read_text(encoding="utf-8")
     template = jinja2.Environment(autoescape=True).from_string(page)
-    g = certificate.guarantee
+    g, made = certificate.guarantee, certificate.mechanism
     return template.render(
         certificate=certificate,
         picture=picture,
@@ -115,9 +116,9 @@ def certificate_page(certificate: Certificate) -> str:
             ("gamma", f"{shown_above(g.gamma)} ({g.protect})"),
             ("neighbours", f"{g.neighbours}, one {'person' if certificate.person else g.unit}"),
             ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
-            ("mechanism", f"{certificate.mechanism.name}, scale {certificate.mechanism.scale:.6g}"),
+            ("mechanism", f"{made.name}, scale {shown_below(made.scale)}"),
             ("accuracy at 95 %", shown_above(certificate.mechanism.accuracy)),
-            ("created", certificate.created),
+            ("created", flat(certificate.created)),
         ],
         paragraphs=certificate.explain().split("\n\n"),
         json=certificate.to_json(),

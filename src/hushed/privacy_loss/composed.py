@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.decimals import decimal_of, lower_double, stated_above, upper_double
 from hushed.privacy_loss.composition import LADDER, Parts, Window, log_mgf, spread, summed, window
 from hushed.privacy_loss.families import Family
 from hushed.privacy_loss.finite import FiniteLoss
@@ -48,17 +50,32 @@ class ComposedLoss:
 
     @property
     def supremum(self) -> float:
-        """Sum of the largest losses, rounded up."""
-        end = summed([count * family.supremum for family, count in self.parts])
-        return end * (1 + 1e-15)
+        """Sum of the largest losses: of their decimals, exactly, then the next decimal above."""
+        if any(math.isinf(family.supremum) for family, _ in self.parts):
+            return math.inf
+        ends = (decimal_of(family.supremum) * count for family, count in self.parts)
+        return stated_above(sum(ends, Fraction(0)))
 
     @property
     def infinite(self) -> float:
         """Probability that any loss is infinite, rounded up."""
+        lossy = [(family, count) for family, count in self.parts if family.infinite > 0]
+        if not lossy or (len(lossy) == 1 and lossy[0][1] == 1):
+            return lossy[0][0].infinite if lossy else 0.0
         logs = [count * math.log1p(-f.infinite) for f, count in self.parts if f.infinite < 1]
         if len(logs) < len(self.parts):
             return 1.0
         return min(1.0, -math.expm1(math.fsum(logs)) * (1 + 1e-14))
+
+    @property
+    def blur(self) -> float:
+        """Sum over the releases."""
+        return summed([count * family.blur for family, count in self.parts])
+
+    def _reach(self) -> float:
+        """Sum of the sizes of the losses that are decimals, which the computed laws exceed."""
+        ends = (count * family.supremum for family, count in self.parts)
+        return min(1e300, summed([end for end in ends if math.isfinite(end)]))
 
     @property
     def scale(self) -> float:
@@ -106,27 +123,34 @@ class ComposedLoss:
         lost = self.infinite
         if lost >= 1.0 or epsilon == -math.inf:
             return 1.0, 1.0
-        if epsilon >= summed([count * _end(f.supremum, f.infinite) for f, count in self.parts]):
+        if epsilon >= self.supremum:
             return lost, lost
         if not spread(self.parts):  # all finite losses are 0
             found = lost - (1.0 - lost) * math.expm1(min(0.0, epsilon))
             return found * (1 - 1e-13), min(1.0, found * (1 + 1e-13))
+        blur = self.blur
+        if blur > 1:
+            return 0.0, 1.0
         tilts, logs = _ladder(self.parts)
-        chernoff = logs - tilts * epsilon
+        level = math.nextafter(lower_double(epsilon) - 2 * blur, -math.inf)
+        chernoff = logs - tilts * level + 1e-13 * (np.abs(logs) + np.abs(tilts * level))
         best = int(np.argmin(chernoff))
         order = [float(t) for t in tilts[best::-6]] if chernoff[best] < 0 else []
 
         def ask(found: Window) -> tuple[float, float]:
-            return found.delta(epsilon)
+            past = epsilon + 2.0**-50 * (self._reach() + abs(epsilon))
+            return found.delta(past)[0], found.delta(level)[1]
 
         cap = math.exp(min(0.0, float(chernoff[best])))
         peak, end = self._peak()
-        floor = -peak * math.expm1(min(0.0, epsilon - end)) * (1 - 1e-12) if peak > 0 else 0.0
+        short = epsilon - end + 1e-13 * (abs(epsilon) + end) if peak > 0 else 0.0
+        floor = -peak * math.expm1(min(0.0, short)) * (1 - 1e-12)
         low, high = _refine(self.parts, [*order, 0.0], ask, relative, (floor, cap))
         # With infinite losses the finite masses sum to less than 1; the two parts add.
         if high == 0.0:
             return lost, lost
-        return min(1.0, lost * (1 - 1e-13) + low), min(1.0, (lost + high) * (1 + 1e-15))
+        high = (lost + high * (1 + 2 * blur)) * (1 + 1e-15)
+        return min(1.0, lost * (1 - 1e-13) + low), min(1.0, high)
 
     def epsilon_bracket(self, delta: float, relative: float = 2e-4) -> tuple[float, float]:
         """Lower and upper bound of the smallest epsilon at ``delta``.
@@ -146,7 +170,9 @@ class ComposedLoss:
         lost, end = self.infinite, self.supremum
         if delta >= 1.0:
             return 0.0, 0.0
-        left = (delta - lost) * (1 - 1e-15)
+        blur = self.blur
+        left = (lower_double(delta) - upper_double(lost)) * (1 - 1e-15)
+        left = left / (1 + 2 * blur) if blur <= 1 else 0.0
         if left <= 0.0:
             return (end, end) if lost == 0.0 else (math.inf, math.inf)
         if not spread(self.parts):  # all finite losses are 0
@@ -157,16 +183,17 @@ class ComposedLoss:
 
         def ask(found: Window) -> tuple[float, float]:
             low, high = found.epsilon(math.log(left))
-            return max(0.0, low), max(0.0, high)
+            low -= 2.0**-50 * self._reach()
+            return max(0.0, low), max(0.0, high + 2 * blur)
 
-        cap = min(end, max(0.0, float(chernoff[best])))
+        cap = min(end, max(0.0, float(chernoff[best]) + 2 * blur))
         order = [*(float(t) for t in tilts[best::-6]), 0.0]
         peak, top = self._peak()
         # All releases at their largest loss at once already need this much.
         floor = max(0.0, top * (1 - 1e-14) + math.log1p(-left / peak)) if left < peak else 0.0
         floor = max(floor, self._near_top(left))
         low, high = _refine(self.parts, order, ask, relative, (floor, cap))
-        return min(low, high), high * (1 + 1e-15)
+        return min(low, high), min(end, high * (1 + 1e-15))
 
     def _near_top(self, delta: float) -> float:
         """Level just below the sum of the largest losses at which ``delta`` is still exceeded.
@@ -174,16 +201,17 @@ class ComposedLoss:
         When every loss is within ``x/(2n)`` of its largest, the sum is within ``x/2`` of the end,
         so delta at ``end - x`` is at least the product of the tails times ``1 - exp(-x/2)``.
         """
-        if not math.isfinite(self.supremum):
+        end = self.supremum
+        if not math.isfinite(end):
             return 0.0
         number = sum(count for _, count in self.parts)
         for share in (1e-9, 1e-7, 1e-5, 1e-4):
-            gap = share * self.supremum
+            gap = share * end
             tails = [(f.tail(f.supremum - gap / (2 * number)), count) for f, count in self.parts]
             if all(tail > 0 for tail, _ in tails):
                 log = math.fsum(count * math.log(tail) for tail, count in tails)
                 if log + math.log(-math.expm1(-gap / 2)) > math.log(delta) + 1e-6:
-                    return self.supremum * (1 - 1e-14) - gap
+                    return end * (1 - 1e-14) - gap
         return 0.0
 
     def _peak(self) -> tuple[float, float]:
@@ -228,10 +256,6 @@ class ComposedLoss:
 
 def _largest(family: Family) -> float:
     return float(family.losses[-1]) if isinstance(family, FiniteLoss) else family.supremum
-
-
-def _end(supremum: float, infinite: float) -> float:
-    return math.inf if infinite > 0 else supremum
 
 
 def _refine(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from numpy.typing import ArrayLike
 
+from hushed.decimals import read
 from hushed.errors import ParameterError
 from hushed.privacy_loss import finite
 from hushed.privacy_loss.curve import EVERYTHING, NOTHING, LossCurve, combine
@@ -49,6 +50,13 @@ def _positive(name: str, value: float) -> None:
         raise ParameterError(f"{name} must be 0 or more, got {value}")
 
 
+def _level(name: str, value: float) -> float:
+    """Read a level: a decimal of 0 or more."""
+    level = read(name, value, up=True)
+    _positive(name, level)
+    return level
+
+
 def laplace(epsilon0: float) -> LossCurve:
     """Curve of Laplace noise of scale sensitivity over ``epsilon0``.
 
@@ -67,8 +75,8 @@ def laplace(epsilon0: float) -> LossCurve:
     ParameterError
         If ``epsilon0`` is negative or NaN.
     """
-    _positive("epsilon0", epsilon0)
-    return _edge(epsilon0) or LossCurve(LaplaceLoss(float(epsilon0)))
+    level = _level("epsilon0", epsilon0)
+    return _edge(level) or LossCurve(LaplaceLoss(level))
 
 
 def gaussian(
@@ -127,8 +135,8 @@ def bounded_range(epsilon: float) -> LossCurve:
     ParameterError
         If ``epsilon`` is negative or NaN.
     """
-    _positive("epsilon", epsilon)
-    return _edge(epsilon) or LossCurve(BoundedRangeLoss(float(epsilon)))
+    level = _level("epsilon", epsilon)
+    return _edge(level) or LossCurve(BoundedRangeLoss(level))
 
 
 def randomised_response(epsilon: float, categories: int = 2) -> LossCurve:
@@ -151,13 +159,13 @@ def randomised_response(epsilon: float, categories: int = 2) -> LossCurve:
     ParameterError
         If ``epsilon`` is negative or NaN, or there are fewer than 2 categories.
     """
-    _positive("epsilon", epsilon)
+    level = _level("epsilon", epsilon)
     if categories < 2:
         raise ParameterError(f"categories must be 2 or more, got {categories}")
-    edge = _edge(epsilon)
+    edge = _edge(level)
     if edge is not None:
         return edge
-    return LossCurve(finite.randomised_response_atoms(float(epsilon), int(categories)))
+    return LossCurve(finite.randomised_response_atoms(level, int(categories)))
 
 
 def discrete_laplace(scale: float, sensitivity: int = 1) -> LossCurve:
@@ -257,14 +265,15 @@ def one_sided(p: ArrayLike, q: ArrayLike) -> LossCurve:
     Returns
     -------
     LossCurve
-        Exact for this direction; use `pair` for a promise.
+        Exact for this direction, and marked as such, also when composed: neither `hushed.compose`
+        nor a ledger makes a promise of it. Use `pair` for that.
 
     Raises
     ------
     ParameterError
         If the arrays are not two distributions of equal length.
     """
-    return LossCurve(finite.pair_atoms(p, q))
+    return LossCurve(finite.pair_atoms(p, q), one_sided=True)
 
 
 def approximate(epsilon: float, delta: float = 0.0) -> LossCurve:
@@ -287,12 +296,12 @@ def approximate(epsilon: float, delta: float = 0.0) -> LossCurve:
     ParameterError
         If a number is out of range or NaN.
     """
-    _positive("epsilon", epsilon)
-    if not 0 <= delta <= 1:
+    level, slack = _level("epsilon", epsilon), read("delta", delta, up=True)
+    if not 0 <= slack <= 1:
         raise ParameterError(f"delta must lie in [0, 1], got {delta}")
-    if math.isinf(epsilon) or delta == 1.0:
+    if math.isinf(level) or slack == 1.0:
         return LossCurve(EVERYTHING)
-    return LossCurve(finite.approximate_atoms(float(epsilon), float(delta)))
+    return LossCurve(finite.approximate_atoms(level, slack))
 
 
 def profile(delta: Callable[[float], float]) -> LossCurve:

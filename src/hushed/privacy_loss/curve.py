@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.decimals import read
 from hushed.errors import ParameterError
 from hushed.privacy_loss.composed import ComposedLoss
 from hushed.privacy_loss.composition import merge, summed
@@ -57,15 +58,20 @@ class LossCurve:
     ----------
     family : Family or ComposedLoss
         Law of the loss for the worst pair of neighbours.
+    one_sided : bool, default False
+        True if it is the loss of one of two neighbours against the other only, and so no promise.
 
     Notes
     -----
     Single numbers are rounded towards more loss. Methods whose name ends in ``bracket`` give
     both ends. Single mechanisms have closed forms; compositions are computed on a grid, with
-    every error bounded (see ``hushed.privacy_loss.composition``).
+    every error bounded (see ``hushed.privacy_loss.composition``). Levels and slacks, given and
+    returned, are the decimals of their floats. Laplace and Gaussian curves hold for release noise
+    on its grid, too (docs/noise/grid.md).
     """
 
     family: Family | ComposedLoss
+    one_sided: bool = False
 
     @property
     def parts(self) -> tuple[tuple[Family, int], ...]:
@@ -102,9 +108,7 @@ class LossCurve:
         ParameterError
             If ``epsilon`` is NaN.
         """
-        if math.isnan(epsilon):
-            raise ParameterError("epsilon must be a number, got NaN")
-        return self.family.delta(epsilon)
+        return self.family.delta(read("epsilon", epsilon, up=False))
 
     def delta_bracket(self, epsilon: float) -> Bracket:
         """Both ends of the exact delta.
@@ -119,11 +123,16 @@ class LossCurve:
         Bracket
             Within [0, 1]; a few units in the last place wide for closed forms.
         """
-        if isinstance(self.family, ComposedLoss) and not math.isnan(epsilon):
-            low, high = self.family.delta_bracket(epsilon)
+        level = read("epsilon", epsilon, up=False)
+        if isinstance(self.family, ComposedLoss):
+            low, high = self.family.delta_bracket(level)
             return Bracket(low=low, high=high)
-        high = self.delta(epsilon)
-        return Bracket(low=round_down(high, 32) if high < 1.0 else 1.0, high=high)
+        high = self.family.delta(level)
+        if not high < 1.0 or math.isinf(level):
+            return Bracket(low=high, high=high)
+        # The level and the law were moved by a unit in the last place each, and by the blur.
+        past = level + 4 * math.ulp(max(abs(level), _largest(self.family))) + 4 * self.family.blur
+        return Bracket(low=round_down(self.family.delta(past), 64), high=high)
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon for which (epsilon, delta)-differential privacy holds, rounded up.
@@ -163,19 +172,23 @@ class LossCurve:
         ParameterError
             If ``delta`` lies outside [0, 1] or is NaN.
         """
+        delta = read("delta", delta, up=False)
         if not 0 <= delta <= 1:
             raise ParameterError(f"delta must lie in [0, 1], got {delta}")
         if isinstance(self.family, ComposedLoss):
             low, high = self.family.epsilon_bracket(delta)
             return Bracket(low=low, high=high)
         if delta == 0.0:
-            return Bracket(low=self.supremum, high=self.supremum)
+            computed = isinstance(self.family, FiniteLoss) and self.family.end is None
+            end = self.supremum
+            return Bracket(low=round_down(end, 64) if computed and end > 0 else end, high=end)
         if self.infinite > delta:
             return Bracket(low=math.inf, high=math.inf)
         if self.family.delta(0.0) <= delta:
             return Bracket(low=0.0, high=0.0)
         high = _smallest(self.family, delta)
-        return Bracket(low=round_down(high, 64), high=high)
+        low = round_down(high, 64) - 4 * self.family.blur
+        return Bracket(low=max(0.0, low), high=high)
 
     def tail(self, loss: float) -> float:
         """Probability, under P, that the loss exceeds ``loss``.
@@ -393,6 +406,13 @@ class LossCurve:
         return combine([(self, int(count))])
 
 
+def _largest(family: Law) -> float:
+    """Size of the largest loss that has a bound; 0 if none has."""
+    if isinstance(family, FiniteLoss):
+        return float(np.abs(family.losses).max())
+    return family.supremum if math.isfinite(family.supremum) else 0.0
+
+
 def _orders(largest: float) -> NDArray[np.float64]:
     """Orders above 1, each 0.1 % farther from it than the last; more for small losses.
 
@@ -465,20 +485,22 @@ def combine(items: list[tuple[LossCurve, int]]) -> LossCurve:
         Their composition.
     """
     parts: list[tuple[Family, int]] = []
-    squares = 0.0
+    squares, releases = 0.0, 0
+    half = any(curve.one_sided for curve, count in items if count > 0)
     for curve, count in items:
         for family, times in curve.parts:
             if isinstance(family, GaussianLoss):
                 squares += count * times * family.ratio * family.ratio
+                releases += count * times * family.releases
             elif count * times > 0 and (family.scale > 0 or family.infinite > 0):
                 parts.append((family, count * times))
     if squares > 0:
-        parts.append((GaussianLoss(round_up(math.sqrt(squares), 8)), 1))
+        parts.append((GaussianLoss(round_up(math.sqrt(squares), 8), releases), 1))
     merged = merge(parts)
     if any(family.infinite >= 1.0 for family, _ in merged):
-        return LossCurve(EVERYTHING)
+        return LossCurve(EVERYTHING, one_sided=half)
     if not merged:
-        return LossCurve(NOTHING)
+        return LossCurve(NOTHING, one_sided=half)
     if len(merged) == 1 and merged[0][1] == 1:
-        return LossCurve(merged[0][0])
-    return LossCurve(ComposedLoss(merged))
+        return LossCurve(merged[0][0], one_sided=half)
+    return LossCurve(ComposedLoss(merged), one_sided=half)

@@ -9,7 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed.privacy_loss.finite import FiniteLoss, pair_atoms
+from hushed.decimals import stated_above
+from hushed.privacy_loss.finite import FiniteLoss, missing_mass, pair_atoms
 
 __all__ = ["worst_of_both"]
 
@@ -49,10 +50,11 @@ def worst_of_both(p: ArrayLike, q: ArrayLike) -> FiniteLoss:
         return there
     first, second = (map(Fraction, np.ravel(np.asarray(each, float)).tolist()) for each in (p, q))
     outcomes = list(zip(first, second, strict=True))
-    return _envelope(outcomes, [(q, p) for p, q in outcomes])
+    lost = max(missing_mass(np.ravel(np.asarray(each, float))) for each in (p, q))
+    return _envelope(outcomes, [(q, p) for p, q in outcomes], Fraction(lost))
 
 
-def _envelope(there: list[Corner], back: list[Corner]) -> FiniteLoss:
+def _envelope(there: list[Corner], back: list[Corner], lost: Fraction) -> FiniteLoss:
     """Larger of two curves as a pair; exact, so that no mass comes from rounding a corner.
 
     A curve is ``sum(max(0, p - ratio q))``, convex and straight between its corners ``p / q``. At a
@@ -76,7 +78,9 @@ def _envelope(there: list[Corner], back: list[Corner]) -> FiniteLoss:
     if not kept:
         return FiniteLoss(np.zeros(1), np.array([5e-324]), 1.0)
     losses = np.array([_log_of(ratio) for ratio, _ in kept])
-    return FiniteLoss(losses, np.array([mass for _, mass in kept]), float(ends))
+    losses = np.where(losses == 0, 0.0, np.nextafter(np.nextafter(losses, np.inf), np.inf))
+    infinite = min(1.0, stated_above(ends + lost))
+    return FiniteLoss(losses, np.array([mass for _, mass in kept]), infinite)
 
 
 def _beyond(pair: list[Corner]) -> Fraction:

@@ -14,6 +14,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.decimals import lower_double, upper_double
 from hushed.privacy_loss.rounding import round_up
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "LaplaceLoss",
     "Law",
     "gaussian_delta",
+    "released_delta",
 ]
 
 Floats = NDArray[np.float64]
@@ -71,6 +73,10 @@ class Family(Law, Protocol):
     def top(self) -> float:
         """Probability, under P, of exactly the largest finite loss; 0 if there is none."""
 
+    @property
+    def blur(self) -> float:
+        """What noise on its grid may cost: a factor ``exp(blur)`` and ``2 blur`` nats at most."""
+
     def bins(self, first: int, count: int, step: float) -> tuple[Floats, Floats]:
         """Masses of ``count`` intervals ``(a, a + step]`` from ``a = first * step`` upwards.
 
@@ -109,6 +115,32 @@ def gaussian_delta(ratio: float, epsilon: float) -> mpmath.mpf:
         upper = mpmath.erfc(reach / root) / 2
         lower = mpmath.erfc((e / r + r / 2) / root) / 2
         return +(upper - mpmath.exp(e) * lower)
+
+
+def released_delta(ratio: float, epsilon: float, releases: int = 1) -> mpmath.mpf:
+    """Bound the delta of Gaussian release noise, drawn on its grid, at a given epsilon.
+
+    Parameters
+    ----------
+    ratio : float
+        L2 sensitivity divided by the standard deviation of the noise; above 0.
+    epsilon : float
+        Privacy loss allowed, in nats; finite.
+    releases : int, default 1
+        Number of releases that the ratio stands for, as the root of the sum of squares.
+
+    Returns
+    -------
+    mpmath.mpf
+        ``exp(k) gaussian_delta(ratio, epsilon - 2 k)`` for the decimal that ``epsilon`` stands
+        for, with the k of the lemma in docs/noise/grid.md, below 1e-18 for one release.
+    """
+    blur = GaussianLoss(ratio, releases).blur
+    if blur > 1:
+        return mpmath.mpf(1)
+    with mpmath.workdps(_DIGITS):
+        level = mpmath.mpf(lower_double(epsilon)) - 2 * mpmath.mpf(blur)
+        return gaussian_delta(ratio, level) * (1 + 2 * mpmath.mpf(blur))
 
 
 def _sinhc_less_one(x: Floats) -> Floats:
@@ -194,7 +226,7 @@ def _segment_moment(order: int, bound: float) -> mpmath.mpf:
 
 @dataclass(frozen=True, slots=True)
 class LaplaceLoss:
-    """Laplace noise at its full sensitivity; ``bound`` is sensitivity over scale.
+    """Laplace noise at its full sensitivity; ``bound`` is sensitivity over scale, a decimal.
 
     Under P the loss is ``bound`` with probability 1/2, ``-bound`` with probability
     ``exp(-bound)/2`` and has density ``exp((x - bound)/2)/4`` between.
@@ -222,13 +254,24 @@ class LaplaceLoss:
         """The bound."""
         return self.bound
 
+    @property
+    def wide(self) -> float:
+        """The bound as a double that is not below it; a larger bound is worse."""
+        return upper_double(self.bound)
+
+    @property
+    def blur(self) -> float:
+        """See docs/noise/grid.md: nothing at the bound, second order in the grid below."""
+        return min(2.0**-92, self.bound * self.bound / 4)
+
     def delta(self, epsilon: float) -> float:
         """``1 - exp(-(bound - epsilon)/2)`` within the bound."""
         if epsilon >= self.bound:
             return 0.0
         if epsilon <= -self.bound:
-            return round_up(-math.expm1(epsilon), ceiling=1.0)
-        return round_up(-math.expm1(-(self.bound - epsilon) / 2), ceiling=1.0)
+            return round_up(-math.expm1(lower_double(epsilon)), ceiling=1.0)
+        gap = (self.wide - lower_double(epsilon)) + 2 * self.blur
+        return round_up(-math.expm1(-gap / 2), ceiling=1.0)
 
     def tail(self, loss: float) -> float:
         """``1 - exp(-(bound - loss)/2)/2`` within the bound."""
@@ -236,7 +279,7 @@ class LaplaceLoss:
             return 0.0
         if loss < -self.bound:
             return 1.0
-        return 1.0 - 0.5 * math.exp(-(self.bound - loss) / 2)
+        return 1.0 - 0.5 * math.exp(-(self.wide - lower_double(loss)) / 2)
 
     def log_mgf(self, order: Floats) -> Floats:
         """``((t + 1) exp(t b) + t exp(-(t + 1) b)) / (2 t + 1)`` at the order t, its logarithm.
@@ -250,7 +293,7 @@ class LaplaceLoss:
 
     def _positive(self, t: Floats) -> Floats:
         """By what ``exp`` exceeds its tangent, which adds up; close to 0, nothing cancels."""
-        b, less = self.bound, _less(t)
+        b, less = self.wide, _less(t)
         with np.errstate(over="ignore"):
             size, back = t * b, t * b + b
             far = size + np.log(1.0 - less + less * np.exp(-size - back))
@@ -262,7 +305,7 @@ class LaplaceLoss:
     def _negative(self, t: Floats) -> Floats:
         """``exp(-b/2) (cosh(s b) + sinh(s b)/(2 s))``, even in ``s = t + 1/2``, its logarithm."""
         s = np.abs(t + 0.5)
-        b = self.bound
+        b = self.wide
         large = np.maximum(s, 1e-300)
         ratio = np.exp(-2.0 * large * b)
         spread = np.where(large * b < 1e-8, b / 2, -np.expm1(-2.0 * large * b) / (4.0 * large))
@@ -280,16 +323,16 @@ class LaplaceLoss:
     def moment(self, order: int) -> float:
         """Two atoms and a segment."""
         with mpmath.workdps(_DIGITS + 20):
-            b = mpmath.mpf(self.bound)
+            b = mpmath.mpf(self.wide)
             ends = b**order / 2 + mpmath.exp(-b) * (-b) ** order / 2
-            return float(ends + mpmath.exp(-b / 2) / 4 * _segment_moment(order, self.bound))
+            return float(ends + mpmath.exp(-b / 2) / 4 * _segment_moment(order, self.wide))
 
     def bins(self, first: int, count: int, step: float) -> tuple[Floats, Floats]:
         """Segment plus the two atoms."""
-        log_density = -math.log(4.0) - self.bound / 2
-        found = _segment_bins(log_density, self.bound, first, count, step)
-        _add_atom(found, (self.bound, 0.5), first, step)
-        _add_atom(found, (-self.bound, 0.5 * math.exp(-self.bound)), first, step)
+        log_density = -math.log(4.0) - self.wide / 2
+        found = _segment_bins(log_density, self.wide, first, count, step)
+        _add_atom(found, (self.wide, 0.5), first, step)
+        _add_atom(found, (-self.wide, 0.5 * math.exp(-self.wide)), first, step)
         return found
 
 
@@ -331,14 +374,24 @@ class BoundedRangeLoss:
         """The bound."""
         return self.bound
 
+    @property
+    def wide(self) -> float:
+        """The bound as a double that is not below it; a larger bound is worse."""
+        return upper_double(self.bound)
+
+    @property
+    def blur(self) -> float:
+        """Choices are drawn exactly."""
+        return 0.0
+
     def delta(self, epsilon: float) -> float:
         """``(1 - exp((epsilon - b)/2))**2 / (1 - exp(-b))`` within the bound."""
         if epsilon >= self.bound:
             return 0.0
         if epsilon <= -self.bound:
-            return round_up(-math.expm1(epsilon), ceiling=1.0)
-        top = math.expm1((epsilon - self.bound) / 2)
-        return round_up(top * top / -math.expm1(-self.bound), 8, ceiling=1.0)
+            return round_up(-math.expm1(lower_double(epsilon)), ceiling=1.0)
+        top = math.expm1((lower_double(epsilon) - self.wide) / 2)
+        return round_up(top * top / -math.expm1(-self.wide), 8, ceiling=1.0)
 
     def tail(self, loss: float) -> float:
         """``(exp(b/2) - exp(loss/2)) / (2 sinh(b/2))`` within the bound."""
@@ -346,18 +399,18 @@ class BoundedRangeLoss:
             return 0.0
         if loss < -self.bound:
             return 1.0
-        return math.expm1((loss - self.bound) / 2) / math.expm1(-self.bound)
+        return math.expm1((lower_double(loss) - self.wide) / 2) / math.expm1(-self.wide)
 
     def log_mgf(self, order: Floats) -> Floats:
         """Logarithm of ``sinh(s b) / (2 s sinh(b/2))`` at ``s = order + 1/2``."""
         t = np.asarray(order, dtype=float)
         least = np.minimum(t, 0.0)
-        negative = _log_sinhc((least + 0.5) * self.bound) - _log_sinhc(np.asarray(self.bound / 2))
+        negative = _log_sinhc((least + 0.5) * self.wide) - _log_sinhc(np.asarray(self.wide / 2))
         return np.where(t >= 0, self._positive(np.maximum(t, 0.0)), negative)
 
     def _positive(self, t: Floats) -> Floats:
         """Without cancellation: close to 0 a sum of positive terms."""
-        b, less = self.bound, _less(t)
+        b, less = self.wide, _less(t)
         with np.errstate(over="ignore"):
             size = t * b
             if b < 1.0:
@@ -375,12 +428,12 @@ class BoundedRangeLoss:
     def moment(self, order: int) -> float:
         """Integral over the segment."""
         with mpmath.workdps(_DIGITS + 20):
-            height = 1 / (4 * mpmath.sinh(mpmath.mpf(self.bound) / 2))
-            return float(height * _segment_moment(order, self.bound))
+            height = 1 / (4 * mpmath.sinh(mpmath.mpf(self.wide) / 2))
+            return float(height * _segment_moment(order, self.wide))
 
     def bins(self, first: int, count: int, step: float) -> tuple[Floats, Floats]:
         """Segment only."""
-        b = self.bound
+        b = self.wide
         log_density = -math.log(2.0) - b / 2 - math.log(-math.expm1(-b))
         return _segment_bins(log_density, b, first, count, step)
 
@@ -389,10 +442,12 @@ class BoundedRangeLoss:
 class GaussianLoss:
     """Gaussian noise; ``ratio`` is L2 sensitivity over standard deviation.
 
-    Under P the loss is Gaussian with mean ``ratio**2 / 2`` and standard deviation ``ratio``.
+    Under P the loss is Gaussian with mean ``ratio**2 / 2`` and standard deviation ``ratio``. Of
+    several releases taken together it is the root of the sum of squares.
     """
 
     ratio: float
+    releases: int = 1
 
     @property
     def supremum(self) -> float:
@@ -410,15 +465,22 @@ class GaussianLoss:
         return 0.0
 
     @property
+    def blur(self) -> float:
+        """See docs/noise/grid.md; sums up over the releases."""
+        reach = 40.0 + self.ratio
+        one = (reach * reach + 1) * min(2.0**-73, self.ratio * self.ratio / 8)
+        return self.releases * one * (1 + 2.0**-40)
+
+    @property
     def scale(self) -> float:
         """The standard deviation."""
         return self.ratio
 
     def delta(self, epsilon: float) -> float:
-        """Balle and Wang's curve, from `gaussian_delta`."""
+        """Balle and Wang's curve, from `released_delta`."""
         if math.isinf(epsilon):
             return 0.0 if epsilon > 0 else 1.0
-        exact = gaussian_delta(self.ratio, epsilon)
+        exact = released_delta(self.ratio, epsilon, self.releases)
         return min(1.0, math.nextafter(float(exact), math.inf)) if exact > 0 else 5e-324
 
     def tail(self, loss: float) -> float:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushed.decimals import lower_double, stated_above, upper_double
 from hushed.errors import ParameterError
 from hushed.privacy_loss.rounding import round_up
 
@@ -18,6 +20,7 @@ __all__ = [
     "approximate_atoms",
     "discrete_gaussian_atoms",
     "discrete_laplace_atoms",
+    "missing_mass",
     "pair_atoms",
     "profile_atoms",
     "randomised_response_atoms",
@@ -29,6 +32,7 @@ _ROUNDING = 2.0**-50  # relative to the terms of a sum: masses are good to a few
 _NODES = 4096
 _NEVER = 1e-40  # a profile is followed up to where it falls below this
 _LONGEST = 256.0
+_SUM_ROUNDING = 2.0**-50  # of probabilities that are each good to a few units of 2**-53
 _RAISED = 1 + 2.0**-40  # of masses made from differences of heights
 
 
@@ -43,15 +47,18 @@ class FiniteLoss:
     masses : ndarray of float, shape (n,)
         Their probabilities under P; above 0.
     infinite : float
-        Probability, under P, of an infinite loss.
+        Probability, under P, of an infinite loss; a decimal.
     concentrated : float, default infinity
         A proven rho of zero-concentrated privacy, for laws whose far tail was cut off here.
+    end : float, optional
+        Largest loss, where it is known exactly, as a decimal.
     """
 
     losses: Floats
     masses: Floats
     infinite: float = 0.0
     concentrated: float = math.inf
+    end: float | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FiniteLoss) and self._content == other._content
@@ -60,13 +67,20 @@ class FiniteLoss:
         return hash(self._content)
 
     @cached_property
-    def _content(self) -> tuple[bytes, bytes, float]:
-        return self.losses.tobytes(), self.masses.tobytes(), self.infinite
+    def _content(self) -> tuple[bytes, bytes, float, float | None]:
+        return self.losses.tobytes(), self.masses.tobytes(), self.infinite, self.end
 
     @cached_property
     def supremum(self) -> float:
         """Largest loss."""
-        return math.inf if self.infinite > 0 else float(self.losses[-1])
+        if self.infinite > 0:
+            return math.inf
+        return float(self.losses[-1]) if self.end is None else self.end
+
+    @property
+    def blur(self) -> float:
+        """What has finitely many outcomes is as it stands."""
+        return 0.0
 
     @cached_property
     def top(self) -> float:
@@ -83,16 +97,21 @@ class FiniteLoss:
 
     def delta(self, epsilon: float) -> float:
         """Sum of ``mass (1 - exp(epsilon - loss))`` over the losses above ``epsilon``."""
-        if epsilon == math.inf:
+        if epsilon >= (self.losses[-1] if self.end is None else self.end):
             return self.infinite
+        epsilon = lower_double(epsilon)
         above = self.losses > epsilon
         masses, losses = self.masses[above], self.losses[above]
-        total = self.infinite + math.fsum(masses * -np.expm1(epsilon - losses))
-        moved = float(np.dot(masses * np.exp(epsilon - losses), np.abs(losses)))
+        with np.errstate(over="ignore"):
+            odds = epsilon - losses
+        total = self.infinite + math.fsum(masses * -np.expm1(odds))
+        moved = float(np.dot(masses * np.exp(odds), np.abs(losses)))
         return round_up(total + 2.0**-51 * moved, 8, ceiling=1.0)  # losses are rounded, too
 
     def tail(self, loss: float) -> float:
         """Sum of the masses above ``loss``."""
+        if self.end is not None and loss >= self.end:
+            return self.infinite
         return min(1.0, self.infinite + math.fsum(self.masses[self.losses > loss]))
 
     def log_mgf(self, order: Floats) -> Floats:
@@ -153,12 +172,13 @@ def randomised_response_atoms(epsilon: float, categories: int) -> FiniteLoss:
     FiniteLoss
         Losses ``epsilon``, 0 (with three categories or more) and ``-epsilon``.
     """
-    small = math.exp(-epsilon)
+    wide = upper_double(epsilon)  # a larger level is worse
+    small = math.exp(-wide)
     total = 1.0 + (categories - 1) * small
     if categories == 2:
-        return FiniteLoss(np.array([-epsilon, epsilon]), np.array([small, 1.0]) / total)
+        return FiniteLoss(np.array([-wide, wide]), np.array([small, 1.0]) / total, end=epsilon)
     masses = np.array([small, (categories - 2) * small, 1.0]) / total
-    return FiniteLoss(np.array([-epsilon, 0.0, epsilon]), masses)
+    return FiniteLoss(np.array([-wide, 0.0, wide]), masses, end=epsilon)
 
 
 def approximate_atoms(epsilon: float, delta: float) -> FiniteLoss:
@@ -182,9 +202,9 @@ def approximate_atoms(epsilon: float, delta: float) -> FiniteLoss:
     section 4: this pair dominates every (epsilon, delta) mechanism, also under composition.
     """
     if epsilon == 0.0:
-        return FiniteLoss(np.zeros(1), np.array([1.0 - delta]), delta)
+        return FiniteLoss(np.zeros(1), np.array([1.0 - lower_double(delta)]), delta)
     pure = randomised_response_atoms(epsilon, 2)
-    return FiniteLoss(pure.losses, pure.masses * (1.0 - delta), delta)
+    return FiniteLoss(pure.losses, pure.masses * (1.0 - lower_double(delta)), delta, end=epsilon)
 
 
 def discrete_laplace_atoms(scale: float, sensitivity: int) -> FiniteLoss:
@@ -214,7 +234,8 @@ def discrete_laplace_atoms(scale: float, sensitivity: int) -> FiniteLoss:
     masses[0] = 1.0 / (1.0 + ratio)
     masses[-1] = math.exp(-sensitivity / scale) / (1.0 + ratio)
     kept = masses > 0
-    return FiniteLoss(losses[kept][::-1].copy(), masses[kept][::-1].copy())
+    end = stated_above(Fraction(sensitivity) / Fraction(scale))
+    return FiniteLoss(losses[kept][::-1].copy(), masses[kept][::-1].copy(), end=end)
 
 
 def discrete_gaussian_atoms(sigma: float, sensitivity: int) -> FiniteLoss:
@@ -271,13 +292,14 @@ def pair_atoms(p: ArrayLike, q: ArrayLike) -> FiniteLoss:
     Returns
     -------
     FiniteLoss
-        Loss of P against Q, outcomes of equal loss kept apart.
+        Loss of P against Q, outcomes of equal loss kept apart. What p lacks to 1, beyond the
+        rounding of its numbers, is an infinite loss.
 
     Raises
     ------
     ParameterError
-        If the arrays differ in shape, are empty, hold a negative number or NaN, or do not sum
-        to 1 within 1e-9.
+        If the arrays differ in shape, are empty, hold a negative number or NaN, sum to less than 1
+        by more than 1e-9, or to more than 1 by more than rounding explains.
     """
     first, second = np.asarray(p, dtype=float).ravel(), np.asarray(q, dtype=float).ravel()
     if first.shape != second.shape or first.size == 0:
@@ -286,19 +308,37 @@ def pair_atoms(p: ArrayLike, q: ArrayLike) -> FiniteLoss:
         )
     for name, values in (("p", first), ("q", second)):
         total = math.fsum(values)
-        if not np.all(values >= 0) or not abs(total - 1.0) <= 1e-9:
+        if not np.all(values >= 0) or not -1e-9 <= total - 1.0 <= _SUM_ROUNDING:
             raise ParameterError(
                 f"{name} must hold probabilities that sum to 1, got the sum {total}; "
                 "divide counts by their total"
             )
     lost = (first > 0) & (second == 0)
     both = (first > 0) & (second > 0)
-    infinite = math.fsum(first[lost])
+    infinite = round_up(math.fsum(first[lost]) + missing_mass(first))
     losses, masses = _log_ratio(first[both], second[both]), first[both]
+    losses = np.where(losses == 0, 0.0, np.nextafter(np.nextafter(losses, np.inf), np.inf))
     if losses.size == 0:
         return FiniteLoss(np.zeros(1), np.array([5e-324]), 1.0)
     order = np.argsort(losses, kind="stable")
     return FiniteLoss(losses[order], masses[order], infinite)
+
+
+def missing_mass(p: Floats) -> float:
+    """Mass that probabilities lack to 1, as an infinite loss; 0 where rounding explains it.
+
+    Parameters
+    ----------
+    p : ndarray of float
+        Probabilities.
+
+    Returns
+    -------
+    float
+        Rounded up.
+    """
+    missing = 1.0 - math.fsum(p)
+    return round_up(missing) if missing > _SUM_ROUNDING else 0.0
 
 
 def _log_ratio(p: Floats, q: Floats) -> Floats:

@@ -55,7 +55,8 @@ def round_up(value: float, ulps: float = 4.0, *, ceiling: float = math.inf) -> f
     Returns
     -------
     float
-        Not below ``value`` unless ``ceiling`` is.
+        Not below ``value`` unless ``ceiling`` is; nor is the decimal that it stands for, because
+        the last step goes to the next double.
     """
     if value == 0.0 or math.isinf(value):
         return min(value, ceiling)

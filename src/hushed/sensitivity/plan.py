@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
-
+from hushed.decimals import decimal_of, read, stated_above
 from hushed.errors import ParameterError, TooFewPairs
 from hushed.guarantee import Protect
 from hushed.sensitivity.ranks import Calibration, Rank, choose_rank
@@ -57,11 +55,12 @@ def plan(
     """
     if gamma is None and pairs is None:
         gamma = DEFAULT_GAMMA
-    if gamma is not None and (not isinstance(gamma, float | int) or not 0 < gamma < 1):
-        raise ParameterError(f"gamma must be a number in (0, 1), got {gamma!r}")
+    if gamma is not None:
+        gamma = read("gamma", gamma, up=False)
+        if not 0 < gamma < 1:
+            raise ParameterError(f"gamma must be a number in (0, 1), got {gamma!r}")
     shared = {"record": 1, "everyone": rows, "simultaneous": blocks}.get(protect, 1)
-    # The decimal that the caller wrote: 0.18 is 18/100, not the double just below it.
-    level = None if gamma is None else Fraction(repr(float(gamma))) / shared
+    level = None if gamma is None else decimal_of(gamma) / shared
     try:
         rank = choose_rank(calibration, gamma=level, pairs=None if pairs is None else int(pairs))
     except TooFewPairs as few:
@@ -70,13 +69,13 @@ def plan(
         raise TooFewPairs(  # speaks of the caller's gamma, not of its part
             given=few.given,
             needed=few.needed,
-            gamma=float(gamma),
+            gamma=gamma,
             calibration=calibration,
             shared=shared,
         ) from None
     if gamma is not None:
-        return rank, float(gamma)
-    total = rank.gamma if shared == 1 else math.nextafter(rank.gamma * shared, math.inf)
+        return rank, gamma
+    total = rank.gamma if shared == 1 else stated_above(decimal_of(rank.gamma) * shared)
     if not total < 1:
         raise ParameterError(
             f"pairs={pairs} supports no gamma below 1 for all {shared} "

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeVar, get_args
 
+from hushed.decimals import stated_above
 from hushed.errors import ParameterError, TooFewPairs
 
 __all__ = ["Calibration", "Rank", "choose_rank"]
@@ -100,21 +101,21 @@ def choose_rank(
 def _marginal(gamma: Fraction | None, pairs: int | None) -> Rank:
     if gamma is None:
         m = _given(pairs)
-        return _all_kept(m, _up(Fraction(1, m + 1)), 0.0)
+        return _all_kept(m, stated_above(Fraction(1, m + 1)), 0.0)
     needed = math.ceil(1 / gamma) - 1
     m = needed if pairs is None else pairs
     # In doubles, ceil((1 - gamma)(m + 1)) is off by one at gamma = 0.18, m = 149.
     rank = m + 1 - math.floor(gamma * (m + 1))
     if rank > m:
         raise TooFewPairs(given=m, needed=needed, gamma=float(gamma), calibration="marginal")
-    return Rank(pairs=m, rank=rank, gamma=float(gamma), share=float(gamma), luck=0.0)
+    return Rank(pairs=m, rank=rank, gamma=stated_above(gamma), share=stated_above(gamma), luck=0.0)
 
 
 def _conditional(gamma: Fraction | None, pairs: int | None) -> Rank:
     if gamma is None:
         m = _given(pairs)
         share, covered = _best_split_of_maximum(m)
-        return _all_kept(m, _up(1 - Fraction(covered)), share)
+        return _all_kept(m, stated_above(1 - Fraction(covered)), share)
     target = 1 - gamma
     needed = _smallest(lambda m: Fraction(_best_split_of_maximum(m)[1]) >= target)
     m = needed if pairs is None else pairs
@@ -130,7 +131,7 @@ def _conditional(gamma: Fraction | None, pairs: int | None) -> Rank:
     else:
         covered_share, covered = _best_split(m, rank, float(target))
         share, luck = 1 - covered_share, 1 - covered / covered_share
-    return Rank(pairs=m, rank=rank, gamma=float(gamma), share=share, luck=luck)
+    return Rank(pairs=m, rank=rank, gamma=stated_above(gamma), share=share, luck=luck)
 
 
 def _best_split_of_maximum(m: int) -> tuple[float, float]:
@@ -197,7 +198,7 @@ def _dkw(gamma: Fraction | None, pairs: int | None) -> Rank:
             needed = _dkw(gamma, None).pairs
             raise TooFewPairs(given=m, needed=needed, gamma=float(gamma), calibration="dkw")
         return Rank(
-            pairs=m, rank=rank, gamma=float(gamma), share=float(level - rho), luck=float(rho)
+            pairs=m, rank=rank, gamma=stated_above(gamma), share=float(level - rho), luck=float(rho)
         )
 
 
@@ -218,12 +219,6 @@ def _smallest(holds: Callable[[int], bool]) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def _up(number: Fraction) -> float:
-    """Smallest double at or above an exact number."""
-    nearest = float(number)
-    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
 
 
 def _given(value: _T | None) -> _T:

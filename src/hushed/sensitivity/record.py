@@ -7,13 +7,16 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.decimals import decimal_of, read, stated_above, upper_double
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect, RowUnit, Unit
+from hushed.privacy_loss.rounding import round_up
 from hushed.ranges import Range
 from hushed.rows import Layout
 from hushed.sensitivity.canary import Agreement, confirm
@@ -278,8 +281,9 @@ class Sensitivity:
         """
         if self.sampling is None:
             raise ParameterError("a proven sensitivity holds for every population: no shift needed")
-        if not tau >= 0:
-            raise ParameterError(f"tau must be 0 or more, got {tau}")
+        tau = read("tau", tau, up=True)
+        if not 0 <= tau < math.inf:
+            raise ParameterError(f"tau must be 0 or more and finite, got {tau}")
         if self.sampling.shift:
             raise ParameterError(
                 f"the sensitivity is already shifted by tau={self.sampling.shift}; shift the "
@@ -287,8 +291,8 @@ class Sensitivity:
             )
         n = self.sampling.rows
         involved = n + 1 if self.sampling.protect == "record" else 2 * n
-        step = math.nextafter(math.sqrt(involved * tau / 2), math.inf) if tau else 0.0
-        gamma = math.nextafter(self.gamma + step, math.inf) if tau else self.gamma
+        step = round_up(math.sqrt(involved * upper_double(tau) / 2)) if tau else 0.0
+        gamma = stated_above(decimal_of(self.gamma) + Fraction(step)) if step else self.gamma
         if not gamma < 1:
             raise ParameterError(
                 f"tau={tau} over {involved} rows makes gamma reach {gamma:.3g}: nothing is left "

@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import Literal
 
 from hushed import noise
+from hushed.decimals import decimal_of, read, stated_above, stated_below
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Gaussian
-from hushed.mechanisms.arguments import require_positive
+from hushed.mechanisms.arguments import read_epsilon
 from hushed.privacy_loss import LossCurve, gaussian
 from hushed.sensitivity import proven_sensitivity
 from hushed.tables.measurements import Influence, Measurement
@@ -185,7 +186,7 @@ class Plan:
 
 
 def noise_dims() -> int:
-    """Numbers that one Gaussian query may release; the reserve of its delta is made for them."""
+    """Numbers that one Gaussian query may release: the lemma on discrete noise is used for them."""
     return 2**20
 
 
@@ -248,19 +249,20 @@ def lay(
     mechanism: each coordinate is divided by its sensitivity and multiplied by the root of its
     share, so that the whole vector moves by at most 1 (Balle and Wang, ICML 2018, Theorem 8).
     """
-    epsilon = require_positive("epsilon", epsilon)
+    epsilon, delta = read_epsilon(epsilon), read("delta", delta, up=False)
     _check_delta(delta, private_keys=private_keys, noise_name=noise_name)
     shares, select = _shares(aggregates, measured, private_keys=private_keys)
-    whole = Fraction(epsilon)
+    whole = decimal_of(epsilon)
+    part = stated_below(decimal_of(delta) / 2)
     half = private_keys and noise_name == "gaussian"
     selection = None
     if private_keys:
-        selection = _selection(whole * select, touched, delta / 2 if half else delta)
+        selection = _selection(whole * select, touched, part if half else delta)
     normal = [i for i, m in enumerate(measured) if noise_name == "gaussian" and m.role != "rank"]
     together = sum((shares[i] for i in normal), Fraction(0))
     multiplier = 0.0
     if normal:
-        multiplier = _multiplier(_down(whole * together), delta / 2 if half else delta)
+        multiplier = _multiplier(stated_below(whole * together), part if half else delta)
     parts = []
     for i, each in enumerate(measured):
         if i in normal:
@@ -285,8 +287,7 @@ def lay(
 def _check_delta(delta: float, *, private_keys: bool, noise_name: str) -> None:
     if noise_name not in ("laplace", "gaussian"):
         raise ParameterError(f"noise must be 'laplace' or 'gaussian', got {noise_name!r}")
-    real = isinstance(delta, int | float) and not isinstance(delta, bool)
-    if not real or not 0 <= delta < 1:
+    if not 0 <= delta < 1:
         raise ParameterError(f"delta must lie in [0, 1), got {delta!r}")
     if delta == 0 and (private_keys or noise_name == "gaussian"):
         why = "keys selected privately" if private_keys else "Gaussian noise"
@@ -312,11 +313,6 @@ def _shares(
     return shares, Fraction(1 if private_keys else 0) / whole
 
 
-def _down(number: Fraction) -> float:
-    nearest = float(number)
-    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, 0.0)
-
-
 def _up(number: Fraction) -> float:
     nearest = float(number)
     return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
@@ -338,7 +334,7 @@ def _selection(epsilon: Fraction, touched: Influence, delta: float) -> Selection
     return Selection(
         noise=LaplaceNoise(scale=scale),
         threshold=threshold(scale=scale, groups=touched.groups, delta=delta),
-        epsilon=float(epsilon),
+        epsilon=stated_above(epsilon),
         delta=delta,
     )
 
@@ -376,7 +372,7 @@ def _choice(measurement: Measurement, epsilon: Fraction) -> Choice:
     """
     p = Fraction(measurement.probability).limit_denominator(10_000)
     width = 2 * max(p.numerator, p.denominator - p.numerator) * measurement.l1
-    return Choice(epsilon=_down(epsilon), probability=p, width=width)
+    return Choice(epsilon=stated_below(epsilon), probability=p, width=width)
 
 
 def _rule(aggregates: int, *, private_keys: bool, normal: bool) -> str:

@@ -95,7 +95,7 @@ def planned(
     )
     if query.keys.values is not None:
         groups = math.prod(map(len, query.keys.values))
-        _require_reserve(plan, groups, ParameterError, "ask for fewer keys, bins or aggregates")
+        _require_few(plan, groups, ParameterError, "ask for fewer keys, bins or aggregates")
     what = Scan(
         connection=query.connection,
         user=query.user,
@@ -108,10 +108,10 @@ def planned(
     return plan, what
 
 
-def _require_reserve(
+def _require_few(
     plan: Plan, groups: int, problem: type[ParameterError | QueryFailed], advice: str
 ) -> None:
-    """Refuse more numbers than the delta of Gaussian noise has a reserve for, all together."""
+    """Refuse more numbers with Gaussian noise than its curve is proved for, all together."""
     found = gaussian_numbers(plan.parts, groups)
     if found > noise_dims():
         raise problem(
@@ -166,7 +166,7 @@ def _answered(
         ordered = sorted(chosen, key=lambda name: names[name])
         values = [[column[place[name]] for name in ordered] for column in values]
         keys = [names[name] for name in ordered]
-        _require_reserve(plan, len(keys), QueryFailed, "so many keys were named")
+        _require_few(plan, len(keys), QueryFailed, "so many keys were named")
     return _answer(query, plan, keys, values, beta)
 
 

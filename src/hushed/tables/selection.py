@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import mpmath
 
+from hushed.decimals import lower_double
+
 __all__ = ["appears", "threshold"]
 
 _DIGITS = 60
@@ -66,12 +68,13 @@ def threshold(*, scale: Fraction, groups: int, delta: float) -> int:
     ``b = P(E)`` on the keys of others, the event without the user has ``P(E) <= exp(e) b`` and
     with the user ``P(E) >= (1 - delta) b``.
     """
+    most = lower_double(delta)
     low, high = 0, 2
-    while appears(high, scale=scale, groups=groups) > delta:
+    while appears(high, scale=scale, groups=groups) > most:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        if appears(middle, scale=scale, groups=groups) > delta:
+        if appears(middle, scale=scale, groups=groups) > most:
             low = middle
         else:
             high = middle

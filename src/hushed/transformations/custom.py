@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.decimals import decimal_of, stated_above
 from hushed.errors import ParameterError
 from hushed.gate import Outside, admitted, answered, asked, check_outside, copied
 from hushed.guarantee import Guarantee
@@ -231,13 +232,13 @@ def _carried(d_in: Distance, value: float, promise: Guarantee) -> Distance:
             f"gamma covers each of all rows, one of them replaced; for {steps} replaced rows "
             "sample the sensitivity with protect='record'"
         )
-    gamma = double_above(steps * Fraction(promise.gamma))
+    gamma = stated_above(steps * decimal_of(promise.gamma))
     if gamma >= 1:
         raise ParameterError(
             f"{steps} replaced rows make gamma {gamma:.3g}: nothing is promised any more; sample "
             "the sensitivity with a smaller gamma"
         )
     estimates = tuple(
-        (name, double_above(steps * Fraction(share))) for name, share in promise.estimates
+        (name, stated_above(steps * decimal_of(share))) for name, share in promise.estimates
     )
     return Distance(moved, (*d_in.terms, replace(promise, gamma=gamma, estimates=estimates)))

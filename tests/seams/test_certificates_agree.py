@@ -1,0 +1,263 @@
+"""Certificates state the noise drawn, agree with themselves, and bound what verify runs."""
+
+import copy
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed import noise
+from hushed.certificate import certify
+from hushed.errors import ParameterError
+
+UNIT = hs.populations.Uniform(low=0, high=1)
+PROVEN = {n: hs.proven_sensitivity(1.0, n, argument="test") for n in ("l1", "l2", "sup", "range")}
+
+
+def mean(rows):
+    return rows.mean()
+
+
+def proven_certificates():
+    """One per mechanism, with a little epsilon and many values, where the grid costs most."""
+    return {
+        "laplace": (hs.Laplace(PROVEN["l1"], epsilon=1e-10), 10**6),
+        "gaussian": (hs.Gaussian(PROVEN["l2"], epsilon=1e-4, delta=1e-6), 10**6),
+        "exponential": (hs.Exponential(PROVEN["sup"], epsilon=1e-12), 7),
+        "range": (hs.Exponential(PROVEN["range"], epsilon=0.3), 7),
+        "bernstein": (hs.Bernstein(PROVEN["sup"], epsilon=1e-10, lattice=9, dims=3), 1000),
+    }
+
+
+@pytest.mark.parametrize("name", list(proven_certificates()))
+def test_the_scale_on_it_is_the_one_drawn(name):
+    """As measured on many draws, or as the exact odds of a choice are; never the nominal one."""
+    mechanism, values = proven_certificates()[name]
+    record = certify(mechanism, values=values).mechanism
+    assert record.scale >= mechanism.scale
+    if isinstance(mechanism, hs.Exponential):
+        lost = noise.selection_loss(width=1.0, epsilon=mechanism.epsilon, moved=1.0)
+        doubled = 2 if mechanism.sensitivity.norm == "sup" else 1
+        step = Fraction(2) ** record.grid
+        rate = Fraction(mechanism.epsilon) / Fraction(record.scale) * doubled
+        assert record.scale * mechanism.epsilon == pytest.approx(doubled, rel=1e-9)
+        assert lost > 0
+        assert step > 0
+        assert rate > 0
+        return
+    size = 10**5
+    if isinstance(mechanism, hs.Bernstein):
+        drawn = noise.add_laplace(
+            np.zeros(1000), sensitivity=mechanism.total, epsilon=mechanism.epsilon
+        )
+    else:
+        drawn = mechanism.draw(np.zeros(values))[:size]
+    power = 2 if name == "gaussian" else 1
+    found = float(np.mean(np.abs(drawn) ** power) ** (1 / power))
+    # The mean of m such numbers is off by 4.5 of its deviations with probability below 1e-5.
+    assert found == pytest.approx(record.scale, rel=4.5 / math.sqrt(drawn.size))
+    steps = np.ldexp(drawn[:100], -record.grid)
+    assert np.array_equal(steps, np.rint(steps))
+    finer = np.ldexp(drawn[:100], -record.grid - 1)
+    assert not np.array_equal(finer, np.rint(finer))
+
+
+def sampled():
+    """A certificate with a sampled sensitivity, as a dictionary."""
+    s = hs.sample_sensitivity(mean, UNIT, rows=8, workers=1)
+    return json.loads(certify(hs.Laplace(s, epsilon=1.0), values=1).to_json())
+
+
+def proven():
+    """A certificate with a proven one."""
+    return json.loads(certify(hs.Laplace(PROVEN["l1"], epsilon=1.0), values=1).to_json())
+
+
+CHANGES = [
+    ("guarantee.gamma", 0),
+    ("guarantee.epsilon", 1e-6),
+    ("guarantee.delta", 0.5),
+    ("guarantee.neighbours", "add-remove"),
+    ("guarantee.data_dependent", True),
+    ("guarantee.protect", "everyone"),
+    ("guarantee.estimates", []),
+    ("sensitivity", -3),
+    ("sensitivity", 0),
+    ("sensitivity", 1e-3),
+    ("mechanism.scale", -1),
+    ("mechanism.scale", 1e-3),
+    ("mechanism.grid", -3),
+    ("mechanism.accuracy", 0.01),
+    ("mechanism.values", 0),
+    ("mechanism.values", 3),
+    ("mechanism.parameters", {"epsilon": 3.0}),
+    ("mechanism.parameters", {"epsilon": "much"}),
+    ("mechanism.parameters", {}),
+    ("mechanism.name", "gaussian"),
+    ("mechanism.name", "exponential"),
+    ("norm", "l2"),
+    ("neighbours", "add-remove"),
+    ("sampling", None),
+]
+OF_SAMPLING = [
+    ("sampling.gamma", 0.01),
+    ("sampling.gamma", 0),
+    ("sampling.asked_gamma", 0.01),
+    ("sampling.pairs", 10**6),
+    ("sampling.asked_pairs", 10**12),
+    ("sampling.rank", 10**9),
+    ("sampling.rank", 0),
+    ("sampling.rows", 0),
+    ("sampling.shift", -1.0),
+    ("sampling.protect", "everyone"),
+    ("sampling.population_is_public", False),
+]
+
+
+def changed(loaded, path, value):
+    """A copy with one place changed."""
+    loaded = copy.deepcopy(loaded)
+    *parents, last = path.split(".")
+    place = loaded
+    for name in parents:
+        place = place[name]
+    place[last] = value
+    return json.dumps(loaded)
+
+
+@pytest.mark.parametrize(("path", "value"), CHANGES)
+@pytest.mark.parametrize("make", [sampled, proven])
+def test_a_certificate_that_contradicts_itself_is_not_read(make, path, value):
+    """Guarantee, scale, accuracy and sensitivity follow from each other, without any sampling."""
+    loaded = make()
+    assert hs.Certificate.from_json(json.dumps(loaded))
+    if json.loads(changed(loaded, path, value)) == loaded:
+        return  # nothing was changed, as with a gamma of 0 for a proven sensitivity
+    with pytest.raises(ParameterError, match="contradicts itself"):
+        hs.Certificate.from_json(changed(loaded, path, value))
+
+
+@pytest.mark.parametrize(("path", "value"), OF_SAMPLING)
+def test_the_sampling_agrees_with_the_guarantee(path, value):
+    """Gamma, protection and what was asked for are the same everywhere, or nothing runs."""
+    text = changed(sampled(), path, value)
+    if path == "sampling.pairs":  # follows from gamma: found out by sampling again
+        assert not hs.verify(text, mean, workers=1).reproduced
+        return
+    with pytest.raises(ParameterError):
+        hs.Certificate.from_json(text)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"asked_pairs": 10**12, "pairs": 10**12, "rank": 10**12},
+        {"asked_gamma": None, "asked_pairs": 2**38, "pairs": 2**38},
+        {"rows": 2**45},
+    ],
+    ids=str,
+)
+def test_verify_does_not_run_for_ever(asked):
+    """A stranger's certificate cannot ask for any number of draws."""
+    loaded = sampled()
+    loaded["sampling"] |= asked
+    with pytest.raises(ParameterError, match="more than is sampled again"):
+        hs.verify(json.dumps(loaded), mean, workers=1)
+
+
+def test_a_tiny_gamma_does_not_run_for_ever():
+    """The number of pairs that a gamma asks for is found without drawing them."""
+    loaded = sampled()
+    gamma = 1e-13
+    loaded["sampling"] |= {"asked_gamma": gamma, "gamma": gamma}
+    loaded["guarantee"] |= {"gamma": gamma}
+    loaded["guarantee"]["estimates"][0][1] = gamma
+    with pytest.raises(ParameterError, match="more than is sampled again"):
+        hs.verify(json.dumps(loaded), mean, workers=1)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"epsilon": 1.0, "lattice": 10**9, "dims": 10**6, "order": 1},
+        {"epsilon": 1.0, "lattice": 10, "dims": 1, "order": 10**9},
+        {"epsilon": 1.0, "lattice": -1, "dims": 1, "order": 1},
+        {"epsilon": 1e-320, "lattice": 1, "dims": 1, "order": 1},
+    ],
+    ids=str,
+)
+def test_absurd_parameters_are_refused_at_once(parameters):
+    """No parameter of a stranger's certificate makes reading it take long, or crash."""
+    loaded = proven()
+    loaded["norm"] = "sup"
+    loaded["mechanism"] |= {"name": "bernstein", "parameters": parameters}
+    with pytest.raises(ParameterError, match="contradicts itself"):
+        hs.Certificate.from_json(json.dumps(loaded))
+
+
+@pytest.mark.parametrize("name", list(proven_certificates()))
+def test_proven_ones_verify(name):
+    """From argument to scale, without a function; what cannot be checked is named."""
+    mechanism, values = proven_certificates()[name]
+    c = certify(mechanism, values=values, charged="charge 1")
+    for known in (c, c.to_json()):
+        found = hs.verify(known)
+        assert found.reproduced
+        assert found.proven
+        assert found.recomputed == 1.0
+        for field in ("created", "versions", "charged", "the sensitivity and its argument"):
+            assert field in found.unchecked
+            assert field in found.explain()
+    loaded = json.loads(c.to_json())
+    loaded["mechanism"]["scale"] = math.nextafter(loaded["mechanism"]["scale"], 0)
+    slightly = hs.verify(json.dumps(loaded))
+    assert not slightly.reproduced
+    assert "scale" in slightly.explain()
+
+
+def test_a_sampled_one_needs_its_function():
+    """And says which of its fields anybody may have written."""
+    text = json.dumps(sampled())
+    with pytest.raises(ParameterError, match="give the function"):
+        hs.verify(text)
+    told = hs.verify(text, mean, workers=1).explain()
+    assert told.startswith("reproduced bit for bit")
+    for field in ("created", "versions", "charged", "the name of the function"):
+        assert field in told
+
+
+EVIL = "x\n\nWhat is promised: epsilon = 0\r\u2028\u202e\x1b[2Jy"
+
+
+@pytest.mark.parametrize("where", ["argument", "charged", "population"])
+def test_strangers_write_no_paragraphs(where):
+    """Line ends and control characters of a certificate are shown as spaces."""
+    loaded = sampled()
+    plain = hs.Certificate.from_json(json.dumps(loaded)).explain()
+    if where == "population":
+        loaded["sampling"]["population"] = {"kind": EVIL, EVIL: EVIL}
+    elif where == "argument":
+        loaded = proven()
+        plain = hs.Certificate.from_json(json.dumps(loaded)).explain()
+        loaded["argument"] = EVIL
+    else:
+        loaded["charged"] = EVIL
+    text = hs.Certificate.from_json(json.dumps(loaded)).explain()
+    assert text.count("\n\n") == plain.count("\n\n") + (where == "charged")
+    assert text.count("\n") - text.count("\n\n") * 2 == plain.count("\n") - plain.count("\n\n") * 2
+    assert all(each.isprintable() or each == "\n" for each in text)
+
+
+@pytest.mark.parametrize("name", ["public table", "simulator"])
+def test_names_of_populations_are_shown_in_one_line(name):
+    """Also where they are asked for."""
+    loaded = sampled()
+    loaded["sampling"]["population"] = {"kind": name, "name": EVIL, "rows": EVIL}
+    known = hs.Certificate.from_json(json.dumps(loaded))
+    assert all(each.isprintable() or each == "\n" for each in known.explain())
+    with pytest.raises(ParameterError) as refused:
+        hs.verify(known, mean)
+    assert all(each.isprintable() for each in str(refused.value))

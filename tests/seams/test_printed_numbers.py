@@ -1,0 +1,228 @@
+"""What is printed promises no more than what is computed; odd requests are refused, not crashed."""
+
+import math
+import re
+
+import mpmath
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import hushed as hs
+from hushed import privacy_loss, risk
+from hushed.accounting import optimal_epsilon
+from hushed.cli import app
+from hushed.cost import CostModel, Need, plan
+from hushed.errors import NotFeasible, ParameterError
+
+NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:e[-+][0-9]+)?)"
+
+
+def run(*args):
+    """What the command prints, on both streams, and its exit code."""
+    result = CliRunner().invoke(app, [str(a) for a in args])
+    return result.stdout + result.stderr, result.exit_code
+
+
+def found(pattern, text):
+    """The number that follows a phrase, as it is printed."""
+    return float(re.search(pattern.replace("#", NUMBER), text)[1])
+
+
+class TestSentence:
+    """The sentence of a plan is for reports: each of its numbers has to hold."""
+
+    @pytest.mark.parametrize("error", [1 / 0.50004, 1.99984, 3.0, 0.7, 1 / 7.00001])
+    def test_epsilon_is_rounded_up(self, error):
+        """And so are the odds and the belief that follow from it."""
+        made = plan([Need(error=error)])
+        level = found("epsilon = #:", made.sentence)
+        assert level >= made.epsilon >= 1 / error
+        assert found("by at most #,", made.sentence) >= math.exp(made.epsilon)
+        assert found("at most # %", made.sentence) >= 100 * risk.belief(made.epsilon)
+        assert "but for a chance" not in made.sentence
+
+    @pytest.mark.parametrize(
+        ("delta", "number"), [(0.2, 1), (1e-5, 30), (1e-3, 30), (0.2, 30)], ids=str
+    )
+    def test_the_chance_is_that_of_a_larger_loss(self, delta, number):
+        """Not delta, which does not bound it: Pr(loss > epsilon), by its own formula."""
+        made = plan([Need(error=2.0, name=str(i)) for i in range(number)], delta=delta)
+        assert made.delta == delta
+        assert {choice.mechanism for choice in made.choices} == {"Gaussian"}
+        ratio = math.sqrt(sum((1 / choice.scale) ** 2 for choice in made.choices))
+        chance = float(mpmath.ncdf(-(made.epsilon / ratio - ratio / 2)))
+        stated = found("but for a chance of #,", made.sentence)
+        assert chance <= stated <= 1.02 * chance
+        assert stated > delta
+        assert found("delta = #:", made.sentence) == delta
+
+    def test_a_chance_of_laplace_noise(self):
+        """With many small Laplace releases it is counted on draws of their losses."""
+        made = plan([Need(error=40.0, beta=1e-9, name=str(i)) for i in range(40)], delta=1e-3)
+        stated = found("but for a chance of #,", made.sentence)
+        assert stated > made.delta
+        if made.choices[0].mechanism == "Laplace":
+            b = made.choices[0].epsilon
+            x = np.random.default_rng(7).laplace(size=(20_000, 40)) / b
+            losses = b * (np.abs(x - 1) - np.abs(x)).sum(axis=1)
+            assert (losses > made.epsilon).mean() <= stated + 4.5 * math.sqrt(stated / 20_000)
+
+    def test_the_probability_of_an_error_is_rounded_down(self):
+        """0.99996 is not 1."""
+        assert "with probability 0.9999)" in plan([Need(error=1.0, beta=0.00004)]).sentence
+
+
+class TestCommands:
+    """Every privacy number of a command is on the safe side."""
+
+    def test_cost(self):
+        """The epsilon of a plan, in title, table and sentence."""
+        text, _ = run("cost", "--error", "1.99984")
+        level = plan([Need(error=1.99984)]).epsilon
+        assert level > 0.50004
+        for printed in (found("epsilon = #, delta", text), found("epsilon = #:", text)):
+            assert printed >= level
+        text, _ = run(
+            "cost", "--epsilon0", 0.5, "--per-person", 5500, "--people", 100, "--budget", 70000
+        )
+        allowed = CostModel(per_person=5500, people=100).levels_within(70000, 0.5)
+        assert found("levels from # to", text) >= allowed.low
+        assert found("levels from [0-9.]+ to #", text) <= allowed.high
+        within = CostModel(per_person=5500, people=100).epsilon_within(70000)
+        assert found("epsilon0 up to #", text) <= within
+
+    def test_risk(self):
+        """Deltas, risks and levels up, confidences down."""
+        text, _ = run("risk", "--epsilon0", "1.2345678", "--confidence", "0.3333333")
+        exact = risk.epsilon(1 - 0.3333333, 1.2345678)
+        assert found("level # ?;", text.replace("\n", " ")) >= risk.published_epsilon(
+            0.3333333, 1.2345678
+        )
+        assert float(re.search(rf"delta {NUMBER} is {NUMBER}\.", text.replace("\n", " "))[2]) >= (
+            exact
+        )
+        text, _ = run("risk", "--epsilon0", "1.2345678", "--epsilon", "0.9876543")
+        printed = [float(x) for x in re.findall(r"\d+\.\d+(?:e-\d+)?", text)]
+        for value in (
+            risk.delta(0.9876543, 1.2345678),
+            risk.loss_exceeds(0.9876543, 1.2345678),
+            0.9876543,
+        ):
+            near = [x for x in printed if abs(x - value) < 1e-5 * value]
+            assert near
+            assert all(x >= value for x in near)
+
+    def test_sensitivity(self, tmp_path):
+        """Gamma of 1000 pairs is 1/1001: 0.000999 is less."""
+        code = "def mean(rows):\n    return rows.mean()\n"
+        (tmp_path / "f.py").write_text(code)
+        text, status = run(
+            "sensitivity",
+            f"{tmp_path}/f.py:mean",
+            "--population",
+            "uniform:0,1",
+            "--rows",
+            20,
+            "--pairs",
+            1000,
+            "--calibration",
+            "marginal",
+        )
+        assert status == 0, text
+        assert found(r"gamma = # \(", text) >= 1 / 1001
+        sampled = hs.sample_sensitivity(
+            lambda rows: rows.mean(),
+            hs.populations.Uniform(low=0, high=1),
+            rows=20,
+            pairs=1000,
+            calibration="marginal",
+            workers=1,
+        )
+        assert found("sensitivity # in", text) >= sampled.value
+
+
+class TestCrashes:
+    """Requests beyond all doubles are refused, or answered."""
+
+    @pytest.mark.parametrize("error", [10_000, 1e6, 1e299])
+    def test_a_budget_for_next_to_no_loss(self, error):
+        """exp(-1/epsilon) is 0 in doubles: no exposure is too large."""
+        text, status = run("cost", "--error", error, "--budget", 100)
+        assert status == 0, text
+        assert "say what full compensation is" in text
+        assert math.isfinite(plan([Need(error=error)], budget=100).epsilon)
+
+    @pytest.mark.parametrize(
+        "numbers",
+        [
+            {"per_person": 1e308, "people": 10},
+            {"per_person": 1.0, "floor": 1e308, "people": 10},
+            {"per_person": 1.0, "people": math.inf},
+            {"per_person": 1.0, "people": math.nan},
+        ],
+        ids=str,
+    )
+    def test_costs_beyond_all_doubles(self, numbers):
+        """Refused when the model is made, so that no sum overflows later."""
+        with pytest.raises(ParameterError):
+            CostModel(**numbers)
+
+    @pytest.mark.parametrize(
+        "numbers",
+        [
+            {"error": 1e-320},
+            {"error": 5e-324, "beta": 0.5},
+            {"error": 1.0, "sensitivity": 1e305},
+            {"error": 1e300, "sensitivity": 1e-10},
+            {"error": 1e-200, "sensitivity": 1e200},
+        ],
+        ids=str,
+    )
+    def test_errors_beyond_all_doubles(self, numbers):
+        """No sentence says "scale 0" or "epsilon = inf"."""
+        with pytest.raises(ParameterError, match="another unit"):
+            Need(**numbers)
+
+    @pytest.mark.parametrize("error", [1e-290, 1e-3, 1.0, 1e290])
+    @pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-300])
+    def test_what_is_accepted_is_answered(self, error, delta):
+        """With and without a model, a plan or a refusal, and no infinity in its sentence."""
+        for model in (None, CostModel(per_person=1e290, people=10)):
+            made = plan([Need(error=error)], budget=1.0, model=model, delta=delta)
+            assert "inf" not in made.sentence
+            assert "scale 0 " not in made.sentence
+            if made.feasible is False:
+                with pytest.raises(NotFeasible):
+                    made.require()
+
+
+@pytest.mark.parametrize("count", [10**5, 10**6])
+@pytest.mark.parametrize("epsilon", [0.001, 0.1])
+def test_optimal_composition_of_very_many_is_rounded_up(epsilon, count):
+    """At the level found, the exact sum in 50 digits is at most the slack."""
+    slack = 1e-6
+    level = optimal_epsilon(epsilon, 0.0, count, slack)
+    with mpmath.workdps(50):
+        e, kept = mpmath.mpf(str(epsilon)), mpmath.mpf(0)
+        first = math.ceil((level / epsilon + count) / 2)
+        odds = mpmath.exp(e)
+        term = mpmath.binomial(count, first) * odds**first / (1 + odds) ** count
+        for hits in range(first, count + 1):
+            loss = (2 * hits - count) * e
+            kept += term * -mpmath.expm1(mpmath.mpf(level) - loss)
+            term *= odds * (count - hits) / (hits + 1)
+            if term < mpmath.mpf(10) ** -30:
+                break
+        assert kept <= slack
+        assert kept >= slack * (1 - 1e-5)
+
+
+def test_bracket_and_tail_of_a_curve_are_printed_as_bounds():
+    """The words of a composition: promise up, lower end down."""
+    made = hs.compose([privacy_loss.laplace(0.1)] * 300, delta=1e-5)
+    text = made.explain()
+    assert found("epsilon # at delta", text) >= made.epsilon
+    low, high = re.search(rf"lies in \[{NUMBER}, {NUMBER}\]", text).groups()
+    assert float(low) <= made.exact.low
+    assert float(high) >= made.exact.high
