@@ -469,6 +469,20 @@ class TestWay:
             hs.table(f"duckdb:///{tmp_path / 't.db'}", source)
         assert "SECRETPW" not in str(caught.value)
 
+    def test_the_name_of_a_file_is_no_table(self, tmp_path, monkeypatch):
+        """DuckDB would read it with a reader that guesses types, and fails on cells."""
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "data.csv").write_text("x\n1\n")
+        with duckdb.connect(str(tmp_path / "t.db")) as made:
+            made.execute("CREATE SCHEMA s")
+            made.execute("CREATE TABLE s.Inner (x int)")
+        source = f"duckdb:///{tmp_path / 't.db'}"
+        for name in ("data.csv", str(tmp_path / "data.csv"), "made", "Inner"):
+            with pytest.raises(NotFound, match="no table"):
+                hs.table(source, "nosuch." + name if name == "Inner" else name)
+        for name in ("s.Inner", "s.inner", "t.s.inner"):
+            assert list(hs.table(source, name).columns) == ["x"]
+
     def test_the_tables_there_are_named(self, postgres):
         """Those of the usual schema by their names, others with it; at most ten."""
         database = postgres.create_database()

@@ -26,6 +26,7 @@ from hushed.tables.engine.frames import (
 from hushed.tables.engine.reaching import (
     failures,
     home_of,
+    is_listed,
     reach_postgres,
     remarks_on,
     tables_in,
@@ -334,6 +335,9 @@ def _opened(
     reason = rows = None
     unknown = False
     place, _, short = ("", "", name) if stored is not None else name.rpartition(".")
+    if stored is None and engine == "duckdb" and not is_listed(backend, place, short):
+        told = plain_path(name, brief)
+        raise NotFound(f"there is no table {told}{tables_in(backend, engine)}")
     try:
         rows = backend.table(short, database=place or None)
     except failures() as error:

@@ -15,7 +15,7 @@ from typing import Any
 from hushed.errors import EngineUnavailable, ParameterError
 from hushed.printed import shown
 
-__all__ = ["failures", "home_of", "reach_postgres", "remarks_on", "tables_in"]
+__all__ = ["failures", "home_of", "is_listed", "reach_postgres", "remarks_on", "tables_in"]
 
 _NAMED = 10  # tables named in a message
 _MARKS = "(in a password, an @, : or / is written %40, %3A or %2F)"
@@ -44,6 +44,10 @@ _REASONS = (  # in the words of libpq and the server, and what is told of them
 _TABLES = (
     "SELECT table_schema, table_name FROM information_schema.tables "
     "WHERE table_schema NOT IN ('information_schema', 'pg_catalog') ORDER BY 1, 2"
+)
+_LISTED = (
+    "SELECT 1 FROM information_schema.tables WHERE lower(table_name) = lower($1) AND lower($2) IN "
+    "('', lower(table_schema), lower(table_catalog), lower(table_catalog || '.' || table_schema))"
 )
 _RELATION = "SELECT relkind::text, relrowsecurity FROM pg_class WHERE oid = to_regclass(%s)"
 _VIEW = (
@@ -177,12 +181,30 @@ def tables_in(backend: Any, engine: str) -> str:
         return ""
     rows, usual = [], ""
     with suppress(*failures()):
-        usual = backend.con.execute("SELECT current_schema()").fetchone()[0]
+        usual = backend.con.execute("SELECT current_schema()").fetchall()[0][0]
         rows = backend.con.execute(_TABLES).fetchall()
     names = [name if place == usual else f"{place}.{name}" for place, name in rows]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     named = ", ".join(map(shown, names[:_NAMED])) + more if names else "none"
     return f"; tables in there: {named}. Name one: hs.table(ADDRESS, 'NAME')"
+
+
+def is_listed(backend: Any, place: str, name: str) -> bool:
+    """Tell whether a DuckDB file holds a table of this name.
+
+    Parameters
+    ----------
+    backend : ibis.backends.duckdb.Backend
+        The file.
+    place, name : str
+        Schema, or nothing, and name.
+
+    Returns
+    -------
+    bool
+        False for the name of a file, which DuckDB would read, guessing types from the rows.
+    """
+    return bool(backend.con.execute(_LISTED, [name, place]).fetchall())
 
 
 def remarks_on(backend: Any, engine: str, place: str, name: str) -> tuple[str, ...]:
@@ -210,7 +232,7 @@ def remarks_on(backend: Any, engine: str, place: str, name: str) -> tuple[str, .
 
 def _remarks_on(backend: Any, engine: str, place: str, name: str) -> tuple[str, ...]:
     if engine == "duckdb":
-        found = backend.con.execute(_VIEW, [name, place or None]).fetchone()
+        found = backend.con.execute(_VIEW, [name, place or None]).fetchall()
         return (f"{shown(name)} is a view: {_CONDITION}.",) if found else ()
     if engine != "postgres":
         return ()
