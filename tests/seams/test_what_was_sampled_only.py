@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy import special
+from scipy.special import expit
 
 import hushed as hs
 from hushed.errors import ParameterError
@@ -50,3 +52,32 @@ def test_a_smaller_value_is_no_sampled_one():
         with pytest.raises(ParameterError, match="proven_sensitivity"):
             dataclasses.replace(s, value=value)
     assert dataclasses.replace(s, person=True).person
+
+
+THRESHOLD = 2.0
+
+
+def test_what_hides_a_function_is_said():
+    """NumPy makes a ufunc of a function and shows nothing of it: it passed for installed code."""
+    hidden = np.frompyfunc(lambda x: 1e6 * (x > THRESHOLD), 1, 1)
+
+    def f(rows):
+        return float(rows.mean()) + float(hidden(rows[0]))
+
+    s = hs.sample_sensitivity(f, UNIT, rows=20, workers=1, pairs=40)
+    other = hs.sample_sensitivity(f, UNIT, rows=20, workers=1, pairs=40)
+    assert s.sampling.unwatched == ("hidden",)
+    assert s.fingerprint != other.fingerprint
+    made = hs.release(f, np.linspace(0, 1, 20), hs.Laplace(s, epsilon=1.0)).certificate
+    assert "hidden" in made.explain()
+
+
+def test_functions_of_installed_code_are_seen():
+    """However they were imported."""
+
+    def f(rows):
+        return float(expit(rows).mean() + np.exp(rows).mean() + special.gammaln(1 + rows).sum())
+
+    s = hs.sample_sensitivity(f, UNIT, rows=20, workers=1, pairs=40)
+    assert s.sampling.unwatched == ()
+    assert s.fingerprint == hs.sample_sensitivity(f, UNIT, rows=20, workers=1, pairs=40).fingerprint
