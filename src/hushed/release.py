@@ -137,7 +137,8 @@ def release(
     if sampling is not None:
         agreed = sampling.confirm(f).agreement
         check_shape(mechanism, sampling.shape)
-    certify(mechanism, values=_known_values(mechanism))  # whatever it refuses is unpaid
+    # Whatever it refuses, or cannot be written, is unpaid.
+    certify(mechanism, values=_known_values(mechanism)).to_json()
     said = note or default_note(f"{type(mechanism).__name__}: {_asked(carried)}")
     question = "" if ledger is None else question_of(f, mechanism, outside)
     paid = pay(

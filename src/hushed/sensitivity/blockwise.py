@@ -67,6 +67,7 @@ class Blockwise:
             raise ParameterError(
                 f"a block has an integer number of rows, 2 or more, got {self.rows!r}"
             )
+        object.__setattr__(self, "rows", int(self.rows))
 
     def __call__(self, table: Any) -> Any:
         """Answer on a table: the function's own answer if it is of one block."""

@@ -157,7 +157,8 @@ def sample_sensitivity(
             f"unit must be one of {get_args(RowUnit)}, got {unit!r}; a user with several rows "
             "needs a proven sensitivity, or a table query"
         )
-    rows, used, blocks = int(rows), seed_from(seed), _blocks(f, rows, batch=batch)
+    rows, used = int(rows), seed_from(seed)
+    blocks = _blocks(f, rows, batch=batch)
     rank, total = plan(
         calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect, blocks=blocks
     )
