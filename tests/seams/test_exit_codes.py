@@ -39,6 +39,7 @@ def ends(rows, rng, size): sys.exit(0)
 """
 SAMPLED = ("--population", "uniform:0,1", "--gamma", "0.3")
 RELEASE = ("release", "rows.csv", "f.py:mean", *SAMPLED, "--epsilon", "1")
+RESAMPLED = ("--promise", "table")
 AUDIT = ("--claim-epsilon", "1", "--batch", "--samples", "4000", "--pairs", "extremes")
 ENDS = ("--low", "0", "--high", "1")
 QUERY = ("query", "rows.csv", "--header", "x", "--count", "--epsilon", "1")
@@ -57,7 +58,15 @@ ENDINGS = {
     "release": [
         (RELEASE, 0, None),
         (
-            ("release", "rows.csv", "f.py:mean", "--population", "rows.csv", *RELEASE[5:]),
+            (
+                "release",
+                "rows.csv",
+                "f.py:mean",
+                "--population",
+                "rows.csv",
+                *RELEASE[5:],
+                *RESAMPLED,
+            ),
             1,
             "refused",
         ),
