@@ -72,14 +72,16 @@ def blocks(page, *kinds):
     return [b for b in parsed(page.read_text()) if b.kind in kinds]
 
 
-def pages_with(*kinds):
-    """Give the pages with such blocks, as parameters of a test."""
+def pages_with(*kinds, default=PAGES):
+    """Give the pages with such blocks, as parameters of a test; slow those not run by default."""
     chosen = [p for p in PAGES if blocks(p, *kinds)]
     return [
         pytest.param(
             p,
             id=str(p.relative_to(ROOT)),
-            marks=[pytest.mark.slow] if "<!-- slow -->" in p.read_text() else [],
+            marks=[pytest.mark.slow]
+            if "<!-- slow -->" in p.read_text() or p not in default
+            else [],
         )
         for p in chosen
     ]
@@ -160,7 +162,7 @@ def test_dialogues_give_what_is_shown(page):
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("page", pages_with("console"))
+@pytest.mark.parametrize("page", pages_with("console", default=[ROOT / "README.md"]))
 def test_commands_run(page, folder):
     """The commands of a page run in order, with the exit code and the output that it shows."""
     for block in blocks(page, "file"):

@@ -183,6 +183,7 @@ def test_help_lists_the_codes(name):
         assert str(code) in codes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "kind"),
     [(FINE[name], "RuntimeError") for name in FINE]
@@ -258,6 +259,7 @@ def test_output_that_cannot_be_written(folder, words, form):
     assert "Exception ignored" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [("--json",), ()], ids=["json", "text"])
 def test_an_error_that_cannot_be_written(folder, form):
     """A reader who has left, a refusal and a full standard error change no exit code."""
@@ -276,6 +278,7 @@ def test_an_error_that_cannot_be_written(folder, form):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ("audit", "--help"), ()])
 def test_help_that_cannot_be_written(folder, words):
@@ -288,6 +291,7 @@ def test_help_that_cannot_be_written(folder, words):
     assert "Exception ignored" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [("--json",), ()], ids=["json", "text"])
 def test_a_closed_output_is_refused_before_anything_is_paid(folder, form):
     """A command that cannot answer does not charge."""
@@ -300,6 +304,7 @@ def test_a_closed_output_is_refused_before_anything_is_paid(folder, form):
     assert shown["budgets"][0]["entries"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
 def test_letters_that_the_terminal_has_not(folder, encoding):
     """An answer is spelt out rather than lost; ASCII is taken for a mistake, and not kept to."""
@@ -311,6 +316,7 @@ def test_letters_that_the_terminal_has_not(folder, encoding):
     assert ("東京" if encoding == "ascii" else "\\u6771\\u4eac") in done.stdout
 
 
+@pytest.mark.slow
 def test_a_page_speaks_the_words_of_its_command(folder):
     """The page of an audit names options where its text on the terminal does."""
     (folder / "low.py").write_text(
@@ -327,6 +333,7 @@ def test_a_page_speaks_the_words_of_its_command(folder):
         assert "bits=False" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "code"), [("enough", 0), ("too_little", 1)])
 def test_a_page_does_not_change_the_verdict(folder, mechanism, code):
     """With and without a page the exit code is that of the verdict."""
