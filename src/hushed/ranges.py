@@ -17,7 +17,6 @@ from hushed.owned import own, plain
 
 __all__ = ["Range", "check_columns", "checked", "clamped", "read_ranges", "within"]
 
-_FAR = 2**63 - 1
 _NUMBERS = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)}
 
 
@@ -217,7 +216,9 @@ def _series(column: Any, one: Range) -> Any:
     ends = _plain_ends(getattr(dtype, "numpy_dtype", dtype), one)
     if ends is None:
         return column
-    moved = column.clip(*ends[:2])
+    # Arrow takes no number beyond its signed integers.
+    held = column.astype("UInt64") if str(dtype).startswith("uint64[") else column
+    moved = held.clip(*ends[:2])
     return (moved if one.missing else moved.where(moved.notna(), ends[2])).astype(dtype)
 
 
@@ -241,8 +242,10 @@ def _plain_ends(dtype: Any, one: Range) -> tuple[Any, Any, Any] | None:
         raise ParameterError(f"bounds are for columns of integers or floats, not of {name}")
     low, high = (end.item() for end in _ends(np.dtype(name), one))
     end = low if math.isfinite(one.low) else high
-    # Arrow takes no end that its 64-bit integers do not hold.
-    return None if low <= -_FAR else low, None if high >= _FAR else high, end
+    kind = np.dtype(name)
+    ends = np.iinfo(kind) if kind.kind in "iu" else None
+    least, most = (ends.min, ends.max) if ends else (-math.inf, math.inf)  # no ends: left out
+    return None if low == least else low, None if high == most else high, end
 
 
 def _row(row: Any, ranges: dict[str, Range]) -> Any:
@@ -267,6 +270,8 @@ def _number(value: Any, one: Range | None) -> Any:
         return value
     if isinstance(value, np.generic) and value.dtype.kind in "iuf":
         return _clip(np.array([value]), one)[0]
+    if _is_missing(value):
+        return value if one.missing else one.end
     if not isinstance(value, int | float):
         return value
     if value != value:  # noqa: PLR0124  (NaN)
@@ -277,6 +282,38 @@ def _number(value: Any, one: Range | None) -> Any:
         high = math.floor(high) if math.isfinite(high) else high
     moved = low if value < low else high if value > high else value
     return value if moved is value else type(value)(moved)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _check_places(rows: list[Any], ranges: tuple[Range, ...]) -> None:
+    """Refuse ranges of places of public rows where `_row` moves nothing."""
+    for each in ranges:
+        held = [value for row in rows for value in _at(row, each.column)]
+        kinds = {type(value) for value in held if not _is_missing(value)}
+        numeric = all(
+            issubclass(kind, int | float | np.integer | np.floating | np.bool_) for kind in kinds
+        )
+        if not (held and numeric):
+            raise ParameterError(
+                f"bounds were given for {each.column!r}, where rows of the list hold no numbers, "
+                "or not only numbers: a row is a number, a list, tuple or array of numbers with "
+                "bounds by place, or a dict with bounds by key"
+            )
+
+
+def _at(row: Any, column: str) -> list[Any]:
+    """Give what a row holds at a place; nothing where it ends before, or lacks the key."""
+    if isinstance(row, dict):
+        return [value for key, value in row.items() if str(key) == column]
+    if type(row) in (list, tuple) or isinstance(row, np.ndarray):
+        flat = row.reshape(-1) if isinstance(row, np.ndarray) else row
+        if isinstance(row, np.ndarray) and row.dtype.hasobject:
+            return [row]
+        return list(flat[int(column) :][:1]) if column.isdecimal() else []
+    return [row] if not column else [object()]
 
 
 def checked(rows: Any, ranges: tuple[Range, ...]) -> tuple[Range, ...]:
@@ -329,5 +366,12 @@ def within(rows: Any, ranges: tuple[Range, ...]) -> bool:
     -------
     bool
         False if a row lies outside, or misses a value where none may be missing.
+
+    Raises
+    ------
+    ParameterError
+        If a range is of a place where the rows of a list hold no numbers.
     """
+    if tables.container(rows) == "list":
+        _check_places(rows, ranges)
     return not ranges or tables.same(clamped(own(rows), ranges), plain(rows))

@@ -42,6 +42,8 @@ class Layout:
         array of scalars.
     kinds : tuple of str
         For each column ``"number"`` or ``"other"``; for an array of scalars one entry.
+    inner : tuple of int
+        Shape of one row of an array: six columns may come as two by three.
     types : tuple of Element
         Type of each column of a frame; one entry for an array or a list. Not compared: what
         converts to them without loss is as good.
@@ -50,6 +52,7 @@ class Layout:
     container: Container
     columns: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
+    inner: tuple[int, ...] = ()
     types: tuple[Element, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
@@ -91,6 +94,8 @@ class Layout:
         for name, kind, theirs in zip(self.columns, self.kinds, other.kinds, strict=False):
             if kind != theirs:
                 return f"column {name!r} holds {kind}s in the sample and {theirs} in the data"
+        if other.inner != self.inner:
+            return f"a row of the data has shape {other.inner} where {self.inner} was sampled"
         return "the data holds another kind of values"
 
 
@@ -164,12 +169,14 @@ def layout(rows: Any) -> Layout:
     if held == "array" and rows.dtype.names:
         fields = [rows.dtype[name].kind in "biuf" for name in rows.dtype.names]
         kinds = tuple("number" if flag else "other" for flag in fields)
-        return Layout(container=held, columns=rows.dtype.names, kinds=kinds, types=found)
+        names, inner = rows.dtype.names, rows.shape[1:]
+        return Layout(container=held, columns=names, kinds=kinds, inner=inner, types=found)
     if held == "array":
         kind = "number" if rows.dtype.kind in "biuf" else "other"
         columns = tuple(str(i) for i in range(int(np.prod(rows.shape[1:])))) * (rows.ndim > 1)
         kinds = (kind,) * max(1, len(columns))
-        return Layout(container=held, columns=columns, kinds=kinds, types=found)
+        inner = rows.shape[1:]
+        return Layout(container=held, columns=columns, kinds=kinds, inner=inner, types=found)
     if held == "pandas":
         numeric = [dtype.kind in "biuf" for dtype in rows.dtypes]
     else:

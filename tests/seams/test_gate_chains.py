@@ -7,7 +7,13 @@ import pytest
 import hushed as hs
 from hushed import measurements as m
 from hushed import transformations as t
-from hushed.errors import BadRows, ParameterError, PrivateRowsAsPopulation, SpaceMismatch
+from hushed.errors import (
+    BadRows,
+    ParameterError,
+    PrivateRowsAsPopulation,
+    SpaceMismatch,
+    ZeroSensitivity,
+)
 from hushed.spaces import CHANGE_ONE, SYMMETRIC, Cell, Column, Space, Table
 
 UNIT = hs.populations.Uniform(low=0, high=1)
@@ -155,3 +161,21 @@ def test_rows_outside_of_the_range_are_clamped():
     assert float(t.from_sensitivity(mean, s, outside="allow")(odd)) > 1e6
     with pytest.raises(ParameterError, match="outside"):
         t.from_sensitivity(mean, s, outside="ignore")
+
+
+def test_no_movement_is_no_licence_for_any_noise():
+    """As in a release: a chain stated epsilon 0 for noise of any scale."""
+    f = lambda rows: 3.0  # noqa: E731
+    s = sampled(f)
+    with pytest.raises(ZeroSensitivity):
+        t.from_sensitivity(f, s)
+    proven = hs.proven_sensitivity(0.0, argument="a constant")
+    assert t.from_sensitivity(f, proven).map(1).value == 0
+
+
+@pytest.mark.parametrize(("answer", "dims"), [(np.ptp, 1), (np.sort, None), (np.sort, 3)])
+def test_the_length_of_answers_is_checked_before_private_rows_are_seen(answer, dims):
+    """It is known from the sampling."""
+    s = sampled(answer)
+    with pytest.raises(ParameterError, match="dims"):
+        t.from_sensitivity(answer, s, dims=dims)

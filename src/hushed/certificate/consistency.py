@@ -173,8 +173,8 @@ def _of_gamma(certificate: Certificate) -> list[str]:
         found.append("guarantee.protect is not sampling.protect")
     if promise.marginal != (sampling.calibration == "marginal"):
         found.append("guarantee.marginal contradicts sampling.calibration")
-    known = sampling.population_is_public  # otherwise the ranges are private, and left out
-    if known and (certificate.outside == "no range") == bool(sampling.support):
+    hidden = not sampling.population_is_public and not sampling.support  # made from private rows
+    if not hidden and (certificate.outside == "no range") == bool(sampling.support):
         found.append("outside contradicts sampling.support")
     if promise.data_dependent == sampling.population_is_public:
         found.append("guarantee.data_dependent contradicts sampling.population_is_public")

@@ -167,7 +167,7 @@ def verify(
     if f is None:
         raise ParameterError("give the function that was released: its sensitivity was sampled")
     _check_work(sampling)
-    blocks = f.blocks(sampling.rows) if isinstance(f, Blockwise) else 1
+    blocks = f.blocks(sampling.rows) if type(f) is Blockwise else 1
     if blocks != sampling.blocks:
         raise ParameterError(
             f"the certificate averages over {sampling.blocks} block(s), the function over {blocks}"

@@ -17,7 +17,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Names", "fields_of", "is_installed", "is_library", "names_in", "own_code", "reference"]
+__all__ = [
+    "Names",
+    "fields_of",
+    "is_installed",
+    "is_kept",
+    "is_library",
+    "names_in",
+    "own_code",
+    "reference",
+]
 
 _SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 
@@ -162,6 +171,27 @@ def is_installed(function: types.FunctionType) -> bool:
     name = function.__globals__.get("__name__")
     module = sys.modules.get(name) if isinstance(name, str) else None
     return bool(is_library(name) and getattr(module, "__dict__", None) is function.__globals__)
+
+
+def is_kept(name: str, value: Any) -> bool:
+    """Tell whether installed code keeps an object under its name.
+
+    Parameters
+    ----------
+    name : str
+        What the object is pickled as.
+    value : object
+        An object of an installed class: `scipy.special.expit` is kept, and what `numpy.frompyfunc`
+        makes of a user's function is not.
+
+    Returns
+    -------
+    bool
+        True if a loaded module that was installed has it.
+    """
+    loaded = list(sys.modules.items())
+    holding = (place for place, held in loaded if getattr(held, "__dict__", {}).get(name) is value)
+    return any(is_library(place) for place in holding)
 
 
 def reference(value: Any) -> str:

@@ -23,6 +23,7 @@ import numpy as np
 from hushed.fingerprints.code import (
     fields_of,
     is_installed,
+    is_kept,
     is_library,
     names_in,
     own_code,
@@ -202,6 +203,8 @@ class Walk:
             self.unseen[name or kind.__name__] = value
             return
         if isinstance(reduced, str):
+            if is_library(kind.__module__) and not is_kept(reduced, value):
+                self.unseen[name or kind.__name__] = value
             self.marks[name] = hashed(f"{kind.__module__}.{reduced}".encode())
             return
         parts = [reduced[:2], reduced[2] if custom and len(reduced) > 2 else None]

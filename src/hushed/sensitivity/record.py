@@ -191,6 +191,11 @@ class Sensitivity:
                 f"unit must be one of {get_args(Unit)}, and 'row' for a sampled sensitivity; got "
                 f"{self.unit!r}"
             )
+        if self.sampling is not None and self.value != self.sampling.draws[self.sampling.rank - 1]:
+            raise ParameterError(
+                f"the sampled movement number {self.sampling.rank} is another one than "
+                f"{self.value}: a value of your own needs a proof, hs.proven_sensitivity"
+            )
         if self.person and self.unit != "row":
             raise ParameterError("each row is one person, or a user has several: not both")
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.decimals import decimal_of, stated_above
-from hushed.errors import ParameterError
+from hushed.errors import ParameterError, ZeroSensitivity
 from hushed.gate import Outside, admitted, answered, asked, check_outside, copied
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss.rounding import double_above
@@ -140,8 +140,10 @@ def from_sensitivity(
         If the source counts another kind of change than the sensitivity, or users where that
         counts rows or the other way round, rows are added or removed under a sampled one, several
         are replaced under one that is given the rest, the number of rows is not the sampled one, or
-        the function takes stacked tables. When it is used, the rows are held to what
-        `hushed.release` asks of them.
+        the function takes stacked tables, or dims is not the shape of its answers. When it is
+        used, the rows are held to what `hushed.release` asks of them.
+    ZeroSensitivity
+        If a sampled sensitivity is 0.
     BadFunction
         If the function is not the sampled one, or no longer answers as it did when sampled; asked
         again before each use.
@@ -158,6 +160,7 @@ def from_sensitivity(
     if sampling is not None and sampling.batch:
         raise ParameterError("the function takes stacked tables: sample it again with batch=False")
     if sampling is not None:
+        _check_sampled(sensitivity, sampling.shape, dims)
         sampling.confirm(function)
     domain = Numbers(dims=dims)
 
@@ -187,6 +190,20 @@ def from_sensitivity(
         settings=(function, sensitivity),
         raw=sampling is not None,
     )
+
+
+def _check_sampled(sensitivity: Movement, shape: tuple[int, ...], dims: int | None) -> None:
+    """Refuse what would only fail on private rows, and noise that rests on no movement."""
+    if shape != (() if dims is None else (dims,)):
+        raise ParameterError(
+            f"the function was sampled with answers of shape {shape}, which dims={dims} does not "
+            "say: dims is None for a number, and the length of an array with one axis"
+        )
+    if not sensitivity.value:
+        raise ZeroSensitivity(
+            "the sampled sensitivity is 0: no pair moved the function, so that any noise would "
+            "count as no loss at all, and the answer could be told exactly"
+        )
 
 
 def _check_source(given: Space, sensitivity: Movement, rows: int | None) -> None:
