@@ -385,24 +385,6 @@ def test_links_lead_somewhere():
     assert all((ROOT / target).is_file() for target in targets)
 
 
-# Tests that pages name, and that are not there yet; each has to be taken out once it is.
-PENDING = {
-    "tests/seams/test_answers_kept.py",
-    "tests/seams/test_canary.py",
-    "tests/seams/test_decimals.py",
-    "tests/seams/test_declarations.py",
-    "tests/seams/test_gate_range.py",
-    "tests/seams/test_gate_threads.py",
-    "tests/seams/test_gate_types.py",
-    "tests/seams/test_gate_words.py",
-    "tests/seams/test_laws_of_charges.py",
-    "tests/seams/test_ledger_file.py",
-    "tests/seams/test_ledger_fork_threads.py",
-    "tests/seams/test_public_tables.py",
-    "tests/seams/test_query_charges.py",
-}
-
-
 def missing_tests(texts):
     """Tests that are named and do not exist."""
     found = []
@@ -422,7 +404,7 @@ def test_tests_that_are_named_exist():
     """A page that names a test names one that is there."""
     texts = [text for page in PAGES for text in spans(page)]
     missing = missing_tests(texts)
-    assert {text.partition("::")[0] for text in missing} == PENDING
+    assert missing == []
     assert missing_tests(["tests/test_docs.py::nobody", "tests/nothing.py"]) == [
         "tests/test_docs.py::nobody",
         "tests/nothing.py",
