@@ -24,7 +24,13 @@ from hushed.sensitivity.designs import Design
 from hushed.sensitivity.ranks import Calibration
 from hushed.spaces import NORMS, Norm
 
-__all__ = ["Sampling", "Sensitivity", "proven_sensitivity"]
+__all__ = [
+    "Sampling",
+    "Sensitivity",
+    "proven_sensitivity",
+    "sampled_argument",
+    "shifted_gamma",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
