@@ -55,17 +55,18 @@ def released(label, query, ledger) -> None:
 
 
 def stops_while_collecting(session, query) -> None:
-    """Stop the session when the second question of the query has been understood."""
-    collect, asked = DataFrame.toPandas, []
+    """Stop the session when the second question after the charge has been understood."""
+    collect, asked, ledger = DataFrame.toPandas, [], NotingLedger()
 
     def cut(frame):
-        asked.append(frame)
+        if ledger.log:
+            asked.append(frame)
         if len(asked) == 2:
             session.stop()
         return collect(frame)
 
     DataFrame.toPandas = cut
-    released("stopped while collecting", query, NotingLedger())
+    released("stopped while collecting", query, ledger)
     DataFrame.toPandas = collect
 
 

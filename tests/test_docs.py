@@ -72,14 +72,16 @@ def blocks(page, *kinds):
     return [b for b in parsed(page.read_text()) if b.kind in kinds]
 
 
-def pages_with(*kinds):
-    """Give the pages with such blocks, as parameters of a test."""
+def pages_with(*kinds, default=PAGES):
+    """Give the pages with such blocks, as parameters of a test; slow those not run by default."""
     chosen = [p for p in PAGES if blocks(p, *kinds)]
     return [
         pytest.param(
             p,
             id=str(p.relative_to(ROOT)),
-            marks=[pytest.mark.slow] if "<!-- slow -->" in p.read_text() else [],
+            marks=[pytest.mark.slow]
+            if "<!-- slow -->" in p.read_text() or p not in default
+            else [],
         )
         for p in chosen
     ]
@@ -160,7 +162,7 @@ def test_dialogues_give_what_is_shown(page):
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("page", pages_with("console"))
+@pytest.mark.parametrize("page", pages_with("console", default=[ROOT / "README.md"]))
 def test_commands_run(page, folder):
     """The commands of a page run in order, with the exit code and the output that it shows."""
     for block in blocks(page, "file"):
@@ -383,24 +385,6 @@ def test_links_lead_somewhere():
     assert all((ROOT / target).is_file() for target in targets)
 
 
-# Tests that pages name, and that are not there yet; each has to be taken out once it is.
-PENDING = {
-    "tests/seams/test_answers_kept.py",
-    "tests/seams/test_canary.py",
-    "tests/seams/test_decimals.py",
-    "tests/seams/test_declarations.py",
-    "tests/seams/test_gate_range.py",
-    "tests/seams/test_gate_threads.py",
-    "tests/seams/test_gate_types.py",
-    "tests/seams/test_gate_words.py",
-    "tests/seams/test_laws_of_charges.py",
-    "tests/seams/test_ledger_file.py",
-    "tests/seams/test_ledger_fork_threads.py",
-    "tests/seams/test_public_tables.py",
-    "tests/seams/test_query_charges.py",
-}
-
-
 def missing_tests(texts):
     """Tests that are named and do not exist."""
     found = []
@@ -420,7 +404,7 @@ def test_tests_that_are_named_exist():
     """A page that names a test names one that is there."""
     texts = [text for page in PAGES for text in spans(page)]
     missing = missing_tests(texts)
-    assert {text.partition("::")[0] for text in missing} == PENDING
+    assert missing == []
     assert missing_tests(["tests/test_docs.py::nobody", "tests/nothing.py"]) == [
         "tests/test_docs.py::nobody",
         "tests/nothing.py",

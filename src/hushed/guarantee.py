@@ -198,9 +198,10 @@ def shown_below(level: float, digits: int = 6) -> str:
 
 
 def _shown(level: float, digits: int, *, up: bool) -> str:
-    nearest = f"{level:.{digits}g}"
-    if not math.isinf(level) and (float(nearest) < level if up else float(nearest) > level):
+    nearest, exact = f"{level:.{digits}g}", Decimal(repr(float(level)))
+    # Of decimals, not of doubles: below 1e-307 several decimals are one double.
+    if not math.isinf(level) and (Decimal(nearest) < exact if up else Decimal(nearest) > exact):
         with localcontext(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR):
-            nearest = f"{float(+Decimal(repr(float(level)))):.{digits}g}"
+            nearest = f"{(+exact).normalize():.{digits}g}"
     long = "e+" in nearest and abs(float(nearest)) < _WRITTEN_OUT
     return f"{float(nearest):.0f}" if long else nearest

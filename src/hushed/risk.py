@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushed import privacy_loss
-from hushed.decimals import lower_double, upper_double
+from hushed.decimals import lower_double, read, upper_double
 from hushed.errors import ParameterError
 from hushed.guarantee import shown_above
 from hushed.privacy_loss.rounding import round_up
@@ -41,7 +41,9 @@ __all__ = [
 _MOST_DIMS = 100_000
 
 
-def _check(epsilon: float, epsilon0: float) -> None:
+def _check(epsilon: float, epsilon0: float) -> tuple[float, float]:
+    """Read both levels, each to the side that costs more."""
+    epsilon, epsilon0 = read("epsilon", epsilon, up=False), read("epsilon0", epsilon0, up=True)
     if not epsilon0 > 0 or math.isinf(epsilon0):
         raise ParameterError(f"epsilon0 must be above 0 and finite, got {epsilon0}")
     if not epsilon >= 0:
@@ -51,6 +53,7 @@ def _check(epsilon: float, epsilon0: float) -> None:
             f"epsilon={epsilon} exceeds epsilon0={epsilon0}: the mechanism keeps every level from "
             "epsilon0 up with certainty; ask for a level of at most epsilon0"
         )
+    return epsilon, epsilon0
 
 
 def _noise_gap_cdf(t: float, dims: int) -> float:
@@ -98,7 +101,7 @@ def published_confidence(epsilon: float, epsilon0: float, dims: int = 1) -> floa
 
     This is not the probability that the loss stays below ``epsilon``: see `loss_exceeds`.
     """
-    _check(epsilon, epsilon0)
+    epsilon, epsilon0 = _check(epsilon, epsilon0)
     if dims != int(dims) or not 1 <= dims <= _MOST_DIMS:
         raise ParameterError(f"dims must be a whole number from 1 to {_MOST_DIMS}, got {dims}")
     if dims == 1:
@@ -134,9 +137,10 @@ def published_epsilon(confidence: float, epsilon0: float, dims: int = 1) -> floa
     For one dimension it is ``log(1 / (1 - c (1 - exp(-epsilon0))))``, the inverse of Theorem 4.1
     of Dandekar, Basu and Bressan, PoPETs 2021.
     """
+    confidence = read("confidence", confidence, up=True)
     if not 0 <= confidence <= 1:
         raise ParameterError(f"confidence must lie in [0, 1], got {confidence}")
-    _check(0.0, epsilon0)
+    _, epsilon0 = _check(0.0, epsilon0)
     if published_confidence(0.0, epsilon0, dims) >= confidence:
         return 0.0
     low, high = 0.0, epsilon0
@@ -170,7 +174,7 @@ def delta(epsilon: float, epsilon0: float) -> float:
     ParameterError
         If a number is out of range or NaN.
     """
-    _check(epsilon, epsilon0)
+    epsilon, epsilon0 = _check(epsilon, epsilon0)
     return privacy_loss.laplace(epsilon0).delta(epsilon)
 
 
@@ -194,7 +198,7 @@ def epsilon(delta: float, epsilon0: float) -> float:
     ParameterError
         If a number is out of range or NaN.
     """
-    _check(0.0, epsilon0)
+    _, epsilon0 = _check(0.0, epsilon0)
     return privacy_loss.laplace(epsilon0).epsilon(delta)
 
 
@@ -223,7 +227,7 @@ def loss_exceeds(epsilon: float, epsilon0: float) -> float:
     This is the risk in the sense of probabilistic differential privacy (Machanavajjhala, Kifer,
     Abowd, Gehrke and Vilhuber, ICDE 2008). Half of all outputs lose the full ``epsilon0``.
     """
-    _check(epsilon, epsilon0)
+    epsilon, epsilon0 = _check(epsilon, epsilon0)
     if epsilon == epsilon0:
         return 0.0
     low, high = lower_double(epsilon), upper_double(epsilon0)
@@ -255,16 +259,20 @@ def crossing(epsilon0: float) -> float | None:
     With ``x = exp(-epsilon/2)`` and ``y = exp(-epsilon0/2)`` the risk is ``(x^2 - y^2)/(1 - y^2)``
     and delta is ``1 - y/x``; they cross, besides at ``x = y``, where ``x (x + y) = 1 - y^2``.
     """
-    _check(0.0, epsilon0)
+    _, epsilon0 = _check(0.0, epsilon0)
+    if epsilon0 <= math.log(3.0):
+        return None
     y = math.exp(-epsilon0 / 2)
     x = (math.sqrt(y * y + 4 * (1 - y * y)) - y) / 2
     found = max(0.0, -2 * math.log(min(x, 1.0)))
-    return found if found < epsilon0 and epsilon0 > math.log(3.0) else None
+    return found if found < epsilon0 else None
 
 
-def _rate(name: str, value: float) -> None:
+def _rate(name: str, value: float, *, up: bool = False) -> float:
+    value = read(name, value, up=up)
     if not 0 < value < 1:
         raise ParameterError(f"{name} must lie in (0, 1), got {value}")
+    return value
 
 
 def data_confidence(share: float, *, rho: float, samples: int) -> float:
@@ -294,8 +302,7 @@ def data_confidence(share: float, *, rho: float, samples: int) -> float:
     Dandekar, Basu and Bressan, PoPETs 2021, Theorem 5, with the constant of Massart, *Annals of
     Probability* 18(3), 1990.
     """
-    _rate("share", share)
-    _rate("rho", rho)
+    share, rho = _rate("share", share), _rate("rho", rho)
     if samples < 1:
         raise ParameterError(f"samples must be 1 or more, got {samples}")
     return max(0.0, share * (1.0 - 2.0 * math.exp(-2.0 * rho * rho * samples)))
@@ -321,8 +328,7 @@ def samples_for_accuracy(accuracy: float, *, rho: float) -> int:
     ParameterError
         If a number is out of range or NaN.
     """
-    _rate("accuracy", accuracy)
-    _rate("rho", rho)
+    accuracy, rho = _rate("accuracy", accuracy, up=True), _rate("rho", rho)
     return math.ceil(math.log(2.0 / (1.0 - accuracy)) / (2.0 * rho * rho))
 
 
@@ -370,7 +376,8 @@ def combined_confidence(
     -----
     Dandekar, Basu and Bressan, PoPETs 2021, Theorem 6 and equation 7.
     """
-    _check(epsilon, epsilon0)
+    epsilon, epsilon0 = _check(epsilon, epsilon0)
+    eta = read("eta", eta, up=True)
     if not eta > 0 or math.isinf(eta):
         raise ParameterError(f"eta must be above 0 and finite, got {eta}")
     noise = published_confidence(epsilon, eta * epsilon0, dims)
@@ -402,9 +409,9 @@ def belief(epsilon: float, prior: float = 0.5) -> float:
     Bayes' rule with the likelihood ratio bounded by ``e^epsilon``: Wasserman and Zhou, *A
     Statistical Framework for Differential Privacy*, JASA 105, 2010.
     """
+    epsilon, prior = read("epsilon", epsilon, up=True), _rate("prior", prior, up=True)
     if not epsilon >= 0:
         raise ParameterError(f"epsilon must be 0 or more, got {epsilon}")
-    _rate("prior", prior)
     wide = upper_double(epsilon)
     return min(1.0, prior / (prior + (1.0 - prior) * math.exp(-wide)) * (1 + 1e-15))
 
@@ -466,6 +473,7 @@ def assess(epsilon: float, epsilon0: float, *, dims: int = 1) -> Assessment:
     ParameterError
         If a number is out of range or NaN.
     """
+    epsilon, epsilon0 = _check(epsilon, epsilon0)
     confidence = published_confidence(epsilon, epsilon0, dims)
     needed, beyond = delta(epsilon, epsilon0), loss_exceeds(epsilon, epsilon0)
     published = 1.0 - confidence

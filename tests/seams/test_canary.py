@@ -502,7 +502,12 @@ except hs.errors.BadFunction as refused:
 """
 
 
-@pytest.mark.parametrize("name", ["mine.f", "mine.model", "inner", "hs.fixed_seed(mine.f)"])
+OTHERS = ("mine.model", "inner", "hs.fixed_seed(mine.f)")
+
+
+@pytest.mark.parametrize(
+    "name", ["mine.f", *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)]
+)
 def test_another_process_may_release(name, tmp_path):
     """A pickled sensitivity is good in another process, and a change there is still seen."""
     (tmp_path / "mine.py").write_text(MODULE)

@@ -39,6 +39,7 @@ def ends(rows, rng, size): sys.exit(0)
 """
 SAMPLED = ("--population", "uniform:0,1", "--gamma", "0.3")
 RELEASE = ("release", "rows.csv", "f.py:mean", *SAMPLED, "--epsilon", "1")
+RESAMPLED = ("--promise", "table")
 AUDIT = ("--claim-epsilon", "1", "--batch", "--samples", "4000", "--pairs", "extremes")
 ENDS = ("--low", "0", "--high", "1")
 QUERY = ("query", "rows.csv", "--header", "x", "--count", "--epsilon", "1")
@@ -57,7 +58,15 @@ ENDINGS = {
     "release": [
         (RELEASE, 0, None),
         (
-            ("release", "rows.csv", "f.py:mean", "--population", "rows.csv", *RELEASE[5:]),
+            (
+                "release",
+                "rows.csv",
+                "f.py:mean",
+                "--population",
+                "rows.csv",
+                *RELEASE[5:],
+                *RESAMPLED,
+            ),
             1,
             "refused",
         ),
@@ -174,6 +183,7 @@ def test_help_lists_the_codes(name):
         assert str(code) in codes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "kind"),
     [(FINE[name], "RuntimeError") for name in FINE]
@@ -249,6 +259,7 @@ def test_output_that_cannot_be_written(folder, words, form):
     assert "Exception ignored" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [("--json",), ()], ids=["json", "text"])
 def test_an_error_that_cannot_be_written(folder, form):
     """A reader who has left, a refusal and a full standard error change no exit code."""
@@ -267,6 +278,7 @@ def test_an_error_that_cannot_be_written(folder, form):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ("audit", "--help"), ()])
 def test_help_that_cannot_be_written(folder, words):
@@ -279,6 +291,7 @@ def test_help_that_cannot_be_written(folder, words):
     assert "Exception ignored" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [("--json",), ()], ids=["json", "text"])
 def test_a_closed_output_is_refused_before_anything_is_paid(folder, form):
     """A command that cannot answer does not charge."""
@@ -291,6 +304,7 @@ def test_a_closed_output_is_refused_before_anything_is_paid(folder, form):
     assert shown["budgets"][0]["entries"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
 def test_letters_that_the_terminal_has_not(folder, encoding):
     """An answer is spelt out rather than lost; ASCII is taken for a mistake, and not kept to."""
@@ -302,6 +316,7 @@ def test_letters_that_the_terminal_has_not(folder, encoding):
     assert ("東京" if encoding == "ascii" else "\\u6771\\u4eac") in done.stdout
 
 
+@pytest.mark.slow
 def test_a_page_speaks_the_words_of_its_command(folder):
     """The page of an audit names options where its text on the terminal does."""
     (folder / "low.py").write_text(
@@ -318,6 +333,7 @@ def test_a_page_speaks_the_words_of_its_command(folder):
         assert "bits=False" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "code"), [("enough", 0), ("too_little", 1)])
 def test_a_page_does_not_change_the_verdict(folder, mechanism, code):
     """With and without a page the exit code is that of the verdict."""

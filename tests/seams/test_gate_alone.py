@@ -17,6 +17,9 @@ ANSWERS = {
     "sensitivity/declarations.py",
     "audit/declared.py",
     "sensitivity/blockwise.py",  # within the function that the gate calls
+    "cli/kept.py",  # these three: a stored answer of a ledger
+    "keeping/payments.py",
+    "tables/table.py",
 }
 
 
@@ -26,8 +29,7 @@ def users(name):
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             called = node.func if isinstance(node, ast.Call) else None
-            of_book = isinstance(called, ast.Attribute) and called.attr == "answer"  # a stored one
-            if getattr(called, "id", getattr(called, "attr", "")) == name and not of_book:
+            if getattr(called, "id", getattr(called, "attr", "")) == name:
                 found.add(path.relative_to(SOURCE).as_posix())
     return found
 
@@ -43,4 +45,4 @@ def test_nothing_is_redirected_for_the_whole_process():
     for name in ("redirect_stdout", "redirect_stderr"):
         assert users(name) == set()
     for name in ("catch_warnings", "simplefilter"):
-        assert users(name) <= {"cli/querying.py"}  # a process of its own
+        assert users(name) == {"cli/querying.py"}  # a command has its process to itself

@@ -27,7 +27,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "f.py").write_text("def mean(rows):\n    return rows.mean()\n")
     random = np.random.default_rng(0)
-    for name, many in (("private", 30), ("public", 500)):
+    for name, many in (("private", 30), ("public", 2000)):
         lines = "\n".join(f"{x:.9f}" for x in random.random(many))
         (tmp_path / f"{name}.csv").write_text(f"x\n{lines}\n")
     with hs.Ledger(URL) as book:

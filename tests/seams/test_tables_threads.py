@@ -110,6 +110,7 @@ class TestThreads:
         assert len(done) == len(ledger.log) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 class TestForks:
     def test_a_forked_child_is_refused_or_opens_its_own(self, source):

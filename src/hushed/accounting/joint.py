@@ -230,7 +230,7 @@ def compose(
         epsilon = _concentrated(total, delta, method)
     else:
         epsilon, warnings = _at_risk(items, delta, confidence_levels)
-    exact = total.epsilon_bracket(delta)
+    exact = _bracket(total, delta, math.inf if method == "at-risk" else epsilon)
     if not math.isfinite(epsilon):
         raise ParameterError(_unreachable(items, total, delta, method))
     return Composition(
@@ -243,6 +243,12 @@ def compose(
         exact=exact,
         warnings=tuple(warnings + _too_low(epsilon, exact)),
     )
+
+
+def _bracket(total: LossCurve, delta: float, proven: float) -> Bracket:
+    """Bracket of the curve, too coarse near the smallest doubles: what is proven bounds it."""
+    found = total.epsilon_bracket(delta)
+    return Bracket(low=min(found.low, proven), high=min(found.high, proven))
 
 
 def _item(release: object) -> _Item:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.calibrate import Mechanism, MechanismName, parameters
-from hushed.certificate.consistency import accuracy_of, check_agreement, drawn
+from hushed.certificate.consistency import accuracy_of, check_agreement, drawn, kept_ranks
 from hushed.certificate.words import explained, flat
 from hushed.environment import facts, packages_in
 from hushed.errors import ParameterError
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["Certificate", "MechanismRecord", "SamplingRecord", "certify"]
 
 _CLOSED: ConfigDict = {"extra": "forbid", "allow_inf_nan": False}
-_QUANTILES = 201
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,7 +383,4 @@ def _range(one: Range) -> tuple[str, float | None, float | None, bool]:
 
 
 def _thinned(draws: NDArray[np.float64]) -> tuple[float, ...]:
-    if draws.size > _QUANTILES:
-        ranks = np.round(np.linspace(0, draws.size - 1, _QUANTILES)).astype(int)
-        draws = draws[ranks]
-    return tuple(draws.tolist())
+    return tuple(draws[kept_ranks(draws.size)].tolist())

@@ -363,5 +363,10 @@ def _source(sampling: SamplingRecord) -> str:
         return f"the public table {population['name']!r} of {flat(population['rows'])} rows"
     if kind == "simulator" and "name" in population:
         return f"the simulator {population['name']!r}"
-    details = ", ".join(f"{flat(k)} {flat(v)}" for k, v in population.items() if k != "kind")
+    # In one order, whatever file it was read from: low before high, mean before std.
+    details = ", ".join(
+        f"{flat(k)} {flat(population[k])}"
+        for k in sorted(population, key=lambda name: (name == "high", name))
+        if k != "kind"
+    )
     return f"the {kind} population" + (f" ({details})" if details else "")

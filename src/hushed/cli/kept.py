@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from json import JSONDecodeError, loads
+from json import loads
 from shlex import quote
 from typing import Annotated, Any
 
@@ -18,6 +18,8 @@ from hushed.mechanisms.bernstein import BernsteinPolynomial
 from hushed.tables.stored import read_answer
 
 __all__ = ["answer", "plain_value", "read_again", "told_release"]
+
+_MOST_DIGITS = 100
 
 
 def plain_value(value: Any) -> Any:
@@ -75,6 +77,8 @@ def read_again(ledger: str | None, budget: str | None, name: str | int | None) -
         return ""
     address = ledger if ledger.startswith("sqlite:") else "LEDGER"
     words = " ".join(quote(each) for each in (address, budget, str(name)))
+    if str(name).startswith("-") or budget.startswith("-"):  # names, and no options
+        words = f"-- {words}"
     return f"the answer is kept, and read again at no cost by: hushed ledger answer {words}"
 
 
@@ -90,7 +94,8 @@ def answer(
     """Read a released answer again; nothing is charged."""
     with finish(json=json, stopped="stopped; nothing was charged") as result:
         with hs.Ledger(ledger, create=False) as book:
-            text = book.answer(budget, int(name) if name.isdecimal() else name)
+            number = name.isdecimal() and len(name) <= _MOST_DIGITS
+            text = book.answer(budget, int(name) if number else name)
         if text is None:
             raise NotFound(
                 f"no answer is stored in budget {budget!r} under {name!r}: neither a key nor a "
@@ -98,15 +103,27 @@ def answer(
             )
         result.update(_record(text))
         if not json:
-            say(_told(text))
+            say(_plain(_told(text)))
+
+
+def _plain(text: str) -> str:
+    """Spell out what could steer a terminal: whoever may append may have stored any text."""
+    return "".join(
+        each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text
+    )
 
 
 def _record(text: str) -> dict[str, Any]:
+    """Stored answer as JSON; what is none is a text."""
     try:
-        found = loads(text)
-    except JSONDecodeError:
+        found = loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError):  # of numbers that JSON has not, too
         found = text
     return found if isinstance(found, dict) else {"answer": found}
+
+
+def _refused(name: str) -> None:
+    raise ValueError(name)
 
 
 def _told(text: str) -> str:

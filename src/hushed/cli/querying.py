@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
+from hushed.cli.kept import read_again
 from hushed.cli.ledgers import open_named
 from hushed.cli.options import JsonOption, KeyOption
 from hushed.cli.outcome import finish, notes, say
@@ -193,6 +194,7 @@ def query(
                 level=answer.level,
                 **_promise(answer.guarantee, answer.unit),
             )
+            result["kept"] = read_again(ledger, budget, key or answer.entry)
             shown = str(answer)
         if not json:
             say(shown)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from hushed import risk
+from hushed.decimals import read
 from hushed.errors import NotFeasible, ParameterError
 from hushed.guarantee import shown_above
 
@@ -114,16 +115,16 @@ class CostModel:
     floor: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value, least in (
-            ("per_person", self.per_person, 0.0),
-            ("rate", self.rate, 0.0),
-        ):
-            if not value > least or math.isinf(value):
+        for name, up in (("per_person", True), ("rate", False), ("floor", True), ("people", True)):
+            object.__setattr__(self, name, read(name, getattr(self, name), up=up))
+        for name, value in (("per_person", self.per_person), ("rate", self.rate)):
+            if not value > 0 or math.isinf(value):
                 raise ParameterError(f"{name} must be above 0 and finite, got {value}")
         if not self.floor >= 0 or math.isinf(self.floor):
             raise ParameterError(f"floor must be 0 or more and finite, got {self.floor}")
         if not 1 <= self.people < math.inf or self.people != int(self.people):
             raise ParameterError(f"people must be a whole number above 0, got {self.people}")
+        object.__setattr__(self, "people", int(self.people))
         if not self.people <= 1e300 / max(self.per_person, self.floor, 1.0):
             raise ParameterError(
                 "the full compensation of all people together is more than doubles hold: use "
@@ -150,6 +151,7 @@ class CostModel:
         ParameterError
             If a number is out of range or NaN.
         """
+        epsilon, delta = read("epsilon", epsilon, up=True), read("delta", delta, up=True)
         if not epsilon >= 0:
             raise ParameterError(f"epsilon must be 0 or more, got {epsilon}")
         if not 0 <= delta <= 1:
@@ -185,6 +187,7 @@ class CostModel:
         ParameterError
             If a number is out of range or the basis unknown.
         """
+        epsilon0 = read("epsilon0", epsilon0, up=True)
         sure = _confidence(epsilon, epsilon0, basis, dims)
         return sure * self.cost(epsilon) + (1.0 - sure) * self.cost(epsilon0)
 
@@ -215,6 +218,7 @@ class CostModel:
         The cost is not convex for ``epsilon0 >= 1.5``, so the minimum is bracketed on a grid of
         400 levels and then narrowed by golden sections; no convexity is assumed.
         """
+        epsilon0 = read("epsilon0", epsilon0, up=True)
         _confidence(epsilon0, epsilon0, basis, dims)
 
         def value(level: float) -> float:
@@ -260,6 +264,7 @@ class CostModel:
         ParameterError
             If a number is out of range or the basis unknown.
         """
+        budget, epsilon0 = read("budget", budget, up=False), read("epsilon0", epsilon0, up=True)
         if not budget >= 0:
             raise ParameterError(f"budget must be 0 or more, got {budget}")
         best = self.optimum(epsilon0, basis=basis, dims=dims)
@@ -298,6 +303,7 @@ class CostModel:
         ParameterError
             If a number is out of range or NaN.
         """
+        budget, delta = read("budget", budget, up=False), read("delta", delta, up=True)
         if not budget >= 0:
             raise ParameterError(f"budget must be 0 or more, got {budget}")
         if budget >= self.cost(math.inf, delta):
@@ -402,6 +408,7 @@ def epsilon_for_error(
     -----
     Dwork and Roth, *The Algorithmic Foundations of Differential Privacy*, 2014, Theorem 3.8.
     """
+    error, sensitivity = read("error", error, up=False), read("sensitivity", sensitivity, up=True)
     if not error > 0:
         raise ParameterError(f"error must be above 0, got {error}")
     if not sensitivity > 0:
@@ -410,6 +417,7 @@ def epsilon_for_error(
         raise ParameterError(f"dims must be 1 or more, got {dims}")
     if beta is None:
         return sensitivity / error
+    beta = read("beta", beta, up=False)
     if not 0 < beta < 1:
         raise ParameterError(f"beta must lie in (0, 1), got {beta}")
     return sensitivity * math.log(dims / beta) / error
@@ -441,6 +449,7 @@ def error_of(
     ParameterError
         If a number is out of range or NaN.
     """
+    epsilon = read("epsilon", epsilon, up=False)
     if not epsilon > 0:
         raise ParameterError(f"epsilon must be above 0, got {epsilon}")
     return epsilon_for_error(1.0, sensitivity=sensitivity, beta=beta, dims=dims) / epsilon

@@ -52,6 +52,9 @@ class Need:
     name: str = "the answer"
 
     def __post_init__(self) -> None:
+        for name, up in (("error", False), ("sensitivity", True), ("beta", False)):
+            if getattr(self, name) is not None or name != "beta":
+                object.__setattr__(self, name, read(name, getattr(self, name), up=up))
         if math.isinf(self.error) or math.isinf(self.sensitivity):
             raise ParameterError("error and sensitivity must be finite")
         level = epsilon_for_error(
@@ -205,6 +208,7 @@ def plan(
     delta = read("delta", delta, up=False)
     if not 0 <= delta < 1:
         raise ParameterError(f"delta must lie in [0, 1), got {delta}")
+    budget = None if budget is None else read("budget", budget, up=False)
     if budget is not None and not budget >= 0:
         raise ParameterError(f"budget must be 0 or more, got {budget}")
     choices, epsilon, joint = _cheapest(needs, delta)

@@ -122,7 +122,7 @@ def raise_failure(text: str) -> None:
     """
     try:
         record = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     if isinstance(record, dict) and record.get("schema") == "hushed failure":
         _raise(str(record.get("error")), str(record.get("message")))

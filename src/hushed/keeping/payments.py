@@ -24,7 +24,8 @@ class Charges(Protocol):
 
         What is returned may have a text ``terms``: under which terms it was charged. It goes into
         the certificate. A ledger with a method ``keep_answer`` is asked to store answers, as
-        `hushed.Ledger` does, and then takes ``key`` and ``question``, too.
+        `hushed.Ledger` does, and then takes ``key`` and ``question``, too; keys need a method
+        ``answer``.
         """
 
 
@@ -61,7 +62,7 @@ def check_ledger(ledger: object, budget: str | None, key: str | None = None) -> 
         raise ParameterError(f"a {type(ledger).__name__} cannot be charged; {advice}")
     if not budget:
         raise ParameterError("there is a ledger, but no budget was named in it: budget='NAME'")
-    if key is not None and not hasattr(ledger, "keep_answer"):
+    if key is not None and not (hasattr(ledger, "keep_answer") and hasattr(ledger, "answer")):
         raise ParameterError(
             f"a {type(ledger).__name__} keeps no answers, so that key= has no meaning; leave it out"
         )
@@ -99,7 +100,8 @@ class Payment:
     @property
     def number(self) -> int | None:
         """Number of the entry under which the answer is stored; None if it is not."""
-        return self.entry.number if hasattr(self.ledger, "keep_answer") else None
+        kept = hasattr(self.ledger, "keep_answer")
+        return getattr(self.entry, "number", None) if kept else None
 
     def keep(self, text: str) -> str:
         """Store the answer before it is shown.
@@ -121,7 +123,7 @@ class Payment:
             a key nobody can ask again, and the answer is shown; a warning says that it is not kept.
             Nothing is shown, either, if the ledger's file is another one since the charge.
         """
-        if not hasattr(self.ledger, "keep_answer"):
+        if self.number is None:
             return text
         try:
             return str(self.ledger.keep_answer(self.budget, self.entry, text))
@@ -178,5 +180,5 @@ def pay(
         entry = ledger.charge(budget, guarantee, note=note, loss=loss)
         return Payment(ledger=ledger, budget=budget, entry=entry)
     entry = ledger.charge(budget, guarantee, note=note, loss=loss, key=key, question=question)
-    kept = None if key is None else ledger.answer(budget, entry.number)
+    kept = None if key is None else ledger.answer(budget, getattr(entry, "number", key))
     return Payment(ledger=ledger, budget=budget, entry=entry, key=key, kept=kept)

@@ -588,6 +588,7 @@ class Ledger:
 
     @contextmanager
     def _page(self, name: str) -> Iterator[_Page]:
+        _check_text(name, "")
         with self._lock:
             page = self._pages.setdefault(name, _Page())
         with page.lock:

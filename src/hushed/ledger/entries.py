@@ -292,6 +292,10 @@ def read_entry(body: str, link: str, before: str | None, number: int, budget: st
         )
     except (KeyError, TypeError, ValueError):
         raise DamagedLedger(f"entry {number} of budget {budget!r} lacks a field") from None
+    if not all(cost.amount >= 0 and cost.delta >= 0 for cost in entry.costs):  # nor not a number
+        raise DamagedLedger(f"entry {number} of budget {budget!r} costs less than nothing")
+    if not isinstance(entry.key, str | None):
+        raise DamagedLedger(f"entry {number} of budget {budget!r} has a key that is no text")
     if (entry.budget, entry.number) != (budget, number):
         raise DamagedLedger(f"entry {number} of budget {budget!r} was written for another place")
     return entry

@@ -21,6 +21,9 @@ _SIGNATURES = {
     "hushed_answered(TEXT)": "lists the entries of one's own that have answers",
 }
 _DEFINER = "SECURITY DEFINER AS $$"
+# Doubles as they are written: 0 or more, and below 1. A blank before a minus reads as a number, too.
+_AMOUNT = "'^(0x[01][.][0-9a-f]{1,13}p[+-][0-9]{1,4}|inf)$'"
+_SHARE = "'^0x(0[.]0p[+]0|[01][.][0-9a-f]{1,13}p-[0-9]{1,4})$'"
 
 FUNCTIONS = (
     f"""CREATE FUNCTION hushed_head(asked TEXT) RETURNS TABLE (entries INTEGER, digest TEXT)
@@ -54,7 +57,13 @@ BEGIN
       encode(sha256(convert_to(head.digest || chr(10) || content, 'UTF8')), 'hex')
     OR jsonb_array_length(told -> 'costs') IS DISTINCT FROM filters
     OR EXISTS (SELECT FROM jsonb_array_elements(told -> 'costs') c
-      WHERE c ->> 0 IS NULL OR c ->> 1 IS NULL OR c ->> 0 LIKE '-%' OR c ->> 1 LIKE '-%')
+      WHERE (c ->> 0 ~ {_AMOUNT} AND c ->> 1 ~ {_AMOUNT} AND c -> 2 IS NULL) IS NOT TRUE)
+    OR EXISTS (SELECT FROM jsonb_array_elements(told #> '{{guarantee,estimates}}') c
+      WHERE (c ->> 1 ~ {_SHARE} AND c -> 2 IS NULL) IS NOT TRUE)
+    OR (told #>> '{{guarantee,epsilon}}' ~ {_AMOUNT}
+      AND told #>> '{{guarantee,delta}}' ~ {_SHARE}
+      AND told #>> '{{guarantee,gamma}}' ~ {_SHARE}) IS NOT TRUE
+    OR COALESCE(jsonb_typeof(told -> 'key'), 'string') <> 'string'
   THEN RAISE EXCEPTION 'a ledger takes the next entry of its chain and nothing else'; END IF;
   INSERT INTO hushed_entries (budget, number, body, digest) VALUES (asked, place, content, link);
   UPDATE hushed_heads SET entries = place, digest = link WHERE budget = asked;

@@ -25,7 +25,7 @@ from hushed.errors import (
     NotFound,
     ParameterError,
 )
-from hushed.ledger.files import Identity, check_identity, identity_of, inspect, unchanged
+from hushed.ledger.files import Identity, check_identity, identity_of, inspect, is_ledger, unchanged
 from hushed.ledger.forks import active
 from hushed.ledger.migrations import MIGRATIONS, found_version, migrate
 
@@ -201,6 +201,8 @@ class Store:
         if not self.sqlite:
             raise ParameterError("a ledger on a server is copied by its own tools, such as pg_dump")
         try:
+            if is_ledger(target):  # SQLite would take it for the log of the ledger beside it
+                raise ParameterError(f"{target} is a name that belongs to a ledger; take another")
             os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             raise ParameterError(f"{target} exists; a backup is written to a new file") from None

@@ -31,8 +31,9 @@ def _ladder(parts: Parts) -> tuple[Floats, Floats]:
     ``delta(e) <= E[exp(t (S - e))] t**t / (1 + t)**(1 + t)``: Canonne, Kamath and Steinke, *The
     Discrete Gaussian for Differential Privacy*, NeurIPS 2020, Proposition 12.
     """
-    tilts = LADDER / spread(parts)
-    best = tilts * np.log1p(1.0 / tilts) + np.log1p(tilts)
+    with np.errstate(over="ignore", invalid="ignore"):  # losses that no grid takes: refused later
+        tilts = LADDER / spread(parts)
+        best = tilts * np.log1p(1.0 / tilts) + np.log1p(tilts)
     return tilts, log_mgf(parts, tilts) - best
 
 

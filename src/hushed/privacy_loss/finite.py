@@ -131,7 +131,13 @@ class FiniteLoss:
             else:
                 with np.errstate(over="ignore"):
                     terms = self.masses * np.exp(exponent - top)
-                found[i] = top + math.log(math.fsum(terms)) + _ROUNDING * (1.0 + abs(top))
+                total = math.fsum(terms)
+                if not total:
+                    raise ParameterError(
+                        f"losses of {abs(self.losses).max():g} nats have probabilities below all "
+                        "doubles, and cannot be composed"
+                    )
+                found[i] = top + math.log(total) + _ROUNDING * (1.0 + abs(top))
         return found.reshape(np.shape(order))
 
     def moment(self, order: int) -> float:

@@ -24,7 +24,13 @@ from hushed.sensitivity.designs import Design
 from hushed.sensitivity.ranks import Calibration
 from hushed.spaces import NORMS, Norm
 
-__all__ = ["Sampling", "Sensitivity", "proven_sensitivity"]
+__all__ = [
+    "Sampling",
+    "Sensitivity",
+    "proven_sensitivity",
+    "sampled_argument",
+    "shifted_gamma",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,10 +300,8 @@ class Sensitivity:
                 f"the sensitivity is already shifted by tau={self.sampling.shift}; shift the "
                 "original one, by a bound on the divergence from the population that was sampled"
             )
-        n = self.sampling.rows
-        involved = n + 1 if self.sampling.protect == "record" else 2 * n
-        step = round_up(math.sqrt(involved * upper_double(tau) / 2)) if tau else 0.0
-        gamma = stated_above(decimal_of(self.gamma) + Fraction(step)) if step else self.gamma
+        n, protect = self.sampling.rows, self.sampling.protect
+        gamma, involved = shifted_gamma(self.gamma, tau, n, protect), _involved(n, protect)
         if not gamma < 1:
             raise ParameterError(
                 f"tau={tau} over {involved} rows makes gamma reach {gamma:.3g}: nothing is left "
@@ -305,6 +309,57 @@ class Sensitivity:
                 f"{2 * (1 - self.gamma) ** 2 / involved:.3g}"
             )
         return replace(self, sampling=replace(self.sampling, gamma=gamma, shift=tau))
+
+
+def _involved(rows: int, protect: Protect) -> int:
+    """Count the rows that a promise speaks of."""
+    return rows + 1 if protect == "record" else 2 * rows
+
+
+def shifted_gamma(gamma: float, tau: float, rows: int, protect: Protect) -> float:
+    """Enlarge a gamma for rows from a nearby distribution; see `Sensitivity.shifted`.
+
+    Parameters
+    ----------
+    gamma : float
+        Gamma for rows of the sampled population.
+    tau : float
+        Divergence per row, in nats; 0 or more.
+    rows : int
+        Rows of the table.
+    protect : {"record", "everyone", "simultaneous"}
+        Whom gamma speaks of.
+
+    Returns
+    -------
+    float
+        Rounded up; may reach 1 or more.
+    """
+    if not tau:
+        return gamma
+    step = round_up(math.sqrt(_involved(rows, protect) * upper_double(tau) / 2))
+    return stated_above(decimal_of(gamma) + Fraction(step))
+
+
+def sampled_argument(rank: int, pairs: int, calibration: Calibration, blocks: int) -> str:
+    """Say why a sampled sensitivity holds.
+
+    Parameters
+    ----------
+    rank, pairs : int
+        Movement that was kept, and how many were drawn.
+    calibration : {"training-conditional", "marginal", "dkw"}
+        How the rank was chosen.
+    blocks : int
+        Blocks whose answers are averaged; 1 if the table is taken whole.
+
+    Returns
+    -------
+    str
+        A clause.
+    """
+    part = f", divided by {blocks} blocks" if blocks > 1 else ""
+    return f"sampled: movement {rank} of {pairs}, {calibration} calibration{part}"
 
 
 def _fingerprint(sensitivity: Sensitivity) -> str:

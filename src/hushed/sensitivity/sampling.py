@@ -31,7 +31,7 @@ from hushed.sensitivity.designs import designed
 from hushed.sensitivity.pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity.plan import plan
 from hushed.sensitivity.ranks import Calibration
-from hushed.sensitivity.record import Sampling, Sensitivity
+from hushed.sensitivity.record import Sampling, Sensitivity, sampled_argument
 from hushed.spaces import NORMS, Norm
 from hushed.trials import run_trials, seed_from
 
@@ -253,11 +253,10 @@ def sample_sensitivity(
         limit=most,
         support=ranges,
     )
-    part = f", divided by {blocks} blocks" if blocks > 1 else ""
     return Sensitivity(
         value=value,
         norm=norm,
-        argument=f"sampled: movement {rank.rank} of {rank.pairs}, {calibration} calibration{part}",
+        argument=sampled_argument(rank.rank, rank.pairs, calibration, blocks),
         sampling=sampling,
         person=unit == "person",
     )

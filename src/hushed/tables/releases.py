@@ -208,13 +208,13 @@ def released(
 
     What was answered under the caller's key before (`known`) is read again, and nothing asked. An
     answer is stored before it is shown; so is a failure, which may tell of the rows, but not the
-    loss of the connection: then the same key asks again, at no cost.
+    loss of the connection, or that the user stopped it: then the same key asks again, at no cost.
     """
     if known:
         paid = charge()
         if paid.kept is not None:
             return _stored(paid, paid.kept)
-    answer, failed, lost = None, "", False
+    answer, failed, lost, stopped = None, "", False, False
     with engine.held(query.connection, clock):
         ready = _rehearsed(query, plan, what, beta, clock)
         paid = charge()
@@ -222,6 +222,8 @@ def released(
             return _stored(paid, paid.kept)
         try:
             answer = _answered(query, plan, ready, beta, clock)
+        except KeyboardInterrupt:
+            stopped = True
         except QueryFailed as error:
             failed, lost = str(error), isinstance(error, engine.ConnectionLost)
         except Exception as error:  # whatever it is, its own text may quote a private value
@@ -229,8 +231,11 @@ def released(
     if answer is not None:
         return answer if paid.number is None else _stored(paid, paid.keep(write_answer(answer)))
     stays = "count the budget as spent" if paid.ledger is None else "the charge stays"
-    if lost and paid.key is not None:
-        raise QueryFailed(f"{failed}; {stays}: ask again under the key {paid.key!r}, at no cost")
+    again = "" if paid.key is None else f": ask again under the key {paid.key!r}, at no cost"
+    if stopped:
+        raise KeyboardInterrupt(f"stopped; nothing was released, but {stays}{again}")
+    if lost and again:
+        raise QueryFailed(f"{failed}; {stays}{again}")
     failure = QueryFailed(f"{failed}; {stays}")
     if paid.number is not None and not lost:
         _stored(paid, paid.keep(write_failure(failure)))

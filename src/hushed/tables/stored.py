@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -136,6 +137,17 @@ def _answer(record: Any) -> Answer:
     )
 
 
+def _same(asked: Any) -> Any:
+    """Write numbers alike, be they 1, 1.0, or of NumPy or decimal: they ask the same."""
+    if isinstance(asked, dict):
+        return {name: _same(each) for name, each in asked.items()}
+    if isinstance(asked, tuple):
+        return [_same(each) for each in asked]
+    if asked is None or isinstance(asked, str):
+        return asked
+    return float(asked).hex()
+
+
 def question_of(query: Asked, terms: Mapping[str, object]) -> str:
     """Digest what a query asks; the same in another process, and of no row.
 
@@ -163,8 +175,8 @@ def question_of(query: Asked, terms: Mapping[str, object]) -> str:
             for step in query.steps
         ],
         "keys": [query.keys.columns, query.keys.values],
-        "limits": [query.limits.rows, query.limits.groups],
-        "aggregates": [repr(each) for each in query.aggregates],
-        "terms": sorted(terms.items()),
+        "limits": _same((query.limits.rows, query.limits.groups)),
+        "aggregates": [_same(asdict(each)) for each in query.aggregates],
+        "terms": _same(dict(sorted(terms.items()))),
     }
     return hashlib.sha256(json.dumps(facts, default=repr).encode()).hexdigest()

@@ -504,6 +504,8 @@ class Table:
         QueryFailed
             If the database fails on the way, or the time is over; the charge stays, for failing
             may tell of the rows.
+        KeyboardInterrupt
+            If stopped while the query ran; it says that the charge stays.
         """
         clock = engine.Clock.start(timeout)
         plan, what = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)

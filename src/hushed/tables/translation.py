@@ -205,8 +205,12 @@ def _kind_of(value: object) -> Kind:
 
 
 def _negated(value: Any) -> Any:
-    """Turn a truth around; written as NOT, it would be read as NOT (... IS NULL) before IS NULL."""
-    return value == engine.constant(False, "truth")
+    """Turn a truth around, as a number: Ibis writes no brackets around a condition.
+
+    ``NOT x`` before ``IS NULL`` would be read as NOT (x IS NULL); ``x IN (1) = FALSE`` is no SQL of
+    Spark.
+    """
+    return value.cast("int32") == 0
 
 
 def _among(value: Any, elements: list[ast.expr]) -> Any:

@@ -309,10 +309,21 @@ def fetch(connection: Connection, question: Question, clock: Clock) -> dict[str,
 def _cursor_rows(connection: Connection, sql: str) -> list[tuple[Any, ...]]:
     backend = connection.rows.get_backend()
     if connection.engine == "duckdb":
-        found: list[tuple[Any, ...]] = backend.con.execute(sql).fetchall()
-        return found
+        return _duckdb_rows(backend.con, sql)
     with backend.con.cursor() as cursor:
         return list(cursor.execute(sql).fetchall())
+
+
+def _duckdb_rows(engine: Any, sql: str) -> list[tuple[Any, ...]]:
+    """Ask DuckDB, which turns the interrupt of a user into an error of its own."""
+    try:
+        found: list[tuple[Any, ...]] = engine.execute(sql).fetchall()
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":  # what a timer stops is another kind of error
+            raise
+    else:
+        return found
+    raise KeyboardInterrupt
 
 
 @contextmanager
