@@ -388,3 +388,17 @@ def test_a_certificate_says_the_same_after_it_was_read(population):
     s = hs.sample_sensitivity(mean, population, rows=8, workers=1)
     c = certify(hs.Laplace(s, epsilon=1.0), values=1)
     assert hs.Certificate.from_json(c.to_json()).explain() == c.explain()
+
+
+def test_no_sentence_offers_or_assumes_what_another_denies():
+    """A shift names the law P of the public rows; given the rest there is no promise for all."""
+    population = hs.populations.PublicTable(KNOWN, name="k", promise="given-the-rest")
+    for name, s in (
+        ("rest", hs.sample_sensitivity(mean, population, rows=8, gamma=0.3, workers=1)),
+        ("plain", hs.sample_sensitivity(mean, UNIT, rows=8, gamma=0.3, workers=1)),
+    ):
+        text = certify(hs.Laplace(s, epsilon=1.0), values=1).explain()
+        assert ("protect='everyone' covers" in text) == (name == "plain")
+        moved = certify(hs.Laplace(s.shifted(1e-6), epsilon=1.0), values=1).explain()
+        law = {"plain": "the population that was sampled", "rest": "the law that the public rows"}
+        assert f"per row, where P is {law[name]}" in moved

@@ -10,6 +10,7 @@ import pytest
 
 import hushed as hs
 from hushed import cost, risk
+from hushed.cli.composing import read_release
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import shown_above, shown_below
 
@@ -80,7 +81,36 @@ def test_a_sum_of_promises_is_never_called_no_guarantee(slack):
     assert found.looseness >= 0
 
 
-def test_losses_beyond_doubles_are_refused():
-    """And neither crash nor run for ever."""
-    with pytest.raises(ParameterError, match="cannot be composed"):
-        hs.compose([hs.Guarantee(epsilon=1e17)] * 2)
+@pytest.mark.parametrize(
+    "one",
+    [
+        hs.Guarantee(epsilon=1e17),
+        hs.Guarantee(epsilon=1e100),
+        hs.Guarantee(epsilon=1e-320),
+        hs.privacy_loss.discrete_gaussian(1e-10, 1),
+    ],
+    ids=str,
+)
+def test_losses_beyond_doubles_are_refused(one):
+    """And neither crash, nor warn, nor run for ever."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ParameterError, match="cannot be composed"):
+            hs.compose([one] * 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "discrete-laplace:2,1.9",
+        "discrete-laplace:2,nan",
+        "discrete-gaussian:2,1.5",
+        "response:1,2.7",
+        "response:1,0",
+        "response:1,inf",
+    ],
+)
+def test_no_typed_number_is_cut_off(text):
+    """A sensitivity of 1.9 is not one of 1, on the command line as elsewhere."""
+    with pytest.raises(ParameterError):
+        read_release(text)

@@ -288,12 +288,14 @@ def _gamma_words(sampling: SamplingRecord, n: int, gamma: float, rows: str) -> s
             f"the sampler, the promise holds at once for all {n} {rows} of the table, each "
             f"replaced by a fresh draw from the population ({detail}). {limits}"
         )
+    everyone = "protect='everyone' covers all at once, at the price of more pairs and more noise. "
+    if sampling.route == "given-the-rest":  # then there is no such promise
+        everyone = ""
     return (
         f"The promise is per record: it fails for a given record with probability at most "
         f"{shown_above(gamma)}. Among the {n} {rows} of the table, up to "
         f"{shown_above(stated_above(decimal_of(gamma) * n), 4)} on average may "
-        f"be outside it, and those are the unusual ones, which move the answer most. "
-        f"protect='everyone' covers all at once, at the price of more pairs and more noise. "
+        f"be outside it, and those are the unusual ones, which move the answer most. {everyone}"
         f"{limits}"
     )
 
@@ -318,7 +320,7 @@ def _assumptions(certificate: Certificate) -> str:
             f"the private rows are independent draws from {drawn[0]}"
             if not sampling.shift
             else f"the private rows are independent draws from a distribution Q with "
-            f"KL(P || Q) of at most {shown_below(sampling.shift)} per row from the sampled P",
+            f"KL(P || Q) of at most {shown_below(sampling.shift)} per row, where P is {drawn[0]}",
             *drawn[1:],
             "the population is public"
             if sampling.population_is_public

@@ -24,6 +24,7 @@ __all__ = ["compose", "read_release"]
 
 Membership = Literal["private", "public"]
 
+_WHOLE = ("response", "discrete-laplace", "discrete-gaussian")
 _METHODS = ("basic", "advanced", "optimal", "zcdp", "renyi", "loss-distribution", "at-risk")
 
 
@@ -70,9 +71,11 @@ def read_release(text: str) -> tuple[LossCurve | Guarantee, int]:
         return one[kind](values[0]), count
     if kind == "guarantee":
         return Guarantee(epsilon=values[0], delta=values[1] if len(values) > 1 else 0.0), count
-    whole = int(values[1]) if len(values) > 1 else None
+    if kind in _WHOLE and len(values) > 1 and not values[1].is_integer():
+        raise ParameterError(f"the second number must be whole, got {text!r}")
+    whole = int(values[1]) if kind in _WHOLE and len(values) > 1 else None
     if kind == "response":
-        return privacy_loss.randomised_response(values[0], whole or 2), count
+        return privacy_loss.randomised_response(values[0], 2 if whole is None else whole), count
     if kind == "discrete-laplace":
         return privacy_loss.discrete_laplace(values[0], 1 if whole is None else whole), count
     if kind == "discrete-gaussian":

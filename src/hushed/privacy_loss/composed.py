@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.decimals import decimal_of, lower_double, stated_above, upper_double
+from hushed.errors import ParameterError
 from hushed.privacy_loss.composition import LADDER, Parts, Window, log_mgf, spread, summed, window
 from hushed.privacy_loss.families import Family
 from hushed.privacy_loss.finite import FiniteLoss
@@ -274,7 +275,7 @@ def _refine(
     most = max(least, min(_LARGEST, 2 ** int(math.log2(_WORK / len(parts)))))
     size = least
     while True:
-        tried = (ask(window(parts, tilt, size)) for tilt in tilts)
+        tried = (_asked(parts, tilt, size, ask) for tilt in tilts)
         found = next((one for one in tried if math.isfinite(one[1])), (0.0, math.inf))
         low, high = max(low, found[0]), min(high, found[1])
         width = high - low
@@ -282,6 +283,21 @@ def _refine(
             return float(low), float(high)
         wanted = math.sqrt(min(width / (relative * high), 256.0))
         size = min(most, size * 2 ** max(1, math.ceil(math.log2(wanted))))
+
+
+def _asked(
+    parts: Parts, tilt: float, size: int, ask: Callable[[Window], tuple[float, float]]
+) -> tuple[float, float]:
+    """Answer of one window; losses that leave the doubles on the way are refused."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return ask(window(parts, tilt, size))
+    except ParameterError:
+        raise
+    except (OverflowError, ValueError):  # an end of the window is infinite or NaN
+        raise ParameterError(
+            f"losses of {spread(parts):g} nats cannot be composed in doubles"
+        ) from None
 
 
 def _cumulants(raw: list[float]) -> list[float]:
