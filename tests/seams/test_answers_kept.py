@@ -4,6 +4,7 @@ import functools
 import json
 import multiprocessing
 import os
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 import hushed as hs
 from hushed.cli import app
+from hushed.cli.kept import read_again
 from hushed.errors import (
     BadFunction,
     DamagedLedger,
@@ -413,6 +415,91 @@ def test_ledgers_that_keep_nothing_are_charged_as_before(ledger):
     with pytest.raises(ParameterError, match="no ledger"):
         hs.release(mean, ROWS, mechanism(), key="k")
     assert len(ledger.log) == 1
+
+
+class Halfway:
+    """Takes answers and keys, tells none again; its entries have no number."""
+
+    def __init__(self):
+        self.charged = 0
+
+    def charge(self, budget, guarantee, note="", *, loss=None, key=None, question=""):
+        self.charged += 1
+        return object()
+
+    def keep_answer(self, budget, entry, text):
+        return text
+
+
+class Telling(Halfway):
+    """Tells answers by their keys."""
+
+    def answer(self, budget, name):
+        assert name == "k"
+
+
+def test_ledgers_that_keep_half_are_refused_or_answered():
+    """Nothing is charged and then lost: refused before, or shown without being stored."""
+    half, telling = Halfway(), Telling()
+    with pytest.raises(ParameterError, match="keeps no answers"):
+        hs.release(mean, ROWS, mechanism(), half, budget="b", key="k")
+    assert half.charged == 0
+    assert hs.release(mean, ROWS, mechanism(), half, budget="b").entry is None
+    assert hs.release(mean, ROWS, mechanism(), telling, budget="b", key="k").entry is None
+    assert (half.charged, telling.charged) == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["\ud800", "", ["b"], None, 5, "a\n", "b" * 201])
+def test_names_that_no_budget_has(book, name):
+    """Refused with words by whatever takes the name of a budget."""
+    for act in (book.balance, lambda n: book.answer(n, 1), lambda n: book.quote(n, G(epsilon=0.1))):
+        with pytest.raises(ParameterError, match="name is 1 to 200"):
+            act(name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x1b[2J\x1b]0;pwned\x07\u202eanswer",
+        json.dumps({"schema": "hushed failure", "error": "QueryFailed", "message": "\x1b]0;\x07"}),
+        '{"x": NaN}',
+        "[" * 100_000,
+        "7" * 5000,
+    ],
+)
+def test_whatever_was_stored_is_told_plainly(path, text):
+    """Texts of who may append: nothing steers the terminal, and the JSON is JSON."""
+    url = f"sqlite:///{path}"
+    with hs.Ledger(url) as book:
+        book.open_budget("b", G(epsilon=1.0))
+        book.keep_answer("b", book.charge("b", G(epsilon=0.5)), text)
+    told = CliRunner().invoke(app, ["ledger", "answer", url, "b", "1"])
+    assert told.exit_code == 0
+    assert "".join(told.stdout.split("\n")).isprintable()
+    again = CliRunner().invoke(app, ["ledger", "answer", url, "b", "1", "--json"])
+    assert again.exit_code == 0
+    found = json.loads(again.stdout, parse_constant=pytest.fail)
+    assert found.get("answer", text) == text
+
+
+def test_numbers_that_no_entry_has(path):
+    """Longer than Python reads."""
+    url = f"sqlite:///{path}"
+    with hs.Ledger(url) as book:
+        book.open_budget("b", G(epsilon=1.0))
+    told = CliRunner().invoke(app, ["ledger", "answer", url, "b", "9" * 5000])
+    assert told.exit_code == 2
+
+
+@pytest.mark.parametrize("key", ["-march", "--json", "may"])
+def test_the_command_that_is_told_reads_the_answer(path, key):
+    """Also for a key that could pass for an option, and after a query."""
+    url = f"sqlite:///{path}"
+    with hs.Ledger(url) as book:
+        book.open_budget("b", G(epsilon=1.0))
+        book.keep_answer("b", book.charge("b", G(epsilon=0.5), key=key), "7.5")
+    words = shlex.split(read_again(url, "b", key).partition("hushed ")[2])
+    assert CliRunner().invoke(app, words).stdout == "7.5\n"
 
 
 # What a question is

@@ -259,6 +259,21 @@ def test_output_that_cannot_be_written(folder, words, form):
     assert "Exception ignored" not in done.stderr
 
 
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("form", [("--json",), ()], ids=["json", "text"])
+def test_an_answer_of_a_query_that_cannot_be_written_is_kept(folder, form):
+    """The line says how to read it again, and that reads it."""
+    ledger = ("--ledger", "sqlite:///rows.db", "--budget", "rows")
+    opened = ("ledger", "open", ledger[1], ledger[3], "--epsilon", "2", "--neighbours")
+    assert ran(*opened, "add-remove", cwd=folder).returncode == 0
+    with FULL.open("w") as full:
+        done = ran(*QUERY, *ledger, *form, cwd=folder, stdout=full)
+    assert done.returncode == 2
+    words = done.stderr.partition("at no cost by: hushed ")[2].split()
+    assert words == ["ledger", "answer", ledger[1], ledger[3], "1"]
+    assert "count" in ran(*words, cwd=folder).stdout
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [("--json",), ()], ids=["json", "text"])
 def test_an_error_that_cannot_be_written(folder, form):

@@ -259,6 +259,23 @@ def test_options_in_an_address_are_refused(tmp_path, address):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("own", [True, False])
+def test_a_backup_takes_no_name_beside_a_ledger(book, path, tmp_path, ending, own):
+    """SQLite would take the copy for a log: nobody could open the ledger, or the copy would go."""
+    other = path if own else tmp_path / "other.db"
+    if not own:
+        with hs.Ledger(f"sqlite:///{other}") as second:
+            second.open_budget("c", G(epsilon=1.0))
+    book.charge("b", TENTH)
+    with pytest.raises(ParameterError, match=r"belongs to a ledger|exists"):
+        book.backup(other.with_name(other.name + ending))
+    for each in (path, other):
+        with hs.Ledger(f"sqlite:///{each}", create=False) as again:
+            assert len(again.budgets()) == 1
+    assert book.backup(tmp_path / "copy.db-wal").exists()  # beside nothing
+
+
 def test_other_files_are_seen_through_sqlite(tmp_path):
     """Texts of any length, empty files, other databases: told apart without being changed."""
     for size in (1, 50, 600, 5000):

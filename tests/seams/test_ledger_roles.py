@@ -14,6 +14,8 @@ from hushed.errors import HushedError, LedgerUnavailable, NotFound, Overspent
 from hushed.ledger.entries import digest, write_entry
 
 G = hs.Guarantee
+# Texts that read as a number below 0 or as none; `float.fromhex` skips blanks.
+NO_AMOUNTS = (" -0x1.0p-2", "\t-0x1.0p-2", "\n-1", "-inf", "nan", " nan", "junk", "", None, 1, -1)
 TABLES = ("migrations", "budgets", "entries", "heads", "answers")
 
 
@@ -143,6 +145,20 @@ def test_functions_take_the_next_entry_and_nothing_else(team):
             record = json.loads(body)
             for changed in (
                 {"costs": []},
+                *({"costs": [[each, "0x0.0p+0"]] * len(record["costs"])} for each in NO_AMOUNTS),
+                *({"costs": [["0x0.0p+0", each]] * len(record["costs"])} for each in NO_AMOUNTS),
+                *(
+                    {"guarantee": record["guarantee"] | {name: each}}
+                    for name in ("epsilon", "delta", "gamma")
+                    for each in NO_AMOUNTS
+                ),
+                *(
+                    {"guarantee": record["guarantee"] | {"estimates": [["x", each]]}}
+                    for each in NO_AMOUNTS
+                ),
+                {"costs": [["0x0.0p+0"] * 3] * len(record["costs"])},
+                {"guarantee": {}},
+                {"key": ["a"]},
                 {"costs": [["-0x1.0p+0", "0x0.0p+0"]] * len(record["costs"])},
                 {"budget": "c"},
                 {"number": 7},

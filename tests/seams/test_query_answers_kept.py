@@ -2,7 +2,10 @@
 
 import json
 from datetime import date
+from decimal import Decimal
+from unittest.mock import Mock
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.nasty_tables import to_postgres
@@ -12,6 +15,7 @@ import hushed as hs
 from hushed.cli import app
 from hushed.errors import DamagedLedger, KeyInUse, LedgerUnavailable, ParameterError, QueryFailed
 from hushed.tables import scan
+from hushed.tables.engine.asking import _duckdb_rows
 from hushed.tables.stored import read_answer, write_answer
 
 PROMISE = {"neighbours": "add-remove", "unit": "row"}
@@ -150,6 +154,44 @@ class TestKeys:
         monkeypatch.undo()
         assert table.count().release(**ask).entry == 1
         assert len(book.entries("b")) == 1
+
+    @pytest.mark.parametrize("one", [1, 1.0, Decimal(1), Decimal("1.00"), np.float64(1)])
+    def test_equal_numbers_ask_the_same(self, book, table, one):
+        """However they are written: of Python, NumPy or decimal, whole or not."""
+        ask = {"ledger": book, "budget": "b", "key": "may", "timeout": 60}
+        first = table.sum("x", low=0, high=2).mean("x", low=1, high=2).release(epsilon=1, **ask)
+        again = table.sum("x", low=0.0, high=2, weight=float(one)).mean("x", low=1.0, high=2.0)
+        assert again.release(epsilon=one, **ask) == first
+        with pytest.raises(KeyInUse):
+            table.sum("x", low=0, high=2).mean("x", low=1.5, high=2).release(epsilon=1, **ask)
+        assert len(book.entries("b")) == 1
+
+    def test_a_stop_by_the_user_is_no_answer(self, book, table, monkeypatch):
+        """It says what was paid, and the same key asks again at no cost."""
+        ask = {"epsilon": 1.0, "ledger": book, "budget": "b"}
+
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(scan.engine, "fetch", stop)
+        with pytest.raises(KeyboardInterrupt, match="charge stays: ask again under the key 'may'"):
+            table.count().release(**ask, key="may")
+        with pytest.raises(KeyboardInterrupt, match=r"the charge stays$"):
+            table.count().release(**ask)
+        with pytest.raises(KeyboardInterrupt, match="count the budget as spent"):
+            table.count().release(epsilon=1.0)
+        monkeypatch.undo()
+        assert table.count().release(**ask, key="may").entry == 1
+        assert [book.answer("b", each) is None for each in (1, 2)] == [False, True]
+        assert len(book.entries("b")) == 2
+
+    def test_duckdb_does_not_swallow_a_stop(self):
+        """DuckDB makes an error of its own of a signal; other errors stay what they are."""
+        for text, kind in (("Query interrupted", KeyboardInterrupt), ("other", RuntimeError)):
+            engine = Mock()
+            engine.execute.side_effect = RuntimeError(text)
+            with pytest.raises(kind):
+                _duckdb_rows(engine, "SELECT 1")
 
     def test_a_key_needs_a_ledger_that_keeps_answers(self, table, ledger):
         for given in ({}, {"ledger": ledger, "budget": "b"}):

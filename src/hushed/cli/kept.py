@@ -114,7 +114,7 @@ def _plain(text: str) -> str:
 
 
 def _record(text: str) -> dict[str, Any]:
-    """Stored answer as JSON; what is none is a text."""
+    """Read a stored answer as JSON; what is none is a text."""
     try:
         found = loads(text, parse_constant=_refused)
     except (ValueError, RecursionError):  # of numbers that JSON has not, too

@@ -21,7 +21,7 @@ _SIGNATURES = {
     "hushed_answered(TEXT)": "lists the entries of one's own that have answers",
 }
 _DEFINER = "SECURITY DEFINER AS $$"
-# Doubles as they are written: 0 or more, and below 1. A blank before a minus reads as a number, too.
+# Doubles as they are written: 0 or more, and below 1. Python reads a blank before a minus, too.
 _AMOUNT = "'^(0x[01][.][0-9a-f]{1,13}p[+-][0-9]{1,4}|inf)$'"
 _SHARE = "'^0x(0[.]0p[+]0|[01][.][0-9a-f]{1,13}p-[0-9]{1,4})$'"
 

@@ -223,7 +223,7 @@ def released(
         try:
             answer = _answered(query, plan, ready, beta, clock)
         except KeyboardInterrupt:
-            stopped = True
+            failed, stopped = "stopped; nothing was released", True
         except QueryFailed as error:
             failed, lost = str(error), isinstance(error, engine.ConnectionLost)
         except Exception as error:  # whatever it is, its own text may quote a private value
@@ -231,11 +231,9 @@ def released(
     if answer is not None:
         return answer if paid.number is None else _stored(paid, paid.keep(write_answer(answer)))
     stays = "count the budget as spent" if paid.ledger is None else "the charge stays"
-    again = "" if paid.key is None else f": ask again under the key {paid.key!r}, at no cost"
-    if stopped:
-        raise KeyboardInterrupt(f"stopped; nothing was released, but {stays}{again}")
-    if lost and again:
-        raise QueryFailed(f"{failed}; {stays}{again}")
+    if stopped or (lost and paid.key is not None):
+        again = "" if paid.key is None else f": ask again under the key {paid.key!r}, at no cost"
+        raise (KeyboardInterrupt if stopped else QueryFailed)(f"{failed}; {stays}{again}")
     failure = QueryFailed(f"{failed}; {stays}")
     if paid.number is not None and not lost:
         _stored(paid, paid.keep(write_failure(failure)))
