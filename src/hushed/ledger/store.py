@@ -201,7 +201,8 @@ class Store:
         if not self.sqlite:
             raise ParameterError("a ledger on a server is copied by its own tools, such as pg_dump")
         try:
-            if is_ledger(target):  # SQLite would take it for the log of the ledger beside it
+            # SQLite would take it for the log of the ledger beside it.
+            if not target.exists() and is_ledger(target):
                 raise ParameterError(f"{target} is a name that belongs to a ledger; take another")
             os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
