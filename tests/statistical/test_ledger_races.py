@@ -13,7 +13,7 @@ import pytest
 import hushed as hs
 from hushed.errors import Overspent
 
-UNIT = 2.0**-20
+UNIT = 1e-6
 RECORD = struct.Struct("<q")
 
 
@@ -133,7 +133,7 @@ def kill_many(processes, make_url, trials, *, each=50):
                 unanswered += entries - known - len(numbers)
                 answered, known = answered + len(numbers), entries
             assert len(book.entries("b")) == known
-            assert book.balance("b").spent.epsilon == known * UNIT
+            assert book.balance("b").spent.epsilon == known / 10**6
     return answered, unanswered
 
 
