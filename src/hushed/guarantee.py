@@ -202,6 +202,9 @@ def _shown(level: float, digits: int, *, up: bool) -> str:
     # Of decimals, not of doubles: below 1e-307 several decimals are one double.
     if not math.isinf(level) and (Decimal(nearest) < exact if up else Decimal(nearest) > exact):
         with localcontext(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR):
-            nearest = f"{(+exact).normalize():.{digits}g}"
+            rounded = (+exact).normalize()
+        nearest = f"{float(rounded):.{digits}g}"
+        if Decimal(nearest) != rounded:
+            nearest = f"{rounded:.{digits}g}"
     long = "e+" in nearest and abs(float(nearest)) < _WRITTEN_OUT
     return f"{float(nearest):.0f}" if long else nearest
