@@ -259,6 +259,7 @@ class TestOutputs:
 
 
 class TestHonesty:
+    @pytest.mark.slow
     def test_reusing_the_selection_split_would_be_noticed(self):
         """Counts of the split that chose the event accuse an innocent; fresh ones do not.
 

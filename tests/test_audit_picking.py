@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
 from hushed.audit.picking import best_pick
 from hushed.guarantee import Guarantee
@@ -40,6 +41,7 @@ def wrong_choices(*, last: bool, tables: int = 20) -> int:
     return wrong
 
 
+@pytest.mark.slow
 def test_luck_on_one_half_is_none_on_the_other():
     """Twelve columns of noise beside one that tells: cross-checked, it is found far more often."""
     assert wrong_choices(last=True) <= 0.6 * wrong_choices(last=False)

@@ -15,7 +15,7 @@ import hushed
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples"
 SCRIPTS = sorted(p for p in FOLDER.glob("*.py") if 'if __name__ == "__main__"' in p.read_text())
-SLOW = {"demo", "scikit_learn_model"}
+SLOW = {"audit_own_mechanism", "demo", "scikit_learn_model"}
 
 
 def loaded(name):

@@ -139,7 +139,7 @@ class TestEngines:
         assert there == on_duckdb
         assert sum(map(sum, (c for c in there.values if isinstance(c[0], int)))) != 0
 
-    @pytest.mark.parametrize("engine", ["polars", *SERVERS])
+    @pytest.mark.parametrize("engine", [pytest.param("polars", marks=pytest.mark.slow), *SERVERS])
     @pytest.mark.parametrize("texts", [CONDITIONS, NUMBERS[::3], NUMBERS[1::3], NUMBERS[2::3]])
     def test_the_whole_language_agrees(self, engine, texts, frame, placed):
         """Every condition, function and operator gives the numbers of DuckDB, missing or not."""

@@ -11,7 +11,13 @@ import pytest
 import hushed
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ["hushed", "src/hushed/cli", "it's größer 東京 $HOME; #1"]
+NAMES = [
+    "hushed",
+    *(
+        pytest.param(n, marks=pytest.mark.slow)
+        for n in ("src/hushed/cli", "it's größer 東京 $HOME; #1")
+    ),
+]
 FUNCTIONS = "def total(rows): return rows.sum()\ndef breaks(rows): raise ValueError('31337')\n"
 BROKEN = (
     "import hushed\n"

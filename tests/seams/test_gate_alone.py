@@ -1,6 +1,7 @@
 """There is one gate: no other module calls a function on private rows."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import hushed
@@ -23,15 +24,22 @@ ANSWERS = {
 }
 
 
+@cache
+def calls():
+    """Names that are called, by module."""
+    return {
+        path.relative_to(SOURCE).as_posix(): {
+            getattr(node.func, "id", getattr(node.func, "attr", ""))
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Call)
+        }
+        for path in SOURCE.rglob("*.py")
+    }
+
+
 def users(name):
     """Modules that call a function by its name."""
-    found = set()
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            called = node.func if isinstance(node, ast.Call) else None
-            if getattr(called, "id", getattr(called, "attr", "")) == name:
-                found.add(path.relative_to(SOURCE).as_posix())
-    return found
+    return {module for module, names in calls().items() if name in names}
 
 
 def test_private_calls_are_made_in_the_gate():

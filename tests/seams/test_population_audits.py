@@ -57,7 +57,9 @@ def test_a_right_release_is_not_accused():
 
 
 @pytest.mark.parametrize("function", [all_but_first, all_but_last])
-@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize(
+    "neighbours", ["replace-one", pytest.param("add-remove", marks=pytest.mark.slow)]
+)
 def test_a_violation_for_all_people_but_one_is_caught(function, neighbours):
     """Nearly no noise for 19 of 20 rows; which row goes free makes no difference."""
     claim = hs.Guarantee(epsilon=1, gamma=0.2, neighbours=neighbours)
