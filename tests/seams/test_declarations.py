@@ -218,7 +218,8 @@ HONEST = {
 def test_honest_simulators_pass(case, rows):
     """Laws of few values repeat themselves; so they may, but not sixteen times over."""
     for seed in range(5):
-        sample(len, hs.populations.Simulator(HONEST[case]), rows=rows, pairs=10, seed=seed)
+        s = sample(len, hs.populations.Simulator(HONEST[case]), rows=rows, pairs=10, seed=seed)
+        assert (s.pairs, s.value) == (10, 0)  # nothing was refused; the number of rows never moves
 
 
 @pytest.mark.slow
@@ -226,7 +227,8 @@ def test_honest_coins_are_never_refused():
     """Three coins: of 2,000 seeds none is refused, whatever the chance of equal tables."""
     coins = hs.populations.Simulator(HONEST["coins"])
     for seed in range(2000):
-        sample(np.mean, coins, rows=2, pairs=2, calibration="marginal", seed=seed)
+        s = sample(np.mean, coins, rows=2, pairs=2, calibration="marginal", seed=seed)
+        assert s.value in (0, 0.5)  # one coin of two
 
 
 def test_what_passed_symmetric_keeps_its_promise():

@@ -82,7 +82,8 @@ class TestLinear:
         for i in range(18):
             query = query.derive(f"d{i + 1}", form.format(f"d{i}"))
         last = "d18" if column == "b" else "d18 > 0"
-        query.filter(last).count().release(epsilon=1.0, timeout=60)
+        answer = query.filter(last).count().release(epsilon=1.0, timeout=60)
+        assert len(answer.to_dict()["count"]) == 1
 
     def test_lists_of_truths_mean_what_they_say(self, table):
         """Missing stays missing, in every kind of list, in the list and out of it."""

@@ -54,7 +54,8 @@ def test_an_old_copy_of_a_ledger_forgets(tmp_path):
         file.unlink()
     shutil.copy(old, path)
     with hs.Ledger(f"sqlite:///{path}") as ledger:
-        ledger.charge("b", hs.Guarantee(epsilon=0.75))
+        entry = ledger.charge("b", hs.Guarantee(epsilon=0.75))  # 1.5 of 1 in all
+        assert (entry.number, ledger.balance("b").spent.epsilon) == (1, 0.75)
 
 
 def test_whoever_may_read_the_database_needs_no_hushed(tmp_path):
