@@ -72,6 +72,18 @@ def _account() -> tuple[int, int] | None:
     pytest.fail("the tests run as root and there is no other user to run PostgreSQL as")
 
 
+def _within_reach(binaries: Path, folder: Path, account: tuple[int, int] | None) -> Path:
+    """The programs where that user may run them: copied if they lie in a private folder of root."""
+    if account is None:
+        return binaries
+    try:
+        _start([str(binaries / "postgres"), "--version"], account, folder / "log").wait(_PATIENCE)
+    except PermissionError:
+        shutil.copytree(binaries.parent, folder / "programs", symlinks=True)
+        return folder / "programs" / binaries.name
+    return binaries
+
+
 def _start(command: list[str], account: tuple[int, int] | None, log: Path) -> subprocess.Popen:
     who = {} if account is None else {"user": account[0], "group": account[1], "extra_groups": []}
     with log.open("ab") as out:
@@ -96,6 +108,7 @@ def running_postgres(*, durable: bool = False) -> Iterator[PostgresServer]:
     folder = Path(tempfile.mkdtemp(prefix="hushed-pg-"))
     account, log, password = _account(), folder / "log", secrets.token_urlsafe(16)
     try:
+        binaries = _within_reach(binaries, folder, account)
         secret = folder / "password"
         secret.write_text(password + "\n")
         for each in (folder, secret):
