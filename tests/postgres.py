@@ -79,8 +79,10 @@ def _within_reach(binaries: Path, folder: Path, account: tuple[int, int] | None)
     try:
         _start([str(binaries / "postgres"), "--version"], account, folder / "log").wait(_PATIENCE)
     except PermissionError:
-        shutil.copytree(binaries.parent, folder / "programs", symlinks=True)
-        return folder / "programs" / binaries.name
+        package, copies = binaries.parents[1], folder / "programs"
+        for part in (package, package.with_name(f"{package.name}.libs")):
+            shutil.copytree(part, copies / part.name, symlinks=True)
+        return copies / binaries.relative_to(package.parent)
     return binaries
 
 
