@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hushed as hs
+from hushed._printing import shown_above, shown_below
 from hushed.errors import ParameterError
-from hushed.guarantee import shown_above, shown_below
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 

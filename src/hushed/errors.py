@@ -39,7 +39,19 @@ class HushedError(Exception):
 
 
 class ParameterError(HushedError, ValueError):
-    """A parameter lies outside the range in which the promise holds."""
+    """A parameter lies outside the range in which the promise holds.
+
+    Parameters
+    ----------
+    *args : object
+        The message.
+    parameter : str, optional
+        Name of the parameter, as the caller of the function wrote it.
+    """
+
+    def __init__(self, *args: object, parameter: str | None = None) -> None:
+        super().__init__(*args)
+        self.parameter = parameter
 
 
 class WrongNorm(ParameterError):

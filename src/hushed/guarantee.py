@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from typing import Literal, get_args
 
-from hushed.decimals import decimal_of, read, stated_above, total_of
+from hushed._decimals import decimal_of, read, stated_above, total_of
 from hushed.errors import ParameterError
 
 __all__ = [
@@ -18,13 +16,9 @@ __all__ = [
     "Protect",
     "RowUnit",
     "Unit",
-    "shown_above",
-    "shown_below",
     "stated_gamma",
     "union_gamma",
 ]
-
-_WRITTEN_OUT = 1e15  # below, large numbers are printed without an exponent
 
 Neighbours = Literal["replace-one", "add-remove"]
 Protect = Literal["record", "everyone", "simultaneous"]
@@ -158,53 +152,3 @@ def stated_gamma(promise: Guarantee) -> Fraction:
     """
     sampled = total_of(gamma for _, gamma in promise.estimates)
     return max(Fraction(0), decimal_of(promise.gamma) - sampled)
-
-
-def shown_above(level: float, digits: int = 6) -> str:
-    """Print what is promised or spent: a number that is not below it.
-
-    Parameters
-    ----------
-    level : float
-        Epsilon, delta, gamma, or another bound; not NaN.
-    digits : int, default 6
-        Most significant digits.
-
-    Returns
-    -------
-    str
-        The nearest such number if it is not below the decimal that the level stands for;
-        otherwise the next one up. So 0.1 stays ``0.1``, and 1.0000004 becomes ``1.00001``.
-    """
-    return _shown(level, digits, up=True)
-
-
-def shown_below(level: float, digits: int = 6) -> str:
-    """Print what is left, or what holds at least: a number that is not above it.
-
-    Parameters
-    ----------
-    level : float
-        The rest of a budget, or another lower bound; not NaN.
-    digits : int, default 6
-        Most significant digits.
-
-    Returns
-    -------
-    str
-        As `shown_above`, on the other side.
-    """
-    return _shown(level, digits, up=False)
-
-
-def _shown(level: float, digits: int, *, up: bool) -> str:
-    nearest, exact = f"{level:.{digits}g}", Decimal(repr(float(level)))
-    # Of decimals, not of doubles: below 1e-307 several decimals are one double.
-    if not math.isinf(level) and (Decimal(nearest) < exact if up else Decimal(nearest) > exact):
-        with localcontext(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR):
-            rounded = (+exact).normalize()
-        nearest = f"{float(rounded):.{digits}g}"
-        if Decimal(nearest) != rounded:
-            nearest = f"{rounded:.{digits}g}"
-    long = "e+" in nearest and abs(float(nearest)) < _WRITTEN_OUT
-    return f"{float(nearest):.0f}" if long else nearest

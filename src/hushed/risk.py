@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushed import privacy_loss
-from hushed.decimals import lower_double, read, upper_double
+from hushed._decimals import lower_double, read, upper_double
+from hushed._numeric import round_up
+from hushed._printing import shown_above
 from hushed.errors import ParameterError
-from hushed.guarantee import shown_above
-from hushed.privacy_loss.rounding import round_up
 
 __all__ = [
     "Assessment",

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 
 import hushed as hs
 from hushed import noise, privacy_loss
-from hushed.accounting.filters import filter_cost, privacy_filters
-from hushed.decimals import (
+from hushed._decimals import (
     decimal_of,
     lower_double,
     read,
@@ -23,6 +22,7 @@ from hushed.decimals import (
     stated_below,
     upper_double,
 )
+from hushed.accounting.filters import filter_cost, privacy_filters
 from hushed.errors import Overspent, ParameterError
 from hushed.measurements import exponential, gaussian, laplace
 from hushed.sensitivity.plan import plan

@@ -10,9 +10,9 @@ import pytest
 
 import hushed as hs
 from hushed import cost, risk
+from hushed._printing import shown_above, shown_below
 from hushed.cli.composing import read_release
 from hushed.errors import HushedError, ParameterError
-from hushed.guarantee import shown_above, shown_below
 
 MODEL = cost.CostModel(per_person=100, people=3)
 DOORS = {

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import hushed as hs
+from hushed._printing import plain_path, shown
 from hushed.cli import app
 from hushed.errors import HushedError, NotFound, ParameterError
-from hushed.printed import plain_path, shown
 
 EVIL = [
     "Ro\x1b[2J\x1b]0;pwned\x07me",

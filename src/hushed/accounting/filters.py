@@ -33,6 +33,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, get_args
 
+from hushed._decimals import decimal_of, lower_double, read, stated_below, upper_double
+from hushed._numeric import round_down, round_up
 from hushed.accounting.pure import (
     at_least_some,
     pure_gaussian,
@@ -41,13 +43,11 @@ from hushed.accounting.pure import (
     smallest_level,
 )
 from hushed.accounting.theorems import renyi_conversion
-from hushed.decimals import decimal_of, lower_double, read, stated_below, upper_double
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import LossCurve, gaussian_delta
 from hushed.privacy_loss.families import BoundedRangeLoss, Family, GaussianLoss, LaplaceLoss
 from hushed.privacy_loss.finite import FiniteLoss
-from hushed.privacy_loss.rounding import round_down, round_up
 
 __all__ = [
     "Cost",

@@ -11,14 +11,7 @@ from typing import Literal, Protocol, get_args, runtime_checkable
 import numpy as np
 
 from hushed import privacy_loss
-from hushed.accounting.theorems import (
-    advanced_epsilon,
-    at_risk_mean,
-    optimal_bound_epsilon,
-    optimal_epsilon,
-    renyi_conversion,
-)
-from hushed.decimals import (
+from hushed._decimals import (
     decimal_of,
     lower_double,
     read,
@@ -26,16 +19,16 @@ from hushed.decimals import (
     stated_below,
     total_of,
 )
-from hushed.errors import ParameterError
-from hushed.guarantee import (
-    Guarantee,
-    Neighbours,
-    Protect,
-    Unit,
-    shown_above,
-    shown_below,
-    union_gamma,
+from hushed._printing import shown_above, shown_below
+from hushed.accounting.theorems import (
+    advanced_epsilon,
+    at_risk_mean,
+    optimal_bound_epsilon,
+    optimal_epsilon,
+    renyi_conversion,
 )
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee, Neighbours, Protect, Unit, union_gamma
 from hushed.privacy_loss import Bracket, LossCurve
 
 __all__ = ["Composition", "Method", "Promises", "Releasable", "compose", "joined", "parallel"]

@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
-from hushed.decimals import upper_double
+from hushed._decimals import upper_double
+from hushed._numeric import round_down, round_up
 from hushed.errors import ParameterError
-from hushed.privacy_loss.rounding import round_down, round_up
 
 __all__ = ["at_least_some", "pure_gaussian", "pure_renyi", "pure_zcdp", "smallest_level"]
 

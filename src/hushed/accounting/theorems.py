@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushed.decimals import decimal_of, lower_double, read, stated_above, upper_double
+from hushed._decimals import decimal_of, lower_double, read, stated_above, upper_double
 from hushed.errors import ParameterError
 
 __all__ = [

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hushed._printing import shown_above
 from hushed.audit.bounds import Counts, Evidence, JointTest, Rectangle
 from hushed.audit.pairs import Relation
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, Neighbours, shown_above
+from hushed.guarantee import Guarantee, Neighbours
 
 __all__ = [
     "Claim",

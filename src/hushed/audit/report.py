@@ -9,12 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed._printing import shown_above, shown_below
 from hushed.audit.bounds import Counts
 from hushed.audit.claims import Claim, ZeroConcentrated, in_words
 from hushed.audit.outputs import LOWEST_BIT
 from hushed.audit.pairs import Pair, Relation
 from hushed.divergences import DeltaEstimate
-from hushed.guarantee import Guarantee, shown_above, shown_below
+from hushed.guarantee import Guarantee
 
 __all__ = ["AuditReport", "PopulationCount", "Verdict", "Witness"]
 

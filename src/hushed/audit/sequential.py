@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._printing import shown_below
 from hushed.audit.bounds import Counts
 from hushed.audit.claims import levels_in_words
 from hushed.audit.events import Event
@@ -17,7 +18,7 @@ from hushed.audit.picking import best_pick
 from hushed.audit.runs import Runs
 from hushed.audit.scores import fitted_scores
 from hushed.errors import TooFewSamples
-from hushed.guarantee import Guarantee, shown_below
+from hushed.guarantee import Guarantee
 
 __all__ = ["Betting", "Outcome", "adjusted", "bet", "grid_of_claims", "play"]
 

@@ -6,10 +6,10 @@ import math
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import TYPE_CHECKING
 
-from hushed.decimals import decimal_of, stated_above, upper_double
+from hushed._decimals import decimal_of, stated_above, upper_double
+from hushed._numeric import round_up
+from hushed._printing import shown_above, shown_below
 from hushed.environment import differences
-from hushed.guarantee import shown_above, shown_below
-from hushed.privacy_loss.rounding import round_up
 
 if TYPE_CHECKING:
     from hushed.certificate.record import Certificate, SamplingRecord

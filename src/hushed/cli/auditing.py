@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from hushed._printing import plain_path, shown_above, shown_below
 from hushed.audit import (
     AuditReport,
     Claim,
@@ -27,8 +28,7 @@ from hushed.cli.inputs import read_function
 from hushed.cli.outcome import BAD_USE, REFUSED, finish, note, say
 from hushed.cli.written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
-from hushed.guarantee import Guarantee, Neighbours, shown_above, shown_below
-from hushed.printed import plain_path
+from hushed.guarantee import Guarantee, Neighbours
 
 __all__ = ["audit"]
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from hushed._printing import shown_above, shown_below
 from hushed.cli.options import JsonOption, PlotOption
 from hushed.cli.outcome import finish, note, notes, print_table, say
 from hushed.cli.written import check_figure
 from hushed.errors import ParameterError
-from hushed.guarantee import Neighbours, shown_above, shown_below
+from hushed.guarantee import Neighbours
 
 if TYPE_CHECKING:
     from hushed.accounting import Composition

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hushed._printing import plain_path
 from hushed.cli.tables import Frame, read_table
 from hushed.errors import NotFound, ParameterError
 from hushed.populations import (
@@ -20,7 +21,6 @@ from hushed.populations import (
     Simulator,
     Uniform,
 )
-from hushed.printed import plain_path
 from hushed.sensitivity import Blockwise
 
 __all__ = ["in_blocks", "read_bounds", "read_function", "read_population"]

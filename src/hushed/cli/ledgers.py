@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
+from hushed._printing import shown_above
 from hushed.accounting.filters import FilterMethod, check_limit
 from hushed.cli.kept import answer
 from hushed.cli.options import (
@@ -23,7 +24,7 @@ from hushed.cli.outcome import finish, note, say
 from hushed.cli.safekeeping import backup, roles, verify
 from hushed.cli.written import check_figure, check_targets, files_of
 from hushed.errors import ParameterError
-from hushed.guarantee import Neighbours, Protect, Unit, shown_above
+from hushed.guarantee import Neighbours, Protect, Unit
 from hushed.ledger import Balance, Entry
 from hushed.ledger.anchors import anchor
 from hushed.release import default_note

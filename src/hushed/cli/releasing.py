@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 import hushed as hs
+from hushed._printing import plain_path, shown_above
 from hushed.calibrate import MechanismName
 from hushed.cli.calibration import Target, numbers_of
 from hushed.cli.inputs import in_blocks, read_bounds, read_function, read_population
@@ -42,9 +43,7 @@ from hushed.cli.tables import Frame, check_columns, read_table
 from hushed.cli.written import check_targets, files_of, inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.gate import Outside
-from hushed.guarantee import shown_above
 from hushed.populations import PublicTable, Simulator
-from hushed.printed import plain_path
 from hushed.spaces import Norm
 
 __all__ = ["release", "sensitivity", "verify"]

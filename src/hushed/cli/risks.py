@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from hushed._decimals import decimal_of, stated_below
+from hushed._printing import shown_above, shown_below
 from hushed.cli.options import JsonOption, PlotOption
 from hushed.cli.outcome import finish, note, notes, print_table, say
 from hushed.cli.written import check_figure
-from hushed.decimals import decimal_of, stated_below
 from hushed.errors import ParameterError
-from hushed.guarantee import shown_above, shown_below
 
 __all__ = ["risk"]
 

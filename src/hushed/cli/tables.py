@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed._printing import plain_path
 from hushed.cli.outcome import note
 from hushed.errors import BadRows, NotFound, ParameterError
-from hushed.printed import plain_path
 
 __all__ = ["Frame", "Table", "check_columns", "read_table"]
 

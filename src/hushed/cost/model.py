@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from hushed import risk
-from hushed.decimals import read
+from hushed._decimals import read
+from hushed._printing import shown_above
 from hushed.errors import NotFeasible, ParameterError
-from hushed.guarantee import shown_above
 
 __all__ = ["Basis", "CostModel", "Optimum", "Range", "epsilon_for_error", "error_of"]
 

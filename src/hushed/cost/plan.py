@@ -9,12 +9,12 @@ from statistics import NormalDist
 from typing import Literal
 
 from hushed import privacy_loss, risk
+from hushed._decimals import decimal_of, read, stated_below, upper_double
+from hushed._numeric import round_up
+from hushed._printing import shown_above, shown_below
 from hushed.cost.model import CostModel, epsilon_for_error
-from hushed.decimals import decimal_of, read, stated_below, upper_double
 from hushed.errors import NotFeasible, ParameterError
-from hushed.guarantee import shown_above, shown_below
 from hushed.privacy_loss import LossCurve
-from hushed.privacy_loss.rounding import round_up
 
 __all__ = ["Choice", "Need", "Plan", "plan"]
 

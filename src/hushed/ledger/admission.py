@@ -7,8 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from hushed._printing import shown_below
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, shown_below
+from hushed.guarantee import Guarantee
 from hushed.ledger.entries import Budget
 from hushed.privacy_loss import LossCurve
 

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hushed.decimals import decimal_of
-from hushed.guarantee import Guarantee, shown_above, shown_below
+from hushed._decimals import decimal_of
+from hushed._printing import shown_above, shown_below
+from hushed.guarantee import Guarantee
 from hushed.ledger.entries import Budget
 
 __all__ = ["Balance", "Moment", "assumption", "bought", "set_aside", "terms_of", "which_part"]

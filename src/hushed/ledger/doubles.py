@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from hushed.decimals import decimal_of
+from hushed._decimals import decimal_of
 
 __all__ = ["fraction_of", "whole"]
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from hushed import privacy_loss
+from hushed._decimals import decimal_of, stated_above
 from hushed.accounting.filters import Cost, gaussian_capacity
-from hushed.decimals import decimal_of, stated_above
 from hushed.guarantee import Guarantee
 from hushed.ledger.doubles import fraction_of, whole
 from hushed.privacy_loss import LossCurve

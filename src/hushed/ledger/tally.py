@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from hushed._decimals import decimal_of, stated_above, stated_below
+from hushed._printing import shown_above, shown_below
 from hushed.accounting.filters import Cost, PrivacyFilter, filter_cost, largest
-from hushed.decimals import decimal_of, stated_above, stated_below
 from hushed.errors import Overspent, ParameterError
-from hushed.guarantee import Guarantee, shown_above, shown_below, stated_gamma
+from hushed.guarantee import Guarantee, stated_gamma
 from hushed.ledger.balance import Balance, bought, set_aside, which_part
 from hushed.ledger.doubles import fraction_of, whole
 from hushed.ledger.entries import Budget, Entry

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from hushed._numeric import finite_above
 from hushed.errors import ParameterError
 from hushed.measurements.export_spaces import Place, aligned, begin, beyond, trusted
-from hushed.privacy_loss.rounding import double_above
 from hushed.spaces import Column, Domain, Space, Table
 from hushed.transformations.chain import Transformation
 
@@ -281,7 +281,7 @@ def scored(dp: Any, place: Place, step: Transformation, scale: float, measure: A
             "number of rows give a multiple of 1/10000"
         )
     place = place.behind(made)
-    wide = double_above(Fraction(scale) * whole)
+    wide = finite_above(Fraction(scale) * whole)
     choose = dp.m.make_noisy_max
     found = beyond(dp, step, choose, place.domain, place.metric, measure, wide, True)
     return place, found

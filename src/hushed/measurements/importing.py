@@ -16,12 +16,12 @@ from functools import lru_cache
 from typing import Any
 
 from hushed import privacy_loss
-from hushed.decimals import stated_above
+from hushed._decimals import stated_above
+from hushed._numeric import finite_above
 from hushed.errors import ParameterError
 from hushed.gate import asked
 from hushed.measurements.losses import CurveLoss, Loss
 from hushed.measurements.record import Measurement
-from hushed.privacy_loss.rounding import double_above
 from hushed.spaces import (
     ABSOLUTE,
     CHANGE_ONE,
@@ -151,7 +151,7 @@ def _bound(thing: Any, metric: Metric) -> Callable[[float], Any]:
         if math.isinf(distance):
             return math.inf
         exact = Fraction(distance)
-        return thing.map(math.ceil(exact) if whole else double_above(exact))
+        return thing.map(math.ceil(exact) if whole else finite_above(exact))
 
     return bound
 
@@ -179,7 +179,7 @@ def _two_steps(
         if whole and far <= _SPLITS:
             moved = [bound(share) for share in range(int(far) + 1)]
             return max(map(joined, moved, reversed(moved)))
-        cuts = [double_above(far * k / _SPLITS) for k in range(_SPLITS + 1)]
+        cuts = [finite_above(far * k / _SPLITS) for k in range(_SPLITS + 1)]
         moved = [bound(cut) for cut in cuts]
         return max(map(joined, moved[1:], reversed(moved[1:])))
 
@@ -189,7 +189,7 @@ def _two_steps(
 def _joined(one: float, other: float) -> float:
     if math.isinf(one) or math.isinf(other):
         return math.inf
-    return double_above(Fraction(one) + Fraction(other))
+    return finite_above(Fraction(one) + Fraction(other))
 
 
 def _joined_rho(one: float, other: float) -> float:
@@ -199,7 +199,7 @@ def _joined_rho(one: float, other: float) -> float:
     exact = (
         Fraction(math.nextafter(root, math.inf)) ** 2 if one and other else Fraction(one + other)
     )
-    return double_above(exact)
+    return finite_above(exact)
 
 
 def _refuse_single(thing: Any) -> None:

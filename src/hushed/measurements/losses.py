@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushed import privacy_loss
+from hushed._decimals import stated_above, total_of
+from hushed._numeric import round_up
 from hushed.accounting.pure import pure_renyi, pure_zcdp
 from hushed.accounting.theorems import renyi_conversion
-from hushed.decimals import stated_above, total_of
 from hushed.errors import ParameterError
 from hushed.privacy_loss import LossCurve
-from hushed.privacy_loss.rounding import round_up
 from hushed.spaces import LOSS_CURVE, PURE, RENYI, ZCDP, Measure
 
 __all__ = ["CurveLoss", "Loss", "RenyiBound", "added", "epsilon_at", "pure_curve", "restated"]

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed import noise, privacy_loss
+from hushed._decimals import decimal_of, stated_above
+from hushed._numeric import finite_above
 from hushed.accounting.pure import pure_zcdp
-from hushed.decimals import decimal_of, stated_above
 from hushed.errors import ParameterError
 from hushed.measurements.losses import CurveLoss
 from hushed.measurements.record import Measurement
 from hushed.privacy_loss import LossCurve
-from hushed.privacy_loss.rounding import double_above
 from hushed.spaces import LOSS_CURVE, PURE, ZCDP, Distance, Numbers, Space
 from hushed.transformations.chain import Step
 from hushed.transformations.matching import refuse
@@ -116,7 +116,7 @@ def gaussian(scale: float) -> Step[Measurement]:
                 rho = d_in.value
                 return {ZCDP: rho, LOSS_CURVE: CurveLoss(curve=privacy_loss.gaussian(rho))}
             ratio = (_steps(d_in.value, grid) + root) / Fraction(grid.scale)
-            curve = privacy_loss.gaussian(double_above(ratio))
+            curve = privacy_loss.gaussian(finite_above(ratio))
             return {
                 ZCDP: stated_above(ratio * ratio / 2),
                 LOSS_CURVE: CurveLoss(curve=curve),

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hushed._decimals import read
 from hushed.accounting import joined
-from hushed.decimals import read
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.functions import called_privately
 from hushed.guarantee import Guarantee

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushed.decimals import read
+from hushed._decimals import read
 from hushed.errors import ParameterError, WrongNorm, ZeroSensitivity
 from hushed.spaces import Movement, Norm
 from hushed.spaces.cells import moved_by_rounding

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushed import noise
-from hushed.decimals import lower_double, read
+from hushed._decimals import lower_double, read
+from hushed._numeric import round_up
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms.arguments import (
@@ -26,7 +27,6 @@ from hushed.mechanisms.arguments import (
 )
 from hushed.privacy_loss import LossCurve, gaussian
 from hushed.privacy_loss.families import released_delta
-from hushed.privacy_loss.rounding import round_up
 from hushed.spaces import Movement
 
 __all__ = ["Gaussian"]

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.decimals import decimal_of, read
+from hushed._decimals import decimal_of, read
 from hushed.errors import ParameterError
 from hushed.noise.entropy import Words, operating_system_words
 from hushed.noise.integers import FEW

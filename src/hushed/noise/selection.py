@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.decimals import decimal_of, read
+from hushed._decimals import decimal_of, read
 from hushed.errors import ParameterError
 from hushed.noise.entropy import Words, operating_system_words
 from hushed.noise.grid import GRID_BITS, floor_log2

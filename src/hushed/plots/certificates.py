@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any
 
+from hushed._printing import shown_above, shown_below
 from hushed.certificate import Certificate
 from hushed.certificate.words import flat
 from hushed.errors import ParameterError
-from hushed.guarantee import shown_above, shown_below
 from hushed.plots.figures import altair_or_refuse
 
 __all__ = ["certificate_page", "movement_figure"]

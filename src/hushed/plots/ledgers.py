@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hushed.guarantee import shown_above
+from hushed._printing import shown_above
 from hushed.ledger import Budget, Moment
 from hushed.plots.figures import altair_or_refuse
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.decimals import decimal_of, lower_double, stated_above, upper_double
+from hushed._decimals import decimal_of, lower_double, stated_above, upper_double
 from hushed.errors import ParameterError
 from hushed.privacy_loss.composition import LADDER, Parts, Window, log_mgf, spread, summed, window
 from hushed.privacy_loss.families import Family

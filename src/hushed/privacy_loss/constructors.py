@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from numpy.typing import ArrayLike
 
-from hushed.decimals import read
+from hushed._decimals import read
 from hushed.errors import ParameterError
 from hushed.privacy_loss import finite
 from hushed.privacy_loss.curve import EVERYTHING, NOTHING, LossCurve, combine

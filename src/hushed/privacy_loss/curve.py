@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.decimals import read
+from hushed._decimals import read
+from hushed._numeric import round_down, round_up
 from hushed.errors import ParameterError
 from hushed.privacy_loss.composed import ComposedLoss
 from hushed.privacy_loss.composition import merge, summed
 from hushed.privacy_loss.families import Family, GaussianLoss, Law
 from hushed.privacy_loss.finite import FiniteLoss
-from hushed.privacy_loss.rounding import round_down, round_up
 
 __all__ = ["EVERYTHING", "NOTHING", "Bracket", "LossCurve", "combine"]
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed.decimals import stated_above
+from hushed._decimals import stated_above
 from hushed.privacy_loss.finite import FiniteLoss, missing_mass, pair_atoms
 
 __all__ = ["worst_of_both"]

@@ -14,8 +14,8 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.decimals import lower_double, upper_double
-from hushed.privacy_loss.rounding import round_up
+from hushed._decimals import lower_double, upper_double
+from hushed._numeric import round_up
 
 __all__ = [
     "BoundedRangeLoss",

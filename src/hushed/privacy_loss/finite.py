@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushed.decimals import lower_double, stated_above, upper_double
+from hushed._decimals import lower_double, stated_above, upper_double
+from hushed._numeric import round_up
 from hushed.errors import ParameterError
-from hushed.privacy_loss.rounding import round_up
 
 __all__ = [
     "FiniteLoss",

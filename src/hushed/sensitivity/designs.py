@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed import rows as tables
+from hushed._printing import shown_above
 from hushed.errors import ParameterError, TooFewRows
-from hushed.guarantee import Protect, shown_above
+from hushed.guarantee import Protect
 from hushed.populations import Population, PublicTable
 from hushed.sensitivity.ranks import Calibration, Rank, choose_rank
 

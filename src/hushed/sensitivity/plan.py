@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hushed.decimals import decimal_of, read, stated_above
+from hushed._decimals import decimal_of, read, stated_above
 from hushed.errors import ParameterError, TooFewPairs
 from hushed.guarantee import Protect
 from hushed.sensitivity.ranks import Calibration, Rank, choose_rank

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeVar, get_args
 
-from hushed.decimals import stated_above
+from hushed._decimals import stated_above
 from hushed.errors import ParameterError, TooFewPairs
 
 __all__ = ["Calibration", "Rank", "choose_rank"]

@@ -8,9 +8,9 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
+from hushed._printing import brief, shown, shown_above, shown_below
 from hushed.errors import NotFound, ParameterError
-from hushed.guarantee import Guarantee, shown_above, shown_below
-from hushed.printed import brief, shown
+from hushed.guarantee import Guarantee
 from hushed.tables.layout import laid_out
 from hushed.tables.plan import Choice, LaplaceNoise, NormalNoise, Part
 from hushed.tables.remarks import hardly_private

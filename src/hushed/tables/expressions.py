@@ -18,8 +18,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from hushed._printing import brief, shown
 from hushed.errors import ParameterError
-from hushed.printed import brief, shown
 
 __all__ = [
     "Expression",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hushed.guarantee import shown_above
-from hushed.printed import shown
+from hushed._printing import shown, shown_above
 
 __all__ = ["laid_out"]
 

@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from hushed._printing import brief
 from hushed.errors import ParameterError
-from hushed.printed import brief
 from hushed.tables import engine
 from hushed.tables.expressions import Kind, find_column
 from hushed.tables.requests import GROUPABLE, KEY_KINDS

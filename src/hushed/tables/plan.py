@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Literal
 
 from hushed import noise
-from hushed.decimals import decimal_of, read, stated_above, stated_below
+from hushed._decimals import decimal_of, read, stated_above, stated_below
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Gaussian

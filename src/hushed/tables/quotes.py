@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hushed._printing import shown, shown_above
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, shown_above
-from hushed.printed import shown
+from hushed.guarantee import Guarantee
 from hushed.tables.answers import errors_of, percent, rank_error
 from hushed.tables.plan import Choice, Part, Plan
 from hushed.tables.remarks import hardly_private

@@ -11,8 +11,8 @@ from typing import Any, Literal, SupportsFloat
 
 import numpy as np
 
+from hushed._printing import brief
 from hushed.errors import ParameterError
-from hushed.printed import brief
 from hushed.tables.expressions import Expression, Kind, advice_on, find_column, is_text
 
 __all__ = [

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import mpmath
 
-from hushed.decimals import lower_double
+from hushed._decimals import lower_double
 
 __all__ = ["appears", "threshold"]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
+from hushed._printing import brief
 from hushed.errors import ParameterError
 from hushed.keeping import pay
 from hushed.mechanisms.arguments import require_level
-from hushed.printed import brief
 from hushed.release import Charges, check_ledger
 from hushed.tables import engine
 from hushed.tables.answers import Answer

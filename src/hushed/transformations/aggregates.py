@@ -17,8 +17,8 @@ import math
 from fractions import Fraction
 from typing import Literal, get_args
 
+from hushed._numeric import finite_above
 from hushed.errors import ParameterError
-from hushed.privacy_loss.rounding import double_above
 
 __all__ = [
     "RowMetric",
@@ -61,7 +61,7 @@ def count_sensitivity(
     """
     if _replaced(distance, metric, size) is not None:
         return 0.0
-    return double_above(Fraction(distance))
+    return finite_above(Fraction(distance))
 
 
 def sum_sensitivity(
@@ -98,7 +98,7 @@ def sum_sensitivity(
     """
     width, largest = _bounds(low, high)
     replaced = _replaced(distance, metric, size)
-    return double_above(distance * largest if replaced is None else replaced * width)
+    return finite_above(distance * largest if replaced is None else replaced * width)
 
 
 def mean_sensitivity(
@@ -143,9 +143,9 @@ def mean_sensitivity(
     width, _ = _bounds(low, high)
     replaced = _replaced(distance, metric, size)
     if replaced is not None and size is not None:
-        return double_above(width * replaced / _not_empty(size))
+        return finite_above(width * replaced / _not_empty(size))
     half = distance == 1 and replaced is None
-    return double_above(width * min(distance, 1) / (2 if half else 1))
+    return finite_above(width * min(distance, 1) / (2 if half else 1))
 
 
 def variance_sensitivity(
@@ -194,8 +194,8 @@ def variance_sensitivity(
     replaced = _replaced(distance, metric, size)
     if replaced is not None and size is not None:
         k = min(replaced, _not_empty(size) // 2)
-        return double_above(width * width * k * (size - k) / (size * size))
-    return double_above(width * width * min(distance, 1) / 4)
+        return finite_above(width * width * k * (size - k) / (size * size))
+    return finite_above(width * width * min(distance, 1) / 4)
 
 
 def histogram_sensitivity(
@@ -242,13 +242,13 @@ def histogram_sensitivity(
     rows, sides = (distance, 1) if replaced is None else (replaced, 2)
     most = rows if per_bin is None else min(rows, _count("per_bin", per_bin))
     if norm == "l1" or rows == 0:
-        return double_above(Fraction(sides * rows))
+        return finite_above(Fraction(sides * rows))
     if norm == "sup":
-        return double_above(Fraction(most))
+        return finite_above(Fraction(most))
     if norm == "one-sided":  # no bin gains more than was added to it, none loses more than removed
-        return double_above(Fraction(min(sides * rows, 2 * most)))
+        return finite_above(Fraction(min(sides * rows, 2 * most)))
     full, rest = divmod(rows, most)
-    return double_above(_root_above(sides * (full * most * most + rest * rest)))
+    return finite_above(_root_above(sides * (full * most * most + rest * rest)))
 
 
 def quantile_scores_sensitivity(
@@ -295,9 +295,9 @@ def quantile_scores_sensitivity(
         raise ParameterError(f"alpha must lie in [0, 1], got {alpha}")
     replaced = _replaced(distance, metric, size)
     if replaced is not None:
-        return double_above(Fraction(replaced))
+        return finite_above(Fraction(replaced))
     level = Fraction(alpha)
-    return double_above(distance * max(level, 1 - level))
+    return finite_above(distance * max(level, 1 - level))
 
 
 def vector_sum_sensitivity(

@@ -17,8 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._numeric import finite_above
 from hushed.errors import ParameterError
-from hushed.privacy_loss.rounding import double_above
 from hushed.spaces import (
     ABSOLUTE,
     L1,
@@ -319,10 +319,10 @@ def vector_sum() -> Step[Transformation]:
             raise refuse("vector_sum", space, "vectors of bounded norm", "clip_norm(bound, norm)")
         metric, size = _counted(space, "vector_sum")
         # A row whose computed norm is at most the bound may be longer by the error of the norm.
-        real = double_above(Fraction(largest) * (1 + norm_margin(vectors.dims)))
+        real = finite_above(Fraction(largest) * (1 + norm_margin(vectors.dims)))
         limit = _limit(real, size)
         spread = {"l1": vectors.dims, "l2": math.isqrt(vectors.dims - 1) + 1, "sup": 1}[norm]
-        error = double_above(spread * Fraction(rounded_sum_error(limit)))
+        error = finite_above(spread * Fraction(rounded_sum_error(limit)))
 
         def bound(rows: int) -> float:
             exact = vector_sum_sensitivity(rows, bound=real, metric=metric, size=size)
@@ -367,7 +367,7 @@ def _numeric(column: Column) -> Literal["float", "int"]:
 
 def _limit(largest: float, size: int | None) -> float:
     """Largest magnitude that a computed sum can have."""
-    return double_above(Fraction(largest) * (_HELD_ROWS if size is None else size))
+    return finite_above(Fraction(largest) * (_HELD_ROWS if size is None else size))
 
 
 def _held(value: float, limit: float) -> float:

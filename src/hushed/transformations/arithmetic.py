@@ -15,8 +15,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._numeric import finite_above
 from hushed.errors import ParameterError
-from hushed.privacy_loss.rounding import double_above
 
 __all__ = [
     "enlarged",
@@ -49,7 +49,7 @@ def enlarged(sensitivity: float, error: float) -> float:
     float
         ``sensitivity + 2 error``, rounded up.
     """
-    return double_above(Fraction(_amount(sensitivity)) + 2 * Fraction(_amount(error)))
+    return finite_above(Fraction(_amount(sensitivity)) + 2 * Fraction(_amount(error)))
 
 
 def summation_error(rows: int, *, largest: float) -> float:
@@ -82,7 +82,7 @@ def summation_error(rows: int, *, largest: float) -> float:
     if isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows < 1 << 50:
         raise ParameterError(f"rows must be an integer from 0 to 2**50 - 1, got {rows!r}")
     steps = max(rows - 1, 0) * _U
-    return double_above(steps / (1 - steps) * rows * Fraction(_amount(largest)))
+    return finite_above(steps / (1 - steps) * rows * Fraction(_amount(largest)))
 
 
 def exact_sum(values: NDArray[np.float64]) -> float:
@@ -150,7 +150,7 @@ def rounded_sum_error(limit: float) -> float:
     ParameterError
         If the limit is NaN, negative or infinite.
     """
-    return double_above(Fraction(_amount(limit)) * _U)
+    return finite_above(Fraction(_amount(limit)) * _U)
 
 
 def mean_error(largest: float) -> float:
@@ -171,7 +171,7 @@ def mean_error(largest: float) -> float:
     ParameterError
         If the number is NaN, negative or infinite.
     """
-    return double_above((2 * _U + _U * _U) * Fraction(_amount(largest)) + _TINY)
+    return finite_above((2 * _U + _U * _U) * Fraction(_amount(largest)) + _TINY)
 
 
 def variance_error(*, low: float, high: float) -> float:
@@ -207,7 +207,7 @@ def variance_error(*, low: float, high: float) -> float:
         raise ParameterError(f"bounds must be finite with low <= high, got [{low}, {high}]")
     off = Fraction(mean_error(max(abs(low), abs(high)))) ** 2
     width = Fraction(high) - Fraction(low)
-    return double_above(off + 6 * _U * (width * width / 4 + off) + 2 * _TINY)
+    return finite_above(off + 6 * _U * (width * width / 4 + off) + 2 * _TINY)
 
 
 def _amount(value: float) -> float:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.decimals import decimal_of, stated_above
+from hushed._decimals import decimal_of, stated_above
+from hushed._numeric import finite_above
 from hushed.errors import ParameterError, ZeroSensitivity
 from hushed.gate import Outside, admitted, answered, asked, check_outside, copied
 from hushed.guarantee import Guarantee
-from hushed.privacy_loss.rounding import double_above
 from hushed.spaces import (
     ABSOLUTE,
     CHANGE_ONE,
@@ -94,7 +94,7 @@ def declared(
 
 
 def _times(factor: float) -> Callable[[float], float]:
-    return lambda distance: double_above(Fraction(factor) * Fraction(distance))
+    return lambda distance: finite_above(Fraction(factor) * Fraction(distance))
 
 
 def _of_rows(bound: Callable[[float], float]) -> Callable[[Distance], Distance]:
@@ -241,7 +241,7 @@ def _check_source(given: Space, sensitivity: Movement, rows: int | None) -> None
 def _carried(d_in: Distance, value: float, promise: Guarantee) -> Distance:
     """Carry t replaced rows, t steps of one row each."""
     steps = int(d_in.value)
-    moved = double_above(steps * Fraction(value))
+    moved = finite_above(steps * Fraction(value))
     if not promise.gamma or not steps:
         return Distance(moved, d_in.terms)
     if steps > 1 and promise.protect != "record":

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed._numeric import round_up
 from hushed.errors import ParameterError, SpaceMismatch
-from hushed.privacy_loss.rounding import round_up
 from hushed.spaces import (
     L1,
     L2,

@@ -13,8 +13,8 @@ from threading import RLock
 from types import MappingProxyType
 from typing import Any, Literal
 
+from hushed._printing import brief, plain_path
 from hushed.errors import BadRows, EngineUnavailable, NotFound, ParameterError
-from hushed.printed import brief, plain_path
 from hushed.tables.engine.frames import (
     from_pandas,
     from_polars,

@@ -12,8 +12,8 @@ import weakref
 from contextlib import suppress
 from typing import Any
 
+from hushed._printing import shown
 from hushed.errors import EngineUnavailable, ParameterError
-from hushed.printed import shown
 
 __all__ = ["failures", "home_of", "is_listed", "reach_postgres", "remarks_on", "tables_in"]
 

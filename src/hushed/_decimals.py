@@ -29,42 +29,15 @@ import numpy as np
 
 from hushed.errors import ParameterError
 
-__all__ = [
-    "decimal_of",
-    "lower_double",
-    "read",
-    "stated_above",
-    "stated_below",
-    "total_of",
-    "upper_double",
-]
-
 _FAR = 400  # powers of ten; no double is as far from 1
 
 
 def read(name: str, value: Any, *, up: bool) -> float:
-    """Read a privacy parameter as the float whose shortest decimal it stands for.
+    """Read a privacy parameter as the float whose shortest decimal it stands for; never NaN.
 
-    Parameters
-    ----------
-    name : str
-        Name of the parameter, for the message.
-    value : float, int, Decimal, Fraction or NumPy number
-        The parameter; may be infinite. Floats, NumPy's among them, are taken as
-        doubles: ``np.float32(0.1)`` is 0.10000000149011612. Other numbers are exact.
-    up : bool
-        Where an exact number is no decimal of a double: True takes the next one above (for what is
-        promised), False the next one below (for what is allowed).
-
-    Returns
-    -------
-    float
-        A plain double, never NaN.
-
-    Raises
-    ------
-    ParameterError
-        If it is no real number, or NaN.
+    Floats, NumPy's among them, are taken as doubles: ``np.float32(0.1)`` is 0.10000000149011612.
+    Other numbers are exact; where one is no decimal of a double, ``up`` takes the next one above
+    (for what is promised), and otherwise the next one below (for what is allowed).
     """
     if type(value) is not float:
         value = _converted(name, value, up=up)
@@ -108,35 +81,13 @@ def _decimal_of(value: float) -> Fraction:
 
 
 def decimal_of(value: float) -> Fraction:
-    """Give the number that a parameter stands for.
-
-    Parameters
-    ----------
-    value : float
-        Finite.
-
-    Returns
-    -------
-    Fraction
-        The shortest decimal that reads back as the same double.
-    """
+    """Give the number that a parameter stands for: the shortest decimal of the same double."""
     # Plain floats alone reach the cache: Fraction(0.1) has the same hash as 0.1 and equals it.
     return _decimal_of(float(value))
 
 
 def stated_above(exact: Fraction) -> float:
-    """Smallest float whose decimal is not below an exact number.
-
-    Parameters
-    ----------
-    exact : Fraction
-        Any rational number.
-
-    Returns
-    -------
-    float
-        Infinite beyond all doubles. ``Fraction(7, 10)`` gives 0.7.
-    """
+    """Smallest float whose decimal is not below an exact number; 7/10 gives 0.7."""
     try:
         found = float(exact)
     except OverflowError:
@@ -149,49 +100,19 @@ def stated_above(exact: Fraction) -> float:
 
 
 def stated_below(exact: Fraction) -> float:
-    """Largest float whose decimal is not above an exact number.
-
-    Parameters
-    ----------
-    exact : Fraction
-        Any rational number.
-
-    Returns
-    -------
-    float
-        As `stated_above`, on the other side.
-    """
+    """Largest float whose decimal is not above an exact number."""
     return 0.0 - stated_above(-exact)
 
 
 def total_of(values: Iterable[float]) -> Fraction:
-    """Exact sum of parameters.
-
-    Parameters
-    ----------
-    values : iterable of float
-        Finite.
-
-    Returns
-    -------
-    Fraction
-        Sum of their decimals.
-    """
+    """Exact sum of parameters."""
     return sum(map(decimal_of, values), Fraction(0))
 
 
 def upper_double(value: float) -> float:
-    """Smallest double that is not below the decimal of a parameter.
+    """Smallest double that is not below the decimal of a parameter; infinity stays.
 
-    Parameters
-    ----------
-    value : float
-        Any number; infinity stays.
-
-    Returns
-    -------
-    float
-        The float itself, or the next one: 0.1 is above one tenth, 0.3 below three tenths.
+    It is the float itself, or the next one: 0.1 is above one tenth, 0.3 below three tenths.
     """
     if math.isinf(value) or decimal_of(value) <= Fraction(value):
         return value
@@ -199,18 +120,7 @@ def upper_double(value: float) -> float:
 
 
 def lower_double(value: float) -> float:
-    """Largest double that is not above the decimal of a parameter.
-
-    Parameters
-    ----------
-    value : float
-        Any number; infinity stays.
-
-    Returns
-    -------
-    float
-        The float itself, or the one before.
-    """
+    """Largest double that is not above the decimal of a parameter; infinity stays."""
     if math.isinf(value) or decimal_of(value) >= Fraction(value):
         return value
     return math.nextafter(value, -math.inf)

@@ -1,0 +1,79 @@
+"""Validators: what a parameter must be, said once.
+
+Each returns the value as a plain one, or raises `ParameterError` with the name of the parameter:
+what was met and what is allowed. A truth value is no number, wherever a number is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from hushed._decimals import read
+from hushed.errors import ParameterError
+
+
+def is_whole(value: Any) -> TypeGuard[int]:
+    """Whether a value is an integer, NumPy's among them."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_real(value: Any) -> TypeGuard[float]:
+    """Whether a value is an integer or a float, NumPy's among them; it may be NaN or infinite."""
+    return is_whole(value) or isinstance(value, float | np.floating)
+
+
+def require_positive(name: str, value: Any) -> float:
+    """Refuse anything but a finite number above 0."""
+    number = _double(value)
+    if not 0 < number < math.inf:
+        raise ParameterError(
+            f"{name} must be a finite number above 0, got {value!r}", parameter=name
+        )
+    return number
+
+
+def require_probability(name: str, value: Any) -> float:
+    """Refuse anything but a number strictly between 0 and 1."""
+    number = _double(value)
+    if not 0 < number < 1:
+        raise ParameterError(f"{name} must lie in (0, 1), got {value!r}", parameter=name)
+    return number
+
+
+def read_epsilon(value: Any) -> float:
+    """Read an epsilon that somebody asks for; exact numbers become the next decimal below."""
+    level = read("epsilon", value, up=False)
+    if not 0 < level < math.inf:
+        raise ParameterError(
+            f"epsilon must be a finite number above 0, got {value!r}", parameter="epsilon"
+        )
+    return level
+
+
+def require_count(name: str, value: Any, *, least: int = 1) -> int:
+    """Refuse anything but an integer that is not too small."""
+    if not is_whole(value) or value < least:
+        raise ParameterError(
+            f"{name} must be an integer of {least} or more, got {value!r}", parameter=name
+        )
+    return int(value)
+
+
+def require_one_of(name: str, value: Any, allowed: Collection[str]) -> None:
+    """Refuse anything but one of a few words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ParameterError(
+            f"{name} must be one of {tuple(allowed)}, got {value!r}", parameter=name
+        )
+
+
+def _double(value: Any) -> float:
+    """Plain double of a real number; infinite beyond all doubles, NaN for anything else."""
+    try:
+        return float(value) if is_real(value) else math.nan
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

@@ -1,0 +1,179 @@
+"""Numbers that land on a stated side: rounding, and searches by bisection.
+
+The side is in the name. `float_above` and `round_up` are never below the number they are given,
+`float_below` and `round_down` never above it. A search for the first or the last number at which a
+condition holds returns one at which it was found to hold. So stopping early, or a condition that
+wavers because it is computed in doubles, costs tightness and never the condition.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+
+from hushed.errors import ParameterError
+
+_LARGEST = sys.float_info.max
+_SMALLEST = 5e-324  # the smallest double above 0
+_ULP = 2.0**-52
+
+
+def float_above(number: Fraction) -> float:
+    """Smallest double that is not below an exact number; infinite beyond all doubles."""
+    try:
+        nearest = float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -_LARGEST
+    return nearest if nearest >= number else math.nextafter(nearest, math.inf)
+
+
+def float_below(number: Fraction) -> float:
+    """Largest double that is not above an exact number; infinite below all doubles."""
+    return 0.0 - float_above(-number)
+
+
+def finite_above(number: Fraction) -> float:
+    """Smallest double that is not below an exact number; refuses what exceeds every double."""
+    above = float_above(number)
+    if math.isinf(above):
+        raise ParameterError("the number would exceed every double: rescale the data")
+    return above
+
+
+def round_up(value: float, ulps: float = 4.0, *, ceiling: float = math.inf) -> float:
+    """Move a number of 0 or more up by some units of 2**-52 of it, but not above a ceiling.
+
+    The last step goes to the next double, so the decimal that the result stands for is not below
+    the value either.
+    """
+    if value == 0.0 or math.isinf(value):
+        return min(value, ceiling)
+    return min(math.nextafter(value * (1.0 + ulps * _ULP), math.inf), ceiling)
+
+
+def round_down(value: float, ulps: float = 4.0) -> float:
+    """Move a number of 0 or more down by some units of 2**-52 of it, but not below 0."""
+    return max(0.0, math.nextafter(value * (1.0 - ulps * _ULP), -math.inf))
+
+
+def first_true(
+    holds: Callable[[float], bool],
+    low: float,
+    high: float,
+    *,
+    tolerance: float = 0.0,
+    absolute: float = 0.0,
+) -> float:
+    """Search for the first number from which on a condition holds; it holds at the result.
+
+    The condition is known to hold at ``high``, and is not asked there; it is not asked at ``low``
+    either. It may lie on either side of ``low``. The search stops at neighbouring doubles, or when
+    the ends are within a tolerance of each other, relative to the larger one or absolute.
+    """
+    while True:
+        middle, width = _between(low, high), abs(high - low)
+        if not min(low, high) < middle < max(low, high):  # neighbours, or an infinite end
+            return high
+        if width <= max(absolute, tolerance * max(abs(low), abs(high))):
+            return high
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+
+
+def last_true(
+    holds: Callable[[float], bool],
+    low: float,
+    high: float,
+    *,
+    tolerance: float = 0.0,
+    absolute: float = 0.0,
+) -> float:
+    """Search for the last number up to which a condition holds; it holds at the result.
+
+    As `first_true`, seen from the other end: the condition is known to hold at ``low``.
+    """
+    return first_true(holds, high, low, tolerance=tolerance, absolute=absolute)
+
+
+def _between(low: float, high: float) -> float:
+    """Middle of two numbers; one of them, or no number, if there is nothing between."""
+    middle = 0.5 * (low + high)
+    return middle if math.isfinite(middle) else 0.5 * low + 0.5 * high
+
+
+def first_true_near(
+    holds: Callable[[float], bool],
+    guess: float,
+    *,
+    least: float = _SMALLEST,
+    most: float = _LARGEST,
+    tolerance: float = 0.0,
+) -> float:
+    """Search [least, most] from a guess for the first number from which on a condition holds.
+
+    It holds at the result; infinite if it holds nowhere. From the guess on, the number is doubled
+    or halved; ``least`` is above 0.
+    """
+    high = min(max(guess, least), most)
+    if not holds(high):
+        while high < most:
+            low, high = high, min(2.0 * high, most)
+            if holds(high):
+                return first_true(holds, low, high, tolerance=tolerance)
+        return math.inf
+    while high > least:
+        low = max(0.5 * high, least)
+        if not holds(low):
+            return first_true(holds, low, high, tolerance=tolerance)
+        high = low
+    return high
+
+
+def last_true_near(
+    holds: Callable[[float], bool],
+    guess: float,
+    *,
+    least: float = _SMALLEST,
+    most: float = _LARGEST,
+    tolerance: float = 0.0,
+) -> float:
+    """Search [least, most] from a guess for the last number up to which a condition holds.
+
+    It holds at the result, or the result is 0, because it holds nowhere.
+    """
+    low = min(max(guess, least), most)
+    if not holds(low):
+        while low > least:
+            low, high = max(0.5 * low, least), low
+            if holds(low):
+                return last_true(holds, low, high, tolerance=tolerance)
+        return 0.0
+    while low < most:
+        high = min(2.0 * low, most)
+        if not holds(high):
+            return last_true(holds, low, high, tolerance=tolerance)
+        low = high
+    return low
+
+
+def first_whole(holds: Callable[[int], bool], *, known: int | None = None) -> int:
+    """Smallest whole number, 1 or more, from which on a condition holds; it holds there.
+
+    If one is ``known`` at which it holds, nothing beyond is asked; otherwise there must be one.
+    """
+    low, high = 0, known or 1
+    while known is None and not holds(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def last_whole(holds: Callable[[int], bool], *, most: int) -> int:
+    """Largest whole number, up to ``most``, up to which a condition holds; 0 if not at 1."""
+    return first_whole(lambda number: number > most or not holds(number)) - 1

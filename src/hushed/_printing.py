@@ -1,0 +1,68 @@
+"""What is printed: numbers rounded to a side; texts of others, on one line, without passwords."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+
+_WRITTEN_OUT = 1e15  # below, large numbers are printed without an exponent
+_LONGEST = 100
+_MAY_BE_SECRET = re.compile(r"[@?&]|://|(pass|pwd|token|secret|key)\w*\s*[=:]", re.IGNORECASE)
+
+
+def shown_above(level: float, digits: int = 6) -> str:
+    """Print what is promised or spent: a number that is not below it.
+
+    It is the nearest one of so many digits if that is not below the decimal that the level stands
+    for, and otherwise the next one up. So 0.1 stays ``0.1``, and 1.0000004 becomes ``1.00001``.
+    """
+    return _shown(level, digits, up=True)
+
+
+def shown_below(level: float, digits: int = 6) -> str:
+    """Print what is left, or what holds at least: a number that is not above it."""
+    return _shown(level, digits, up=False)
+
+
+def _shown(level: float, digits: int, *, up: bool) -> str:
+    nearest, exact = f"{level:.{digits}g}", Decimal(repr(float(level)))
+    # Of decimals, not of doubles: below 1e-307 several decimals are one double.
+    if not math.isinf(level) and (Decimal(nearest) < exact if up else Decimal(nearest) > exact):
+        with localcontext(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR):
+            rounded = (+exact).normalize()
+        nearest = f"{float(rounded):.{digits}g}"
+        if Decimal(nearest) != rounded:
+            nearest = f"{rounded:.{digits}g}"
+    long = "e+" in nearest and abs(float(nearest)) < _WRITTEN_OUT
+    return f"{float(nearest):.0f}" if long else nearest
+
+
+def shown(text: str) -> str:
+    """Show a name or a key: on one line, and such that it cannot pass for anything else.
+
+    It is the text itself if that is plain. One with characters that are not printed (ends of lines,
+    controls of the terminal or of the direction of writing), with blanks that could be taken for
+    those between columns, or with marks around it is quoted, and those are spelled out. A long one
+    is cut, and its length told.
+    """
+    odd = (
+        not text.isprintable() or "  " in text or text != text.strip() or text[:1] in ("", "'", '"')
+    )
+    if len(text) > _LONGEST:
+        return f"{text[: _LONGEST - 3]!r}... ({len(text)} characters)"
+    return repr(text) if odd else text
+
+
+def brief(text: str) -> str:
+    """Quote what somebody wrote, in a message: on one line, and not all of a long text."""
+    return repr(text) if len(text) <= _LONGEST else shown(text)
+
+
+def plain_path(path: object, show: Callable[[str], str] = shown) -> str:
+    """Show the path of a file that is not there, unless it may be an address with a password."""
+    text = str(path)
+    if _MAY_BE_SECRET.search(text):
+        return "of that name (not shown, for it may be an address: postgresql://USER@HOST/DATABASE)"
+    return show(text)
