@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed import rows as tables
+from hushed._types import Floats
 from hushed.environment import alone
 from hushed.errors import BadFunction, RandomFunction
 from hushed.silence import silenced
@@ -31,7 +32,6 @@ __all__ = [
     "public_name",
 ]
 
-Floats = NDArray[np.float64]
 
 # One thread at a time may have the global generators seeded for its call.
 _SEEDED = threading.RLock()

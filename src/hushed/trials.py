@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._types import Floats
 from hushed.environment import alone
 from hushed.errors import BadFunction, ParameterError, WorkerLost
 
 __all__ = ["Evaluate", "Streams", "run_trials", "seed_from", "streams"]
 
-Floats = NDArray[np.float64]
 
 # Fraction of the period between two trials: the golden ratio, so that streams stay far apart.
 _STRIDE = 0x9E3779B97F4A7C15F39CC0605CEDC835

@@ -9,9 +9,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hushed import noise
+from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms.arguments import (
@@ -28,7 +29,6 @@ from hushed.spaces.cells import moved_by_rounding
 
 __all__ = ["Bernstein", "BernsteinPolynomial", "OnLattice", "lattice_points", "on_lattice"]
 
-Floats = NDArray[np.float64]
 
 _MOST_ORDER = 64  # the operator is applied as often, and noise grows up to twofold each time
 _MOST_POINTS = 10_000_000

@@ -7,8 +7,8 @@ import operator
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hushed._types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.noise.entropy import Words, operating_system_words
 from hushed.noise.scales import Scale, scale_of, single_scale
@@ -25,8 +25,6 @@ __all__ = [
     "uniform_integers",
 ]
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Size = int | tuple[int, ...]
 
 FEW = 16  # up to so many draws are made one by one, which is faster

@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._types import Floats
 from hushed.errors import ParameterError
 
 __all__ = [
@@ -47,7 +48,6 @@ LOG_MARGIN = 2.0**-40  # bounds the error of -log(u) in doubles, see docs/noise/
 EXP_MARGIN = 2.0**-40  # bounds the error of exp(-x) in doubles, see docs/noise/thresholds.md
 DROPPED = 11  # digits of the second word kept out of its comparison, so that 53 remain at most
 
-Floats = NDArray[np.float64]
 Number = TypeVar("Number", float, Fraction, Floats)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._decimals import decimal_of, read
+from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.noise.entropy import Words, operating_system_words
 from hushed.noise.grid import GRID_BITS, floor_log2
@@ -18,7 +19,6 @@ from hushed.noise.vectors import blocks
 
 __all__ = ["select", "selection_loss", "selection_scale"]
 
-Floats = NDArray[np.float64]
 
 _LEAST_EPSILON = 2.0**-200
 _FAR = 2.0**60  # a larger penalty is moved here, a lower bound

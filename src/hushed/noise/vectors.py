@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._types import Flags, Floats, Integers
 from hushed.noise.entropy import Words
 from hushed.noise.scales import (
     DROPPED,
@@ -32,9 +33,6 @@ from hushed.noise.thresholds import Uniform, below_exp, floor_exponential
 
 __all__ = ["Draws", "VectorSampler", "blocks", "gaussian_draws", "laplace_draws"]
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Raw = NDArray[np.uint64]
 VectorSampler = Callable[[Words, Scale, int], "Draws"]
 Proposal = Callable[[Words, Scale, int], tuple["Draws", Flags]]

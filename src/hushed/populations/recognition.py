@@ -6,13 +6,12 @@ import hashlib
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushed import rows as tables
+from hushed._types import Floats
 
 __all__ = ["digest", "shares_rows"]
 
-Floats = NDArray[np.float64]
 
 _NEARLY_ALL = 0.9
 _FEW = 20

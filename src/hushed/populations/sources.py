@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hushed import rows as tables
+from hushed._types import Floats
 from hushed.errors import BadRows, ParameterError
 from hushed.populations.recognition import digest, shares_rows
 from hushed.ranges import Range, check_columns, checked, read_ranges, within
@@ -30,7 +31,6 @@ __all__ = [
     "support",
 ]
 
-Floats = NDArray[np.float64]
 Promise = Literal["population", "given-the-rest", "table"]
 
 

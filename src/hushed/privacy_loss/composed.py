@@ -9,9 +9,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushed._decimals import decimal_of, lower_double, stated_above, upper_double
+from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.privacy_loss.composition import LADDER, Parts, Window, log_mgf, spread, summed, window
 from hushed.privacy_loss.families import Family
@@ -19,7 +19,6 @@ from hushed.privacy_loss.finite import FiniteLoss
 
 __all__ = ["ComposedLoss"]
 
-Floats = NDArray[np.float64]
 _SMALLEST = 2**13  # grid points
 _LARGEST = 2**20
 _WORK = 2**24  # grid points times different laws in the largest attempt

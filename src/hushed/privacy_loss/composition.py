@@ -31,12 +31,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.privacy_loss.families import Family
 
 __all__ = ["LADDER", "Parts", "Window", "log_mgf", "merge", "spread", "summed", "window"]
 
-Floats = NDArray[np.float64]
 Parts = tuple[tuple[Family, int], ...]
 
 # Tilts, in units of one over the size of the total loss.

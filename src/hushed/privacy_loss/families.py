@@ -12,10 +12,10 @@ from typing import Protocol
 
 import mpmath
 import numpy as np
-from numpy.typing import NDArray
 
 from hushed._decimals import lower_double, upper_double
 from hushed._numeric import round_up
+from hushed._types import Floats
 
 __all__ = [
     "BoundedRangeLoss",
@@ -27,7 +27,6 @@ __all__ = [
     "released_delta",
 ]
 
-Floats = NDArray[np.float64]
 _DIGITS = 60
 _LOG_2 = math.log(2.0)
 _FAR = 1e50  # standard deviations; no double is as small as what lies beyond

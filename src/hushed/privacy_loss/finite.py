@@ -9,10 +9,11 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hushed._decimals import lower_double, stated_above, upper_double
 from hushed._numeric import round_up
+from hushed._types import Floats
 from hushed.errors import ParameterError
 
 __all__ = [
@@ -26,7 +27,6 @@ __all__ = [
     "randomised_response_atoms",
 ]
 
-Floats = NDArray[np.float64]
 _SPREAD_LIMIT = 1e5
 _ROUNDING = 2.0**-50  # relative to the terms of a sum: masses are good to a few units of 2**-53
 _NODES = 4096

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushed import rows as tables
+from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 from hushed.functions import answer
 
 __all__ = ["Blockwise", "averaged", "limit"]
 
-Floats = NDArray[np.float64]
 
 # An average of doubles is off by 2^-52 of its size, which must stay small beside the movement of
 # the answer. So it is held to 2^40 movements, and the movement is enlarged by 2^-10.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed import rows as tables
+from hushed._types import Floats
 from hushed.environment import alone
 from hushed.errors import BadFunction, BadRows
 from hushed.fingerprints import content
@@ -22,7 +23,6 @@ from hushed.trials import streams
 
 __all__ = ["block_dependence", "check_population", "check_small", "order_dependence"]
 
-Floats = NDArray[np.float64]
 
 _SMALL = 1e-6  # share of the sampled sensitivity that order, or company, may move an answer by
 _OWN = (Uniform, Normal, Exponential, PublicTable)

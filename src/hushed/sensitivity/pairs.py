@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushed import rows as tables
+from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows, HushedError
 from hushed.functions import answer
 from hushed.owned import plain
@@ -20,7 +20,6 @@ from hushed.trials import Streams
 
 __all__ = ["BlockTrial", "Function", "PairTrial", "draw_table", "drawn_block"]
 
-Floats = NDArray[np.float64]
 Function = Callable[[Any], Any]
 
 
