@@ -18,6 +18,7 @@ from hushed._numeric import (
     last_true,
     last_true_near,
     last_whole,
+    root_above,
     round_down,
     round_up,
 )
@@ -77,6 +78,15 @@ class TestRounding:
         assert finite_above(Fraction(LARGEST)) == LARGEST
         with pytest.raises(ParameterError, match="rescale"):
             finite_above(Fraction(LARGEST) + 1)
+
+    @given(st.integers(0, 10**30))
+    @example(10**12)
+    @example(2**104)
+    def test_roots_are_exact_for_squares_and_above_otherwise(self, number):
+        """Squared, the root is not below the number, and no more above it than it says."""
+        root = root_above(number)
+        assert (root - Fraction(1, 2**60)) ** 2 < number <= root**2 or root == number == 0
+        assert root_above(number * number) == number
 
     @given(st.floats(min_value=0, max_value=LARGEST), st.sampled_from([0.0, 1.0, 4.0, 64.0]))
     @example(SMALLEST, 4.0)
@@ -153,8 +163,9 @@ class TestFromAGuess:
     @example(1.0, 1.0)
     def test_the_step_is_found_from_anywhere(self, step, guess):
         """Both searches end at the step, within as many questions as there are powers of two."""
-        assert first_true_near(Asked(lambda x: x >= step), guess) == step
-        assert last_true_near(Asked(lambda x: x <= step), guess) == step
+        ends = {"least": SMALLEST, "most": LARGEST}
+        assert first_true_near(Asked(lambda x: x >= step), guess, **ends) == step
+        assert last_true_near(Asked(lambda x: x <= step), guess, **ends) == step
 
     @given(st.integers(), THREE)
     def test_wavering_conditions_hold_at_the_result(self, seed, three):

@@ -15,8 +15,7 @@ from fractions import Fraction
 
 from hushed.errors import ParameterError
 
-_LARGEST = sys.float_info.max
-_SMALLEST = 5e-324  # the smallest double above 0
+LARGEST = sys.float_info.max  # of the finite doubles
 _ULP = 2.0**-52
 
 
@@ -25,7 +24,7 @@ def float_above(number: Fraction) -> float:
     try:
         nearest = float(number)
     except OverflowError:
-        return math.inf if number > 0 else -_LARGEST
+        return math.inf if number > 0 else -LARGEST
     return nearest if nearest >= number else math.nextafter(nearest, math.inf)
 
 
@@ -40,6 +39,14 @@ def finite_above(number: Fraction) -> float:
     if math.isinf(above):
         raise ParameterError("the number would exceed every double: rescale the data")
     return above
+
+
+def root_above(number: int) -> Fraction:
+    """Square root of a whole number: exact for a square, otherwise above by up to ``2**-60``."""
+    root = math.isqrt(number)
+    if root * root == number:
+        return Fraction(root)
+    return Fraction(math.isqrt(number << 120) + 1, 1 << 60)
 
 
 def round_up(value: float, ulps: float = 4.0, *, ceiling: float = math.inf) -> float:
@@ -109,8 +116,8 @@ def first_true_near(
     holds: Callable[[float], bool],
     guess: float,
     *,
-    least: float = _SMALLEST,
-    most: float = _LARGEST,
+    least: float = 1e-300,
+    most: float = 1e300,
     tolerance: float = 0.0,
 ) -> float:
     """Search [least, most] from a guess for the first number from which on a condition holds.
@@ -137,8 +144,8 @@ def last_true_near(
     holds: Callable[[float], bool],
     guess: float,
     *,
-    least: float = _SMALLEST,
-    most: float = _LARGEST,
+    least: float = 1e-300,
+    most: float = 1e300,
     tolerance: float = 0.0,
 ) -> float:
     """Search [least, most] from a guess for the last number up to which a condition holds.

@@ -19,7 +19,7 @@ import numpy as np
 
 from hushed import privacy_loss
 from hushed._decimals import lower_double, read, upper_double
-from hushed._numeric import round_up
+from hushed._numeric import first_true, round_up
 from hushed._printing import shown_above
 from hushed.errors import ParameterError
 
@@ -143,15 +143,9 @@ def published_epsilon(confidence: float, epsilon0: float, dims: int = 1) -> floa
     _, epsilon0 = _check(0.0, epsilon0)
     if published_confidence(0.0, epsilon0, dims) >= confidence:
         return 0.0
-    low, high = 0.0, epsilon0
-    while True:
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            return high
-        if published_confidence(middle, epsilon0, dims) >= confidence:
-            high = middle
-        else:
-            low = middle
+    return first_true(
+        lambda level: published_confidence(level, epsilon0, dims) >= confidence, 0.0, epsilon0
+    )
 
 
 def delta(epsilon: float, epsilon0: float) -> float:

@@ -26,21 +26,18 @@ of all filters add. Hence delta is divided among them.
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, get_args
 
 from hushed._decimals import decimal_of, lower_double, read, stated_below, upper_double
-from hushed._numeric import round_down, round_up
+from hushed._numeric import first_true_near, float_above, last_true_near, round_down, round_up
 from hushed.accounting.pure import (
     at_least_some,
     pure_gaussian,
     pure_renyi,
     pure_zcdp,
-    smallest_level,
 )
 from hushed.accounting.theorems import renyi_conversion
 from hushed.errors import ParameterError
@@ -57,14 +54,12 @@ __all__ = [
     "check_limit",
     "filter_cost",
     "gaussian_capacity",
-    "largest",
     "privacy_filters",
 ]
 
 FilterName = Literal["basic", "zcdp", "renyi", "gaussian", "loss-distribution"]
 FilterMethod = Literal["adaptive", "basic", "zcdp", "renyi", "gaussian", "loss-distribution"]
 
-_LARGEST = sys.float_info.max
 _LEAST, _MOST = 1e-100, 1e100  # of limits whose capacity has to be searched for
 _SHARES: dict[FilterName, float] = {"basic": 0.5, "zcdp": 0.25, "gaussian": 0.25}
 
@@ -115,7 +110,11 @@ class PrivacyFilter:
         if self.name == "zcdp":
             return round_up(_zcdp_epsilon(amount, target))
         ratio = round_up(math.sqrt(amount))
-        return smallest_level(lambda level: gaussian_delta(ratio, lower_double(level)) <= target)
+
+        def kept(level: float) -> bool:
+            return bool(gaussian_delta(ratio, lower_double(level)) <= target)
+
+        return 0.0 if kept(0.0) else first_true_near(kept, 1.0, tolerance=1e-12)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +232,8 @@ def _filter(
             name=name, capacity=gaussian_capacity(epsilon, left), slack=own, conversion=left
         )
     level, small = lower_double(epsilon), lower_double(left)
-    rho = round_down(largest(lambda x: _zcdp_epsilon(x, small) <= level, epsilon))
+    rho = last_true_near(lambda x: _zcdp_epsilon(x, small) <= level, epsilon, tolerance=1e-12)
+    rho = round_down(rho)
     if name == "zcdp":
         return PrivacyFilter(name=name, capacity=rho, slack=own, conversion=left)
     chosen = _zcdp_order(rho, left) if order is None else order
@@ -279,36 +279,8 @@ def gaussian_capacity(epsilon: float, delta: float) -> float:
         Square of the ratio of one Gaussian release (`hushed.privacy_loss.gaussian_delta`).
     """
     level, slack = lower_double(epsilon), lower_double(delta)
-    ratio = largest(lambda x: gaussian_delta(x, level) <= slack, 1.0)
+    ratio = last_true_near(lambda x: gaussian_delta(x, level) <= slack, 1.0, tolerance=1e-12)
     return round_down(ratio * ratio)
-
-
-def largest(holds: Callable[[float], bool], guess: float) -> float:
-    """Largest positive number up to which a condition holds, rounded down.
-
-    Parameters
-    ----------
-    holds : callable
-        True for small numbers, false from some number on.
-    guess : float
-        Order of magnitude; above 0.
-
-    Returns
-    -------
-    float
-        A number for which it holds, within 1e-12 of the largest; 0 if none above 1e-300 does.
-    """
-    low, high = guess, guess
-    while holds(high) and high < 1e300:
-        low, high = high, 2.0 * high
-    while not holds(low):
-        low, high = 0.5 * low, low
-        if low < 1e-300:
-            return 0.0
-    while high - low > 1e-12 * low:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
 
 
 def filter_cost(found: PrivacyFilter, promise: Guarantee, loss: LossCurve | None) -> Cost:
@@ -356,7 +328,7 @@ def _of_curve(found: PrivacyFilter, loss: LossCurve) -> Cost:
         total = amounts[0][0]
     else:
         exact = sum((decimal_of(amount) * count for amount, count in amounts), Fraction(0))
-        total = float(exact) if exact <= _LARGEST else math.inf
+        total = float_above(exact)
     grid = found.name in ("gaussian", "loss-distribution")
     return Cost(amount=round_up(total), delta=_on_grid(loss) if grid else 0.0)
 

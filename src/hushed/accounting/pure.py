@@ -6,41 +6,15 @@ A level stands for its shortest decimal; formulas are evaluated at a double that
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 
 from hushed._decimals import upper_double
-from hushed._numeric import round_down, round_up
+from hushed._numeric import first_true_near, round_down, round_up
 from hushed.errors import ParameterError
 
-__all__ = ["at_least_some", "pure_gaussian", "pure_renyi", "pure_zcdp", "smallest_level"]
+__all__ = ["at_least_some", "pure_gaussian", "pure_renyi", "pure_zcdp"]
 
 _SMALLEST = 5e-324  # the smallest double above 0
-
-
-def smallest_level(holds: Callable[[float], bool]) -> float:
-    """Smallest level from which on a condition holds, rounded up.
-
-    Parameters
-    ----------
-    holds : callable
-        False for small levels, true from some level on.
-
-    Returns
-    -------
-    float
-        A level at which it holds, within 1e-12 of the smallest; 0 if it holds there.
-    """
-    if holds(0.0):
-        return 0.0
-    high = 1.0
-    while not holds(high):
-        high *= 2.0
-    low = 0.0
-    while high - low > 1e-12 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 def pure_zcdp(epsilon: float) -> float:
@@ -94,7 +68,9 @@ def pure_gaussian(epsilon: float) -> float:
     if epsilon > 700.0:
         return math.inf
     kink = round_down(1.0 / (1.0 + math.exp(epsilon)), 8)
-    ratio = smallest_level(lambda x: 0.5 * math.erfc(x / math.sqrt(8.0)) * (1 + 1e-14) <= kink)
+    ratio = first_true_near(
+        lambda x: 0.5 * math.erfc(x / math.sqrt(8.0)) * (1 + 1e-14) <= kink, 1.0, tolerance=1e-12
+    )
     return min(small, round_up(ratio, 8))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushed._decimals import decimal_of, lower_double, read, stated_above, upper_double
+from hushed._numeric import first_whole
 from hushed.errors import ParameterError
 
 __all__ = [
@@ -117,11 +118,9 @@ def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float
     error = 1e-9 + 2.0**-48 * float(gammaln(count + 1) + count * (wide + 1))
     masses, losses = np.exp(log_mass + error), (2 * hits - count) * wide
     # delta(e) = sum of mass (1 - exp(e - loss)) is linear in exp(e) between two losses.
-    low, high = 0, count
-    while high - low > 1:
-        middle = (low + high) // 2
-        here = masses[middle:] @ -np.expm1(losses[middle] - losses[middle:])
-        low, high = (low, middle) if here <= left else (middle, high)
+    high = first_whole(
+        lambda i: masses[i:] @ -np.expm1(losses[i] - losses[i:]) <= left, known=count
+    )
     above = float(masses[high:].sum())
     fading = float(masses[high:] @ np.exp(losses[high] - losses[high:]))
     if above <= left:

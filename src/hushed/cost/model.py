@@ -15,6 +15,7 @@ from typing import Literal, get_args
 
 from hushed import risk
 from hushed._decimals import read
+from hushed._numeric import last_true
 from hushed._printing import shown_above
 from hushed.errors import NotFeasible, ParameterError
 
@@ -278,7 +279,10 @@ class CostModel:
         def fits(level: float) -> bool:
             return self.cost_at_risk(level, epsilon0, basis=basis, dims=dims) <= budget
 
-        return Range(low=_edge(fits, best.epsilon, 0.0), high=_edge(fits, best.epsilon, epsilon0))
+        low, high = (
+            end if fits(end) else last_true(fits, best.epsilon, end) for end in (0.0, epsilon0)
+        )
+        return Range(low=low, high=high)
 
     def epsilon_within(self, budget: float, delta: float = 0.0) -> float:
         """Find the largest level whose cost fits a budget.
@@ -360,21 +364,6 @@ def _minimum(value: Callable[[float], float], end: float) -> float:
             low = left
     middle = 0.5 * (low + high)
     return middle if value(middle) <= costs[i] else grid[i]
-
-
-def _edge(fits: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Last level that fits on the way from ``inside`` to ``outside``."""
-    if fits(outside):
-        return outside
-    for _ in range(200):
-        middle = 0.5 * (inside + outside)
-        if middle in (inside, outside):
-            break
-        if fits(middle):
-            inside = middle
-        else:
-            outside = middle
-    return inside
 
 
 def epsilon_for_error(

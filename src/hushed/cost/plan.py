@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal
 
 from hushed import privacy_loss, risk
 from hushed._decimals import decimal_of, read, stated_below, upper_double
-from hushed._numeric import round_up
+from hushed._numeric import first_true_near, round_up
 from hushed._printing import shown_above, shown_below
 from hushed.cost.model import CostModel, epsilon_for_error
 from hushed.errors import NotFeasible, ParameterError
@@ -394,19 +394,8 @@ def _smallest_factor(
     def fits(factor: float) -> bool:
         return _cost(_scaled(needs, factor), model, delta) <= budget
 
-    low, high = 1.0, 2.0
-    while not fits(high):
-        low, high = high, 2.0 * high
-        if high > 1e9:
-            return None
-    return _round_up(_bisect(fits, low, high))
-
-
-def _bisect(fits: Callable[[float], bool], low: float, high: float) -> float:
-    while high - low > 1e-6 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    found = first_true_near(fits, 2.0, least=1.0, most=1e9, tolerance=1e-6)
+    return None if math.isinf(found) else _round_up(found)
 
 
 def _round_up(factor: float) -> float:

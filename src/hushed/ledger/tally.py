@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from hushed._decimals import decimal_of, stated_above, stated_below
+from hushed._numeric import last_true, last_true_near
 from hushed._printing import shown_above, shown_below
-from hushed.accounting.filters import Cost, PrivacyFilter, filter_cost, largest
+from hushed.accounting.filters import Cost, PrivacyFilter, filter_cost
 from hushed.errors import Overspent, ParameterError
 from hushed.guarantee import Guarantee, stated_gamma
 from hushed.ledger.balance import Balance, bought, set_aside, which_part
@@ -252,13 +253,9 @@ class Tally:
         if exact.delta == 0.0:
             return max(0.0, basic) if exact.slacks == 0 else 0.0
         low = basic if basic > 0 and accepted(basic) else 0.0
-        high = limit
-        if accepted(high):
-            return high
-        while high - low > 1e-3 * high and high > 1e-6 * limit:
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if accepted(middle) else (low, middle)
-        return low
+        if accepted(limit):
+            return limit
+        return last_true(accepted, low, limit, tolerance=1e-3, absolute=1e-9 * limit)
 
     def _plain(self, level: float) -> Guarantee:
         limit = self.budget.limit
@@ -384,7 +381,7 @@ def _level_left(total: _Sum, found: PrivacyFilter) -> float:
         cost = filter_cost(found, Guarantee(epsilon=level), None)
         return not math.isinf(cost.amount) and decimal_of(cost.amount) <= left
 
-    return largest(takes, max(math.sqrt(float(left)), 1e-150))
+    return last_true_near(takes, max(math.sqrt(float(left)), 1e-150), tolerance=1e-12)
 
 
 def _share(part: Fraction, limit: float) -> float:

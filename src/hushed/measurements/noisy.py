@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hushed import noise, privacy_loss
 from hushed._decimals import decimal_of, stated_above
-from hushed._numeric import finite_above
+from hushed._numeric import finite_above, root_above
 from hushed.accounting.pure import pure_zcdp
 from hushed.errors import ParameterError
 from hushed.measurements.losses import CurveLoss
@@ -109,13 +109,12 @@ def gaussian(scale: float) -> Step[Measurement]:
         dims = _dims(space, "gaussian", "l2", "norm='l2'")
         _check_dims(dims)
         grid = noise.gaussian_grid(sensitivity=scale, sigma=scale, dims=dims)
-        root = Fraction(math.isqrt(dims << 80) + 1, 1 << 40)
 
         def known(d_in: Distance) -> dict[Any, Any]:
             if not d_in.value or math.isinf(d_in.value):
                 rho = d_in.value
                 return {ZCDP: rho, LOSS_CURVE: CurveLoss(curve=privacy_loss.gaussian(rho))}
-            ratio = (_steps(d_in.value, grid) + root) / Fraction(grid.scale)
+            ratio = (_steps(d_in.value, grid) + root_above(dims)) / Fraction(grid.scale)
             curve = privacy_loss.gaussian(finite_above(ratio))
             return {
                 ZCDP: stated_above(ratio * ratio / 2),

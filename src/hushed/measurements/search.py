@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from hushed._numeric import first_true_near, last_whole
 from hushed.errors import NotFeasible, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.measurements.losses import epsilon_at
@@ -49,20 +50,7 @@ def largest_distance(chain: Transformation | Measurement, target: float | Guaran
     if not chain.source.metric.of_rows:
         raise ParameterError(f"{chain.name} does not start at rows")
 
-    def kept(rows: int) -> bool:
-        return _within(chain, rows, target)
-
-    if not kept(1):
-        return 0
-    low, high = 1, 2
-    while high <= _MOST_ROWS and kept(high):
-        low, high = high, 2 * high
-    if high > _MOST_ROWS:
-        return _MOST_ROWS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if kept(middle) else (low, middle)
-    return low
+    return last_whole(lambda rows: _within(chain, rows, target), most=_MOST_ROWS)
 
 
 def smallest_scale(
@@ -89,22 +77,16 @@ def smallest_scale(
     NotFeasible
         If no scale up to ``2**970`` does.
     """
-
-    def kept(scale: float) -> bool:
-        return _within(build(scale), d_in, target)
-
-    high = 1.0
-    while not kept(high):
-        high *= 2
-        if high > 2.0**970:
-            raise NotFeasible("no amount of noise keeps the target at this distance")
-    low = high / 2
-    while low > 2.0**-900 and kept(low):
-        low, high = low / 2, low
-    while high - low > high * 2.0**-50:
-        middle = (low + high) / 2
-        low, high = (low, middle) if kept(middle) else (middle, high)
-    return high
+    found = first_true_near(
+        lambda scale: _within(build(scale), d_in, target),
+        1.0,
+        least=2.0**-900,
+        most=2.0**970,
+        tolerance=2.0**-50,
+    )
+    if math.isinf(found):
+        raise NotFeasible("no amount of noise keeps the target at this distance")
+    return found
 
 
 def _within(chain: Transformation | Measurement, rows: int, target: float | Guarantee) -> bool:

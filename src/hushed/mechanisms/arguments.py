@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushed._decimals import read
+from hushed._numeric import first_true
 from hushed.errors import ParameterError, WrongNorm, ZeroSensitivity
 from hushed.spaces import Movement, Norm
 from hushed.spaces.cells import moved_by_rounding
@@ -239,8 +240,7 @@ def smallest_epsilon(guess: float, accuracy: Callable[[float], float], error: fl
         step *= 2
         if step >= 1:
             raise ParameterError(f"no epsilon reaches an error of {error}; ask for a larger error")
-    low, high = step / 2, step
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (low, middle) if accuracy(guess * (1 + middle)) <= error else (middle, high)
-    return guess * (1 + high)
+    found = first_true(
+        lambda step: accuracy(guess * (1 + step)) <= error, step / 2, step, tolerance=2.0**-20
+    )
+    return guess * (1 + found)

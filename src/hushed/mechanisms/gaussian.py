@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import Literal
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushed import noise
 from hushed._decimals import lower_double, read
-from hushed._numeric import round_up
+from hushed._numeric import first_true_near, round_up
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms.arguments import (
@@ -126,7 +125,7 @@ class Gaussian:
         require_positive("error", error)
         delta = _read_delta(delta)
         ratio = sensitivity.value * _tail(beta, dims) / error
-        guess = _bisect(lambda e: released_delta(ratio, e) <= delta)
+        guess = first_true_near(lambda e: released_delta(ratio, e) <= delta, 1.0)
         epsilon = smallest_epsilon(
             guess, lambda e: cls(sensitivity, epsilon=e, delta=delta).accuracy(beta, dims), error
         )
@@ -196,25 +195,9 @@ def _check_dims(dims: int) -> None:
 def _analytic_multiplier(epsilon: float, delta: float) -> float:
     """Smallest sigma / sensitivity for (epsilon, delta), rounded up."""
     allowed = lower_double(delta)
-    return _bisect(lambda sigma: released_delta(round_up(1 / sigma), epsilon) <= allowed)
-
-
-def _bisect(holds: Callable[[float], bool]) -> float:
-    """Smallest positive double from which on a condition holds; errs upwards."""
-    high = 1.0
-    while not holds(high):
-        high *= 2
-    low = high / 2
-    while holds(low):
-        low /= 2
-        if low < 1e-300:
-            return low
-    high = 2 * low
-    while True:
-        middle = (low + high) / 2
-        if middle in (low, high):
-            return high
-        low, high = (low, middle) if holds(middle) else (middle, high)
+    return first_true_near(
+        lambda sigma: released_delta(round_up(1 / sigma), epsilon) <= allowed, 1.0
+    )
 
 
 def _tail(beta: float, dims: int) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._decimals import decimal_of, read
+from hushed._numeric import LARGEST, float_above, root_above
 from hushed.errors import ParameterError
 from hushed.noise.entropy import Words, operating_system_words
 from hushed.noise.integers import FEW
@@ -30,7 +31,6 @@ __all__ = [
 
 GRID_BITS: int = 45
 _LEAST_EXPONENT = -1074  # every double is a multiple of 2**-1074
-_LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 _LARGEST_COUNT = 1 << 53
 _EXACT = 2.0**62  # below this many steps, sums stay within 64 bits
 
@@ -73,14 +73,9 @@ def floor_log2(number: Fraction) -> int:
     return guess if Fraction(2) ** guess <= number else guess - 1
 
 
-def _round_up(number: Fraction) -> float:
-    nearest = float(number)
-    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
-
-
 def _grid(nominal: Fraction, sensitivity: Fraction, distance: Fraction, moved: Fraction) -> Grid:
     """Lay the grid for a nominal scale; rounding adds `moved` steps to the distance."""
-    if nominal > Fraction(_LARGEST_DOUBLE):
+    if nominal > Fraction(LARGEST):
         raise ParameterError("the noise would exceed every double: rescale the answer")
     exponent = max(floor_log2(nominal) - GRID_BITS, _LEAST_EXPONENT)
     step = Fraction(2) ** exponent
@@ -91,7 +86,7 @@ def _grid(nominal: Fraction, sensitivity: Fraction, distance: Fraction, moved: F
             f"rounding to the grid would multiply the noise by {_shown(enlargement)}: "
             "ask for less noise, release fewer coordinates or rescale the answer"
         )
-    return Grid(exponent=exponent, scale=_round_up(scale), enlargement=_round_up(enlargement))
+    return Grid(exponent=exponent, scale=float_above(scale), enlargement=float_above(enlargement))
 
 
 def _shown(number: Fraction) -> str:
@@ -176,8 +171,8 @@ def gaussian_grid(*, sensitivity: float, sigma: float, dims: int) -> Grid:
         the integer sigma would exceed ``2**55``.
     """
     distance = _widened(sensitivity, dims)
-    root = Fraction(math.isqrt(dims << 80) + 1, 1 << 40)  # above the square root
-    grid = _grid(_positive("sigma", sigma), Fraction(sensitivity), distance, root)
+    nominal = _positive("sigma", sigma)
+    grid = _grid(nominal, Fraction(sensitivity), distance, root_above(dims))
     if grid.scale < 2.0**GRID_BITS:  # the lemma on the curve would not hold
         raise ParameterError(f"sigma must be 2**-1029 or more, got {sigma}: rescale the answer")
     return grid
@@ -202,7 +197,7 @@ def _steps(value: float, exponent: int) -> int:
 @lru_cache(maxsize=1024)
 def _top(exponent: int) -> float:
     """Largest finite double on the grid."""
-    return _to_double(math.floor(Fraction(_LARGEST_DOUBLE) / Fraction(2) ** exponent), exponent)
+    return _to_double(math.floor(Fraction(LARGEST) / Fraction(2) ** exponent), exponent)
 
 
 def _clipped(steps: int, exponent: int) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._decimals import read
-from hushed._numeric import round_down, round_up
+from hushed._numeric import first_true, first_true_near, round_down, round_up
 from hushed.errors import ParameterError
 from hushed.privacy_loss.composed import ComposedLoss
 from hushed.privacy_loss.composition import merge, summed
@@ -434,18 +434,13 @@ def _renyi(family: Family, order: float) -> float:
 
 def _smallest(family: Law, delta: float) -> float:
     """Smallest float found at which ``family.delta`` is at most ``delta``, by bisection."""
-    high = family.supremum if math.isfinite(family.supremum) else max(1e-300, family.scale)
-    low = 0.0
-    while math.isinf(family.supremum) and family.delta(high) > delta:
-        low, high = high, 2.0 * high
-    while True:
-        middle = 0.5 * (low + high)
-        if not low < middle < high or high - low < 1e-15 * high:
-            return high
-        if family.delta(middle) <= delta:
-            high = middle
-        else:
-            low = middle
+
+    def kept(level: float) -> bool:
+        return family.delta(level) <= delta
+
+    if math.isfinite(family.supremum):
+        return first_true(kept, 0.0, family.supremum, tolerance=1e-15)
+    return first_true_near(kept, family.scale, tolerance=1e-15)
 
 
 def _tradeoff(family: Family, rate: float) -> float:
@@ -461,14 +456,8 @@ def _tradeoff(family: Family, rate: float) -> float:
         return float(values.max()) if values.size else 0.0
     # The other laws are symmetric: Q(L > e) = P(L <= -e).
     bound = min(family.supremum, 700.0)
-    low, high = -bound, bound
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if 1.0 - family.tail(-middle) > rate:
-            low = middle
-        else:
-            high = middle
-    return 1.0 - family.delta(high) - math.exp(high) * rate
+    level = first_true(lambda x: 1.0 - family.tail(-x) <= rate, -bound, bound, absolute=1e-15)
+    return 1.0 - family.delta(level) - math.exp(level) * rate
 
 
 def combine(items: list[tuple[LossCurve, int]]) -> LossCurve:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeVar, get_args
 
 from hushed._decimals import stated_above
+from hushed._numeric import first_whole
 from hushed.errors import ParameterError, TooFewPairs
 
 __all__ = ["Calibration", "Rank", "choose_rank"]
@@ -117,14 +117,14 @@ def _conditional(gamma: Fraction | None, pairs: int | None) -> Rank:
         share, covered = _best_split_of_maximum(m)
         return _all_kept(m, stated_above(1 - Fraction(covered)), share)
     target = 1 - gamma
-    needed = _smallest(lambda m: Fraction(_best_split_of_maximum(m)[1]) >= target)
+    needed = first_whole(lambda m: Fraction(_best_split_of_maximum(m)[1]) >= target)
     m = needed if pairs is None else pairs
     if m < needed:
         raise TooFewPairs(
             given=m, needed=needed, gamma=float(gamma), calibration="training-conditional"
         )
     goal = float(target) + _BETA_ERROR
-    rank = min(m, _smallest(lambda k: k >= m or _best_split(m, k, float(target))[1] >= goal))
+    rank = min(m, first_whole(lambda k: k >= m or _best_split(m, k, float(target))[1] >= goal))
     if rank == m:
         share = _best_split_of_maximum(m)[0]
         luck = math.exp(m * math.log1p(-share))
@@ -207,18 +207,6 @@ def _all_kept(m: int, gamma: float, share: float) -> Rank:
         raise ParameterError(f"pairs={m} supports no gamma below 1; draw more pairs")
     luck = math.exp(m * math.log1p(-share)) if share else 0.0
     return Rank(pairs=m, rank=m, gamma=gamma, share=share or gamma, luck=luck)
-
-
-def _smallest(holds: Callable[[int], bool]) -> int:
-    """Smallest positive integer at which a condition that stays true becomes true."""
-    high = 1
-    while not holds(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 def _given(value: _T | None) -> _T:

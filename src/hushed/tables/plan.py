@@ -10,6 +10,7 @@ from typing import Literal
 
 from hushed import noise
 from hushed._decimals import decimal_of, read, stated_above, stated_below
+from hushed._numeric import float_above, root_above
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Gaussian
@@ -313,11 +314,6 @@ def _shares(
     return shares, Fraction(1 if private_keys else 0) / whole
 
 
-def _up(number: Fraction) -> float:
-    nearest = float(number)
-    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
-
-
 def _scale(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
     scale = sensitivity / epsilon
     if scale > _LARGEST_SCALE:
@@ -353,12 +349,7 @@ def _loss(multiplier: float) -> LossCurve:
 
 
 def _normal(measurement: Measurement, multiplier: float, share: Fraction) -> NormalNoise:
-    root = math.isqrt(measurement.l2_squared)
-    sensitivity = (
-        float(root)
-        if root * root == measurement.l2_squared
-        else _up(Fraction(math.isqrt(measurement.l2_squared << 120) + 1, 1 << 60))
-    )
+    sensitivity = float_above(root_above(measurement.l2_squared))
     sigma = sensitivity * multiplier / math.sqrt(share) * (1 + 2.0**-48)
     return NormalNoise(sensitivity=sensitivity, sigma=sigma)
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 import mpmath
 
 from hushed._decimals import lower_double
+from hushed._numeric import first_whole
 
 __all__ = ["appears", "threshold"]
 
@@ -69,13 +70,4 @@ def threshold(*, scale: Fraction, groups: int, delta: float) -> int:
     with the user ``P(E) >= (1 - delta) b``.
     """
     most = lower_double(delta)
-    low, high = 0, 2
-    while appears(high, scale=scale, groups=groups) > most:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if appears(middle, scale=scale, groups=groups) > most:
-            low = middle
-        else:
-            high = middle
-    return high
+    return first_whole(lambda number: appears(number, scale=scale, groups=groups) <= most)

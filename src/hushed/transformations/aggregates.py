@@ -17,7 +17,7 @@ import math
 from fractions import Fraction
 from typing import Literal, get_args
 
-from hushed._numeric import finite_above
+from hushed._numeric import finite_above, root_above
 from hushed.errors import ParameterError
 
 __all__ = [
@@ -248,7 +248,7 @@ def histogram_sensitivity(
     if norm == "one-sided":  # no bin gains more than was added to it, none loses more than removed
         return finite_above(Fraction(min(sides * rows, 2 * most)))
     full, rest = divmod(rows, most)
-    return finite_above(_root_above(sides * (full * most * most + rest * rest)))
+    return finite_above(root_above(sides * (full * most * most + rest * rest)))
 
 
 def quantile_scores_sensitivity(
@@ -363,11 +363,3 @@ def _count(name: str, value: int) -> int:
 
 def _not_empty(size: int) -> int:
     return _count("size", size)
-
-
-def _root_above(number: int) -> Fraction:
-    """Square root, exact for a square and otherwise above it by less than 2**-52 of it."""
-    root = math.isqrt(number)
-    if root * root == number:
-        return Fraction(root)
-    return Fraction(math.isqrt(number << 120) + 1, 1 << 60)
