@@ -53,7 +53,6 @@ class LossSum:
     levels: int | None = 0
     slacks: int = 0
     room: tuple[int, int] | None = None
-    compositions: int = 0
 
     def add(self, promise: Guarantee, loss: LossCurve | None, cost: Cost) -> None:
         """Take a charge into the sums.
@@ -132,7 +131,6 @@ class LossSum:
         return fraction_of(whole(self.delta) - self.slacks)
 
     def _curve(self, more: list[tuple[LossCurve, int]]) -> LossCurve:
-        self.compositions += 1
         return combine([*((LossCurve(each), n) for each, n in self.counts.items()), *more])
 
     def _delta(self, more: list[tuple[LossCurve, int]], relative: float = 1e-3) -> Fraction:

@@ -89,8 +89,6 @@ class Measurement:
         For squares: what each present row was centred by, in steps.
     probability : float
         For a rank: which quantile.
-    weight : float
-        Share of the aggregate's budget.
     """
 
     output: str
@@ -101,7 +99,6 @@ class Measurement:
     step: float = 1.0
     offset: int = 0
     probability: float = 0.5
-    weight: float = 1.0
 
 
 def influence(keys: Keys, limits: Limits, *, by_user: bool) -> Influence:

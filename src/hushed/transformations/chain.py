@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.guarantee import Neighbours
@@ -19,7 +19,6 @@ from hushed.spaces import Distance, Space
 from hushed.transformations.matching import conversions
 
 __all__ = [
-    "Chainable",
     "Step",
     "Transformation",
     "apply_step",
@@ -30,7 +29,6 @@ __all__ = [
     "require_raw",
 ]
 
-_Result_co = TypeVar("_Result_co", covariant=True)
 _Made = TypeVar("_Made")
 Relation = Callable[[Distance], Distance]
 
@@ -124,13 +122,6 @@ def _stranger(other: Any) -> str:
         "a plain function, of which nobody says how far it moves: put it in with declared(...) or "
         "from_sensitivity(...), or behind the noise, where it costs nothing"
     )
-
-
-class Chainable(Protocol[_Result_co]):
-    """What a step makes: it can be put behind a transformation."""
-
-    def after(self, first: Transformation) -> _Result_co:
-        """Do the transformation first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
