@@ -21,6 +21,11 @@ def is_whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def is_plain_int(value: Any) -> TypeGuard[int]:
+    """Whether a value is an integer of Python: for sums and products that must not overflow."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def is_real(value: Any) -> TypeGuard[float]:
     """Whether a value is an integer or a float, NumPy's among them; it may be NaN or infinite."""
     return is_whole(value) or isinstance(value, float | np.floating)
@@ -54,9 +59,9 @@ def read_epsilon(value: Any) -> float:
     return level
 
 
-def require_count(name: str, value: Any, *, least: int = 1) -> int:
-    """Refuse anything but an integer that is not too small."""
-    if not is_whole(value) or value < least:
+def require_count(name: str, value: Any, *, least: int = 1, plain: bool = False) -> int:
+    """Refuse anything but an integer that is not too small; NumPy's as well if it must be plain."""
+    if not (is_plain_int(value) if plain else is_whole(value)) or value < least:
         raise ParameterError(
             f"{name} must be an integer of {least} or more, got {value!r}", parameter=name
         )
@@ -69,6 +74,18 @@ def require_one_of(name: str, value: Any, allowed: Collection[str]) -> None:
         raise ParameterError(
             f"{name} must be one of {tuple(allowed)}, got {value!r}", parameter=name
         )
+
+
+def require_within(name: str, value: float, low: float, high: float) -> None:
+    """Refuse a number outside [low, high], and NaN."""
+    if not low <= value <= high:
+        raise ParameterError(f"{name} must lie in [{low}, {high}], got {value}", parameter=name)
+
+
+def require_least(name: str, value: float, least: float = 0) -> None:
+    """Refuse a number that is too small, and NaN."""
+    if not value >= least:
+        raise ParameterError(f"{name} must be {least} or more, got {value}", parameter=name)
 
 
 def _double(value: Any) -> float:

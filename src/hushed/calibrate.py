@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
+from hushed._checks import require_one_of
 from hushed.errors import ParameterError
 from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace
 from hushed.spaces import Movement, Norm
@@ -65,8 +66,7 @@ def calibrated(name: str, sensitivity: Movement, options: Mapping[str, Any]) -> 
     >>> calibrated("laplace", s, {"epsilon": 0.5}).scale
     4.0
     """
-    if name not in get_args(MechanismName):
-        raise ParameterError(f"mechanism must be one of {get_args(MechanismName)}, got {name!r}")
+    require_one_of("mechanism", name, get_args(MechanismName))
     unknown = sorted(set(options) - set(_PARAMETERS[name]))
     if unknown:
         raise ParameterError(

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed import rows as tables
+from hushed._checks import require_one_of
 from hushed.environment import one_thread
 from hushed.errors import (
     BadFunction,
     BadRows,
     HushedError,
-    ParameterError,
     PrivateRowsAsPopulation,
 )
 from hushed.functions import answer, called_privately, public_name
@@ -84,8 +84,7 @@ def check_outside(outside: Outside) -> None:
     ParameterError
         If it is another one.
     """
-    if outside not in get_args(Outside):
-        raise ParameterError(f"outside must be one of {get_args(Outside)}, got {outside!r}")
+    require_one_of("outside", outside, get_args(Outside))
 
 
 def admitted(data: Any, sampled: Sampled | None, *, outside: Outside = "clamp") -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, get_args
 
+from hushed._checks import require_least, require_one_of, require_within
 from hushed._decimals import decimal_of, read, stated_above, total_of
 from hushed.errors import ParameterError
 
@@ -88,22 +89,13 @@ class Guarantee:
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta", "gamma"):
             object.__setattr__(self, name, read(name, getattr(self, name), up=True))
-        if not self.epsilon >= 0:
-            raise ParameterError(f"epsilon must be 0 or more, got {self.epsilon}")
-        if not 0 <= self.delta <= 1:
-            raise ParameterError(f"delta must lie in [0, 1], got {self.delta}")
+        require_least("epsilon", self.epsilon)
+        require_within("delta", self.delta, 0, 1)
         if not 0 <= self.gamma < 1:
             raise ParameterError(f"gamma must lie in [0, 1), got {self.gamma}")
-        if self.neighbours not in get_args(Neighbours):
-            raise ParameterError(
-                f"neighbours must be one of {get_args(Neighbours)}, got {self.neighbours!r}"
-            )
-        if self.unit not in get_args(Unit):
-            raise ParameterError(f"unit must be one of {get_args(Unit)}, got {self.unit!r}")
-        if self.protect not in get_args(Protect):
-            raise ParameterError(
-                f"protect must be one of {get_args(Protect)}, got {self.protect!r}"
-            )
+        require_one_of("neighbours", self.neighbours, get_args(Neighbours))
+        require_one_of("unit", self.unit, get_args(Unit))
+        require_one_of("protect", self.protect, get_args(Protect))
 
 
 def union_gamma(guarantees: Iterable[Guarantee]) -> float:

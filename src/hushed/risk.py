@@ -18,6 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushed import privacy_loss
+from hushed._checks import (
+    require_count,
+    require_least,
+    require_positive,
+    require_probability,
+    require_within,
+)
 from hushed._decimals import lower_double, read, upper_double
 from hushed._numeric import first_true, round_up
 from hushed._printing import shown_above
@@ -44,10 +51,8 @@ _MOST_DIMS = 100_000
 def _check(epsilon: float, epsilon0: float) -> tuple[float, float]:
     """Read both levels, each to the side that costs more."""
     epsilon, epsilon0 = read("epsilon", epsilon, up=False), read("epsilon0", epsilon0, up=True)
-    if not epsilon0 > 0 or math.isinf(epsilon0):
-        raise ParameterError(f"epsilon0 must be above 0 and finite, got {epsilon0}")
-    if not epsilon >= 0:
-        raise ParameterError(f"epsilon must be 0 or more, got {epsilon}")
+    require_positive("epsilon0", epsilon0)
+    require_least("epsilon", epsilon)
     if epsilon > epsilon0:
         raise ParameterError(
             f"epsilon={epsilon} exceeds epsilon0={epsilon0}: the mechanism keeps every level from "
@@ -138,8 +143,7 @@ def published_epsilon(confidence: float, epsilon0: float, dims: int = 1) -> floa
     of Dandekar, Basu and Bressan, PoPETs 2021.
     """
     confidence = read("confidence", confidence, up=True)
-    if not 0 <= confidence <= 1:
-        raise ParameterError(f"confidence must lie in [0, 1], got {confidence}")
+    require_within("confidence", confidence, 0, 1)
     _, epsilon0 = _check(0.0, epsilon0)
     if published_confidence(0.0, epsilon0, dims) >= confidence:
         return 0.0
@@ -264,8 +268,7 @@ def crossing(epsilon0: float) -> float | None:
 
 def _rate(name: str, value: float, *, up: bool = False) -> float:
     value = read(name, value, up=up)
-    if not 0 < value < 1:
-        raise ParameterError(f"{name} must lie in (0, 1), got {value}")
+    require_probability(name, value)
     return value
 
 
@@ -297,8 +300,7 @@ def data_confidence(share: float, *, rho: float, samples: int) -> float:
     Probability* 18(3), 1990.
     """
     share, rho = _rate("share", share), _rate("rho", rho)
-    if samples < 1:
-        raise ParameterError(f"samples must be 1 or more, got {samples}")
+    samples = require_count("samples", samples)
     return max(0.0, share * (1.0 - 2.0 * math.exp(-2.0 * rho * rho * samples)))
 
 
@@ -404,8 +406,7 @@ def belief(epsilon: float, prior: float = 0.5) -> float:
     Statistical Framework for Differential Privacy*, JASA 105, 2010.
     """
     epsilon, prior = read("epsilon", epsilon, up=True), _rate("prior", prior, up=True)
-    if not epsilon >= 0:
-        raise ParameterError(f"epsilon must be 0 or more, got {epsilon}")
+    require_least("epsilon", epsilon)
     wide = upper_double(epsilon)
     return min(1.0, prior / (prior + (1.0 - prior) * math.exp(-wide)) * (1 + 1e-15))
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._checks import is_whole, require_count
 from hushed._types import Floats
 from hushed.environment import alone
 from hushed.errors import BadFunction, ParameterError, WorkerLost
@@ -50,7 +51,7 @@ def seed_from(rng: int | np.random.Generator | None) -> int:
         return int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
     if isinstance(rng, np.random.Generator):
         return int.from_bytes(rng.bytes(16), "little")
-    if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or rng < 0:
+    if not is_whole(rng) or rng < 0:
         raise ParameterError(f"seed must be an integer of 0 or more or a Generator, got {rng!r}")
     return int(rng)
 
@@ -176,8 +177,7 @@ def run_trials(
     WorkerLost
         If workers died three times over the same trials.
     """
-    if workers is not None and (not isinstance(workers, int | np.integer) or workers < 1):
-        raise ParameterError(f"workers must be an integer of 1 or more, got {workers!r}")
+    workers = None if workers is None else require_count("workers", workers)
     told = report or (lambda _: None)
     asked = workers if workers is not None else _configured_jobs()
     jobs = _all_cores() if asked is None else asked

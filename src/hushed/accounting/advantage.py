@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import Literal
 
 from hushed import privacy_loss
-from hushed.errors import ParameterError
+from hushed._checks import require_count, require_one_of, require_probability
 
 __all__ = ["epsilon_for_advantage"]
 
@@ -41,17 +41,14 @@ def epsilon_for_advantage(
     ParameterError
         If ``advantage`` lies outside (0, 1) or ``releases`` is below 1.
     """
-    if not 0 < advantage < 1:
-        raise ParameterError(f"advantage must lie in (0, 1), got {advantage}")
-    if releases < 1:
-        raise ParameterError(f"releases must be 1 or more, got {releases}")
+    require_probability("advantage", advantage)
+    releases = require_count("releases", releases)
     makers = {
         "laplace": privacy_loss.laplace,
         "bounded-range": privacy_loss.bounded_range,
         "gaussian": privacy_loss.gaussian,
     }
-    if family not in makers:
-        raise ParameterError(f"family must be one of {tuple(makers)}, got {family!r}")
+    require_one_of("family", family, makers)
 
     def joint(level: float) -> float:
         return makers[family](level).compose(releases).advantage()

@@ -31,6 +31,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, get_args
 
+from hushed._checks import require_one_of
 from hushed._decimals import decimal_of, lower_double, read, stated_below, upper_double
 from hushed._numeric import first_true_near, float_above, last_true_near, round_down, round_up
 from hushed.accounting.pure import (
@@ -172,8 +173,7 @@ def privacy_filters(
     """
     epsilon, delta = read("epsilon", epsilon, up=False), read("delta", delta, up=False)
     check_limit(epsilon, delta)
-    if method not in get_args(FilterMethod):
-        raise ParameterError(f"method must be one of {get_args(FilterMethod)}, got {method!r}")
+    require_one_of("method", method, get_args(FilterMethod))
     if not 0 <= slack < 1:
         raise ParameterError(f"slack must lie in [0, 1), got {slack}")
     if order is not None and (method != "renyi" or not 1 < order < math.inf):

@@ -11,6 +11,7 @@ from typing import Literal, Protocol, get_args, runtime_checkable
 import numpy as np
 
 from hushed import privacy_loss
+from hushed._checks import require_one_of, require_within
 from hushed._decimals import (
     decimal_of,
     lower_double,
@@ -196,10 +197,8 @@ def compose(
     ones before. A sampled sensitivity that is used several times counts its gamma once.
     """
     delta = read("delta", delta, up=False)
-    if not 0 <= delta <= 1:
-        raise ParameterError(f"delta must lie in [0, 1], got {delta}")
-    if method not in get_args(Method):
-        raise ParameterError(f"method must be one of {get_args(Method)}, got {method!r}")
+    require_within("delta", delta, 0, 1)
+    require_one_of("method", method, get_args(Method))
     items = [_item(one) for one in releases]
     if not items:
         raise ParameterError("there is nothing to compose: give at least one release")

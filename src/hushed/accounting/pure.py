@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from hushed._checks import require_least
 from hushed._decimals import upper_double
 from hushed._numeric import first_true_near, round_down, round_up
-from hushed.errors import ParameterError
 
 __all__ = ["at_least_some", "pure_gaussian", "pure_renyi", "pure_zcdp"]
 
@@ -99,8 +99,7 @@ def pure_renyi(epsilon: float, order: float) -> float:
     -----
     Mironov, *Renyi Differential Privacy*, CSF 2017, Proposition 5.
     """
-    if not order >= 1:
-        raise ParameterError(f"order must be 1 or more, got {order}")
+    require_least("order", order, 1)
     if order == 1:
         return min(epsilon, pure_zcdp(epsilon))
     if epsilon > 700.0 or math.isinf(order):

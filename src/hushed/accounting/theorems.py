@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushed._checks import require_count, require_probability, require_within
 from hushed._decimals import decimal_of, lower_double, read, stated_above, upper_double
 from hushed._numeric import first_whole
 from hushed.errors import ParameterError
@@ -55,8 +56,7 @@ def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:
     Dwork and Roth, *The Algorithmic Foundations of Differential Privacy*, 2014, Theorem 3.20,
     for equal levels; the same proof adds up different ones.
     """
-    if not 0 < delta < 1:
-        raise ParameterError(f"delta must lie in (0, 1), got {delta}")
+    require_probability("delta", delta)
     levels = _levels(list(epsilons))
     with np.errstate(over="ignore"):
         drift = math.fsum(levels * np.expm1(levels))
@@ -98,8 +98,7 @@ def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float
     (wide,) = _levels([epsilon]).tolist()
     if not 0 <= delta <= 1 or not 0 <= joint_delta <= 1:
         raise ParameterError(f"deltas must lie in [0, 1], got {delta} and {joint_delta}")
-    if count < 1:
-        raise ParameterError(f"count must be 1 or more, got {count}")
+    count = require_count("count", count)
     if joint_delta >= 1:
         return 0.0
     own = upper_double(delta)
@@ -212,12 +211,10 @@ def at_risk_epsilon(
     confidence 0 it is Theorem 3.20 of Dwork and Roth. Hoeffding's inequality makes it a
     guarantee for Laplace noise where mu is at least the mean loss ``e0 - 1 + exp(-e0)``.
     """
-    if not 0 < delta < 1:
-        raise ParameterError(f"delta must lie in (0, 1), got {delta}")
+    require_probability("delta", delta)
     if not 0 <= level <= epsilon0:
         raise ParameterError(f"level must lie in [0, epsilon0={epsilon0}], got {level}")
-    if not 0 <= confidence <= 1:
-        raise ParameterError(f"confidence must lie in [0, 1], got {confidence}")
+    require_within("confidence", confidence, 0, 1)
     swing = epsilon0 * math.sqrt(2 * count * math.log(1 / delta))
     return swing + count * at_risk_mean(epsilon0, level, confidence)
 

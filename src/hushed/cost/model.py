@@ -14,6 +14,14 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from hushed import risk
+from hushed._checks import (
+    require_count,
+    require_least,
+    require_one_of,
+    require_positive,
+    require_probability,
+    require_within,
+)
 from hushed._decimals import read
 from hushed._numeric import last_true
 from hushed._printing import shown_above
@@ -119,8 +127,7 @@ class CostModel:
         for name, up in (("per_person", True), ("rate", False), ("floor", True), ("people", True)):
             object.__setattr__(self, name, read(name, getattr(self, name), up=up))
         for name, value in (("per_person", self.per_person), ("rate", self.rate)):
-            if not value > 0 or math.isinf(value):
-                raise ParameterError(f"{name} must be above 0 and finite, got {value}")
+            require_positive(name, value)
         if not self.floor >= 0 or math.isinf(self.floor):
             raise ParameterError(f"floor must be 0 or more and finite, got {self.floor}")
         if not 1 <= self.people < math.inf or self.people != int(self.people):
@@ -153,10 +160,8 @@ class CostModel:
             If a number is out of range or NaN.
         """
         epsilon, delta = read("epsilon", epsilon, up=True), read("delta", delta, up=True)
-        if not epsilon >= 0:
-            raise ParameterError(f"epsilon must be 0 or more, got {epsilon}")
-        if not 0 <= delta <= 1:
-            raise ParameterError(f"delta must lie in [0, 1], got {delta}")
+        require_least("epsilon", epsilon)
+        require_within("delta", delta, 0, 1)
         share = math.exp(-self.rate / epsilon) if epsilon > 0 else 0.0
         share = (1.0 - delta) * share + delta
         return self.people * (self.per_person * share + self.floor)
@@ -266,8 +271,7 @@ class CostModel:
             If a number is out of range or the basis unknown.
         """
         budget, epsilon0 = read("budget", budget, up=False), read("epsilon0", epsilon0, up=True)
-        if not budget >= 0:
-            raise ParameterError(f"budget must be 0 or more, got {budget}")
+        require_least("budget", budget)
         best = self.optimum(epsilon0, basis=basis, dims=dims)
         if best.budget > budget:
             raise NotFeasible(
@@ -308,8 +312,7 @@ class CostModel:
             If a number is out of range or NaN.
         """
         budget, delta = read("budget", budget, up=False), read("delta", delta, up=True)
-        if not budget >= 0:
-            raise ParameterError(f"budget must be 0 or more, got {budget}")
+        require_least("budget", budget)
         if budget >= self.cost(math.inf, delta):
             return math.inf
         left = budget / self.people - self.floor - delta * self.per_person
@@ -323,8 +326,7 @@ class CostModel:
 
 
 def _confidence(epsilon: float, epsilon0: float, basis: Basis, dims: int) -> float:
-    if basis not in get_args(Basis):
-        raise ParameterError(f"basis must be one of {get_args(Basis)}, got {basis!r}")
+    require_one_of("basis", basis, get_args(Basis))
     if basis == "published":
         return risk.published_confidence(epsilon, epsilon0, dims)
     if basis == "exact":
@@ -402,13 +404,11 @@ def epsilon_for_error(
         raise ParameterError(f"error must be above 0, got {error}")
     if not sensitivity > 0:
         raise ParameterError(f"sensitivity must be above 0, got {sensitivity}")
-    if dims < 1:
-        raise ParameterError(f"dims must be 1 or more, got {dims}")
+    dims = require_count("dims", dims)
     if beta is None:
         return sensitivity / error
     beta = read("beta", beta, up=False)
-    if not 0 < beta < 1:
-        raise ParameterError(f"beta must lie in (0, 1), got {beta}")
+    require_probability("beta", beta)
     return sensitivity * math.log(dims / beta) / error
 
 

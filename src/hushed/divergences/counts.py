@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushed._checks import require_one_of
 from hushed.errors import ParameterError
 
 __all__ = [
@@ -247,8 +248,7 @@ def read_sizes(
     ParameterError
         If a size is missing, not a number of at least 1, or smaller than the counts allow.
     """
-    if model not in get_args(Model):
-        raise ParameterError(f"model must be one of {get_args(Model)}, got {model!r}")
+    require_one_of("model", model, get_args(Model))
     if samples is None and model == "poisson":
         raise ParameterError("Poisson counts do not tell the expected sample size: give samples=")
     given = totals if samples is None else samples

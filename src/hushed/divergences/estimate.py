@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushed._checks import require_one_of
 from hushed.divergences.blend import blended_total
 from hushed.divergences.counts import Column, Counts, Model, Tuples
 from hushed.divergences.known import distance_scores
@@ -233,8 +234,7 @@ def _check_options(
 ) -> None:
     choices = (("method", method, Method), ("roles", roles, Roles), ("product", product, Product))
     for name, value, allowed in choices:
-        if value not in get_args(allowed):
-            raise ParameterError(f"{name} must be one of {get_args(allowed)}, got {value!r}")
+        require_one_of(name, value, get_args(allowed))
     if roles != "shared" and (method != "minimax" or any(sample.known)):
         raise ParameterError(
             f"roles={roles!r} is for method='minimax' with both sides sampled; use 'shared'"

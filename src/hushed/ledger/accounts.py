@@ -11,6 +11,7 @@ from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from hushed._checks import require_count
 from hushed.accounting.filters import Cost, FilterMethod, privacy_filters
 from hushed.errors import (
     BudgetExists,
@@ -442,8 +443,7 @@ class Ledger:
         ParameterError
             If ``points`` is below 1.
         """
-        if points < 1:
-            raise ParameterError(f"points must be 1 or more, got {points}")
+        points = require_count("points", points)
         with self._store.reading() as connection:
             budget = rows.budget_named(connection, name)
             head = rows.head_of(connection, name)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushed._decimals import read
 from hushed._numeric import first_true
 from hushed.errors import ParameterError, WrongNorm, ZeroSensitivity
 from hushed.spaces import Movement, Norm
@@ -16,11 +14,7 @@ from hushed.spaces.cells import moved_by_rounding
 
 __all__ = [
     "finite_values",
-    "read_epsilon",
-    "require_count",
-    "require_level",
     "require_movement",
-    "require_positive",
     "smallest_epsilon",
 ]
 
@@ -69,113 +63,6 @@ def require_movement(movement: Movement, mechanism: str, *norms: Norm) -> None:
             "the function may ignore its rows, round its answer, or react to rarer rows than the "
             "population yields"
         )
-
-
-def require_positive(name: str, value: float) -> float:
-    """Refuse anything but a finite number above 0.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter.
-    value : float
-        Its value.
-
-    Returns
-    -------
-    float
-        The value as a plain double.
-
-    Raises
-    ------
-    ParameterError
-        If it is no real number, or NaN, infinite, 0 or negative.
-    """
-    number = _real(value)
-    if not 0 < number < math.inf:
-        raise ParameterError(f"{name} must be a finite number above 0, got {value!r}")
-    return number
-
-
-def read_epsilon(value: float) -> float:
-    """Read an epsilon that somebody asks for; exact numbers become the next decimal below.
-
-    Parameters
-    ----------
-    value : float
-        Finite, above 0; a float stands for its shortest decimal.
-
-    Returns
-    -------
-    float
-        The level as a plain double.
-
-    Raises
-    ------
-    ParameterError
-        If it is no real number, or NaN, infinite, 0 or negative.
-    """
-    level = read("epsilon", value, up=False)
-    if not 0 < level < math.inf:
-        raise ParameterError(f"epsilon must be a finite number above 0, got {value!r}")
-    return level
-
-
-def require_count(name: str, value: int) -> int:
-    """Refuse anything but an integer of 1 or more.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter.
-    value : int
-        Its value.
-
-    Returns
-    -------
-    int
-        The value as a plain integer.
-
-    Raises
-    ------
-    ParameterError
-        If it is something else.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ParameterError(f"{name} must be an integer of 1 or more, got {value!r}")
-    return int(value)
-
-
-def _real(value: float) -> float:
-    """Plain double of a real number; NaN for anything else."""
-    real = isinstance(value, int | float | np.integer | np.floating)
-    return float(value) if real and not isinstance(value, bool) else math.nan
-
-
-def require_level(name: str, value: float) -> float:
-    """Refuse anything but a number strictly between 0 and 1.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter.
-    value : float
-        Its value.
-
-    Returns
-    -------
-    float
-        The value as a plain double.
-
-    Raises
-    ------
-    ParameterError
-        If it is no real number, NaN or outside (0, 1).
-    """
-    number = _real(value)
-    if not 0 < number < 1:
-        raise ParameterError(f"{name} must lie in (0, 1), got {value!r}")
-    return number
 
 
 def finite_values(value: ArrayLike) -> NDArray[np.float64]:

@@ -12,17 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushed import noise
+from hushed._checks import read_epsilon, require_count, require_positive, require_probability
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.mechanisms.arguments import (
-    finite_values,
-    read_epsilon,
-    require_count,
-    require_level,
-    require_movement,
-    require_positive,
-)
+from hushed.mechanisms.arguments import finite_values, require_movement
 from hushed.privacy_loss import LossCurve, laplace
 from hushed.spaces import Movement
 from hushed.spaces.cells import moved_by_rounding
@@ -160,7 +154,7 @@ class Bernstein:
             distance from the noise-free polynomial to the function itself depends on the
             function and is not counted.
         """
-        require_level("beta", beta)
+        require_probability("beta", beta)
         if dims not in (None, self.dims):
             raise ParameterError(f"the mechanism has {self.dims} dimensions, got dims={dims}")
         grid = noise.laplace_grid(sensitivity=self.total, epsilon=self.epsilon, dims=self.points)

@@ -8,16 +8,10 @@ from dataclasses import KW_ONLY, dataclass
 from numpy.typing import ArrayLike
 
 from hushed import noise
+from hushed._checks import read_epsilon, require_count, require_positive, require_probability
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.mechanisms.arguments import (
-    finite_values,
-    read_epsilon,
-    require_count,
-    require_level,
-    require_movement,
-    require_positive,
-)
+from hushed.mechanisms.arguments import finite_values, require_movement
 from hushed.privacy_loss import LossCurve, bounded_range
 from hushed.spaces import Movement
 
@@ -135,7 +129,7 @@ class Exponential:
             ``scale log(dims / beta)``, in the units of the score, with the enlargement that
             rounding the scores costs (a factor within 1e-9 of 1).
         """
-        require_level("beta", beta)
+        require_probability("beta", beta)
         require_count("dims", dims)
         return self.scale * (1 + 1e-9) * math.log(dims / beta)
 

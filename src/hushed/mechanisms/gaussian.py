@@ -5,25 +5,24 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushed import noise
+from hushed._checks import (
+    read_epsilon,
+    require_count,
+    require_one_of,
+    require_positive,
+    require_probability,
+)
 from hushed._decimals import lower_double, read
 from hushed._numeric import first_true_near, round_up
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.mechanisms.arguments import (
-    finite_values,
-    read_epsilon,
-    require_count,
-    require_level,
-    require_movement,
-    require_positive,
-    smallest_epsilon,
-)
+from hushed.mechanisms.arguments import finite_values, require_movement, smallest_epsilon
 from hushed.privacy_loss import LossCurve, gaussian
 from hushed.privacy_loss.families import released_delta
 from hushed.spaces import Movement
@@ -76,8 +75,7 @@ class Gaussian:
         require_movement(self.sensitivity, "Gaussian", "l2")
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
         object.__setattr__(self, "delta", _read_delta(self.delta))
-        if self.variant not in ("analytic", "classic"):
-            raise ParameterError(f"variant must be 'analytic' or 'classic', got {self.variant!r}")
+        require_one_of("variant", self.variant, get_args(Variant))
         if self.variant == "classic" and self.epsilon > 1:
             raise ParameterError(
                 f"the classic Gaussian constant is proved for epsilon up to 1 only, "
@@ -183,7 +181,7 @@ class Gaussian:
 
 def _read_delta(value: float) -> float:
     """Read a slack that somebody asks for: a decimal strictly between 0 and 1."""
-    return require_level("delta", read("delta", value, up=False))
+    return require_probability("delta", read("delta", value, up=False))
 
 
 def _check_dims(dims: int) -> None:
@@ -204,6 +202,6 @@ def _tail(beta: float, dims: int) -> float:
     """Quantile of the largest of ``dims`` absolute standard normal variables."""
     from scipy.special import ndtri  # noqa: PLC0415  (scipy costs 0.3 s)
 
-    require_level("beta", beta)
+    require_probability("beta", beta)
     require_count("dims", dims)
     return -float(ndtri(-math.expm1(math.log1p(-beta) / dims) / 2))

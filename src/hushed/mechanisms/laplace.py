@@ -9,16 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushed import noise
+from hushed._checks import read_epsilon, require_count, require_positive, require_probability
 from hushed.guarantee import Guarantee
-from hushed.mechanisms.arguments import (
-    finite_values,
-    read_epsilon,
-    require_count,
-    require_level,
-    require_movement,
-    require_positive,
-    smallest_epsilon,
-)
+from hushed.mechanisms.arguments import finite_values, require_movement, smallest_epsilon
 from hushed.privacy_loss import LossCurve, laplace
 from hushed.spaces import Movement
 
@@ -150,6 +143,6 @@ class Laplace:
 
 def _tail(beta: float, dims: int) -> float:
     """Quantile of the largest of ``dims`` absolute Laplace variables of scale 1."""
-    require_level("beta", beta)
+    require_probability("beta", beta)
     require_count("dims", dims)
     return -math.log(-math.expm1(math.log1p(-beta) / dims))

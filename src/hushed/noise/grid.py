@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._checks import require_count
 from hushed._decimals import decimal_of, read
 from hushed._numeric import LARGEST, float_above, root_above
 from hushed.errors import ParameterError
@@ -101,8 +102,7 @@ def _positive(name: str, value: float) -> Fraction:
 
 def _widened(sensitivity: float, dims: int) -> Fraction:
     """Cover the rounding in a sensitivity that was computed in double precision."""
-    if dims < 1:
-        raise ParameterError(f"dims must be 1 or more, got {dims}")
+    dims = require_count("dims", dims)
     return _positive("sensitivity", sensitivity) * (1 + Fraction(dims + 4, 1 << 52))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushed import rows as tables
+from hushed._checks import require_one_of
 from hushed._types import Floats
 from hushed.errors import BadRows, ParameterError
 from hushed.populations.recognition import digest, shares_rows
@@ -300,10 +301,7 @@ class PublicTable:
         tables.container(self.frame)
         if len(self.frame) == 0:
             raise BadRows("the public table has no rows; a population needs at least one")
-        if self.promise not in get_args(Promise):
-            raise ParameterError(
-                f"promise must be one of {get_args(Promise)}, got {self.promise!r}"
-            )
+        require_one_of("promise", self.promise, get_args(Promise))
         if self.bounds is not None:
             object.__setattr__(self, "_ranges", checked(self.frame, read_ranges(self.bounds)))
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from numpy.typing import ArrayLike
 
+from hushed._checks import require_least
 from hushed._decimals import read
 from hushed.errors import ParameterError
 from hushed.privacy_loss import finite
@@ -45,15 +46,10 @@ def compose(curves: list[LossCurve]) -> LossCurve:
     return combine([(curve, 1) for curve in curves])
 
 
-def _positive(name: str, value: float) -> None:
-    if not value >= 0:
-        raise ParameterError(f"{name} must be 0 or more, got {value}")
-
-
 def _level(name: str, value: float) -> float:
     """Read a level: a decimal of 0 or more."""
     level = read(name, value, up=True)
-    _positive(name, level)
+    require_least(name, level)
     return level
 
 
@@ -112,7 +108,7 @@ def gaussian(
                 f"sigma must be above 0 and sensitivity 0 or more, got {sigma} and {moved}"
             )
         ratio = moved / sigma
-    _positive("ratio", ratio)
+    require_least("ratio", ratio)
     return _edge(ratio) or LossCurve(GaussianLoss(float(ratio)))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._checks import require_least, require_within
 from hushed._decimals import read
 from hushed._numeric import first_true, first_true_near, round_down, round_up
 from hushed.errors import ParameterError
@@ -173,8 +174,7 @@ class LossCurve:
             If ``delta`` lies outside [0, 1] or is NaN.
         """
         delta = read("delta", delta, up=False)
-        if not 0 <= delta <= 1:
-            raise ParameterError(f"delta must lie in [0, 1], got {delta}")
+        require_within("delta", delta, 0, 1)
         if isinstance(self.family, ComposedLoss):
             low, high = self.family.epsilon_bracket(delta)
             return Bracket(low=low, high=high)
@@ -298,8 +298,7 @@ class LossCurve:
         -----
         Mironov, *Renyi Differential Privacy*, CSF 2017.
         """
-        if not order >= 1:
-            raise ParameterError(f"order must be 1 or more, got {order}")
+        require_least("order", order, 1)
         if math.isinf(order):
             return self.supremum
         terms = [count * _renyi(family, order) for family, count in self.parts]
@@ -367,8 +366,7 @@ class LossCurve:
         ``max(1 - delta(e) - exp(e) false_positive)`` over all e: Dong, Roth and Su, *Gaussian
         Differential Privacy*, JRSS-B 2022, Proposition 2.12. Every e gives a valid bound.
         """
-        if not 0 <= false_positive <= 1:
-            raise ParameterError(f"false_positive must lie in [0, 1], got {false_positive}")
+        require_within("false_positive", false_positive, 0, 1)
         if false_positive == 0.0:
             return max(0.0, 1.0 - self.delta(self.supremum))
         if isinstance(self.family, ComposedLoss):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hushed import rows as tables
+from hushed._checks import is_whole
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 from hushed.functions import answer
@@ -61,8 +62,7 @@ class Blockwise:
             raise ParameterError(
                 f"Blockwise takes a function of rows, got {type(self.function).__name__}"
             )
-        whole = isinstance(self.rows, int | np.integer) and not isinstance(self.rows, bool)
-        if not whole or self.rows < 2:
+        if not is_whole(self.rows) or self.rows < 2:
             raise ParameterError(
                 f"a block has an integer number of rows, 2 or more, got {self.rows!r}"
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeVar, get_args
 
+from hushed._checks import require_one_of
 from hushed._decimals import stated_above
 from hushed._numeric import first_whole
 from hushed.errors import ParameterError, TooFewPairs
@@ -84,10 +85,7 @@ def choose_rank(
     of conformal prediction (Vovk, Gammerman, Shafer 2005), applied to the estimator of
     Rubinstein and Alda, ICML 2017, Algorithm 1. DKW: their Theorem 15 and Table 1.
     """
-    if calibration not in get_args(Calibration):
-        raise ParameterError(
-            f"calibration must be one of {get_args(Calibration)}, got {calibration!r}"
-        )
+    require_one_of("calibration", calibration, get_args(Calibration))
     if gamma is None and pairs is None:
         raise ParameterError("give gamma, pairs or both; got neither")
     if gamma is not None and not 0 < gamma < 1:

@@ -13,6 +13,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._checks import require_one_of
 from hushed._decimals import decimal_of, read, stated_above, upper_double
 from hushed._numeric import round_up
 from hushed.errors import ParameterError
@@ -190,8 +191,7 @@ class Sensitivity:
             raise ParameterError(
                 f"a sensitivity must be a finite number of 0 or more, got {self.value}"
             )
-        if self.norm not in NORMS:
-            raise ParameterError(f"norm must be one of {NORMS}, got {self.norm!r}")
+        require_one_of("norm", self.norm, NORMS)
         if self.unit not in get_args(Unit) or (self.sampling is not None and self.unit != "row"):
             raise ParameterError(
                 f"unit must be one of {get_args(Unit)}, and 'row' for a sampled sensitivity; got "

@@ -12,6 +12,7 @@ from typing import Any, get_args
 import numpy as np
 
 from hushed import rows as tables
+from hushed._checks import is_whole, require_one_of
 from hushed.environment import facts
 from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.fingerprints import changed, content, identity, look
@@ -311,18 +312,16 @@ def _few(names: set[str]) -> tuple[str, ...]:
 
 def _check(rows: int, norm: Norm, pairs: int | None, protect: Protect, *, batch: bool) -> None:
     """Refuse parameters that make no sense before anything is drawn."""
-    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 2:
+    if not is_whole(rows) or rows < 2:
         raise ParameterError(
             f"rows must be an integer of 2 or more, got {rows!r}: neighbours differ in one row "
             "and share the others"
         )
-    if norm not in NORMS:
-        raise ParameterError(f"norm must be one of {NORMS}, got {norm!r}")
-    if protect not in get_args(Protect):
-        raise ParameterError(f"protect must be one of {get_args(Protect)}, got {protect!r}")
+    require_one_of("norm", norm, NORMS)
+    require_one_of("protect", protect, get_args(Protect))
     if batch and protect == "simultaneous":
         raise ParameterError("batch=True measures single pairs: not with protect='simultaneous'")
-    if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, int | np.integer)):
+    if pairs is not None and not is_whole(pairs):
         raise ParameterError(f"pairs must be an integer, got {pairs!r}")
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._checks import require_one_of
 from hushed.errors import BadRows, ParameterError
 
 __all__ = [
@@ -54,8 +55,7 @@ class Cell:
     missing: bool = False
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise ParameterError(f"kind must be one of {get_args(Kind)}, got {self.kind!r}")
+        require_one_of("kind", self.kind, get_args(Kind))
         if self.kind == "int" and self.missing:
             raise ParameterError("integers with missing values are read as floats: kind='float'")
         if (self.low is None) != (self.high is None):

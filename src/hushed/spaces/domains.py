@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._checks import is_plain_int, require_count
 from hushed.errors import BadRows, ParameterError
 from hushed.spaces.cells import LARGEST_FLOAT, Cell, moved_by_rounding, read_numbers
 from hushed.spaces.movement import size as size_in
@@ -217,8 +218,7 @@ class Vectors:
 
     def __post_init__(self) -> None:
         check_size(self.size)
-        if isinstance(self.dims, bool) or not isinstance(self.dims, int) or self.dims < 1:
-            raise ParameterError(f"dims must be an integer of 1 or more, got {self.dims!r}")
+        require_count("dims", self.dims, plain=True)
         if (self.norm is None) != (self.bound is None):
             raise ParameterError("give norm and bound together")
         if self.norm not in (None, "l1", "l2", "sup"):
@@ -426,9 +426,7 @@ def check_size(size: int | None) -> None:
     ParameterError
         If it is not an integer from 1 to 2**50.
     """
-    if size is not None and (
-        isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 1 << 50
-    ):
+    if size is not None and not (is_plain_int(size) and 1 <= size <= 1 << 50):
         raise ParameterError(f"size must be an integer from 1 to 2**50, got {size!r}")
 
 

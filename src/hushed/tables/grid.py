@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from hushed._checks import is_real
 from hushed.errors import ParameterError
 
 __all__ = ["FARTHEST", "NEAREST", "Grid", "check_bounds", "lay_grid"]
@@ -125,13 +126,13 @@ def lay_grid(*, low: float, high: float, rows: int, centred: bool, whole: bool) 
 def check_bounds(low: float, high: float) -> tuple[float, float]:
     """Refuse bounds that are swapped, equal, not finite or absurdly far."""
     for name, bound in (("low", low), ("high", high)):
-        real = isinstance(bound, int | float) and not isinstance(bound, bool)
-        if not real or not abs(bound) <= FARTHEST:
+        if not is_real(bound) or not abs(bound) <= FARTHEST:
             raise ParameterError(
                 f"{name} must be a finite number within {FARTHEST:g}, got {bound!r}"
             )
-    if low > high:
+    found = float(low), float(high)
+    if found[0] > found[1]:
         raise ParameterError(f"the bounds are swapped: low={low} is above high={high}")
-    if not low < high or high - low < 2 * NEAREST:
+    if found[1] - found[0] < 2 * NEAREST:
         raise ParameterError(f"low must be below high, got low={low} and high={high}")
-    return float(low), float(high)
+    return found

@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import Literal
 
 from hushed import noise
+from hushed._checks import read_epsilon
 from hushed._decimals import decimal_of, read, stated_above, stated_below
 from hushed._numeric import float_above, root_above
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Gaussian
-from hushed.mechanisms.arguments import read_epsilon
 from hushed.privacy_loss import LossCurve, gaussian
 from hushed.sensitivity import proven_sensitivity
 from hushed.tables.measurements import Influence, Measurement

@@ -11,6 +11,7 @@ from typing import Any, Literal, SupportsFloat
 
 import numpy as np
 
+from hushed._checks import is_plain_int
 from hushed._printing import brief
 from hushed.errors import ParameterError
 from hushed.tables.expressions import Expression, Kind, advice_on, find_column, is_text
@@ -211,7 +212,7 @@ def require_name(what: str, name: object) -> str:
 
 def require_whole(name: str, value: int) -> int:
     """Refuse anything but an integer."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    if not is_plain_int(value):
         raise ParameterError(f"{name} must be a whole number, got {value!r}")
     return value
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
+from hushed._checks import require_probability
 from hushed._printing import brief
 from hushed.errors import ParameterError
 from hushed.keeping import pay
-from hushed.mechanisms.arguments import require_level
 from hushed.release import Charges, check_ledger
 from hushed.tables import engine
 from hushed.tables.answers import Answer
@@ -436,7 +436,7 @@ class Table:
             If the query or its target cannot be used.
         """
         plan, _ = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)
-        require_level("beta", beta)
+        require_probability("beta", beta)
         check_ledger(ledger, budget)
         asked = hasattr(ledger, "quote")
         left = ledger.quote(budget, plan.guarantee, loss=plan.loss) if asked else None
@@ -509,7 +509,7 @@ class Table:
         """
         clock = engine.Clock.start(timeout)
         plan, what = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)
-        require_level("beta", beta)
+        require_probability("beta", beta)
         check_ledger(ledger, budget, key)
         terms = {"epsilon": epsilon, "delta": delta, "noise": noise, "beta": beta}
         question = question_of(self, {**terms, "timeout": timeout})

@@ -17,6 +17,7 @@ import math
 from fractions import Fraction
 from typing import Literal, get_args
 
+from hushed._checks import require_count, require_one_of, require_within
 from hushed._numeric import finite_above, root_above
 from hushed.errors import ParameterError
 
@@ -236,8 +237,7 @@ def histogram_sensitivity(
     ParameterError
         If a parameter leaves its range.
     """
-    if norm not in get_args(_CountNorm):
-        raise ParameterError(f"norm must be one of {get_args(_CountNorm)}, got {norm!r}")
+    require_one_of("norm", norm, get_args(_CountNorm))
     replaced = _replaced(distance, metric, size)
     rows, sides = (distance, 1) if replaced is None else (replaced, 2)
     most = rows if per_bin is None else min(rows, _count("per_bin", per_bin))
@@ -291,8 +291,7 @@ def quantile_scores_sensitivity(
     largest rise plus the largest fall reaches twice the bound, so nothing is gained by a one-sided
     distance.
     """
-    if not 0 <= alpha <= 1:
-        raise ParameterError(f"alpha must lie in [0, 1], got {alpha}")
+    require_within("alpha", alpha, 0, 1)
     replaced = _replaced(distance, metric, size)
     if replaced is not None:
         return finite_above(Fraction(replaced))
@@ -336,12 +335,10 @@ def vector_sum_sensitivity(
 
 def _replaced(distance: int, metric: RowMetric, size: int | None) -> int | None:
     """Rows replaced, if both tables have equally many rows; None if sizes may differ."""
-    if isinstance(distance, bool) or not isinstance(distance, int) or distance < 0:
-        raise ParameterError(f"distance must be an integer of 0 or more, got {distance!r}")
-    if metric not in get_args(RowMetric):
-        raise ParameterError(f"metric must be one of {get_args(RowMetric)}, got {metric!r}")
-    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 0):
-        raise ParameterError(f"size must be an integer of 0 or more, got {size!r}")
+    _count("distance", distance, 0)
+    require_one_of("metric", metric, get_args(RowMetric))
+    if size is not None:
+        _count("size", size, 0)
     if metric == "symmetric" and size is None:
         return None
     replaced = distance if metric == "change-one" else distance // 2
@@ -355,10 +352,9 @@ def _bounds(low: float, high: float) -> tuple[Fraction, Fraction]:
     return Fraction(high) - Fraction(low), max(abs(Fraction(low)), abs(Fraction(high)))
 
 
-def _count(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ParameterError(f"{name} must be an integer of 1 or more, got {value!r}")
-    return value
+def _count(name: str, value: int, least: int = 1) -> int:
+    """Refuse what is no count, and NumPy's integers: their products overflow without a word."""
+    return require_count(name, value, least=least, plain=True)
 
 
 def _not_empty(size: int) -> int:

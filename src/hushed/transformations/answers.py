@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._checks import require_one_of, require_within
 from hushed._numeric import finite_above
 from hushed.errors import ParameterError
 from hushed.spaces import (
@@ -275,8 +276,7 @@ def quantile_scores(candidates: Iterable[float], alpha: float) -> Step[Transform
     ParameterError
         If a candidate is NaN, there are none, or alpha leaves its range.
     """
-    if not 0 <= alpha <= 1:
-        raise ParameterError(f"alpha must lie in [0, 1], got {alpha}")
+    require_within("alpha", alpha, 0, 1)
     points = keys_of(float(point) for point in candidates)
     level = round(alpha * _LEVELS) / _LEVELS
 
@@ -340,8 +340,7 @@ def vector_sum() -> Step[Transformation]:
 
 
 def _norm_metric(norm: str) -> Metric:
-    if norm not in _COUNT_NORMS:
-        raise ParameterError(f"norm must be one of {tuple(_COUNT_NORMS)}, got {norm!r}")
+    require_one_of("norm", norm, _COUNT_NORMS)
     return _COUNT_NORMS[norm]
 
 

@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._checks import is_plain_int
 from hushed._numeric import finite_above
 from hushed.errors import ParameterError
 
@@ -79,7 +80,7 @@ def summation_error(rows: int, *, largest: float) -> float:
     4.2: each number goes through at most ``rows - 1`` additions, each with a relative error of
     at most u; additions that underflow are exact.
     """
-    if isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows < 1 << 50:
+    if not is_plain_int(rows) or not 0 <= rows < 1 << 50:
         raise ParameterError(f"rows must be an integer from 0 to 2**50 - 1, got {rows!r}")
     steps = max(rows - 1, 0) * _U
     return finite_above(steps / (1 - steps) * rows * Fraction(_amount(largest)))

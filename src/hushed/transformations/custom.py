@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._checks import require_one_of
 from hushed._decimals import decimal_of, stated_above
 from hushed._numeric import finite_above
 from hushed.errors import ParameterError, ZeroSensitivity
@@ -155,8 +156,7 @@ def from_sensitivity(
     rows = None if sampling is None else sampling.rows
     given = Space(domain=Opaque(size=rows), metric=wanted) if source is None else source
     _check_source(given, sensitivity, rows)
-    if sensitivity.norm not in _METRICS:
-        raise ParameterError(f"norm must be one of {tuple(_METRICS)}, got {sensitivity.norm!r}")
+    require_one_of("norm", sensitivity.norm, _METRICS)
     if sampling is not None and sampling.batch:
         raise ParameterError("the function takes stacked tables: sample it again with batch=False")
     if sampling is not None:

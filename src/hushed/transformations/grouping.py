@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed._checks import require_one_of
 from hushed._numeric import round_up
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.spaces import (
@@ -102,8 +103,7 @@ def each(step: Step[Transformation], *, norm: _PartNorm = "l1") -> Any:
     ParameterError
         If the norm is unknown.
     """
-    if norm not in _METRICS:
-        raise ParameterError(f"norm must be one of {tuple(_METRICS)}, got {norm!r}")
+    require_one_of("norm", norm, _METRICS)
 
     def build(space: Space) -> Transformation:
         groups = take_domain(space, Groups, "each", "groups", "group_by(column, keys)")

@@ -17,6 +17,7 @@ from threading import Timer
 from types import MappingProxyType
 from typing import Any
 
+from hushed._checks import is_real
 from hushed.errors import EngineUnavailable, ParameterError, QueryFailed
 from hushed.tables.engine.connections import Connection
 from hushed.tables.engine.reaching import failures
@@ -87,12 +88,11 @@ class Clock:
         """
         if limit is None:
             return cls()
-        real = isinstance(limit, int | float) and not isinstance(limit, bool)
-        if not real or not 0 < limit <= _LONGEST:
+        if not is_real(limit) or not 0 < limit <= _LONGEST:
             raise ParameterError(
                 f"timeout must be a number of seconds above 0 and up to {_LONGEST:g}, got {limit!r}"
             )
-        return cls(limit=float(limit), ends=time.monotonic() + limit)
+        return cls(limit=float(limit), ends=time.monotonic() + float(limit))
 
     @property
     def left(self) -> float:
