@@ -23,7 +23,7 @@ _NOMINAL = (
 )
 
 
-def _settings(quick: bool) -> Settings:  # noqa: ARG001
+def _settings(quick: bool) -> Settings:
     return {"per_person": 5500.0, "people": 100, "error": 2.0, "budget": 50_000.0, "steps": 40}
 
 
@@ -32,7 +32,7 @@ def _model(settings: Settings) -> tuple[hs.cost.CostModel, float]:
     return model, hs.cost.epsilon_for_error(settings["error"])
 
 
-def _curve(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
+def _curve(settings: Settings, point: Point, effort: Effort) -> list[Row]:
     """Cost along the level on one basis."""
     model, top = _model(settings)
     levels = [top * i / settings["steps"] for i in range(1, settings["steps"] + 1)]
@@ -94,7 +94,7 @@ def _plot_curve(rows: list[Row]) -> Any:
     )
 
 
-def _cases(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
+def _cases(settings: Settings, point: Point, effort: Effort) -> list[Row]:
     """Budgets of the illustration, one a row."""
     model, top = _model(settings)
     rows: list[Row] = [
@@ -170,7 +170,7 @@ BUDGET = Experiment(
     title="Budget against level",
     runs=("lemma 5.2.1", "section 5.3"),
     settings=_settings,
-    points=lambda settings: [{"basis": basis} for basis in _BASES],  # noqa: ARG005
+    points=lambda settings: [{"basis": basis} for basis in _BASES],
     measure=_curve,
     plot=_plot_curve,
     verdict=_verdict_curve,
@@ -181,7 +181,7 @@ ILLUSTRATION = Experiment(
     title="The illustration of section 5.3",
     runs=("section 5.3",),
     settings=_settings,
-    points=lambda settings: [{"part": "all"}],  # noqa: ARG005
+    points=lambda settings: [{"part": "all"}],
     measure=_cases,
     plot=_plot_cases,
     verdict=_verdict_cases,

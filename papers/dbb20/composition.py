@@ -20,7 +20,7 @@ _NAMES = {
 }
 
 
-def _measure(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
+def _measure(settings: Settings, point: Point, effort: Effort) -> list[Row]:
     """Joint level of so many releases by each theorem."""
     top, count = settings["epsilon0"], point["count"]
     level = hs.cost.CostModel(per_person=1.0).optimum(top, basis="published").epsilon
@@ -103,7 +103,7 @@ def _experiment(figure: str, epsilon0: float) -> Experiment:
         figure=figure,
         title=f"Composition at ε₀ = {epsilon0:g}",
         runs=("theorem 3.1", "figure 12"),
-        settings=lambda quick: {  # noqa: ARG005
+        settings=lambda quick: {
             "epsilon0": epsilon0,
             "delta": 1e-5,
             "counts": counts,

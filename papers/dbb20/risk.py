@@ -16,7 +16,7 @@ SOURCE = "Dandekar, Basu, Bressan, Differential Privacy at Risk, PoPETs 2021"
 _STEP = 0.025
 
 
-def _risks(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
+def _risks(settings: Settings, point: Point, effort: Effort) -> list[Row]:
     """List published risk and exact quantities at levels up to epsilon0."""
     top, dims = point["epsilon0"], point["dims"]
     rows: list[Row] = []
@@ -142,7 +142,7 @@ def _plot_dims(rows: list[Row]) -> object:
     )
 
 
-def _sizes(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
+def _sizes(settings: Settings, point: Point, effort: Effort) -> list[Row]:
     """Count the samples that Theorem 5 asks for at a risk, beside the exact order statistics."""
     level = point["risk"]
     rows: list[Row] = [
@@ -203,7 +203,7 @@ LEVELS = Experiment(
     figure="figure-1",
     title="Risk against level for several ε₀",
     runs=("theorem 4.1", "figure 3"),
-    settings=lambda quick: {"epsilon0": [1.0, 1.5, 2.0, 2.5], "step": _STEP},  # noqa: ARG005
+    settings=lambda quick: {"epsilon0": [1.0, 1.5, 2.0, 2.5], "step": _STEP},
     points=lambda settings: [{"epsilon0": e, "dims": 1} for e in settings["epsilon0"]],
     measure=_risks,
     plot=_plot_levels,
@@ -214,7 +214,7 @@ DIMENSIONS = Experiment(
     figure="figure-2",
     title="Risk against level for several numbers of coordinates",
     runs=("theorem 4.1", "figure 3"),
-    settings=lambda quick: {"epsilon0": 1.0, "dims": [1, 2, 3, 10], "step": _STEP},  # noqa: ARG005
+    settings=lambda quick: {"epsilon0": 1.0, "dims": [1, 2, 3, 10], "step": _STEP},
     points=lambda settings: [
         {"epsilon0": settings["epsilon0"], "dims": k} for k in settings["dims"]
     ],
@@ -227,7 +227,7 @@ SAMPLES = Experiment(
     figure="figure-4",
     title="Number of samples against risk",
     runs=("theorem 5",),
-    settings=lambda quick: {  # noqa: ARG005
+    settings=lambda quick: {
         "rho": [0.001, 0.01, 0.1],
         "risk": sorted({0.05, *(round(math.pow(10, -3 + 3 * i / 15) * 0.9, 6) for i in range(16))}),
     },

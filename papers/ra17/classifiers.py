@@ -60,7 +60,7 @@ def _global(settings: Settings) -> hs.Sensitivity:
     return hs.proven_sensitivity(value, "l1", argument="Rubinstein and Alda 2017, Proposition 19")
 
 
-def _published(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
+def _published(settings: Settings, point: Point, effort: Effort) -> list[Row]:
     """Figure 6: no privacy, the global bound, the published calibration."""
     found = _protected(settings, effort, "dkw", "record", settings["m"])
     choices = {"global bound": _global(settings), METHODS["dkw"]: found}
@@ -136,7 +136,7 @@ def _plot_errors(rows: list[Row], title: str, caption: str | list[str]) -> Any:
     )
 
 
-def _compared(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
+def _compared(settings: Settings, point: Point, effort: Effort) -> list[Row]:
     """Accuracy at equal gamma by calibration and by whom gamma protects."""
     plans = scopes(settings)
     choices = at_equal_gamma(
@@ -166,7 +166,7 @@ def _settings(quick: bool, *, compare: bool) -> Settings:
     }
 
 
-def _one_point(settings: Settings) -> list[Point]:  # noqa: ARG001
+def _one_point(settings: Settings) -> list[Point]:
     return [{"part": "all"}]
 
 

@@ -65,7 +65,7 @@ def supported_ranks(pairs: int, gammas: list[float]) -> dict[tuple[Calibration, 
     return found
 
 
-def _pairs(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
+def _pairs(settings: Settings, point: Point, effort: Effort) -> list[Row]:
     """Pairs that a gamma needs, by calibration."""
     gamma = point["gamma"]
     rows: list[Row] = []
@@ -120,7 +120,7 @@ def _plot_pairs(rows: list[Row]) -> Any:
     )
 
 
-def _shares(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
+def _shares(settings: Settings, point: Point, effort: Effort) -> list[Row]:
     """Rank over pairs against gamma, where the pairs support it."""
     pairs = point["pairs"]
     return [
@@ -193,7 +193,7 @@ def _least_by_search(gamma: float, steps: int) -> int:
     return int(np.ceil(needed[rho <= 0.5].min()))
 
 
-def _table(settings: Settings, point: Point, effort: Effort) -> list[Row]:  # noqa: ARG001
+def _table(settings: Settings, point: Point, effort: Effort) -> list[Row]:
     """First row of the table by gamma, second and third row by m."""
     if "gamma" in point:
         gamma = point["gamma"]
@@ -255,7 +255,7 @@ EFFORT = Experiment(
     figure="figure-2",
     title="Sampled pairs against gamma",
     runs=("corollary 16", "corollary 20"),
-    settings=lambda quick: {"gamma": _grid()},  # noqa: ARG005
+    settings=lambda quick: {"gamma": _grid()},
     points=lambda settings: [{"gamma": gamma} for gamma in settings["gamma"]],
     measure=_pairs,
     plot=_plot_pairs,
@@ -266,7 +266,7 @@ RANKS = Experiment(
     figure="figure-3",
     title="Rank of the kept movement against gamma",
     runs=("theorem 15", "corollary 21"),
-    settings=lambda quick: {  # noqa: ARG005
+    settings=lambda quick: {
         "m": [100, 1_000, 10_000],
         "gamma": [round(0.01 + 0.0125 * i, 6) for i in range(40)],
     },
@@ -280,7 +280,7 @@ TABLE = Experiment(
     figure="table-1",
     title="Optimal operating points of the published bound",
     runs=("theorem 15", "corollary 20", "corollary 21", "corollary 22"),
-    settings=lambda quick: {  # noqa: ARG005
+    settings=lambda quick: {
         "gamma": list(_GAMMAS),
         "m": [1_500],
         "m and gamma": [[1_500, 0.05], [50_000, 0.05]],
