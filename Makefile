@@ -6,7 +6,7 @@ JOBS   ?= 2
 SPARK  := .venv-spark
 LOCK   := --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate
 
-.PHONY: demo test slow spark lint types imports doctest docs serve check bench bench-peers lock clean
+.PHONY: demo papers test slow spark lint types imports doctest docs serve check bench bench-peers lock clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: requirements/demo.txt pyproject.toml
@@ -32,6 +32,9 @@ $(SPARK)/.spark: requirements/spark.txt pyproject.toml
 demo: $(VENV)/.demo          ## the main job on real rows
 	$(BIN)/python examples/demo.py
 
+papers: $(VENV)/.dev         ## every figure of the papers, with small settings; writes reproduced
+	$(BIN)/python -m papers --quick
+
 test: $(VENV)/.dev           ## the default tests
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not spark"
 
@@ -45,7 +48,7 @@ spark: $(SPARK)/.spark       ## the tests that ask Spark; one that is skipped fa
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/*.py')
+	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/*.py' ':(glob)papers/*.py')
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
@@ -54,7 +57,7 @@ imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 doctest: $(VENV)/.dev
-	$(BIN)/python -m pytest --doctest-modules src -p no:cacheprovider
+	$(BIN)/python -m pytest --doctest-modules src papers -p no:cacheprovider
 
 # The variable silences a notice about the future of the theme; nothing else.
 docs: $(VENV)/.dev           ## build the site into build/site, warnings as errors

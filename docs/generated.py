@@ -1,4 +1,4 @@
-"""Pages that follow from the source: one for each public module, and the list of decisions.
+"""Pages that follow from the source: one for each public module and the papers, and the decisions.
 
 A hook of MkDocs. The pages exist while the site is built and nowhere else, so a new module has its
 page the moment it has a name.
@@ -80,6 +80,9 @@ def reference_index() -> str:
         "(`hs.release`, `hs.Laplace`, ...); each is described on the page of its module.\n\n"
         "| module | what it is for |\n|---|---|\n"
     )
+    rows.append(
+        "| [`papers`](papers.md) | The figures of the papers; beside the library, not in it |"
+    )
     return head + "\n".join(rows) + "\n"
 
 
@@ -115,6 +118,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     decisions = [{decision_title(p): f"decisions/{p.name}"} for p in decision_pages()]
     section(config, "Decisions").extend(["decisions/index.md", *decisions])
     modules = [{f"hushed.{m}": f"reference/{m}.md"} for m in public_modules()]
+    modules.append({"papers": "reference/papers.md"})
     section(config, "Reference").extend(["reference/index.md", *modules])
     return config
 
@@ -123,6 +127,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages to those on disk."""
     pages = {f"reference/{m}.md": reference_page(m) for m in public_modules()}
     pages |= {"reference/index.md": reference_index(), "decisions/index.md": decisions_index()}
+    pages["reference/papers.md"] = "# papers\n\n::: papers\n"
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files

@@ -6,8 +6,8 @@ A fence says what its block is:
 * ``python title="NAME.py"``, ``json title="NAME.json"``: a file for the commands of the page;
 * ``text title="output"``: what the block or command before it prints, ``...`` for what varies;
 * ``pycon``: a dialogue, compared line by line;
-* ``console``: ``$ hushed ...`` and ``$ python FILE``, run and compared with what follows them; a
-  comment ``# exit code N`` names a code other than 0;
+* ``console``: ``$ hushed ...``, ``$ python FILE`` and ``$ python -m papers ...``, run and compared
+  with what follows them; a comment ``# exit code N`` names a code other than 0;
 * ``sh``: setting up, and commands that take long; checked by name, not run;
 * ``text``: formulas and layouts.
 
@@ -36,11 +36,17 @@ import pytest
 import typer
 
 import hushed
+import papers
 from hushed.cli import COMMANDS, load
+from papers.__main__ import parser as papers_parser
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "papers/README.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAPERS = ["-m", "papers"]
 KINDS = {"python", "file", "output", "pycon", "console", "sh", "text"}
 LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -115,11 +121,14 @@ def folder(tmp_path):
 
 
 def ran(arguments, folder):
-    """Run Python in a folder, with the very package that the tests import."""
+    """Run Python in a folder, with the very package that the tests import; papers lie beside it."""
+    found = [str(Path(hushed.__file__).parent.parent)]
+    if arguments[:2] == PAPERS:
+        found.append(str(ROOT))
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(hushed.__file__).parent.parent)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(found)},
         capture_output=True,
         text=True,
         timeout=300,
@@ -201,9 +210,8 @@ def test_no_block_escapes(page):
 def test_set_up_names_what_exists(page):
     """Commands that set something up name targets and extras that exist."""
     makefile = (ROOT / "Makefile").read_text()
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
-        "optional-dependencies"
-    ]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"]
     for block in blocks(page, "sh"):
         for line in block.text.splitlines():
             words = shlex.split(line, comments=True)
@@ -212,6 +220,10 @@ def test_set_up_names_what_exists(page):
             elif words[:2] == ["pip", "install"]:
                 asked = re.findall(r"\[(.*?)\]", line)
                 assert {e for each in asked for e in each.split(",")} <= set(extras), line
+                groups = re.findall(r"--group (\S+)", line)
+                assert set(groups) <= set(project["dependency-groups"]), line
+            elif words[:3] == ["python", *PAPERS]:
+                assert not wrong_commands([shlex.join(words)]), line
             elif words[:1] == ["hushed"]:
                 assert words[1] in COMMANDS
             else:
@@ -289,11 +301,25 @@ def wrong_calls(texts, known):
     return found
 
 
+def names_papers(words):
+    """Whether the command of the papers takes these words, and they name something."""
+    try:
+        asked = papers_parser().parse_args(words)
+        every = papers.PAPERS if asked.paper is None else [asked.paper]
+        return all(papers.find_all(p, " ".join(asked.name)) for p in every if asked.name) and all(
+            papers.experiments(p) for p in every
+        )
+    except (SystemExit, hushed.errors.NotFound):
+        return False
+
+
 def wrong_commands(texts):
     """Commands and options that the command line has not."""
     found = []
     for text in texts:
         words = re.split(r"[\s=]+", text)
+        if words[:3] == ["python", *PAPERS] and not names_papers(shlex.split(text)[3:]):
+            found.append(text)
         if words[0] != "hushed" or len(words) < 2 or not re.fullmatch(r"[a-z]+", words[1]):
             continue
         if words[1] not in COMMANDS:
@@ -344,6 +370,8 @@ class TestTheRunnerItself:
         assert wrong_calls(texts, callables()) == texts[:1]
         commands = ["hushed audit --claims 1", "hushed ledger show --plot", "hushed nobody"]
         assert wrong_commands(commands) == [commands[0], commands[2]]
+        commands = [f"python -m papers {words}" for words in ("ra17 8", "ra17 5 --fast", "ra17 5")]
+        assert wrong_commands(commands) == commands[:2]
 
     def test_commands_carry_code_and_output(self):
         """The comment names the exit code, the lines below are the output."""
@@ -380,6 +408,9 @@ def test_links_lead_somewhere():
 
     The links among the pages of the site are checked when it is built.
     """
+    beside = re.findall(r"\]\(([^):]+)\)", (ROOT / "papers" / "README.md").read_text())
+    assert beside
+    assert all((ROOT / "papers" / target).is_file() for target in beside)
     targets = re.findall(r"\]\(([^):]+)\)", (ROOT / "README.md").read_text())
     assert {"docs/pricing.md", "docs/estimators.md", "docs/noise/README.md"} <= set(targets)
     assert all((ROOT / target).is_file() for target in targets)

@@ -115,7 +115,9 @@ class TestSite:
             assert not [t for t in targets if remote(t)], style
 
     def test_reference_shows_docstrings(self, site):
-        """A parameter's words from a docstring are on the page of its module."""
+        """A parameter's words from a docstring are on the page of its module, or of the papers."""
+        page = (site / "reference" / "papers.html").read_text()
+        assert "Use the small settings." in re.sub(r"\s+", " ", page)
         page = (site / "reference" / "sensitivity.html").read_text()
         assert "Rows in the private table; 2 or more." in re.sub(r"\s+", " ", page)
 

@@ -111,10 +111,6 @@ ENDINGS = {
         (("ledger", "show", "sqlite:///f.py"), 1, "refused"),
         (("ledger", "open", *BUDGET, "--epsilon", "1"), 2, "bad-use"),
     ],
-    "reproduce": [
-        (("reproduce", "dbb20", "illustration", "--quick"), 0, None),
-        (("reproduce", "dbb20", "99"), 2, "bad-use"),
-    ],
 }
 CASES = [
     pytest.param(*case, id=f"{name}-{number}")

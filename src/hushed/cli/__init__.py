@@ -30,10 +30,6 @@ COMMANDS = {
     ),
     "query": ("querying", "Ask a private table for noisy aggregates."),
     "ledger": ("ledgers", "Budgets that cannot be overspent."),
-    "reproduce": (
-        "reproducing",
-        "Reproduce the figures of a paper, and say whether they agree with it.",
-    ),
 }
 
 # What 0 and 1 say of a command whose 1 is an answer; such a one ends with 2 whenever it has none.

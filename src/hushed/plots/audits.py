@@ -7,11 +7,12 @@ from html import escape
 
 from hushed.audit import AuditReport
 from hushed.guarantee import Guarantee
+from hushed.plots.figures import COLOURS
 
 __all__ = ["audit_page"]
 
 _WIDTH, _HEIGHT, _MARGIN = 640, 320, 56
-_BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"
+_BLUE, _ORANGE, _GREEN = COLOURS[:3]
 
 
 def audit_page(report: AuditReport, tell: Callable[[str], str] = str) -> str:

@@ -9,12 +9,11 @@ from hushed._printing import shown_above, shown_below
 from hushed.certificate import Certificate
 from hushed.certificate.words import flat
 from hushed.errors import ParameterError
-from hushed.plots.figures import altair_or_refuse
+from hushed.plots.figures import COLOURS, altair_or_refuse
 
 __all__ = ["certificate_page", "movement_figure"]
 
-# Okabe and Ito's palette: told apart by colour-blind readers and in grey print.
-_BLUE, _ORANGE = "#0072B2", "#D55E00"
+_BLUE, _ORANGE = COLOURS[:2]
 
 
 def movement_figure(certificate: Certificate) -> Any:

@@ -9,7 +9,16 @@ from typing import Any
 
 from hushed.errors import NotFound, ParameterError
 
-__all__ = ["altair_or_refuse", "check_suffix", "is_figure", "save_figure"]
+__all__ = ["COLOURS", "altair_or_refuse", "check_suffix", "is_figure", "save_figure"]
+
+COLOURS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7"),
+    *("#E69F00", "#56B4E9", "#000000", "#7F7F7F"),
+)
+"""Colours of series, in order; Okabe and Ito, Color Universal Design, 2008.
+
+They are told apart under every common colour blindness, and in grey print.
+"""
 
 _MARK = b"a figure of hushed"
 _HEADER = 33  # bytes of a PNG file up to the end of its first chunk

@@ -8,7 +8,7 @@ from typing import Any
 
 from hushed import risk
 from hushed.cost import CostModel
-from hushed.plots.figures import altair_or_refuse
+from hushed.plots.figures import COLOURS, altair_or_refuse
 from hushed.privacy_loss import LossCurve
 
 __all__ = [
@@ -32,7 +32,7 @@ def _lines(rows: Rows, *, x: str, y: str, by: str, title: str, caption: str) -> 
         .encode(
             x=alt.X("x:Q", title=x),
             y=alt.Y("y:Q", title=y),
-            color=alt.Color("series:N", title=by, sort=None),
+            color=alt.Color("series:N", title=by, sort=None, scale=alt.Scale(range=list(COLOURS))),
             strokeDash=alt.StrokeDash("series:N", title=by, sort=None),
         )
         .properties(title={"text": title, "subtitle": caption}, width=480, height=320)
