@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from hushed import zoo
-from hushed.zoo import flags, local, selection
+from hushed.zoo import _flags, _local, _selection
 
 pytestmark = pytest.mark.slow
 
@@ -118,8 +118,7 @@ def test_flags_follow_their_enumerated_law(specimen):
     """Drawn flags pass a chi-squared test at 1e-7 against the law by quadrature."""
     law = specimen.mechanism.keywords["law"]
     for seed, rows in enumerate(specimen.pairs[0]):
-        outcomes = flags.flag_outcomes(rows.size, law.cutoff)
-        chances = flags.flag_probabilities(rows, law)
+        outcomes, chances = _flags.enumerate_flags(rows, law)
         drawn = specimen.mechanism(rows, np.random.default_rng(40 + seed), 500_000)
         weights = 3.0 ** np.arange(rows.size)
         keys = (outcomes + 1) @ weights
@@ -143,7 +142,7 @@ def test_indices_follow_their_law(noise):
     specimen = zoo.noisy_max_index(0.5, 5, noise)
     for seed, rows in enumerate(specimen.pairs[0]):
         drawn = specimen.mechanism(rows, np.random.default_rng(80 + seed), 1_000_000)
-        chances = selection.index_probabilities(rows, 4.0, noise)
+        chances = _selection.index_probabilities(rows, 4.0, noise)
         expected = chances / chances.sum() * 1_000_000
         assert stats.chisquare(np.bincount(drawn, minlength=5), expected).pvalue > 1e-7
 
@@ -177,7 +176,7 @@ def test_reports_of_many_days_follow_their_law():
     specimen = zoo.find("daily RAPPOR")
     value = specimen.pairs[0][0]
     drawn = specimen.mechanism(value, np.random.default_rng(70), 200_000)
-    true = local.bloom_bits(int(value[0]), 4, 20)
+    true = _local.bloom_bits(int(value[0]), 4, 20)
     for bit in (int(np.argmax(true)), int(np.argmin(true))):
         counts = np.bincount(drawn[:, bit].astype(int), minlength=8)
         keep = 0.625 if true[bit] else 0.375

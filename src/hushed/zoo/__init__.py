@@ -7,26 +7,26 @@ looks at the last bits may rightly refute any specimen with continuous noise.
 """
 
 from hushed.zoo import defects
-from hushed.zoo.catalogue import find, specimens
-from hushed.zoo.flags import FlagLaw
-from hushed.zoo.gaussian import classic_gaussian, subsampled_gaussian, subsampled_laplace
-from hushed.zoo.histograms import (
+from hushed.zoo._catalogue import find, specimens
+from hushed.zoo._counts import (
+    count_above_threshold,
+    leaky_geometric,
+    release_threshold,
+    truncated_geometric,
+)
+from hushed.zoo._flags import FlagLaw
+from hushed.zoo._gaussian import classic_gaussian, subsampled_gaussian, subsampled_laplace
+from hushed.zoo._laplace import (
     histogram,
     histogram_wrong_scale,
     laplace,
     laplace_parallel,
     prefix_sums,
 )
-from hushed.zoo.integers import (
-    count_above_threshold,
-    leaky_geometric,
-    release_threshold,
-    truncated_geometric,
-)
-from hushed.zoo.local import daily_rappor, one_time_rappor, randomised_response, rappor
-from hushed.zoo.record import BatchMechanism, Curve, Event, Pair, Relation, Rows, Specimen
-from hushed.zoo.selection import noisy_max_index, noisy_max_value
-from hushed.zoo.sparse_vector import (
+from hushed.zoo._local import daily_rappor, one_time_rappor, randomised_response, rappor
+from hushed.zoo._record import BatchMechanism, Curve, Event, Pair, Relation, Rows, Specimen
+from hushed.zoo._selection import noisy_max_index, noisy_max_value
+from hushed.zoo._sparse_vector import (
     numeric_sparse_vector,
     sparse_vector,
     sparse_vector_fresh_threshold,

@@ -12,18 +12,24 @@ from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.zoo.curves import discrete_delta, discrete_epsilon
-from hushed.zoo.events import at_most, equal
-from hushed.zoo.quadrature import laplace_below, laplace_density, rule
-from hushed.zoo.record import Rows, Specimen
+from hushed.zoo._curves import discrete_epsilon, discrete_truth
+from hushed.zoo._draws import Noise, Noisy, every_row
+from hushed.zoo._events import compare
+from hushed.zoo._quadrature import laplace_below, laplace_density, rule
+from hushed.zoo._record import Rows, Specimen
 
-__all__ = ["index_probabilities", "noisy_max_index", "noisy_max_value"]
-
-Noise = Literal["laplace", "exponential"]
+Kind = Literal["laplace", "exponential"]
+Values = NDArray[np.float64]
 _SOURCE = "Dwork and Roth 2014, Claim 3.9; audited by Ding et al., CCS 2018"
+_ALIASES = {
+    ("index", "laplace"): ("v1a", "RNM1", "ReportNoisyMax1"),
+    ("index", "exponential"): ("v2a", "RNM2", "ReportNoisyMax2"),
+    ("value", "laplace"): ("v1b", "RNM3", "ReportNoisyMax3"),
+    ("value", "exponential"): ("v2b", "RNM4", "ReportNoisyMax4"),
+}
 
 
-def noisy_max_index(epsilon: float = 0.1, k: int = 5, noise: Noise = "laplace") -> Specimen:
+def noisy_max_index(epsilon: float = 0.1, k: int = 5, noise: Kind = "laplace") -> Specimen:
     """Index of the largest noisy answer, which is private.
 
     Parameters
@@ -56,28 +62,27 @@ def noisy_max_index(epsilon: float = 0.1, k: int = 5, noise: Noise = "laplace") 
     laws = [[index_probabilities(x, scale, noise) for x in pair] for pair in pairs]
     best = max(range(len(pairs)), key=lambda i: discrete_epsilon(*laws[i]))
     p, q = laws[best]
-    top = int(np.argmax(p / q))
+    truth = discrete_truth(p, q)
     exact = noise == "exponential"
     return Specimen(
         name=f"noisy max index, {noise}",
-        aliases=("v2a", "RNM2", "ReportNoisyMax2") if exact else ("v1a", "RNM1", "ReportNoisyMax1"),
-        mechanism=partial(_draw_index, scale=scale, noise=_checked(noise)),
+        aliases=_ALIASES["index", noise],
+        mechanism=Noisy(every_row, Noise(noise, scale), after=partial(np.argmax, axis=1)),
         claim=Guarantee(epsilon=epsilon),
         relation="every-answer",
         pairs=(pairs[best],),
         private=True,
-        epsilon=min(discrete_epsilon(p, q), epsilon) if exact else discrete_epsilon(p, q),
-        delta=partial(discrete_delta, p, q),
+        epsilon=min(discrete_epsilon(p, q), epsilon) if exact else truth.epsilon,
+        delta=truth.delta,
         supremum=epsilon if exact else None,
-        event=partial(equal, to=float(top)),
-        event_words=f"the index is {top}",
+        event=compare("==", float(np.argmax(p / q))),
         output="index from 0, shape (size,)",
         source=_SOURCE,
         argument="index probabilities by one-dimensional quadrature over the winning value",
     )
 
 
-def noisy_max_value(epsilon: float = 0.1, k: int = 5, noise: Noise = "laplace") -> Specimen:
+def noisy_max_value(epsilon: float = 0.1, k: int = 5, noise: Kind = "laplace") -> Specimen:
     """Value of the largest noisy answer, which is not private.
 
     Parameters
@@ -103,21 +108,21 @@ def noisy_max_value(epsilon: float = 0.1, k: int = 5, noise: Noise = "laplace") 
     """
     if k < 3:
         raise ParameterError(f"k must be 3 or more for the claim to fail, got {k}")
+    _law(noise)  # refuses another noise
     scale = 2 / epsilon
-    exact = _checked(noise) == "exponential"
+    loss = math.inf if noise == "exponential" else k * epsilon / 2
     return Specimen(
         name=f"noisy max value, {noise}",
-        aliases=("v2b", "RNM4", "ReportNoisyMax4") if exact else ("v1b", "RNM3", "ReportNoisyMax3"),
-        mechanism=partial(_draw_value, scale=scale, noise=noise),
+        aliases=_ALIASES["value", noise],
+        mechanism=Noisy(every_row, Noise(noise, scale), after=partial(np.max, axis=1)),
         claim=Guarantee(epsilon=epsilon),
         relation="every-answer",
         pairs=((np.ones(k), np.full(k, 2.0)),),
         private=False,
-        epsilon=math.inf if exact else k * epsilon / 2,
-        supremum=math.inf if exact else k * epsilon / 2,
+        epsilon=loss,
+        supremum=loss,
         delta=partial(_value_delta, scale=scale, k=k, noise=noise),
-        event=partial(at_most, bound=_value_cut(epsilon, scale, k, noise)),
-        event_words="the value lies below a threshold",
+        event=compare("<=", _value_cut(epsilon, scale, k, noise)),
         output="value, shape (size,)",
         source=_SOURCE,
         argument=(
@@ -127,23 +132,8 @@ def noisy_max_value(epsilon: float = 0.1, k: int = 5, noise: Noise = "laplace") 
     )
 
 
-def index_probabilities(rows: Rows, scale: float, noise: Noise) -> NDArray[np.float64]:
-    """Probability that each answer wins, by quadrature over the winning value.
-
-    Parameters
-    ----------
-    rows : ndarray of float, shape (k,)
-        Query answers.
-    scale : float
-        Scale of the noise; above 0.
-    noise : {"laplace", "exponential"}
-        Law of the noise.
-
-    Returns
-    -------
-    ndarray of float, shape (k,)
-        Probabilities, to about 1e-13.
-    """
+def index_probabilities(rows: Rows, scale: float, noise: Kind) -> Values:
+    """Probability that each answer wins, by quadrature over the winning value, to about 1e-13."""
     grid = rule(rows.tolist(), shortest=scale, longest=scale, per_scale=4)
     density, below = _law(noise)
     gap = grid.at - rows[:, None]
@@ -155,28 +145,30 @@ def index_probabilities(rows: Rows, scale: float, noise: Noise) -> NDArray[np.fl
     return np.array(chances)
 
 
-def _law(noise: Noise) -> tuple[Callable[..., NDArray[np.float64]], ...]:
-    """Density and distribution function of the noise."""
-    if _checked(noise) == "laplace":
-        return laplace_density, laplace_below
-    return _exponential_density, _exponential_below
-
-
-def _checked(noise: Noise) -> Noise:
-    if noise not in ("laplace", "exponential"):
-        raise ParameterError(f"noise must be 'laplace' or 'exponential', got {noise!r}")
-    return noise
-
-
-def _exponential_density(x: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+def _exponential_density(x: Values, scale: float) -> Values:
     return np.asarray(np.where(x > 0, np.exp(-np.maximum(x, 0) / scale) / scale, 0.0))
 
 
-def _exponential_below(x: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+def _exponential_below(x: Values, scale: float) -> Values:
     return np.asarray(-np.expm1(-np.maximum(x, 0) / scale))
 
 
-def _value_cut(epsilon: float, scale: float, k: int, noise: Noise) -> float:
+_LAWS = {
+    "laplace": (laplace_density, laplace_below),
+    "exponential": (_exponential_density, _exponential_below),
+}
+
+
+def _law(
+    noise: Kind,
+) -> tuple[Callable[[Values, float], Values], Callable[[Values, float], Values]]:
+    """Give the density and the distribution function of the noise."""
+    if noise not in _LAWS:
+        raise ParameterError(f"noise must be 'laplace' or 'exponential', got {noise!r}")
+    return _LAWS[noise]
+
+
+def _value_cut(epsilon: float, scale: float, k: int, noise: Kind) -> float:
     """Threshold at which the loss of the maximum, ones against twos, falls to epsilon."""
     from scipy.optimize import brentq  # noqa: PLC0415
 
@@ -194,7 +186,7 @@ def _value_cut(epsilon: float, scale: float, k: int, noise: Noise) -> float:
     return none if loss(start) <= 0 else float(brentq(loss, start, 2 + 40 * scale, xtol=1e-13))
 
 
-def _value_delta(epsilon: float, *, scale: float, k: int, noise: Noise) -> float:
+def _value_delta(epsilon: float, *, scale: float, k: int, noise: Kind) -> float:
     """Divergence of the maximum on all ones from that on all twos."""
     if noise == "laplace" and epsilon >= k / scale:
         return 0.0
@@ -202,22 +194,3 @@ def _value_delta(epsilon: float, *, scale: float, k: int, noise: Noise) -> float
     cut = _value_cut(epsilon, scale, k, noise)
     ones, twos = (float(below(np.array([cut - x]), scale)[0]) ** k for x in (1, 2))
     return ones - math.exp(epsilon) * twos
-
-
-def _noisy(
-    rows: Rows, rng: np.random.Generator, size: int, scale: float, noise: Noise
-) -> NDArray[np.float64]:
-    draw = rng.laplace if noise == "laplace" else rng.exponential
-    return np.asarray(rows + draw(scale=scale, size=(size, rows.size)))
-
-
-def _draw_index(
-    rows: Rows, rng: np.random.Generator, size: int, /, *, scale: float, noise: Noise
-) -> NDArray[np.int64]:
-    return np.asarray(_noisy(rows, rng, size, scale, noise).argmax(axis=1))
-
-
-def _draw_value(
-    rows: Rows, rng: np.random.Generator, size: int, /, *, scale: float, noise: Noise
-) -> NDArray[np.float64]:
-    return np.asarray(_noisy(rows, rng, size, scale, noise).max(axis=1))

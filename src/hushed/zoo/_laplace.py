@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.zoo.curves import laplace_delta, laplace_product_delta
-from hushed.zoo.events import at_least, total_above
-from hushed.zoo.record import Rows, Specimen
+from hushed.zoo._curves import laplace_product_delta, laplace_truth
+from hushed.zoo._draws import Noise, Noisy, every_row, first
+from hushed.zoo._events import compare
+from hushed.zoo._record import Specimen
 
-__all__ = [
-    "histogram",
-    "histogram_wrong_scale",
-    "laplace",
-    "laplace_parallel",
-    "prefix_sums",
-]
+_SNIPER = "Bichsel, Steffen, Bogunovic, Vechev, *DP-Sniper*, IEEE S&P 2021"
+_SPLINES = "losses of independent Laplace draws add; their convolution is a sum of B-splines"
 
 
 def laplace(epsilon: float = 0.1) -> Specimen:
@@ -38,16 +35,15 @@ def laplace(epsilon: float = 0.1) -> Specimen:
     return Specimen(
         name="Laplace",
         aliases=("LaplaceMechanism",),
-        mechanism=partial(_add_to_first, scale=1 / epsilon),
+        mechanism=Noisy(first, Noise("laplace", 1 / epsilon)),
         claim=Guarantee(epsilon=epsilon),
         relation="every-answer",
         pairs=((np.array([1.0]), np.array([0.0])),),
         private=True,
         epsilon=epsilon,
         supremum=epsilon,
-        delta=partial(laplace_delta, epsilon),
-        event=partial(at_least, bound=1.0),
-        event_words="the value is at least 1",
+        delta=laplace_truth(epsilon).delta,
+        event=compare(">=", 1.0),
         output="value, shape (size,)",
         source="Dwork, McSherry, Nissim, Smith, TCC 2006",
         argument="the optimal events are half lines",
@@ -94,9 +90,8 @@ def histogram_wrong_scale(epsilon: float = 0.1, k: int = 5) -> Specimen:
     """
     if epsilon >= 1:
         raise ParameterError(f"the wrong scale violates the claim below epsilon = 1, got {epsilon}")
-    return _histogram(
-        "histogram, wrong scale", ("histogram_eps", "NoisyHist2"), epsilon, epsilon, k
-    )
+    aliases = ("histogram_eps", "NoisyHist2")
+    return _histogram("histogram, wrong scale", aliases, epsilon, epsilon, k)
 
 
 def laplace_parallel(epsilon: float = 0.1, draws: int = 20) -> Specimen:
@@ -118,7 +113,7 @@ def laplace_parallel(epsilon: float = 0.1, draws: int = 20) -> Specimen:
     return Specimen(
         name="Laplace, in parallel",
         aliases=("LaplaceParallel",),
-        mechanism=partial(_repeat, scale=scale, draws=draws),
+        mechanism=Noisy(first, Noise("laplace", scale), columns=draws),
         claim=Guarantee(epsilon=epsilon),
         relation="every-answer",
         pairs=((np.array([1.0]), np.array([0.0])),),
@@ -126,11 +121,10 @@ def laplace_parallel(epsilon: float = 0.1, draws: int = 20) -> Specimen:
         epsilon=epsilon,
         supremum=epsilon,
         delta=partial(laplace_product_delta, 1 / scale, draws),
-        event=partial(total_above, bound=draws / 2),
-        event_words="the average is above 1/2",
+        event=compare(">", draws / 2, of=partial(np.sum, axis=1)),
         output="values, shape (size, draws)",
-        source="Bichsel, Steffen, Bogunovic, Vechev, *DP-Sniper*, IEEE S&P 2021",
-        argument="losses of independent Laplace draws add; their convolution is a sum of B-splines",
+        source=_SNIPER,
+        argument=_SPLINES,
     )
 
 
@@ -157,22 +151,22 @@ def prefix_sums(epsilon: float = 0.1, k: int = 10) -> Specimen:
     """
     if k < 2:
         raise ParameterError(f"k must be 2 or more, got {k}")
+    truth = laplace_truth(epsilon, draws=k)
     return Specimen(
         name="prefix sums",
         aliases=("PrefixSum",),
-        mechanism=partial(_running_sums, scale=1 / epsilon),
+        mechanism=Noisy(every_row, Noise("laplace", 1 / epsilon), after=partial(np.cumsum, axis=1)),
         claim=Guarantee(epsilon=epsilon),
         relation="every-answer",
         pairs=((np.ones(k), np.zeros(k)),),
         private=False,
-        epsilon=k * epsilon,
-        supremum=k * epsilon,
-        delta=partial(laplace_product_delta, epsilon, k),
-        event=partial(_increments_above, bound=0.5),
-        event_words="most of the differences between neighbouring sums are above 1/2",
+        epsilon=truth.epsilon,
+        supremum=truth.epsilon,
+        delta=truth.delta,
+        event=compare(">", k / 2, of=_increments_above_half),
         output="running sums, shape (size, k)",
-        source="Bichsel, Steffen, Bogunovic, Vechev, *DP-Sniper*, IEEE S&P 2021",
-        argument="losses of independent Laplace draws add; their convolution is a sum of B-splines",
+        source=_SNIPER,
+        argument=_SPLINES,
     )
 
 
@@ -185,50 +179,25 @@ def _histogram(
     return Specimen(
         name=name,
         aliases=aliases,
-        mechanism=partial(_add_to_each, scale=scale),
+        mechanism=Noisy(every_row, Noise("laplace", scale)),
         claim=Guarantee(epsilon=epsilon, neighbours="add-remove"),
         relation="one-answer",
         pairs=((rows, np.ones(k)),),
         private=loss <= epsilon * (1 + 1e-12),
         epsilon=loss,
         supremum=loss,
-        delta=partial(laplace_delta, loss),
-        event=_first_at_least_two,
-        event_words="the first bin is at least 2",
+        delta=laplace_truth(loss).delta,
+        event=compare(">=", 2.0, of=_first_bin),
         output="bins, shape (size, k)",
         source="Dwork et al., TCC 2006; audited by Ding et al., CCS 2018",
         argument="only the bin that moved is informative; its optimal events are half lines",
     )
 
 
-def _add_to_first(
-    rows: Rows, rng: np.random.Generator, size: int, /, *, scale: float
-) -> NDArray[np.float64]:
-    return np.asarray(rows[0] + rng.laplace(scale=scale, size=size))
+def _first_bin(outputs: NDArray[Any], /) -> NDArray[Any]:
+    return np.asarray(outputs[:, 0])
 
 
-def _add_to_each(
-    rows: Rows, rng: np.random.Generator, size: int, /, *, scale: float
-) -> NDArray[np.float64]:
-    return np.asarray(rows + rng.laplace(scale=scale, size=(size, rows.size)))
-
-
-def _repeat(
-    rows: Rows, rng: np.random.Generator, size: int, /, *, scale: float, draws: int
-) -> NDArray[np.float64]:
-    return np.asarray(rows[0] + rng.laplace(scale=scale, size=(size, draws)))
-
-
-def _running_sums(
-    rows: Rows, rng: np.random.Generator, size: int, /, *, scale: float
-) -> NDArray[np.float64]:
-    return np.cumsum(_add_to_each(rows, rng, size, scale=scale), axis=1)
-
-
-def _first_at_least_two(outputs: NDArray[np.float64], /) -> NDArray[np.bool_]:
-    return np.asarray(outputs[:, 0] >= 2)
-
-
-def _increments_above(outputs: NDArray[np.float64], /, *, bound: float) -> NDArray[np.bool_]:
-    steps = np.diff(outputs, axis=1, prepend=0.0)
-    return np.asarray((steps > bound).sum(axis=1) > outputs.shape[1] / 2)
+def _increments_above_half(outputs: NDArray[Any], /) -> NDArray[Any]:
+    """Count the differences between neighbouring sums that are above 1/2."""
+    return np.asarray((np.diff(outputs, axis=1, prepend=0.0) > 0.5).sum(axis=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -10,20 +11,13 @@ from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.zoo.curves import discrete_delta, discrete_epsilon, sum_of_losses_delta
-from hushed.zoo.events import equal
-from hushed.zoo.record import Pair, Rows, Specimen
-
-__all__ = [
-    "bloom_bits",
-    "daily_rappor",
-    "one_time_rappor",
-    "randomised_response",
-    "rappor",
-]
+from hushed.zoo._curves import discrete_epsilon, discrete_truth, sum_of_losses_delta
+from hushed.zoo._events import compare
+from hushed.zoo._record import Curve, Pair, Rows, Specimen
 
 _SOURCE = "Erlingsson, Pihur, Korolova, *RAPPOR*, CCS 2014, sections 2 and 3"
 _WORD = 0xFFFFFFFFFFFFFFFF
+Values = NDArray[np.float64]
 
 
 def randomised_response(epsilon: float = 1.0) -> Specimen:
@@ -40,7 +34,7 @@ def randomised_response(epsilon: float = 1.0) -> Specimen:
         Outputs are bits, shape ``(size,)``; the loss equals the claim.
     """
     truth = 1 / (1 + math.exp(-epsilon))
-    p, q = np.array([1 - truth, truth]), np.array([truth, 1 - truth])
+    told, flipped = np.array([1 - truth, truth]), np.array([truth, 1 - truth])
     return Specimen(
         name="randomised response",
         aliases=("randomized response",),
@@ -51,31 +45,48 @@ def randomised_response(epsilon: float = 1.0) -> Specimen:
         private=True,
         epsilon=epsilon,
         supremum=epsilon,
-        delta=partial(discrete_delta, p, q),
-        event=partial(equal, to=1.0),
-        event_words="the bit is 1",
+        delta=discrete_truth(told, flipped).delta,
+        event=compare("==", 1.0),
         output="bit, shape (size,)",
         source="Warner, JASA 60(309), 1965",
         argument="two outcomes",
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reports:
+    """The mechanism: a Bloom filter, replaced at random once, then reported on so many days."""
+
+    hashes: int
+    bits: int
+    f: float
+    p: float = 0.0
+    q: float = 1.0
+    days: int = 1
+
+    def __post_init__(self) -> None:
+        f, p, q = self.f, self.p, self.q
+        if not (0 < f < 1 and 0 <= p < q <= 1):
+            raise ParameterError(f"f must lie in (0, 1) and 0 <= p < q <= 1, got {f}, {p}, {q}")
+
+    def __call__(self, rows: Rows, rng: np.random.Generator, size: int, /) -> Values:
+        """Draw the days on which each bit was 1, of shape (size, bits)."""
+        true = bloom_bits(int(rows[0]), self.hashes, self.bits)
+        shape = (size, self.bits)
+        permanent = rng.random(shape) < np.where(true, 1 - self.f / 2, self.f / 2)
+        if (self.p, self.q) == (0.0, 1.0):
+            return permanent.astype(np.float64)
+        if self.days == 1:
+            return (rng.random(shape) < np.where(permanent, self.q, self.p)).astype(np.float64)
+        counts = np.empty(shape)
+        ones = int(permanent.sum())
+        counts[permanent] = rng.binomial(self.days, self.q, size=ones)
+        counts[~permanent] = rng.binomial(self.days, self.p, size=permanent.size - ones)
+        return counts
+
+
 def bloom_bits(value: int, hashes: int, bits: int) -> NDArray[np.bool_]:
-    """Bloom filter of one value.
-
-    Parameters
-    ----------
-    value : int
-        Value; 0 or more.
-    hashes : int
-        Number of hash functions.
-    bits : int
-        Length of the filter.
-
-    Returns
-    -------
-    ndarray of bool, shape (bits,)
-        True where a hash function points; collisions leave fewer than ``hashes``.
+    """Fill the Bloom filter of one value of 0 or more; collisions leave fewer ones than hashes.
 
     Notes
     -----
@@ -109,7 +120,7 @@ def one_time_rappor(hashes: int = 4, bits: int = 20, f: float = 0.95) -> Specime
         Outputs are bits, shape ``(size, bits)``. The loss ``2h log((1 - f/2)/(f/2))``, 0.8007 at
         the defaults, is reached by two values whose filters do not overlap.
     """
-    return _rappor("one-time RAPPOR", ("OneTimeRappor",), hashes, bits, f, 0.0, 1.0, None, None)
+    return _rappor("one-time RAPPOR", ("OneTimeRappor",), _Reports(hashes=hashes, bits=bits, f=f))
 
 
 def rappor(
@@ -133,7 +144,8 @@ def rappor(
     Specimen
         Outputs are bits, shape ``(size, bits)``; the loss is 0.4001 at the defaults.
     """
-    return _rappor("RAPPOR", ("Rappor",), hashes, bits, f, p, q, None, None)
+    reports = _Reports(hashes=hashes, bits=bits, f=f, p=p, q=q)
+    return _rappor("RAPPOR", ("Rappor",), reports)
 
 
 def daily_rappor(
@@ -170,84 +182,63 @@ def daily_rappor(
     """
     if days < 2:
         raise ParameterError(f"days must be 2 or more, got {days}")
-    one = rappor(hashes, bits, f, p, q).claim.epsilon
-    claim = 2 * hashes * math.log((1 - f / 2) / (f / 2)) if claim_permanent else one
-    name = "daily RAPPOR, claim of the filter" if claim_permanent else "daily RAPPOR"
-    return _rappor(name, (), hashes, bits, f, p, q, days, claim)
+    reports = _Reports(hashes=hashes, bits=bits, f=f, p=p, q=q, days=days)
+    if not claim_permanent:
+        return _rappor("daily RAPPOR", (), reports, rappor(hashes, bits, f, p, q).claim.epsilon)
+    claim = 2 * hashes * math.log((1 - f / 2) / (f / 2))
+    return _rappor("daily RAPPOR, claim of the filter", (), reports, claim)
 
 
 def _rappor(
-    name: str,
-    aliases: tuple[str, ...],
-    hashes: int,
-    bits: int,
-    f: float,
-    p: float,
-    q: float,
-    days: int | None,
-    claim: float | None,
+    name: str, aliases: tuple[str, ...], reports: _Reports, claim: float | None = None
 ) -> Specimen:
-    if not (0 < f < 1 and 0 <= p < q <= 1):
-        raise ParameterError(f"f must lie in (0, 1) and 0 <= p < q <= 1, got {f}, {p}, {q}")
+    """Build a specimen that claims its true loss, unless another claim is given."""
+    hashes, bits = reports.hashes, reports.bits
     pair = _apart(hashes, bits)
-    zero, one = _bit_laws(f, p, q, 1 if days is None else days)
-    if p > 0 and q < 1 and min(zero.min(), one.min()) == 0:
-        raise ParameterError(f"probabilities of {days} days leave the doubles; use fewer days")
-    up, down = discrete_epsilon(one, zero), discrete_epsilon(zero, one)
+    zero, one = _bit_laws(reports)
+    if reports.p > 0 and reports.q < 1 and min(zero.min(), one.min()) == 0:
+        raise ParameterError(
+            f"probabilities of {reports.days} days leave the doubles; use fewer days"
+        )
     # h bits are 1 on the rows and 0 on the neighbour, h more the other way round.
     joint_p, joint_q = np.outer(one, zero).ravel(), np.outer(zero, one).ravel()
-    loss = hashes * (up + down)
+    loss = hashes * (discrete_epsilon(one, zero) + discrete_epsilon(zero, one))
+    own, other = (bloom_bits(int(rows[0]), hashes, bits) for rows in pair)
     return Specimen(
         name=name,
         aliases=aliases,
-        mechanism=partial(
-            _report, f=f, p=p, q=q, days=1 if days is None else days, hashes=hashes, bits=bits
-        ),
+        mechanism=reports,
         claim=Guarantee(epsilon=loss if claim is None else claim),
         relation="one-row",
         pairs=(pair,),
         private=claim is None or loss <= claim,
         epsilon=loss,
         supremum=loss,
-        delta=_bits_curve(joint_p, joint_q, hashes) if days is None or days <= 7 else None,
-        event=partial(
-            _matches,
-            own=bloom_bits(int(pair[0][0]), hashes, bits),
-            other=bloom_bits(int(pair[1][0]), hashes, bits),
-        ),
-        event_words="more of the ones fall on the bits of the rows than on those of the neighbour",
+        delta=_bits_curve(joint_p, joint_q, hashes) if reports.days <= 7 else None,
+        event=compare(">", 0, of=partial(_excess_of_own, own=own, other=other)),
         output="bits, or days on which each bit was 1, shape (size, bits)",
         source=_SOURCE,
         argument="bits are independent; the two filters of the pair differ in 2h bits",
     )
 
 
-def _bits_curve(
-    p: NDArray[np.float64], q: NDArray[np.float64], copies: int
-) -> partial[float] | None:
-    """Curve of ``copies`` pairs of bits; outcomes of equal loss are merged first."""
+def _bits_curve(p: Values, q: Values, copies: int) -> Curve | None:
+    """Make the curve of ``copies`` pairs of bits; outcomes of equal loss are merged first."""
+    if copies % 2:
+        return None
     loss = np.round(np.log(p) - np.log(q), 12)
     levels, where = np.unique(loss, return_inverse=True)
     merged_p, merged_q = np.zeros(levels.size), np.zeros(levels.size)
     np.add.at(merged_p, where, p)
     np.add.at(merged_q, where, q)
-    if copies % 2:
-        return None
-    return partial(_copies_delta, p=merged_p, q=merged_q, copies=copies)
+    return partial(sum_of_losses_delta, merged_p, merged_q, copies)
 
 
-def _copies_delta(
-    epsilon: float, *, p: NDArray[np.float64], q: NDArray[np.float64], copies: int
-) -> float:
-    return sum_of_losses_delta(p, q, copies, epsilon)
-
-
-def _bit_laws(
-    f: float, p: float, q: float, days: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _bit_laws(reports: _Reports) -> tuple[Values, Values]:
     """Law of the number of days on which a bit is reported as 1, for a true 0 and a true 1."""
     from scipy.special import gammaln, xlogy  # noqa: PLC0415
 
+    f, p, q, days = reports.f, reports.p, reports.q, reports.days
     ones = np.arange(days + 1.0)
     ways = gammaln(days + 1) - gammaln(ones + 1) - gammaln(days - ones + 1)
     low = np.exp(ways + xlogy(ones, p) + xlogy(days - ones, 1 - p))
@@ -268,40 +259,13 @@ def _apart(hashes: int, bits: int) -> Pair:
     )
 
 
-def _respond(
-    rows: Rows, rng: np.random.Generator, size: int, /, *, truth: float
-) -> NDArray[np.float64]:
+def _respond(rows: Rows, rng: np.random.Generator, size: int, /, *, truth: float) -> Values:
     honest = rng.random(size) < truth
     return np.asarray(np.where(honest, rows[0], 1 - rows[0]))
 
 
-def _report(
-    rows: Rows,
-    rng: np.random.Generator,
-    size: int,
-    /,
-    *,
-    f: float,
-    p: float,
-    q: float,
-    days: int,
-    hashes: int,
-    bits: int,
-) -> NDArray[np.float64]:
-    true = bloom_bits(int(rows[0]), hashes, bits)
-    permanent = rng.random((size, bits)) < np.where(true, 1 - f / 2, f / 2)
-    if (p, q) == (0.0, 1.0):
-        return permanent.astype(np.float64)
-    if days == 1:
-        return (rng.random((size, bits)) < np.where(permanent, q, p)).astype(np.float64)
-    counts = np.empty((size, bits))
-    ones = int(permanent.sum())
-    counts[permanent] = rng.binomial(days, q, size=ones)
-    counts[~permanent] = rng.binomial(days, p, size=size * bits - ones)
-    return counts
-
-
-def _matches(
-    outputs: NDArray[np.float64], /, *, own: NDArray[np.bool_], other: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    return np.asarray(outputs[:, own].sum(axis=1) > outputs[:, other].sum(axis=1))
+def _excess_of_own(
+    outputs: Values, /, *, own: NDArray[np.bool_], other: NDArray[np.bool_]
+) -> Values:
+    """Count the ones on the bits of the rows, less those on the bits of the neighbour."""
+    return np.asarray(outputs[:, own].sum(axis=1) - outputs[:, other].sum(axis=1))

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 
-__all__ = ["BatchMechanism", "Curve", "Event", "Pair", "Relation", "Rows", "Specimen"]
-
 Rows: TypeAlias = NDArray[np.float64]
 Pair: TypeAlias = tuple[Rows, Rows]
 Relation = Literal["every-answer", "one-answer", "one-row"]
@@ -69,8 +67,6 @@ class Specimen:
         ``argument`` says so, in nats. None where it is not known.
     event : callable, optional
         Outputs to flags: an event on which the first pair shows its loss, or most of it.
-    event_words : str, default ""
-        The event in words.
 
     Raises
     ------
@@ -99,7 +95,6 @@ class Specimen:
     delta: Curve | None = None
     supremum: float | None = None
     event: Event | None = None
-    event_words: str = ""
 
     def __post_init__(self) -> None:
         if not self.pairs:

@@ -10,64 +10,10 @@ from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.zoo.curves import constant, discrete_delta, discrete_epsilon
-from hushed.zoo.events import equal, released
-from hushed.zoo.record import Rows, Specimen
-
-__all__ = [
-    "count_above_threshold",
-    "geometric_tail",
-    "leaky_geometric",
-    "release_threshold",
-    "truncated_geometric",
-    "two_sided_geometric",
-]
-
-
-def two_sided_geometric(epsilon: float, rng: np.random.Generator, size: int) -> NDArray[np.float64]:
-    """Draw integers with probability proportional to ``exp(-epsilon |z|)``.
-
-    Parameters
-    ----------
-    epsilon : float
-        Decay, in nats per unit; above 0.
-    rng : numpy.random.Generator
-        Source of audit randomness; consumed.
-    size : int
-        Number of draws.
-
-    Returns
-    -------
-    ndarray of float, shape (size,)
-        Whole numbers: the difference of two geometric variables, each the floor of an
-        exponential one.
-    """
-    pair = np.floor(rng.standard_exponential(size=(2, size)) / epsilon)
-    return np.asarray(pair[0] - pair[1])
-
-
-def geometric_tail(epsilon: float, least: int) -> float:
-    """Probability that two-sided geometric noise is at least a whole number.
-
-    Parameters
-    ----------
-    epsilon : float
-        Decay, in nats per unit; above 0.
-    least : int
-        Smallest value in the tail.
-
-    Returns
-    -------
-    float
-        ``r^least / (1 + r)`` with ``r = exp(-epsilon)`` for ``least >= 1``, by symmetry below.
-
-    Notes
-    -----
-    Ghosh, Roughgarden, Sundararajan, STOC 2009.
-    """
-    if least <= 0:
-        return 1 - geometric_tail(epsilon, 1 - least)
-    return math.exp(-epsilon * least) / (1 + math.exp(-epsilon))
+from hushed.zoo._curves import certain_truth, discrete_truth, geometric_tail
+from hushed.zoo._draws import draw_geometric, release_above
+from hushed.zoo._events import compare, released
+from hushed.zoo._record import Rows, Specimen
 
 
 def truncated_geometric(epsilon: float = 0.1, top: int = 5) -> Specimen:
@@ -163,16 +109,15 @@ def count_above_threshold(
     mass = geometric_tail(epsilon, least - 1)
     return Specimen(
         name=f"count above a threshold, {'strict' if strict else 'non-strict'}",
-        mechanism=partial(_above, epsilon=epsilon, least=least),
+        mechanism=partial(release_above, noise=partial(draw_geometric, decay=epsilon), least=least),
         claim=Guarantee(epsilon=epsilon, delta=delta, neighbours="add-remove"),
         relation="one-row",
         pairs=((np.ones(1), np.ones(0)),),
         private=mass <= delta,
         epsilon=math.inf,
         supremum=math.inf,
-        delta=partial(constant, value=mass),
+        delta=certain_truth(mass).delta,
         event=released,
-        event_words="a count is released",
         output="count, or NaN where it was withheld, shape (size,)",
         source="Korolova, Kenthapadi, Mishra, Ntoulas, WWW 2009; Wilson et al., PoPETs 2020",
         argument="without the row nothing is ever released, so the divergence is the tail's mass",
@@ -184,19 +129,19 @@ def _clipped(
 ) -> Specimen:
     if top < 1:
         raise ParameterError(f"top must be 1 or more, got {top}")
-    p, q = (_clipped_law(x, epsilon, top, leak) for x in (0, 1))
+    claim = Guarantee(epsilon=epsilon)
+    truth = discrete_truth(*(_clipped_law(x, epsilon, top, leak) for x in (0, 1)))
     return Specimen(
         name=name,
         aliases=aliases,
         mechanism=partial(_clip, epsilon=epsilon, top=top, leak=leak),
-        claim=Guarantee(epsilon=epsilon),
+        claim=claim,
         relation="every-answer",
         pairs=((np.array([0.0]), np.array([1.0])),),
         private=leak == 0,
-        epsilon=epsilon if leak == 0 else discrete_epsilon(p, q),
-        delta=partial(discrete_delta, p, q),
-        event=partial(equal, to=0.0),
-        event_words="the output is 0",
+        epsilon=epsilon if leak == 0 else truth.epsilon,
+        delta=truth.delta,
+        event=compare("==", 0.0),
         output=f"whole number from 0 to {top}, shape (size,)",
         source="Ghosh, Roughgarden, Sundararajan, STOC 2009; leak as in Liu and Oh, NeurIPS 2019",
         argument="the law is a finite sum",
@@ -215,16 +160,7 @@ def _clipped_law(true: int, epsilon: float, top: int, leak: float) -> NDArray[np
 def _clip(
     rows: Rows, rng: np.random.Generator, size: int, /, *, epsilon: float, top: int, leak: float
 ) -> NDArray[np.float64]:
-    noisy = np.clip(rows[0] + two_sided_geometric(epsilon, rng, size), 0.0, float(top))
+    noisy = np.clip(rows[0] + draw_geometric(rng, (size,), decay=epsilon), 0.0, float(top))
     if leak == 0:
         return np.asarray(noisy)
     return np.asarray(np.where(rng.random(size) < leak, rows[0], noisy))
-
-
-def _above(
-    rows: Rows, rng: np.random.Generator, size: int, /, *, epsilon: float, least: int
-) -> NDArray[np.float64]:
-    if rows.size == 0:
-        return np.full(size, np.nan)
-    noisy = rows.size + two_sided_geometric(epsilon, rng, size)
-    return np.asarray(np.where(noisy >= least, noisy, np.nan))
