@@ -20,7 +20,7 @@ from hushed.guarantee import Protect, RowUnit
 from hushed.populations import Population, PublicTable, description, support
 from hushed.ranges import Range, within
 from hushed.sensitivity.blockwise import Blockwise, averaged, limit
-from hushed.sensitivity.canary import first_table, shown
+from hushed.sensitivity.canary import Alike, first_table, shown
 from hushed.sensitivity.declarations import (
     block_dependence,
     check_population,
@@ -201,9 +201,11 @@ def sample_sensitivity(
         "batch": block_dependence(evaluate, seed=used) if isinstance(evaluate, BlockTrial) else 0.0,
         "symmetric": order_dependence(evaluate, seed=used, batch=batch) if symmetric else 0.0,
     }
+    mark = content(first)
+    alike = Alike(seed=used, batch=batch, marks=before.marks, answer=known.answer, table=mark)
     trials = -(-rank.pairs // block)
     with _progress(trials, shown=progress) as report:
-        found = run_trials(evaluate, trials, seed=used, workers=workers, report=report)
+        found = run_trials(evaluate, trials, seed=used, workers=workers, report=report, alike=alike)
     draws = averaged(np.sort(found[..., 0].ravel()[: rank.pairs]), blocks)
     draws.flags.writeable = False
     after = look(f)
@@ -243,7 +245,7 @@ def sample_sensitivity(
         identity=identity(f, after, unwatched),
         draws=draws,
         answer=known.answer,
-        table=content(first),
+        table=mark,
         largest=largest,
         environment=facts(after.packages),
         state=after.marks,
