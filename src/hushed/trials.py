@@ -310,7 +310,7 @@ class _Payload:
 
 @lru_cache(maxsize=2)
 def _unpacked(payload: _Payload) -> Evaluate | None:
-    """What is to be run; None if it cannot be loaded here, or is another one than was sent."""
+    """Load what is to be run; None if that fails, or it is another one here than was sent."""
     import cloudpickle  # noqa: PLC0415
 
     try:

@@ -399,6 +399,7 @@ def test_what_was_set_after_the_import_holds_in_workers(name, tmp_path):
     paths = os.pathsep.join([str(SOURCE), str(tmp_path)])
     ended = subprocess.run(
         [sys.executable, str(script)],
+        check=False,
         env={**os.environ, "PYTHONPATH": paths},
         capture_output=True,
         text=True,
@@ -427,6 +428,7 @@ def test_what_a_worker_cannot_load_is_run_here(tmp_path):
     )
     ended = subprocess.run(
         [sys.executable, str(script)],
+        check=False,
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
         capture_output=True,
         text=True,
@@ -461,6 +463,7 @@ def test_workers_do_work_for_functions_that_did_not_change(tmp_path):
     seen.mkdir()
     ended = subprocess.run(
         [sys.executable, str(script), str(seen)],
+        check=False,
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
         capture_output=True,
         text=True,

@@ -227,7 +227,8 @@ def draw_table(
     if like is not None and not tables.same_signature(found, like):
         raise BadRows(
             "the population gave tables with different columns at different draws, or with "
-            "different types in them"
+            "different types in them; texts in an array must be of one width, as .astype('U50') "
+            "makes them"
         )
     if isinstance(table, np.ndarray):
         flags = table.flags
