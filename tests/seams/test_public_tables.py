@@ -683,7 +683,7 @@ class TestBlocks:
     @pytest.mark.parametrize("sign", [1, -1])
     def test_sums_beyond_the_doubles_have_an_average(self, sign):
         """No table makes the average fail where no block's answer does: its size is no secret."""
-        public, data = (law(np.random.default_rng(i), n) for i, n in ((0, 700), (1, 50)))
+        public = law(np.random.default_rng(0), 700)
         most = sign * sys.float_info.max
 
         def sometimes(rows):
