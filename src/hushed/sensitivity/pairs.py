@@ -13,7 +13,7 @@ from hushed import rows as tables
 from hushed.errors import BadFunction, BadRows, HushedError
 from hushed.functions import answer
 from hushed.owned import plain
-from hushed.populations import Simulator
+from hushed.populations import OWN
 from hushed.sensitivity.designs import Design
 from hushed.spaces import Norm, size
 from hushed.trials import Streams
@@ -246,9 +246,9 @@ def drawn_block(
     *,
     private: bool,
 ) -> Floats:
-    """Tables stacked along a first axis; a simulator is asked for one table at a time."""
+    """Stack tables along a first axis; a population of the user is asked for one at a time."""
     first = block * pairs
-    if isinstance(design.population, Simulator):
+    if type(design.population) not in OWN:
         each = [
             draw_table(design, generator, first + i, like, private=private) for i in range(pairs)
         ]

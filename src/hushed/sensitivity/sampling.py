@@ -17,7 +17,14 @@ from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.fingerprints import changed, content, identity, look
 from hushed.functions import Probe, probe
 from hushed.guarantee import Protect, RowUnit
-from hushed.populations import Population, PublicTable, description, support
+from hushed.populations import (
+    OWN,
+    Population,
+    PublicTable,
+    Simulator,
+    description,
+    support,
+)
 from hushed.ranges import Range, within
 from hushed.sensitivity.blockwise import Blockwise, averaged, limit
 from hushed.sensitivity.canary import Alike, first_table, shown
@@ -184,6 +191,8 @@ def sample_sensitivity(
     known = _probed(f, first, design.rows, batch=batch, private=data_dependent)
     shape, layout, before = known.shape, tables.layout(first), look(f)
     ranges = _support(population, first, layout)
+    if type(population) not in (Simulator, *OWN):  # these keep to theirs
+        design = replace(design, ranges=ranges)
     block = min(max(1, _BATCH_ROWS // design.count), rank.pairs) if batch else 1
     evaluate = (BlockTrial if batch else PairTrial)(
         function=f,
