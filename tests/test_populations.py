@@ -209,6 +209,14 @@ ROWS = np.random.default_rng(8).standard_normal((200, 2))
         pd.DataFrame(ROWS),
         pl.DataFrame(ROWS),
         ROWS.astype(object),
+        ROWS.astype(np.float32),
+        ROWS[::-1].astype(np.float32).astype(np.float64),
+        np.vstack(
+            [ROWS.astype(np.float32), np.random.default_rng(2).standard_normal((5000, 2))],
+            dtype=np.float32,
+        ),
+        pd.DataFrame(ROWS.astype(np.float32)),
+        ROWS.astype(np.float32).tolist(),
     ],
 )
 def test_the_private_rows_are_recognised(frame):
@@ -227,6 +235,30 @@ def test_the_private_rows_are_recognised(frame):
 def test_a_public_sample_of_the_same_law_is_no_overlap(frame):
     """Other rows, even with a few in common, are public."""
     assert not overlaps(PublicTable(frame), ROWS)
+
+
+def test_single_precision_beside_texts_is_seen_through():
+    """Rows with texts are compared cell by cell, and so are those of lists."""
+    private = pd.DataFrame({"x": ROWS[:, 0], "t": "a"})
+    for frame in (private.astype({"x": np.float32}), pl.DataFrame(private.astype({"x": "f4"}))):
+        assert overlaps(PublicTable(frame), private)
+        assert overlaps(PublicTable(private), frame)
+
+
+@pytest.mark.parametrize(("rows", "public_rows"), [(20, 4000), (50, 20_000), (200, 200_000)])
+@pytest.mark.parametrize("digits", [0, -2])
+def test_rounded_numbers_are_found_in_any_large_table(rows, public_rows, digits):
+    """Incomes to the hundred are nearly all different among few, and all found among many."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        private, public = (
+            np.round(rng.lognormal(10.5, 0.6, n), digits) for n in (rows, public_rows)
+        )
+        assert not overlaps(PublicTable(public), private)
+    # Copies of the private rows are no large table of other ones.
+    private = rng.lognormal(size=rows)
+    assert overlaps(PublicTable(np.tile(private, 50)), private)
+    assert overlaps(PublicTable(rng.choice(private, public_rows)), private)
 
 
 def test_coarse_tables_share_rows_without_being_the_same():

@@ -276,7 +276,8 @@ def convertible(found: np.dtype[Any], wanted: np.dtype[Any]) -> np.dtype[Any] | 
     if found.names is not None or wanted.names is not None:
         return _convertible_fields(found, wanted)
     if found.kind == wanted.kind and wanted.kind in "US":
-        return found.newbyteorder("=")
+        # The width is that of the longest text: as it is seen, it may tell of a single row.
+        return wanted if found.itemsize <= wanted.itemsize else None
     if wanted.kind in "biufc" and found.kind in "biufc":
         return wanted if np.can_cast(found, wanted, "safe") else None
     return wanted if found == wanted or found.newbyteorder("=") == wanted else None

@@ -248,12 +248,18 @@ def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -
         )
     fresh = False
     if isinstance(rows, np.ndarray):
-        locked = rows.copy()
+        locked = np.concatenate([rows, rows[:1]])[: len(rows)]  # a part of a table, as sampled
         locked.flags.writeable = False
         try:
-            alone(lambda: answer(function, locked, private=private))
+            again = alone(lambda: answer(function, locked, private=private))
         except BadFunction:
             fresh = True
+        else:
+            if not np.array_equal(first, again):
+                raise BadFunction(
+                    "the function gives another answer where it must not write to its rows, or "
+                    "where they are part of a larger array: let it look at the values alone"
+                )
     return Probe(shape=first.shape, fresh=fresh, answer=first)
 
 

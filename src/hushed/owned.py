@@ -264,6 +264,12 @@ def _cast_objects(held: Any, found: Element, wanted: Element, what: str) -> Any:
 
 def _cast_array(rows: NDArray[Any], found: Element, wanted: Element) -> NDArray[Any]:
     dtype = convertible(found.dtype, wanted.dtype)
+    if dtype is None and found.dtype.kind == wanted.dtype.kind and wanted.dtype.kind in "US":
+        raise BadRows(
+            f"the sensitivity was sampled on texts of type {wanted.dtype.str[1:]}, and the data "
+            "has wider ones: sample a population of texts wide enough for all, as "
+            "table.astype('U50') makes them"
+        )
     if dtype is None:
         ours, theirs = (each.dtype.type.__name__ for each in (wanted, found))
         if ours == theirs:

@@ -221,6 +221,12 @@ def types(rows: Any) -> tuple[Element, ...]:
     found = []
     for place, dtype in enumerate(rows.dtypes):
         objects = None
+        if held == "polars" and "Categorical" in str(dtype):
+            raise BadRows(
+                "a Polars Categorical numbers its texts in the order in which they come up, so "
+                "that one row may move the numbers of all others: cast it to polars.Enum with "
+                "public categories, or to polars.String, in the data and in the population"
+            )
         if str(dtype) in ("object", "Object"):
             column = rows.iloc[:, place] if held == "pandas" else rows[:, place]
             objects = cells(column, column=True)
@@ -249,8 +255,7 @@ def signature(rows: Any) -> tuple[Any, ...]:
     plain = type(rows) is np.ndarray and rows.ndim > 0  # asked once for each pair: keep it quick
     held = "array" if plain else container(rows)
     if held == "array" and not rows.dtype.hasobject:
-        dtype = rows.dtype  # texts of another width are texts
-        return (held, dtype.kind if dtype.kind in "US" else dtype, rows.shape[1:])
+        return (held, rows.dtype, rows.shape[1:])
     found = types(rows)
     if held in ("array", "list"):
         return (held, *found, () if held == "list" else rows.shape[1:])

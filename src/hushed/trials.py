@@ -18,7 +18,7 @@ from hushed._types import Floats
 from hushed.environment import alone
 from hushed.errors import BadFunction, ParameterError, WorkerLost
 
-__all__ = ["Evaluate", "Streams", "run_trials", "seed_from", "streams"]
+__all__ = ["Alike", "Evaluate", "Streams", "run_trials", "seed_from", "streams"]
 
 
 # Fraction of the period between two trials: the golden ratio, so that streams stay far apart.
@@ -118,6 +118,9 @@ Evaluate = Callable[[Streams], Floats]
 
 It may be asked for the same trials again, and must then give the same."""
 
+Alike = Callable[[Any], bool]
+"""Asked in a worker: does what was loaded there do the same as here?"""
+
 
 def _stride(bits: np.random.PCG64DXSM) -> tuple[int, int]:
     """Multiplier and increment of one stride, which is an affine map of the 128-bit state.
@@ -144,6 +147,7 @@ def run_trials(
     first: int = 0,
     workers: int | None = None,
     report: Callable[[int], None] | None = None,
+    alike: Alike | None = None,
 ) -> Floats:
     """Run seeded trials, here or in worker processes.
 
@@ -164,6 +168,10 @@ def run_trials(
         and number of jobs hold.
     report : callable, optional
         Told the number of trials finished since it was last told.
+    alike : callable, optional
+        Asked once in every worker, about ``evaluate`` as it was loaded there. A module is not sent
+        along but imported anew: what was set in it meanwhile is not set there. A worker of which
+        this says no, or where nothing can be loaded, leaves its trials to this process.
 
     Returns
     -------
@@ -189,7 +197,7 @@ def run_trials(
         spans = [
             (a, min(a + size, position + left)) for a in range(position, position + left, size)
         ]
-        done += _run_there(evaluate, seed, spans, jobs, told)
+        done += _run_there(evaluate, alike, seed, spans, jobs, told)
     return np.concatenate(done) if done else np.empty(0)
 
 
@@ -223,16 +231,17 @@ def _run_here(
 
 def _run_there(
     evaluate: Evaluate,
+    alike: Alike | None,
     seed: int,
     spans: list[tuple[int, int]],
     workers: int,
     told: Callable[[int], None],
 ) -> list[Floats]:
-    """Run in joblib's workers; repeat the spans that a dying worker took with it."""
+    """Run in joblib's workers; repeat the spans that a dying worker took with it, or refused."""
     import joblib  # noqa: PLC0415
     from joblib.externals.loky.process_executor import BrokenProcessPool  # noqa: PLC0415
 
-    payload, digest = _packed(evaluate)
+    payload, digest = _packed((evaluate, alike))
     done: dict[int, Floats] = {}
     for _ in range(_ATTEMPTS):
         left = [span for span in spans if span[0] not in done]
@@ -243,7 +252,7 @@ def _run_there(
         calls = (joblib.delayed(_chunk)(payload, digest, seed, a, b) for a, b in left)
         try:
             for (start, upto), result in zip(left, parallel(calls), strict=True):
-                done[start] = result
+                done[start] = _evaluated(evaluate, seed, start, upto) if result is None else result
                 told(upto - start)
         except BrokenProcessPool:
             continue
@@ -258,7 +267,7 @@ def _run_there(
     )
 
 
-def _packed(evaluate: Evaluate) -> tuple[NDArray[np.uint8], str]:
+def _packed(evaluate: tuple[Evaluate, Alike | None]) -> tuple[NDArray[np.uint8], str]:
     import cloudpickle  # noqa: PLC0415
 
     try:
@@ -272,8 +281,11 @@ def _packed(evaluate: Evaluate) -> tuple[NDArray[np.uint8], str]:
     return np.frombuffer(content, dtype=np.uint8), hashlib.sha256(content).hexdigest()
 
 
-def _chunk(payload: NDArray[np.uint8], digest: str, seed: int, start: int, stop: int) -> Floats:
-    return _evaluated(_unpacked(_Payload(payload, digest)), seed, start, stop)
+def _chunk(
+    payload: NDArray[np.uint8], digest: str, seed: int, start: int, stop: int
+) -> Floats | None:
+    evaluate = _unpacked(_Payload(payload, digest))
+    return None if evaluate is None else _evaluated(evaluate, seed, start, stop)
 
 
 def _evaluated(evaluate: Evaluate, seed: int, start: int, stop: int) -> Floats:
@@ -297,11 +309,15 @@ class _Payload:
 
 
 @lru_cache(maxsize=2)
-def _unpacked(payload: _Payload) -> Evaluate:
+def _unpacked(payload: _Payload) -> Evaluate | None:
+    """Load what is to be run; None if that fails, or it is another one here than was sent."""
     import cloudpickle  # noqa: PLC0415
 
-    evaluate: Evaluate = cloudpickle.loads(payload.content.tobytes())
-    return evaluate
+    try:
+        evaluate, alike = cloudpickle.loads(payload.content.tobytes())
+    except Exception:  # as a cache that is only kept in a script or notebook
+        return None
+    return evaluate if alike is None or alike(evaluate) else None
 
 
 def _configured_jobs() -> int | None:

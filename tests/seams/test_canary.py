@@ -166,6 +166,38 @@ CHANGES = {
         "    def put(x):\n        nonlocal k\n        k = x\n    return f, put\nf, put = make()",
         "put(1.0 + 1e-12)",
     ),
+    "module, looked into by text": (
+        "import types\nm = types.ModuleType('m')\nm.go = lambda x: x\n"
+        "def f(rows): return getattr(m, 'g' + 'o')(rows.mean())",
+        "m.go = lambda x: x if x < 0.99 else 1e6",
+    ),
+    "module in a container": (
+        "import types\nm = types.ModuleType('m')\nm.go = lambda x: x\nmodules = {'m': m}\n"
+        "def f(rows): return modules['m'].go(rows.mean())",
+        "m.go = lambda x: x if x < 0.99 else 1e6",
+    ),
+    "module imported by text": (
+        "import importlib, sys, types\nm = sys.modules['hushed_m'] = types.ModuleType('hushed_m')\n"
+        "m.go = lambda x: x\n"
+        "def f(rows): return importlib.import_module('hushed_m').go(rows.mean())",
+        "m.go = lambda x: x if x < 0.99 else 1e6",
+    ),
+    "builtin": (
+        "import builtins\nbuiltins.hushed_limit = 2.0\n"
+        "def f(rows): return rows.mean() if rows.mean() < hushed_limit else 1e6",
+        "builtins.hushed_limit = 0.99",
+    ),
+    "object under a special name": (
+        "class Go:\n    def __init__(self, k): self.k = k\n"
+        "    def __call__(self, rows): return rows.mean() if rows.mean() < self.k else 1e6\n"
+        "class Model:\n    __call__ = Go(2.0)\nf = Model()",
+        "Model.__call__ = Go(0.99)",
+    ),
+    "number under a special name": (
+        "class Model:\n    __limit__ = 2.0\n"
+        "    def __call__(self, rows): return min(rows.mean(), self.__limit__)\nf = Model()",
+        "Model.__limit__ = 0.99",
+    ),
 }
 
 

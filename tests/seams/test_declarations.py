@@ -114,6 +114,33 @@ def test_each_table_of_a_block_is_asked_alone(case):
         sample(BATCHES[case], rows=50, batch=True)
 
 
+class Common:
+    """A population of the user's, whose tables have a part in common."""
+
+    def draw(self, rng, count):
+        seen.append(count)
+        return rng.random(count) + 100 * rng.random()
+
+    def describe(self):
+        return {"kind": "common"}
+
+
+seen = []
+
+
+def test_a_population_of_ones_own_is_asked_table_by_table():
+    """As without batch: rows of one call may have more in common than rows of two."""
+    seen.clear()
+    sample(lambda t: t.max(axis=1), population=Common(), rows=9, pairs=50, batch=True)
+    assert set(seen) == {10}
+
+
+def test_blocks_are_tried_as_they_are_sampled():
+    """Tables of a block lie apart from each other; a single one does not."""
+    with pytest.raises(BadFunction, match="depends on the tables beside it"):
+        sample(lambda t: t.mean(axis=1) * (1 + t.flags.c_contiguous), rows=50, batch=True)
+
+
 @pytest.mark.parametrize(
     "f",
     [

@@ -275,6 +275,46 @@ def test_a_population_of_ones_own_states_its_range():
         released(mean, data, Own({"age": (0, 1)}))
 
 
+@pytest.mark.parametrize("batch", [False, True])
+def test_every_draw_keeps_to_the_stated_range(batch):
+    """Not the first table alone: what lies outside is sampled and never released."""
+
+    class Rare(Own):
+        def draw(self, rng, count):
+            return rng.random((count, 2)) * np.where(rng.random((count, 1)) < 0.02, 50, 1)
+
+    f = (lambda tables: tables.mean(axis=(1, 2))) if batch else mean
+    with pytest.raises(BadRows, match="outside of the range"):
+        hs.sample_sensitivity(
+            f, Rare([(0, 1), (0, 1)]), rows=3, pairs=200, batch=batch, workers=1, seed=1
+        )
+
+
+def test_a_table_that_left_its_bounds_since_is_refused():
+    """The caller's array may be written to after the bounds were checked."""
+    public = np.random.default_rng(0).random(2000)
+    source = P.PublicTable(public, bounds=(0, 1))
+    public[1234] = 99.0
+    with pytest.raises(ParameterError, match="outside of the bounds"):
+        hs.sample_sensitivity(mean, source, rows=10, gamma=0.2, workers=1)
+
+
+@pytest.mark.parametrize("make", [np.array, list])
+def test_ends_that_are_written_to_afterwards_stay_what_they_were(make):
+    """What is drawn, described and clamped to is one box, and one law."""
+    ends = [make([0.0, 0.0]), make([1.0, 2.0])]
+    made = [P.Uniform(*ends), P.Normal(*ends), P.Exponential(ends[1])]
+    told = [json.dumps(each.describe()) for each in made]
+    rows = [each.draw(np.random.default_rng(1), 9) for each in made]
+    for end in ends:
+        end[1] = 50.0
+    assert [json.dumps(each.describe()) for each in made] == told
+    assert [(each.low, each.high) for each in made[0].support()] == [(0, 1), (0, 2)]
+    for each, before in zip(made, rows, strict=True):
+        assert np.array_equal(each.draw(np.random.default_rng(1), 9), before)
+    assert P.Uniform([0, 0], [1, 2]) == made[0]
+
+
 @pytest.mark.parametrize(
     "bounds", [3, "ab", (1, 0), (0, NAN), {"x": 5}, {"x": (0, 1, 2)}, [(0, 1), 5], (-INF, INF)]
 )

@@ -326,3 +326,65 @@ def test_a_frame_that_lies_about_its_order_is_no_way_around():
     m = hs.Laplace(hs.sample_sensitivity(f, source, rows=4, pairs=40, workers=1), epsilon=1e9)
     wrong = pl.DataFrame({"x": [0.5, 0.9, 0.1, 0.2]}).with_columns(pl.col("x").set_sorted())
     assert hs.release(f, wrong, m).value == pytest.approx(0.9, abs=1e-6)
+
+
+def cells(table):
+    """Share of cells that are filled, among all that the width of the texts leaves room for."""
+    letters = np.ascontiguousarray(table["t"] if table.dtype.names else table)
+    return float((letters.view(f"{letters.dtype.kind}1") != letters.dtype.type()).mean())
+
+
+TEXTS = {
+    "texts": np.array,
+    "bytes": lambda held: np.array(held).astype("S"),
+    "fields": lambda held: np.array(held).astype([("t", np.array(held).dtype)]),
+}
+
+
+@pytest.mark.parametrize("make", TEXTS.values(), ids=TEXTS)
+def test_the_longest_text_does_not_set_the_width(make, ledger):
+    """The width of an array follows from one row, and would move what is seen of all others."""
+    public = make(["ab", "cdefgh"] * 500)
+    s = hs.sample_sensitivity(
+        cells, hs.populations.PublicTable(public), rows=20, gamma=0.2, workers=1
+    )
+    mechanism = hs.Laplace(s, epsilon=1e9)
+    assert hs.release(cells, make(["abc"] * 20), mechanism).value == pytest.approx(0.5, abs=1e-6)
+    with pytest.raises(BadRows) as refused:
+        hs.release(cells, make(["abc"] * 19 + ["x" * 1234]), mechanism, ledger, budget="x")
+    assert "1234" not in str(refused.value)
+    assert ledger.log == []
+
+
+def test_a_simulator_keeps_one_width_of_texts():
+    """What is sampled is what the gate lets through."""
+    source = hs.populations.Simulator(
+        lambda rng, n: np.array(["x" * (1 + int(k)) for k in rng.integers(0, 9, n)])
+    )
+    with pytest.raises(BadRows, match="one width"):
+        hs.sample_sensitivity(cells, source, rows=3, pairs=40, workers=1)
+
+
+def codes(frame):
+    """Numbers by which a column of categories is held."""
+    return float(frame["c"].to_physical().mean())
+
+
+def test_categories_that_are_numbered_as_they_come_up_are_refused(ledger):
+    """A first row alone may move the numbers of all others; of an Enum it does not."""
+    texts = pl.Series("c", ["a", "b", "c", "b"] * 300)
+    rare = pl.Series("c", ["zz", "yy", "yy", "yy"])
+    kind = pl.Enum(["a", "b", "c", "yy", "zz"])
+
+    def asked(dtype, f=codes):
+        source = hs.populations.PublicTable(texts.cast(dtype).to_frame())
+        s = hs.sample_sensitivity(f, source, rows=4, gamma=0.2, workers=1)
+        return hs.Laplace(s, epsilon=1e9)
+
+    assert hs.release(codes, rare.cast(kind).to_frame(), asked(kind)).value == pytest.approx(3.25)
+    with pytest.raises(BadRows, match="Enum"):
+        asked(pl.Categorical)
+    plain = asked(pl.String, first := lambda frame: float((frame["c"] < "b").mean()))
+    with pytest.raises(BadRows, match="Enum"):
+        hs.release(first, rare.cast(pl.Categorical).to_frame(), plain, ledger, budget="x")
+    assert ledger.log == []

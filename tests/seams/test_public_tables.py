@@ -6,6 +6,7 @@ A failure count is compared with its binomial tail at `FALSE_ALARM`, with fixed 
 
 import json
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -678,6 +679,24 @@ class TestBlocks:
         data[0] = 1e7
         value = hs.release(f, data, hs.Laplace(s, epsilon=1)).value
         assert value == pytest.approx(s.value * 2**40, rel=1e-6)
+
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_sums_beyond_the_doubles_have_an_average(self, sign):
+        """No table makes the average fail where no block's answer does: its size is no secret."""
+        public = law(np.random.default_rng(0), 700)
+        most = sign * sys.float_info.max
+
+        def sometimes(rows):
+            return most if rows.max() > 1e6 else float(rows.mean())
+
+        f = hs.Blockwise(sometimes, rows=5)
+        s = hs.sample_sensitivity(f, Table(public), rows=50)
+        value = hs.release(f, np.full(50, 1e7), hs.Laplace(s, epsilon=1)).value
+        assert value == pytest.approx(sign * s.value * 2**40, rel=1e-6)
+        given = [most, most, most, -most, 1.0]
+        numbers = iter(given)
+        mixed = hs.Blockwise(lambda _: next(numbers), rows=5)(np.zeros(25))
+        assert mixed == pytest.approx(float(sum(map(Fraction, given)) / 5), rel=1e-15)
 
     def test_failures_on_private_rows_stay_silent(self):
         """A block that fails tells nothing of its rows."""

@@ -346,3 +346,128 @@ class TestVerdicts:
             "numpy 2.0 then, 2.1 now",
         )
         assert differences(then, then) == ()
+
+
+STATES = {
+    # Set after the import, seen on every table.
+    "number": ("K = 1.0\ndef helped(x): return K * x", "helped.K = 100.0"),
+    # Silent on the first table, so that only a look at the helper tells.
+    "rare": ("K = 2.0\ndef helped(x): return 100 * x if x > K else x", "helped.K = 0.55"),
+    "class": ("class C:\n    k = 1.0\ndef helped(x): return C.k * x", "helped.C.k = 100.0"),
+    # No digest, no pickle.
+    "context": (
+        "import contextvars\nK = contextvars.ContextVar('K', default=1.0)\n"
+        "def helped(x): return K.get() * x",
+        "helped.K.set(100.0)",
+    ),
+    # What the population draws.
+    "population": (
+        "K = 1.0\ndef helped(x): return x\ndef drawn(rng, count): return K * rng.random(count)",
+        "helped.K = 100.0",
+    ),
+    "environment": (
+        "import os\ndef helped(x): return float(os.environ.get('HELPED', 1)) * x",
+        "os.environ['HELPED'] = '100'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_what_was_set_after_the_import_holds_in_workers(name, tmp_path):
+    """Workers import a module anew: where it is another one there, trials are run here."""
+    module, change = STATES[name]
+    (tmp_path / "helped.py").write_text(module)
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import os, joblib
+            joblib.Parallel(n_jobs=2)(joblib.delayed(int)() for _ in range(2))  # from before
+            import helped, numpy as np, hushed as hs
+            CHANGE
+            drawn = getattr(helped, "drawn", None)
+            source = hs.populations.Simulator(drawn) if drawn else hs.populations.Uniform(0, 1)
+            def f(rows):
+                return helped.helped(float(np.sort(np.tile(rows, 200)).mean()))
+            found = [
+                hs.sample_sensitivity(f, source, rows=10, pairs=4000, workers=n) for n in (1, 2)
+            ]
+            assert np.array_equal(*(each.draws for each in found)), [each.value for each in found]
+            """
+        ).replace("CHANGE", change)
+    )
+    paths = os.pathsep.join([str(SOURCE), str(tmp_path)])
+    ended = subprocess.run(
+        [sys.executable, str(script)],
+        check=False,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert not ended.returncode, ended.stderr
+
+
+def test_what_a_worker_cannot_load_is_run_here(tmp_path):
+    """A cache of a script can be sent, and is not found where it arrives."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import functools, numpy as np, hushed as hs
+            @functools.lru_cache
+            def cached(k): return 2 * k
+            def f(rows): return cached(3) * float(np.sort(np.tile(rows, 200)).mean())
+            source = hs.populations.Uniform(0, 1)
+            found = [
+                hs.sample_sensitivity(f, source, rows=10, pairs=4000, workers=n) for n in (1, 2)
+            ]
+            assert np.array_equal(*(each.draws for each in found))
+            """
+        )
+    )
+    ended = subprocess.run(
+        [sys.executable, str(script)],
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert not ended.returncode, ended.stderr
+
+
+def test_workers_do_work_for_functions_that_did_not_change(tmp_path):
+    """Functions of a script, with its classes, are found to be the same where they arrive."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import os, sys, numpy as np, hushed as hs
+            from collections import namedtuple
+            from dataclasses import dataclass
+            Pair = namedtuple("Pair", "a b")
+            @dataclass(frozen=True)
+            class Settings:
+                share: float = 0.5
+            pair, settings, folder = Pair(1, 2), Settings(), sys.argv[1]
+            def f(rows):
+                open(os.path.join(folder, str(os.getpid())), "w").close()
+                return pair.b * settings.share * float(np.sort(np.tile(rows, 200)).mean())
+            source = hs.populations.Uniform(0, 1)
+            hs.sample_sensitivity(f, source, rows=10, pairs=4000, workers=2)
+            """
+        )
+    )
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    ended = subprocess.run(
+        [sys.executable, str(script), str(seen)],
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert not ended.returncode, ended.stderr
+    assert len(list(seen.iterdir())) > 1

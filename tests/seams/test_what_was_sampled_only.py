@@ -8,7 +8,7 @@ from scipy import special
 from scipy.special import expit
 
 import hushed as hs
-from hushed.errors import ParameterError
+from hushed.errors import BadFunction, ParameterError
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 
@@ -81,3 +81,21 @@ def test_functions_of_installed_code_are_seen():
     s = hs.sample_sensitivity(f, UNIT, rows=20, workers=1, pairs=40)
     assert s.sampling.unwatched == ()
     assert s.fingerprint == hs.sample_sensitivity(f, UNIT, rows=20, workers=1, pairs=40).fingerprint
+
+
+@pytest.mark.parametrize(
+    "special",
+    [
+        lambda rows: rows.flags.writeable,
+        lambda rows: rows.flags.owndata,
+        lambda rows: rows.base is None,
+    ],
+)
+def test_what_looks_at_the_memory_of_its_rows_is_refused(special):
+    """Tables are sampled as parts of larger arrays, and private rows are an array of their own."""
+
+    def f(rows):
+        return rows.mean() * (1e6 if special(rows) else 1.0)
+
+    with pytest.raises(BadFunction, match="values alone"):
+        hs.sample_sensitivity(f, UNIT, rows=10, pairs=20, workers=1)

@@ -31,6 +31,12 @@ __all__ = [
 _SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 
 
+_BY_TEXT = frozenset(
+    {"getattr", "vars", "attrgetter", "methodcaller", "__dict__", "__getattribute__"}
+    | {"import_module", "__import__", "modules", "eval", "exec"}
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Names:
     """Names that code looks up, in the functions defined within it too.
@@ -43,11 +49,19 @@ class Names:
         Modules that it imports.
     all : frozenset of str
         All of these, and attributes.
+    texts : frozenset of str
+        Texts among its constants, which may be names, too, if it looks something up by text.
     """
 
     globals: frozenset[str]
     imported: frozenset[str]
     all: frozenset[str]
+    texts: frozenset[str] = frozenset()
+
+    @property
+    def by_text(self) -> bool:
+        """Whether it may look something up under a name that is only a text."""
+        return not _BY_TEXT.isdisjoint(self.all)
 
 
 @functools.lru_cache(maxsize=1000)
@@ -66,8 +80,10 @@ def names_in(code: CodeType) -> Names:
     """
     found: dict[str, set[str]] = {"globals": set(), "imported": set()}
     everything: set[str] = set()
+    texts: set[str] = set()
     for each in _nested(code):
         everything |= set(each.co_names)
+        texts |= {const for const in each.co_consts if isinstance(const, str)}
         for step in dis.get_instructions(each):
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 found["globals"].add(str(step.argval))
@@ -75,7 +91,12 @@ def names_in(code: CodeType) -> Names:
                 found["imported"].add(str(step.argval))
     # "import a.b" binds a, and "from a import b" may import the module a.b
     imported = found["imported"] | {each.partition(".")[0] for each in found["imported"]}
-    return Names(frozenset(found["globals"]), frozenset(imported), frozenset(everything))
+    return Names(
+        globals=frozenset(found["globals"]),
+        imported=frozenset(imported),
+        all=frozenset(everything),
+        texts=frozenset(texts),
+    )
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
@@ -256,7 +277,21 @@ def fields_of(kind: type) -> Iterator[tuple[str, Any]]:
     """
     for name, value in sorted(kind.__dict__.items()):
         special = name.startswith("__") and name.endswith("__")
-        routine = isinstance(value, types.FunctionType | staticmethod | classmethod | property)
-        if isinstance(value, _SKIPPED) or name == "_abc_impl" or (special and not routine):
+        if (
+            isinstance(value, _SKIPPED)
+            or name == "_abc_impl"
+            or (special and not _own(name, value))
+        ):
             continue
         yield name, value
+
+
+def _own(name: str, value: Any) -> bool:
+    """Whether what stands under a special name of a class was put there by whoever wrote it."""
+    if isinstance(value, types.FunctionType | staticmethod | classmethod | property):
+        return True
+    if isinstance(value, bool | int | float | str | bytes):
+        return name not in ("__module__", "__qualname__", "__doc__", "__firstlineno__")
+    return (
+        callable(value) and not isinstance(value, type) and not is_library(type(value).__module__)
+    )

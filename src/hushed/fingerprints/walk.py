@@ -7,6 +7,7 @@ the standard library, is known by name and version alone.
 
 from __future__ import annotations
 
+import builtins
 import copyreg
 import functools
 import hashlib
@@ -36,6 +37,7 @@ _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, type(...)
 _NESTED = (list, tuple, set, frozenset, dict, types.MappingProxyType)
 _FOLLOWED = (FunctionType, MethodType, ModuleType, functools.partial, type, np.ndarray, *_NESTED)
 _DEEPEST = 60
+_ANY = "*"  # among names: whatever it may be
 _LONGEST = 50_000  # entries of a container that are looked at one by one
 
 
@@ -134,6 +136,10 @@ class Walk:
             self.visit(f"{within}{getattr(part, '__name__', 'none')}", part)
 
     def _module(self, name: str, module: ModuleType, names: frozenset[str]) -> None:
+        known = {each for each in module.__dict__ if not each.startswith("__")}
+        open_to_all = not names or _ANY in names  # in a container; or looked into by text
+        if open_to_all and not is_library(module.__name__) and module.__name__ != "__main__":
+            names = names | known
         for each in sorted(names & module.__dict__.keys()):
             key = (id(module), each)
             if key not in self.seen:
@@ -167,14 +173,15 @@ class Walk:
         for key, each in sorted((function.__kwdefaults__ or {}).items()):
             self.visit(within + key, each)
         names = names_in(code)
+        looked_up = names.all | {_ANY} if names.by_text else names.all
         cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
         for key, cell in cells:
-            self.visit(within + key, _content(cell), names.all)
+            self.visit(within + key, _content(cell), looked_up)
         for key, each in sorted(function.__dict__.items()):
             self.visit(within + key, each)
         if not library:
             for key, each in _globals(function, names):
-                self.visit(within + key, each, names.all)
+                self.visit(within + key, each, looked_up)
 
     def _class(self, name: str, within: str, kind: type) -> None:
         if is_library(kind.__module__) and not _functions(kind):
@@ -289,7 +296,12 @@ def _content(cell: Any) -> Any:
 def _globals(function: FunctionType, names: Any) -> Iterator[tuple[str, Any]]:
     """Give globals and modules that the code of a function looks up."""
     known = function.__globals__
-    yield from ((name, known[name]) for name in sorted(names.globals) if name in known)
+    for name in sorted(names.globals):
+        if name in known or name in vars(builtins):
+            yield name, known[name] if name in known else vars(builtins)[name]
+    for name in sorted(names.texts & sys.modules.keys() if names.by_text else ()):
+        if not is_library(name):
+            yield name, sys.modules[name]
     package = str(known.get("__package__") or "")
     for name in sorted(names.imported):
         for full in (name, f"{package}.{name}".rstrip(".")):

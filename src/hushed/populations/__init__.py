@@ -1,6 +1,7 @@
 """Public sources of rows: ranges, distributions, public tables, simulators."""
 
 from hushed.populations.sources import (
+    OWN,
     Exponential,
     Normal,
     Population,
@@ -15,6 +16,7 @@ from hushed.populations.sources import (
 )
 
 __all__ = [
+    "OWN",
     "Exponential",
     "Normal",
     "Population",

@@ -19,6 +19,7 @@ from hushed.populations.recognition import digest, shares_rows
 from hushed.ranges import Range, check_columns, checked, read_ranges, within
 
 __all__ = [
+    "OWN",
     "Exponential",
     "Normal",
     "Population",
@@ -88,6 +89,8 @@ class Uniform:
             span = high - low
         if not np.all(np.isfinite(span)):
             raise ParameterError(f"high - low must be finite, got low={low} and high={high}")
+        object.__setattr__(self, "low", _kept(low))
+        object.__setattr__(self, "high", _kept(high))
         object.__setattr__(self, "_box", (low, span))
         beyond = np.any((1 - 2.0**-53) * span + low > high)  # rounding may leave the box
         object.__setattr__(self, "_top", high if beyond else None)
@@ -165,6 +168,8 @@ class Normal:
             raise ParameterError(f"mean has shape {mean.shape} but std has shape {std.shape}")
         if np.any(std < 0):
             raise ParameterError(f"std must be 0 or more, got {std}")
+        object.__setattr__(self, "mean", _kept(mean))
+        object.__setattr__(self, "std", _kept(std))
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
         """Draw rows.
@@ -216,8 +221,10 @@ class Exponential:
     rate: ArrayLike = 1.0
 
     def __post_init__(self) -> None:
-        if not np.all(_columns(self.rate, "rate") > 0):
-            raise ParameterError(f"rate must be above 0, got {self.rate}")
+        rate = _columns(self.rate, "rate")
+        if not np.all(rate > 0):
+            raise ParameterError(f"rate must be above 0, got {rate}")
+        object.__setattr__(self, "rate", _kept(rate))
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
         """Draw rows.
@@ -312,8 +319,14 @@ class PublicTable:
         -------
         tuple of Range
             Empty without bounds: the table's own extremes are no bounds.
+
+        Raises
+        ------
+        ParameterError
+            If rows lie outside of them by now.
         """
-        return self._ranges
+        # Asked again, because the frame may have been changed since.
+        return checked(self.frame, self._ranges) if self._ranges else ()
 
     def draw(self, rng: np.random.Generator, count: int) -> Any:
         """Draw one table of rows, each row of the public table at most once.
@@ -450,6 +463,10 @@ class Simulator:
         return {"kind": "simulator", "name": self.name}
 
 
+OWN = (Uniform, Normal, Exponential, PublicTable)
+"""What surely draws independent rows from its generator alone, unless a subclass does otherwise."""
+
+
 def description(population: Population) -> dict[str, Any]:
     """Describe a population in values that survive a trip through JSON.
 
@@ -579,6 +596,11 @@ def _columns(value: ArrayLike, name: str) -> Floats:
     if numbers.ndim > 1 or numbers.size == 0 or not np.all(np.isfinite(numbers)):
         raise ParameterError(f"{name} must be a finite number or a list of them, got {value!r}")
     return numbers
+
+
+def _kept(numbers: Floats) -> ArrayLike:
+    """Numbers that nobody can change afterwards, so that what is drawn stays what is described."""
+    return tuple(numbers.tolist()) if numbers.ndim else float(numbers)
 
 
 def _plain(value: ArrayLike) -> Any:

@@ -79,7 +79,7 @@ class Blockwise:
         if any(each.shape != answers[0].shape for each in answers):
             raise BadFunction("the function's answer changes shape between blocks")
         stacked = np.stack(answers).reshape(blocks, -1)
-        means = [math.fsum(column) / blocks for column in stacked.T.tolist()]
+        means = [_mean(column) for column in stacked.T.tolist()]
         return np.array(means).reshape(answers[0].shape)
 
     def blocks(self, rows: int) -> int:
@@ -108,6 +108,15 @@ class Blockwise:
                 f"and every block is full. Sizes that divide: {', '.join(map(str, near)) or 'none'}"
             )
         return rows // self.rows
+
+
+def _mean(numbers: list[float]) -> float:
+    """Mean, rounded twice; of numbers whose sum leaves the doubles, too."""
+    try:
+        return math.fsum(numbers) / len(numbers)
+    except OverflowError:  # by a power of two, so that nothing is lost beside such a sum
+        scale = 2.0 ** len(numbers).bit_length()
+        return math.fsum(each / scale for each in numbers) / len(numbers) * scale
 
 
 def averaged(movements: Floats, blocks: int) -> Floats:

@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.environment import alone, differences, facts, rounding_limit
-from hushed.errors import BadFunction
+from hushed.errors import BadFunction, HushedError
 from hushed.fingerprints import Look, changed, content, look, strangers
 from hushed.functions import answer
 from hushed.sensitivity.designs import Design
-from hushed.sensitivity.pairs import draw_table
+from hushed.sensitivity.pairs import BlockTrial, PairTrial, draw_table
 from hushed.trials import streams
 
 if TYPE_CHECKING:
     from hushed.sensitivity.record import Sampling
 
-__all__ = ["Agreement", "confirm", "first_table", "shown"]
+__all__ = ["Agreement", "Alike", "confirm", "first_table", "shown"]
 
 _SMALL = 1e-6  # of the sampled sensitivity: what rounding may add to a movement
 
@@ -40,6 +40,46 @@ class Agreement:
 
     agreement: Literal["bits", "rounding"]
     differences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """Tells whether a function, loaded in a worker, is the one of the process that sent it there.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the sampler.
+    batch : bool
+        Whether the function takes stacked tables.
+    marks : dict of str to str
+        Digests of the code and the data that the function uses where it was sent from.
+    answer : ndarray of float
+        What it answered there on the first table.
+    table : str
+        Digest of that table.
+    """
+
+    seed: int
+    batch: bool
+    marks: dict[str, str]
+    answer: NDArray[np.float64]
+    table: str
+
+    def __call__(self, trial: PairTrial | BlockTrial) -> bool:
+        """Look at the function, draw the first table and ask for the answer."""
+        try:
+            table = first_table(trial.design, seed=self.seed, private=trial.private)
+            given = copy.deepcopy(shown(table, trial.design.rows, batch=self.batch))
+            found = alone(lambda: answer(trial.function, given, private=trial.private))
+        except HushedError:
+            return False
+        found = found[0] if self.batch and found.ndim else found
+        if content(table) != self.table or not np.array_equal(found, self.answer):
+            return False
+        # Methods that Python made for a class look like its own code in one of the processes.
+        now = look(trial.function).marks
+        return all(now.get(k) == mark for k, mark in self.marks.items() if not mark.startswith("="))
 
 
 def first_table(design: Design, *, seed: int, private: bool) -> Any:

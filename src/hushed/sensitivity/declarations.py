@@ -15,7 +15,7 @@ from hushed.environment import alone
 from hushed.errors import BadFunction, BadRows
 from hushed.fingerprints import content
 from hushed.functions import answer
-from hushed.populations import Exponential, Normal, PublicTable, Uniform
+from hushed.populations import OWN
 from hushed.sensitivity.designs import Design
 from hushed.sensitivity.pairs import BlockTrial, PairTrial, draw_table, drawn_block
 from hushed.spaces import Norm, size
@@ -25,7 +25,6 @@ __all__ = ["block_dependence", "check_population", "check_small", "order_depende
 
 
 _SMALL = 1e-6  # share of the sampled sensitivity that order, or company, may move an answer by
-_OWN = (Uniform, Normal, Exponential, PublicTable)
 _TABLES, _MOST_TABLES = 4, 16
 _ORDERED_TABLES, _ORDERS = 3, 2
 _ALONE = 64  # tables of a block that are asked on their own
@@ -55,7 +54,7 @@ def check_population(design: Design, first: Any, *, seed: int, private: bool) ->
         Constants and plain counting are let pass. Independent rows of any law are refused with a
         probability below 1e-11.
     """
-    if type(design.population) in _OWN:
+    if type(design.population) in OWN:
         return
     like = tables.signature(first)
     source = (
@@ -194,7 +193,9 @@ def block_dependence(trial: BlockTrial, *, seed: int) -> float:
     def asked(stack: Floats) -> Floats:
         return alone(lambda: answer(trial.function, stack.copy(), private=trial.private))
 
-    together = asked(drawn[:, :n])
+    block = drawn[:, :n].copy() if trial.fresh else drawn[:, :n]  # as it is sampled
+    block.flags.writeable = trial.fresh
+    together = alone(lambda: answer(trial.function, block, private=trial.private))
     if together.shape != (count, *trial.shape):
         return 0.0  # the trial itself says what is wrong
     return max(_apart(together[i : i + 1], asked(drawn[i : i + 1, :n]), trial.norm) for i in places)

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from hushed import rows as tables
 from hushed._printing import shown_above
-from hushed.errors import ParameterError, TooFewRows
+from hushed.errors import BadRows, ParameterError, TooFewRows
 from hushed.guarantee import Protect
 from hushed.populations import Population, PublicTable
+from hushed.ranges import Range, within
 from hushed.sensitivity.ranks import Calibration, Rank, choose_rank
 
 __all__ = ["Design", "Route", "designed"]
@@ -47,6 +48,8 @@ class Design:
         Trials.
     dealt : ndarray of int
         Positions in the public table, shuffled; empty where none are dealt.
+    ranges : tuple of Range
+        What the population says of its rows, if nothing but its word speaks for that.
     """
 
     population: Population
@@ -57,6 +60,7 @@ class Design:
     tables: int = 0
     pairs: int = 0
     dealt: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    ranges: tuple[Range, ...] = ()
 
     @property
     def rest(self) -> bool:
@@ -79,10 +83,20 @@ class Design:
         -------
         array, list or frame
             ``count`` rows for each, one after the other.
+
+        Raises
+        ------
+        BadRows
+            If they leave the ranges.
         """
         count = self.count * trials
         if self.route == "independent" or not isinstance(self.population, PublicTable):
-            return self.population.draw(rng, count)
+            drawn = self.population.draw(rng, count)
+            if self.ranges and not within(drawn, self.ranges):
+                raise BadRows(
+                    "the population gave rows outside of the range that it states as its support"
+                )
+            return drawn
         if self.route == "resampled":
             chosen = rng.integers(self.public_rows, size=count)
         elif self.route == "disjoint":

@@ -13,7 +13,7 @@ from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows, HushedError
 from hushed.functions import answer
 from hushed.owned import plain
-from hushed.populations import Simulator
+from hushed.populations import OWN
 from hushed.sensitivity.designs import Design
 from hushed.spaces import Norm, size
 from hushed.trials import Streams
@@ -226,7 +226,8 @@ def draw_table(
     if like is not None and not tables.same_signature(found, like):
         raise BadRows(
             "the population gave tables with different columns at different draws, or with "
-            "different types in them"
+            "different types in them; texts in an array must be of one width, as .astype('U50') "
+            "makes them"
         )
     if isinstance(table, np.ndarray):
         flags = table.flags
@@ -244,9 +245,9 @@ def drawn_block(
     *,
     private: bool,
 ) -> Floats:
-    """Tables stacked along a first axis; a simulator is asked for one table at a time."""
+    """Stack tables along a first axis; a population of the user is asked for one at a time."""
     first = block * pairs
-    if isinstance(design.population, Simulator):
+    if type(design.population) not in OWN:
         each = [
             draw_table(design, generator, first + i, like, private=private) for i in range(pairs)
         ]

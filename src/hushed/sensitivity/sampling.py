@@ -18,10 +18,17 @@ from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.fingerprints import changed, content, identity, look
 from hushed.functions import Probe, probe
 from hushed.guarantee import Protect, RowUnit
-from hushed.populations import Population, PublicTable, description, support
+from hushed.populations import (
+    OWN,
+    Population,
+    PublicTable,
+    Simulator,
+    description,
+    support,
+)
 from hushed.ranges import Range, within
 from hushed.sensitivity.blockwise import Blockwise, averaged, limit
-from hushed.sensitivity.canary import first_table, shown
+from hushed.sensitivity.canary import Alike, first_table, shown
 from hushed.sensitivity.declarations import (
     block_dependence,
     check_population,
@@ -185,6 +192,8 @@ def sample_sensitivity(
     known = _probed(f, first, design.rows, batch=batch, private=data_dependent)
     shape, layout, before = known.shape, tables.layout(first), look(f)
     ranges = _support(population, first, layout)
+    if type(population) not in (Simulator, *OWN):  # these keep to theirs
+        design = replace(design, ranges=ranges)
     block = min(max(1, _BATCH_ROWS // design.count), rank.pairs) if batch else 1
     evaluate = (BlockTrial if batch else PairTrial)(
         function=f,
@@ -202,9 +211,11 @@ def sample_sensitivity(
         "batch": block_dependence(evaluate, seed=used) if isinstance(evaluate, BlockTrial) else 0.0,
         "symmetric": order_dependence(evaluate, seed=used, batch=batch) if symmetric else 0.0,
     }
+    mark = content(first)
+    alike = Alike(seed=used, batch=batch, marks=before.marks, answer=known.answer, table=mark)
     trials = -(-rank.pairs // block)
     with _progress(trials, shown=progress) as report:
-        found = run_trials(evaluate, trials, seed=used, workers=workers, report=report)
+        found = run_trials(evaluate, trials, seed=used, workers=workers, report=report, alike=alike)
     draws = averaged(np.sort(found[..., 0].ravel()[: rank.pairs]), blocks)
     draws.flags.writeable = False
     after = look(f)
@@ -244,7 +255,7 @@ def sample_sensitivity(
         identity=identity(f, after, unwatched),
         draws=draws,
         answer=known.answer,
-        table=content(first),
+        table=mark,
         largest=largest,
         environment=facts(after.packages),
         state=after.marks,
