@@ -253,7 +253,7 @@ def _share_of(share: float, delta: float) -> float:
 
 
 def _zcdp_order(rho: float, delta: float) -> float:
-    """Order near the best for turning rho into epsilon: ``1 + sqrt(log(1/delta) / rho)``; kept finite."""
+    """Finite order near the best to turn rho into epsilon: ``1 + sqrt(log(1/delta) / rho)``."""
     return 1.0 + min(math.sqrt(max(-math.log(delta), 1e-3) / rho), _LARGEST_ORDER)
 
 

@@ -124,6 +124,8 @@ def _checked(law: FiniteLoss) -> FiniteLoss:
     and losses below 0 of too much mass are subtracted from those of the others.
     """
     losses, masses = law.losses, law.masses
+    if not losses.size:
+        raise ValueError("no losses")
     end = losses[-1] if law.end is None else law.end
     with np.errstate(over="ignore", invalid="ignore"):
         whole = (
