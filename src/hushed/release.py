@@ -22,6 +22,7 @@ from hushed.keeping import (
     pay,
     question_of,
     read_release,
+    stops_told,
     write_failure,
     write_release,
 )
@@ -115,7 +116,7 @@ def release(
     KeyInUse
         If the key stands for another question; nothing is charged.
     KeyboardInterrupt
-        If stopped while the function ran; it says that the charge stays.
+        If stopped from the charge on; it says what stays, and how to ask again.
     ParameterError
         If the mechanism is none, or of ledger and budget only one is given.
     """
@@ -141,12 +142,12 @@ def release(
     certify(mechanism, values=_known_values(mechanism)).to_json()
     said = note or default_note(f"{type(mechanism).__name__}: {_asked(carried)}")
     question = "" if ledger is None else question_of(f, mechanism, outside)
-    paid = pay(
-        ledger, budget, mechanism.guarantee, said, loss=mechanism.loss, key=key, question=question
-    )
-    if paid.kept is not None:
-        return _stored(paid, paid.kept)
-    return _released(f, rows, mechanism, paid, outside=outside, confirmed=agreed)
+    promise, law = mechanism.guarantee, mechanism.loss
+    with stops_told(ledger, budget, key):
+        paid = pay(ledger, budget, promise, said, loss=law, key=key, question=question)
+        if paid.kept is not None:
+            return _stored(paid, paid.kept)
+        return _released(f, rows, mechanism, paid, outside=outside, confirmed=agreed)
 
 
 def _known_values(mechanism: Mechanism) -> int:

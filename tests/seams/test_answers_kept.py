@@ -12,6 +12,7 @@ import threading
 import time
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -453,6 +454,73 @@ def test_ledgers_that_keep_half_are_refused_or_answered():
     assert hs.release(mean, ROWS, mechanism(), half, budget="b").entry is None
     assert hs.release(mean, ROWS, mechanism(), telling, budget="b", key="k").entry is None
     assert (half.charged, telling.charged) == (1, 1)
+
+
+class Keyless(Halfway):
+    """Stores answers, and yet knows no keys."""
+
+    def charge(self, budget, guarantee, note="", *, loss=None):
+        self.charged += 1
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+def test_a_ledger_that_stores_answers_without_keys_is_refused_in_words(key):
+    """By releases and queries alike, before anything is charged."""
+    keyless = Keyless()
+    rows = hs.table(pl.DataFrame({"x": [1.0, 2.0]})).count()
+    for ask in (
+        lambda **named: hs.release(mean, ROWS, mechanism(), **named),
+        lambda **named: rows.release(epsilon=0.5, **named),
+    ):
+        with pytest.raises(ParameterError, match=r"take key= and question=|keeps no answers"):
+            ask(ledger=keyless, budget="b", key=key)
+    assert keyless.charged == 0
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+@pytest.mark.parametrize("moment", ["before", "charged", "storing", "stored"])
+def test_a_stop_at_any_moment_says_how_to_go_on(book, monkeypatch, moment, key):
+    """What may have been charged, and where its answer is: Ctrl-C around the charge, too."""
+    book.open_budget("t", G(epsilon=4.0, neighbours="add-remove"))
+    charge, keep = book.charge, book.keep_answer
+
+    def stopped(*arguments, **named):
+        method, done = (keep, moment == "stored") if "keep" in named else (charge, True)
+        named.pop("keep", None)
+        if done and moment != "before":
+            method(*arguments, **named)
+        raise KeyboardInterrupt
+
+    if moment in ("before", "charged"):
+        monkeypatch.setattr(book, "charge", stopped)
+    else:
+        monkeypatch.setattr(book, "keep_answer", functools.partial(stopped, keep=True))
+    ask = {"ledger": book, "budget": "t", "key": key}
+    rows = hs.table(pl.DataFrame({"x": [1.0, 2.0]})).count()
+    said = "under the key 'k'" if key else r"last entry of budget 't'.*ledger\.answer"
+    with pytest.raises(KeyboardInterrupt, match=f"may have been charged: .*{said}"):
+        rows.release(epsilon=0.5, **ask)
+    monkeypatch.undo()
+    stored = book.answer("t", 1)
+    assert (stored is not None) is (moment == "stored")
+    assert book.balance("t").entries == (moment != "before")
+    again = rows.release(epsilon=0.5, **ask)
+    if key and stored:
+        assert book.answer("t", again.entry) == stored
+    assert book.balance("t").entries == (1 if key or moment == "before" else 2)
+
+
+def test_a_stop_of_a_release_says_so_as_well(book, monkeypatch):
+    """Between the charge and the call of the function."""
+
+    def stopped(*arguments, **named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(book, "charge", stopped)
+    with pytest.raises(KeyboardInterrupt, match="may have been charged: look at the last entry"):
+        hs.release(mean, ROWS, mechanism(), book, budget="b")
+    with pytest.raises(KeyboardInterrupt, match="ask again under the key 'k'"):
+        hs.release(mean, ROWS, mechanism(), book, budget="b", key="k")
 
 
 @pytest.mark.parametrize("name", ["\ud800", "", ["b"], None, 5, "a\n", "b" * 201])

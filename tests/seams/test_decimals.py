@@ -288,6 +288,13 @@ class TestLedger:
         with pytest.raises(Overspent):
             ledger.charge("b", hs.Guarantee(epsilon=1e-300))
 
+    @pytest.mark.parametrize("size", [1e-150, 1e-154, 1e-160, 5e-324])
+    def test_the_smallest_charge_is_not_nothing(self, ledger, size):
+        """Where no delta covers it, zero-concentrated spending says an epsilon above 0."""
+        ledger.open_budget("b", hs.Guarantee(epsilon=0.3, delta=5e-324), method="zcdp")
+        ledger.charge("b", hs.Guarantee(epsilon=size))
+        assert 0 < ledger.balance("b").spent.epsilon < 1e-140
+
     def test_the_adaptive_rule_takes_ten_tenths_as_well(self, ledger):
         """By its basic filter, with no law known, at a delta too small for the others."""
         ledger.open_budget("b", hs.Guarantee(epsilon=1.0, delta=1e-30))

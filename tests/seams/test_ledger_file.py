@@ -17,6 +17,7 @@ from hushed.errors import (
     DamagedLedger,
     LedgerUnavailable,
     NotALedger,
+    NotFound,
     Overspent,
     ParameterError,
 )
@@ -257,6 +258,33 @@ def test_options_in_an_address_are_refused(tmp_path, address):
     with pytest.raises(ParameterError, match="address"):
         hs.Ledger(f"sqlite:///{tmp_path}/{address}")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        (None, ParameterError),
+        (Path("a.db"), ParameterError),
+        (b"sqlite:///a.db", ParameterError),
+        ("sqlite:///~nobody-of-this-name/a.db", NotFound),
+        ("sqlite:///" + "x" * 300, (LedgerUnavailable, NotFound)),
+        ("sqlite:///" + "x/" * 3000, NotFound),
+    ],
+)
+@pytest.mark.parametrize("create", [True, False])
+def test_what_is_no_address_is_refused_in_words(tmp_path, monkeypatch, address, problem, create):
+    """No error of the operating system or of Python comes through."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(problem):
+        hs.Ledger(address, create=create)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("patience", ["1", None, True, [1], float("nan"), 0, -1, float("inf")])
+def test_patience_is_a_number_of_seconds(path, patience):
+    """Read as every other number."""
+    with pytest.raises(ParameterError, match="patience"):
+        hs.Ledger(f"sqlite:///{path}", patience=patience)
 
 
 @pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])

@@ -172,6 +172,109 @@ def test_functions_take_the_next_entry_and_nothing_else(team):
         assert ada.balance("b").entries == 1
 
 
+def nonsense(record):
+    """Texts that no spender writes; each stopped others once, or could."""
+    promise, costs = record["guarantee"], len(record["costs"])
+    for name in record:
+        if name not in ("key", "law", "question"):
+            yield {each: record[each] for each in record if each != name}
+        for value in (None, 1, [], {}, True, "\x1b[2J"):
+            if not (name in ("note", "question", "key") and isinstance(value, str)):
+                yield record | {name: value}
+    for name in promise:
+        rest = {each: promise[each] for each in promise if each != name}
+        yield record | {"guarantee": rest}
+        for value in (None, 1, {}, "foo", "0x1.0p+9999", "0x1.0p+1024"):
+            yield record | {"guarantee": promise | {name: value}}
+    for value in ([1, "0x1.0p-3"], [["x"], "0x1.0p-3"], ["x", "0x1.0p-0"]):
+        yield record | {"guarantee": promise | {"estimates": [value]}}
+    for pair in (["0x1.0p+9999", "0x0.0p+0"], ["0x1.0p-5", "inf"]):
+        yield record | {"costs": [pair] * costs}
+    yield record | {"law": []}
+    yield record | {"law": [{"law": "laplace", "bound": "0x1.0p+9999", "count": 1}]}
+    yield record | {"law": [{"law": "laplace", "bound": "0x1.0p+0", "count": 0}]}
+    yield record | {"more": 1}
+
+
+def test_no_forged_entry_stops_the_others(team):
+    """A text of another form than a spender's is refused, even if its link and costs are right."""
+    with hs.Ledger(team["ada"]) as ada, hs.Ledger(team["bob"]) as bob:
+        law = hs.privacy_loss.laplace(0.25)
+        mine = ada.charge("b", G(epsilon=0.25), "n", loss=law, key="k", question="q")
+        number, body, _ = forged(ada)
+        record = json.loads(body)
+        texts = [json.dumps(r, sort_keys=True, separators=(",", ":")) for r in nonsense(record)]
+        texts += [
+            body[:-1] + ',"note":""}',
+            body.replace('"n"', "[" * 5000 + "]" * 5000)[:-1] + ',"note":""}',
+            body.replace('"number":2', '"number":2.0'),
+            body.replace(",", ", "),
+            body + "\n",
+        ]
+        assert body not in texts
+        with psycopg.connect(team["ada"], autocommit=True) as login:
+            for text in texts:
+                with pytest.raises(psycopg.errors.Error, match=r"nothing else|type json|limit"):
+                    login.execute(
+                        "SELECT hushed_append('b', %s, %s, %s)",
+                        (number, text, digest(mine.digest, text)),
+                    )
+        assert bob.charge("b", G(epsilon=0.25)).number == number
+
+
+NO_LAWS = {
+    "nothing": {"losses": ["0x1.0p-3"], "masses": ["0x1.0p-500"]},
+    "gain": {"losses": ["-0x1.0p+9"], "masses": ["0x1.0p+0"]},
+    "end": {"losses": ["0x1.0p-3"], "masses": ["0x1.0p+0"], "end": "-0x1.0p+9"},
+    "lengths": {"losses": ["0x1.0p-3"], "masses": ["0x1.0p-1", "0x1.0p-1"]},
+    "infinite": {"losses": ["inf"], "masses": ["0x1.0p+0"]},
+    "none": {"losses": [], "masses": []},
+}
+
+
+@pytest.mark.parametrize("name", NO_LAWS)
+def test_a_forged_law_costs_its_promise(team, name):
+    """Point masses of no two distributions: the guarantee counts, and others pay what they did."""
+    with hs.Ledger(team["owner"]) as owner:
+        owner.open_budget("laws", G(epsilon=1.0, delta=1e-6), method="loss-distribution")
+    with hs.Ledger(team["ada"]) as ada, hs.Ledger(team["bob"]) as bob:
+        mine = ada.charge("laws", G(epsilon=0.25), loss=hs.privacy_loss.laplace(0.25))
+        record = json.loads(write_entry(replace(mine, number=2)))
+        rest = {"law": "finite", "count": 1, "end": None, "infinite": "0x0.0p+0"}
+        record["law"] = [rest | {"concentrated": "inf"} | NO_LAWS[name]]
+        text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+        with psycopg.connect(team["ada"], autocommit=True) as login:
+            login.execute(
+                "SELECT hushed_append('laws', 2, %s, %s)", (text, digest(mine.digest, text))
+            )
+        assert bob.charge("laws", G(epsilon=0.5)).number == 3
+        assert bob.balance("laws").spent.epsilon > 0.999
+        with pytest.raises(Overspent):
+            bob.charge("laws", G(epsilon=0.01))
+
+
+def test_every_kind_of_charge_is_taken(team):
+    """Promises and laws of all kinds, odd letters, subnormal and infinite numbers."""
+    finite = hs.privacy_loss.pair([0.5, 0.25, 0.25], [0.25, 0.25, 0.5])
+    whole = hs.privacy_loss.gaussian(0.01).compose(3)
+    charges = [
+        (G(epsilon=5e-324, delta=5e-324), None),
+        (G(epsilon=0.01), hs.privacy_loss.laplace(0.01)),
+        (G(epsilon=whole.epsilon(1e-9), delta=1e-9), whole),
+        (G(epsilon=0.7), finite),
+        (G(epsilon=0.01, gamma=0.01, estimates=(("ab.cd", 0.01),), marginal=True), None),
+    ]
+    with hs.Ledger(team["owner"]) as owner:
+        limit = G(epsilon=9.0, delta=1e-6, gamma=0.5, protect="record", data_dependent=True)
+        owner.open_budget("wide", limit)
+    with hs.Ledger(team["ada"]) as ada:
+        for i, (promise, loss) in enumerate(charges):
+            note = f'é\u2028\U0001f600 \\ " / {i}\t'
+            entry = ada.charge("wide", promise, note, loss=loss, key=f'k"\\é{i}', question=note)
+            assert ada.entries("wide")[-1] == replace(entry, terms="")
+        assert ada.balance("wide").entries == len(charges)
+
+
 def test_answers_are_stored_for_ones_own_entries_alone(team):
     """Neither through the library nor by calling the function."""
     with hs.Ledger(team["ada"]) as ada, hs.Ledger(team["bob"]) as bob:

@@ -3,6 +3,7 @@
 import json
 from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 from unittest.mock import Mock
 
 import numpy as np
@@ -155,16 +156,27 @@ class TestKeys:
         assert table.count().release(**ask).entry == 1
         assert len(book.entries("b")) == 1
 
-    @pytest.mark.parametrize("one", [1, 1.0, Decimal(1), Decimal("1.00"), np.float64(1)])
+    @pytest.mark.parametrize(
+        "one", [1, 1.0, Decimal(1), Decimal("1.00"), Fraction(1), np.float64(1), np.float32(1)]
+    )
     def test_equal_numbers_ask_the_same(self, book, table, one):
         """However they are written: of Python, NumPy or decimal, whole or not."""
         ask = {"ledger": book, "budget": "b", "key": "may", "timeout": 60}
         first = table.sum("x", low=0, high=2).mean("x", low=1, high=2).release(epsilon=1, **ask)
         again = table.sum("x", low=0.0, high=2, weight=float(one)).mean("x", low=1.0, high=2.0)
         assert again.release(epsilon=one, **ask) == first
+        exact = table.sum("x", low=one - one, high=2 * one, weight=one)
+        assert exact.mean("x", low=one, high=2 * one).release(epsilon=1, **ask) == first
         with pytest.raises(KeyInUse):
             table.sum("x", low=0, high=2).mean("x", low=1.5, high=2).release(epsilon=1, **ask)
         assert len(book.entries("b")) == 1
+
+    @pytest.mark.parametrize("bad", ["1", None, True, 1j, Decimal("sNaN"), 10**400, [1.0]])
+    def test_no_number_is_refused_at_once(self, table, bad):
+        """As a bound, and as a weight."""
+        for given in ({"low": bad}, {"high": bad}, {"weight": bad}):
+            with pytest.raises(ParameterError, match="must be a finite number"):
+                table.sum("x", **{"low": 0.0, "high": 1.0} | given)
 
     def test_a_stop_by_the_user_is_no_answer(self, book, table, monkeypatch):
         """It says what was paid, and the same key asks again at no cost."""

@@ -27,6 +27,7 @@ from hushed.errors import (
     Overspent,
     PrivateRowsAsPopulation,
     QueryFailed,
+    TooFewRows,
     WorkerLost,
     ZeroSensitivity,
 )
@@ -57,6 +58,7 @@ _REFUSALS = (
     Overspent,
     PrivateRowsAsPopulation,
     QueryFailed,
+    TooFewRows,
     WorkerLost,
     ZeroSensitivity,
 )

@@ -49,7 +49,7 @@ def files_of(ledger: str | None) -> tuple[Path, ...]:
     """
     if ledger is None or not ledger.startswith("sqlite:///"):
         return ()
-    path = Path(os.path.realpath(Path(ledger.removeprefix("sqlite:///")).expanduser()))
+    path = Path(os.path.realpath(os.path.expanduser(ledger.removeprefix("sqlite:///"))))
     return tuple(path.with_name(path.name + each) for each in ("", "-wal", "-shm", "-journal"))
 
 

@@ -1,7 +1,7 @@
 """Answers that are paid for once: charged under a caller's key, stored before they are shown."""
 
 from hushed.keeping.answers import raise_failure, read_release, write_failure, write_release
-from hushed.keeping.payments import Charges, Payment, check_ledger, pay
+from hushed.keeping.payments import Charges, Payment, check_ledger, pay, stops_told
 from hushed.keeping.questions import question_of
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "question_of",
     "raise_failure",
     "read_release",
+    "stops_told",
     "write_failure",
     "write_release",
 ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,7 +14,7 @@ from hushed.guarantee import Guarantee
 from hushed.ledger.files import FileChanged
 from hushed.privacy_loss import LossCurve
 
-__all__ = ["Charges", "Payment", "check_ledger", "pay"]
+__all__ = ["Charges", "Payment", "check_ledger", "pay", "stops_told"]
 
 
 class Charges(Protocol):
@@ -60,12 +63,67 @@ def check_ledger(ledger: object, budget: str | None, key: str | None = None) -> 
         if isinstance(ledger, str):
             advice = "open it first: ledger=hs.Ledger(...)"
         raise ParameterError(f"a {type(ledger).__name__} cannot be charged; {advice}")
+    if hasattr(ledger, "keep_answer") and not _takes(ledger.charge, "key", "question"):
+        raise ParameterError(
+            f"a {type(ledger).__name__} has a method keep_answer, so that its charge has to take "
+            "key= and question=, too, as that of hs.Ledger does"
+        )
     if not budget:
         raise ParameterError("there is a ledger, but no budget was named in it: budget='NAME'")
     if key is not None and not (hasattr(ledger, "keep_answer") and hasattr(ledger, "answer")):
         raise ParameterError(
             f"a {type(ledger).__name__} keeps no answers, so that key= has no meaning; leave it out"
         )
+
+
+def _takes(method: Any, *names: str) -> bool:
+    """Whether a method can be called with arguments of these names; unknown is taken for yes."""
+    try:
+        known = inspect.signature(method).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    if any(each.kind is each.VAR_KEYWORD for each in known):
+        return True
+    return set(names) <= {each.name for each in known if each.kind is not each.POSITIONAL_ONLY}
+
+
+@contextmanager
+def stops_told(ledger: object, budget: str | None, key: str | None = None) -> Iterator[None]:
+    """Say what a stop by the user leaves behind, where nothing else has said it.
+
+    Parameters
+    ----------
+    ledger : Ledger or Charges, optional
+        The ledger.
+    budget : str, optional
+        Name of the budget.
+    key : str, optional
+        The caller's key.
+
+    Yields
+    ------
+    None
+        From before the charge until the answer is stored.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        With a text: what may have been charged, and how to go on.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if str(stop) or ledger is None:
+            raise
+    else:
+        return
+    if key is not None:
+        told = f"ask again under the key {key!r}: what was charged is not charged again"
+    else:
+        told = f"look at the last entry of budget {budget!r}; a charge stays"
+        if hasattr(ledger, "answer"):
+            told += ", and ledger.answer(budget, NUMBER) tells its answer if it was stored"
+    raise KeyboardInterrupt(f"stopped; nothing was shown, but it may have been charged: {told}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

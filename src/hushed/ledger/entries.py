@@ -107,8 +107,17 @@ class Entry:
 
     @property
     def loss(self) -> LossCurve | None:
-        """Loss behind the guarantee, if it was known."""
-        return None if self.law is None else read_law(self.law)
+        """Loss behind the guarantee, if it was known.
+
+        A law that cannot be read counts as unknown: then the guarantee is charged, which is never
+        less. On a server somebody may have written it by hand, and must not stop the others.
+        """
+        if self.law is None:
+            return None
+        try:
+            return read_law(self.law)
+        except DamagedLedger:
+            return None
 
 
 def digest(before: str, body: str) -> str:
@@ -290,7 +299,7 @@ def read_entry(body: str, link: str, before: str | None, number: int, budget: st
             question=record.get("question", ""),
             digest=link,
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise DamagedLedger(f"entry {number} of budget {budget!r} lacks a field") from None
     if not all(cost.amount >= 0 and cost.delta >= 0 for cost in entry.costs):  # nor not a number
         raise DamagedLedger(f"entry {number} of budget {budget!r} costs less than nothing")
@@ -308,7 +317,7 @@ def _text(record: dict[str, Any]) -> str:
 def _parsed(body: str, kind: str) -> dict[str, Any]:
     try:
         record = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise DamagedLedger("a record is no JSON any more") from None
     if not isinstance(record, dict) or record.get("kind") != kind:
         raise DamagedLedger(f"a record is not of the kind {kind!r} that belongs there")

@@ -180,10 +180,10 @@ def inspect(path: Path, *, create: bool) -> None:
     NotALedger, DamagedLedger, LedgerUnavailable
         If the file is another one, cannot be read, or has a second name.
     """
-    if not path.exists():
+    if not os.path.exists(path):
         if not create:
             raise NotFound(f"there is no file {path.name}: open a budget first")
-        if not path.parent.is_dir():
+        if not os.path.isdir(path.parent):
             raise NotFound(f"there is no folder for the ledger {path.name}")
         return
     if not path.is_file():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hushed.privacy_loss.finite import FiniteLoss
 
 __all__ = ["MOST_ATOMS", "read_law", "write_law"]
 
+_OFF = 1e-6  # rounding of masses and losses
 MOST_ATOMS = 4096  # point masses of a finite law that are still written down
 
 Part = dict[str, Any]
@@ -87,7 +89,7 @@ def read_law(parts: list[Part]) -> LossCurve:
     """
     try:
         laws = tuple((_family(part), int(part["count"])) for part in parts)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise DamagedLedger("an entry describes no law that this version knows") from None
     if not laws or min(count for _, count in laws) < 1:
         raise DamagedLedger("an entry describes a law that occurs less than once")
@@ -103,11 +105,40 @@ def _family(part: Part) -> Family:
     if kind == "gaussian":
         return GaussianLoss(float.fromhex(part["ratio"]), int(part["releases"]))
     if kind == "finite":
-        return FiniteLoss(
-            np.array([float.fromhex(x) for x in part["losses"]]),
-            np.array([float.fromhex(x) for x in part["masses"]]),
-            float.fromhex(part["infinite"]),
-            float.fromhex(part["concentrated"]),
-            None if part["end"] is None else float.fromhex(part["end"]),
+        return _checked(
+            FiniteLoss(
+                np.array([float.fromhex(x) for x in part["losses"]]),
+                np.array([float.fromhex(x) for x in part["masses"]]),
+                float.fromhex(part["infinite"]),
+                float.fromhex(part["concentrated"]),
+                None if part["end"] is None else float.fromhex(part["end"]),
+            )
         )
     raise ValueError(kind)
+
+
+def _checked(law: FiniteLoss) -> FiniteLoss:
+    """Refuse point masses that are those of no two distributions.
+
+    With them the charges of others would count for less: masses that are missing shrink every sum,
+    and losses below 0 of too much mass are subtracted from those of the others.
+    """
+    losses, masses = law.losses, law.masses
+    if not losses.size:
+        raise ValueError("no losses")
+    end = losses[-1] if law.end is None else law.end
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = (
+            losses.shape == masses.shape
+            and np.isfinite(losses).all()
+            and (np.diff(losses) > 0).all()
+            and (masses > 0).all()
+            and 0 <= law.infinite <= 1
+            and abs(masses.sum() + law.infinite - 1) <= _OFF
+            and (masses * np.exp(-losses)).sum() <= 1 + _OFF
+            and losses[-1] - _OFF * abs(losses[-1]) <= end < math.inf
+            and law.concentrated >= 0
+        )
+    if not whole:
+        raise ValueError("no law")
+    return law

@@ -18,6 +18,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
+from hushed.decimals import read
 from hushed.errors import (
     DamagedLedger,
     HushedError,
@@ -105,7 +106,7 @@ class Store:
 
     def expect(self) -> None:
         """Remember which file lies there before it is opened: every connection has to be to it."""
-        if self.path.exists():
+        if os.path.exists(self.path):
             self._file = identity_of(self.path)
 
     def open_file(self) -> Any:
@@ -349,6 +350,7 @@ def connect(url: str, *, create: bool, patience: float) -> Store:
     NotALedger, DamagedLedger, NewerLedger, LedgerUnavailable
         If what is there cannot be used.
     """
+    patience = read("patience", patience, up=True)
     if not 0 < patience < 1e6:
         raise ParameterError(f"patience must be above 0 and below 1e6 seconds, got {patience}")
     store = Store(_address(url), patience)
@@ -380,9 +382,13 @@ def _prepare(store: Store, *, create: bool) -> None:
 
 def _address(url: str) -> str:
     """Address in the form that SQLAlchemy takes."""
+    if not isinstance(url, str):
+        raise ParameterError(
+            f"the address of a ledger is a text such as 'sqlite:///FILE', got {type(url).__name__}"
+        )
     asked = re.search(r"[?&]\w+=", url)  # options, which SQLAlchemy takes, would be lost
     if re.match(r"sqlite:///.", url) and ":memory:" not in url and "\0" not in url and not asked:
-        path = Path(os.path.realpath(Path(url.removeprefix("sqlite:///")).expanduser()))
+        path = Path(os.path.realpath(os.path.expanduser(url.removeprefix("sqlite:///"))))
         return f"sqlite:///{path}"
     found = re.match(r"(postgres|postgresql|postgresql\+psycopg)://", url)
     if found:

@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
+from decimal import Decimal
 from itertools import product
+from numbers import Real
 from typing import Any, Literal, SupportsFloat
 
 import numpy as np
@@ -76,6 +78,8 @@ class Aggregate:
 
     def __post_init__(self) -> None:
         require_name("an output", self.name)
+        for name in ("low", "high", "weight"):  # one form each: an equal number asks the same
+            object.__setattr__(self, name, _double(name, getattr(self, name)))
         if not 0 < self.weight < math.inf:
             raise ParameterError(f"weight must be a finite number above 0, got {self.weight}")
         if self.kind == "quantiles" and not self.probabilities:
@@ -208,6 +212,16 @@ def require_name(what: str, name: object) -> str:
     if not isinstance(name, str) or not name or not is_text(name):
         raise ParameterError(f"{what} needs a name, got {name!r}")
     return name
+
+
+def _double(name: str, value: Any) -> float:
+    """Take a number of any kind as the nearest double."""
+    if isinstance(value, Real | Decimal | np.number) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except (OverflowError, TypeError, ValueError):  # beyond all doubles, complex, signalling
+            pass
+    raise ParameterError(f"{name} must be a finite number within 1e100, got {brief(repr(value))}")
 
 
 def require_whole(name: str, value: int) -> int:

@@ -10,7 +10,9 @@ from typing import Any, Literal
 from hushed._checks import require_probability
 from hushed._printing import brief
 from hushed.errors import ParameterError
-from hushed.keeping import pay
+from hushed.keeping import pay, stops_told
+from hushed.mechanisms.arguments import require_level
+from hushed.printed import brief
 from hushed.release import Charges, check_ledger
 from hushed.tables import engine
 from hushed.tables.answers import Answer
@@ -505,7 +507,7 @@ class Table:
             If the database fails on the way, or the time is over; the charge stays, for failing
             may tell of the rows.
         KeyboardInterrupt
-            If stopped while the query ran; it says that the charge stays.
+            If stopped from the charge on; it says what stays, and how to ask again.
         """
         clock = engine.Clock.start(timeout)
         plan, what = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)
@@ -525,4 +527,5 @@ class Table:
         )
         book: Any = ledger
         known = key is not None and book.answer(budget, key) is not None
-        return released(self, plan, what, beta=beta, clock=clock, charge=charge, known=known)
+        with stops_told(ledger, budget, key):
+            return released(self, plan, what, beta=beta, clock=clock, charge=charge, known=known)
