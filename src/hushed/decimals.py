@@ -37,6 +37,7 @@ __all__ = [
     "stated_below",
     "total_of",
     "upper_double",
+    "whole",
 ]
 
 _FAR = 400  # powers of ten; no double is as far from 1
@@ -214,3 +215,34 @@ def lower_double(value: float) -> float:
     if math.isinf(value) or decimal_of(value) >= Fraction(value):
         return value
     return math.nextafter(value, -math.inf)
+
+
+def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """Read a whole number: a count, a dimension, a number of coordinates.
+
+    Parameters
+    ----------
+    name : str
+        What it is, for the message.
+    value : object
+        The number; 3.0 counts as 3.
+    least : int
+        Smallest value allowed.
+    most : int, optional
+        Largest value allowed.
+
+    Returns
+    -------
+    int
+        The number.
+
+    Raises
+    ------
+    ParameterError
+        If it is no real number, not whole, or out of range.
+    """
+    number = read(name, value, up=True)
+    if not number.is_integer() or number < least or (most is not None and number > most):
+        reach = f"from {least} to {most}" if most is not None else f"of {least} or more"
+        raise ParameterError(f"{name} must be a whole number {reach}, got {value!r}")
+    return int(value)

@@ -18,12 +18,15 @@ __all__ = [
     "Protect",
     "RowUnit",
     "Unit",
+    "money_above",
+    "money_below",
     "shown_above",
     "shown_below",
     "stated_gamma",
     "union_gamma",
 ]
 
+_MONEY_DIGITS = 400  # no double has more
 _WRITTEN_OUT = 1e15  # below, large numbers are printed without an exponent
 
 Neighbours = Literal["replace-one", "add-remove"]
@@ -208,3 +211,40 @@ def _shown(level: float, digits: int, *, up: bool) -> str:
             nearest = f"{rounded:.{digits}g}"
     long = "e+" in nearest and abs(float(nearest)) < _WRITTEN_OUT
     return f"{float(nearest):.0f}" if long else nearest
+
+
+def money_above(amount: float) -> str:
+    """Print what something may cost: cents, not below the amount.
+
+    Parameters
+    ----------
+    amount : float
+        In any currency; finite.
+
+    Returns
+    -------
+    str
+        With two decimals and thousands separated.
+    """
+    return _money(amount, ROUND_CEILING)
+
+
+def money_below(amount: float) -> str:
+    """Print what may be spent: cents, not above the amount.
+
+    Parameters
+    ----------
+    amount : float
+        In any currency; finite.
+
+    Returns
+    -------
+    str
+        As `money_above`, on the other side.
+    """
+    return _money(amount, ROUND_FLOOR)
+
+
+def _money(amount: float, rounding: str) -> str:
+    with localcontext(prec=_MONEY_DIGITS, rounding=rounding):
+        return f"{Decimal(repr(float(amount))).quantize(Decimal('0.01')):,}"

@@ -7,6 +7,7 @@ from statistics import NormalDist
 from typing import Literal
 
 from hushed import privacy_loss
+from hushed.decimals import read, whole
 from hushed.errors import ParameterError
 
 __all__ = ["epsilon_for_advantage"]
@@ -39,12 +40,12 @@ def epsilon_for_advantage(
     Raises
     ------
     ParameterError
-        If ``advantage`` lies outside (0, 1) or ``releases`` is below 1.
+        If ``advantage`` lies outside (0, 1), or ``releases`` outside 1 to 10 million.
     """
+    advantage = read("advantage", advantage, up=False)
     if not 0 < advantage < 1:
         raise ParameterError(f"advantage must lie in (0, 1), got {advantage}")
-    if releases < 1:
-        raise ParameterError(f"releases must be 1 or more, got {releases}")
+    releases = whole("releases", releases, 1, 10**7)
     makers = {
         "laplace": privacy_loss.laplace,
         "bounded-range": privacy_loss.bounded_range,
