@@ -68,6 +68,17 @@ def require_count(name: str, value: Any, *, least: int = 1, plain: bool = False)
     return int(value)
 
 
+def read_count(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """Read a count that may come as any number: 3.0 counts as 3."""
+    number = read(name, value, up=True)
+    if not number.is_integer() or number < least or (most is not None and number > most):
+        reach = f"from {least} to {most}" if most is not None else f"of {least} or more"
+        raise ParameterError(
+            f"{name} must be a whole number {reach}, got {value!r}", parameter=name
+        )
+    return int(value)
+
+
 def require_one_of(name: str, value: Any, allowed: Collection[str]) -> None:
     """Refuse anything but one of a few words."""
     if not isinstance(value, str) or value not in allowed:

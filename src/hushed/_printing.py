@@ -9,6 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
 _WRITTEN_OUT = 1e15  # below, large numbers are printed without an exponent
 _LONGEST = 100
+_MONEY_DIGITS = 400  # no double has more
 _MAY_BE_SECRET = re.compile(r"[@?&]|://|(pass|pwd|token|secret|key)\w*\s*[=:]", re.IGNORECASE)
 
 
@@ -37,6 +38,21 @@ def _shown(level: float, digits: int, *, up: bool) -> str:
             nearest = f"{rounded:.{digits}g}"
     long = "e+" in nearest and abs(float(nearest)) < _WRITTEN_OUT
     return f"{float(nearest):.0f}" if long else nearest
+
+
+def money_above(amount: float) -> str:
+    """Print what something may cost: cents, not below the amount."""
+    return _money(amount, ROUND_CEILING)
+
+
+def money_below(amount: float) -> str:
+    """Print what may be spent: cents, not above the amount."""
+    return _money(amount, ROUND_FLOOR)
+
+
+def _money(amount: float, rounding: str) -> str:
+    with localcontext(prec=_MONEY_DIGITS, rounding=rounding):
+        return f"{Decimal(repr(float(amount))).quantize(Decimal('0.01')):,}"
 
 
 def shown(text: str) -> str:

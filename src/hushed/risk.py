@@ -19,6 +19,7 @@ import numpy as np
 
 from hushed import privacy_loss
 from hushed._checks import (
+    read_count,
     require_count,
     require_least,
     require_positive,
@@ -107,11 +108,10 @@ def published_confidence(epsilon: float, epsilon0: float, dims: int = 1) -> floa
     This is not the probability that the loss stays below ``epsilon``: see `loss_exceeds`.
     """
     epsilon, epsilon0 = _check(epsilon, epsilon0)
-    if dims != int(dims) or not 1 <= dims <= _MOST_DIMS:
-        raise ParameterError(f"dims must be a whole number from 1 to {_MOST_DIMS}, got {dims}")
+    dims = read_count("dims", dims, 1, _MOST_DIMS)
     if dims == 1:
         return min(1.0, math.expm1(-epsilon) / math.expm1(-epsilon0))
-    return min(1.0, _noise_gap_cdf(epsilon, int(dims)) / _noise_gap_cdf(epsilon0, int(dims)))
+    return min(1.0, _noise_gap_cdf(epsilon, dims) / _noise_gap_cdf(epsilon0, dims))
 
 
 def published_epsilon(confidence: float, epsilon0: float, dims: int = 1) -> float:
@@ -300,7 +300,7 @@ def data_confidence(share: float, *, rho: float, samples: int) -> float:
     Probability* 18(3), 1990.
     """
     share, rho = _rate("share", share), _rate("rho", rho)
-    samples = require_count("samples", samples)
+    samples = read_count("samples", samples, 1)
     return max(0.0, share * (1.0 - 2.0 * math.exp(-2.0 * rho * rho * samples)))
 
 

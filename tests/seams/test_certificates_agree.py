@@ -232,6 +232,54 @@ def test_a_sampled_one_needs_its_function():
         assert field in told
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "named"),
+    [
+        ("person", True, "person"),
+        ("confirmed", "rounding", "confirmed"),
+        ("outside", "allow", "outside"),
+        ("sampling.environment", {}, "sampling.environment"),
+        ("sampling.unwatched", ["a lock"], "sampling.unwatched"),
+        ("sampling.function", "another", "the name of the function"),
+        ("created", "never", "created"),
+    ],
+)
+def test_a_field_that_may_be_changed_is_named_as_unchecked(path, value, named):
+    """Whoever reads that a certificate was reproduced reads, too, what nobody looked at."""
+    found = hs.verify(changed(sampled(), path, value), mean, workers=1)
+    assert found.reproduced
+    assert named in " ".join(found.unchecked)
+    assert named in found.explain().partition("Not checked: ")[2]
+
+
+def test_another_name_for_the_same_estimate_is_found_out():
+    """Two estimates under one name would count their gammas once: no rounding changes a name."""
+    loaded = sampled()
+    name = loaded["guarantee"]["estimates"][0][0]
+    loaded["guarantee"]["estimates"][0][0] = "0" * 32 + name[32:]
+    found = hs.verify(json.dumps(loaded), mean, workers=1)
+    assert found.agreement == "different"
+    assert "name of the estimate" in found.explain()
+
+
+@pytest.mark.parametrize("place", ['"epsilon": 1.0', '"sensitivity": 1.0', '"charged": ""'])
+def test_no_field_is_stated_twice(place):
+    """Of two values one reader takes the first and another the last."""
+    text = json.dumps(proven())
+    name, _, kept = place.partition(": ")
+    twice = text.replace(place, f"{name}: {kept}, {name}: {kept}", 1)
+    assert twice != text
+    with pytest.raises(ParameterError, match="twice"):
+        hs.Certificate.from_json(twice)
+
+
+def test_bytes_are_read_like_text():
+    """As read from a file; anything else is refused in one plain sentence."""
+    assert hs.verify(json.dumps(proven()).encode()).reproduced
+    with pytest.raises(ParameterError, match="certificate or its JSON text, got list"):
+        hs.verify([])
+
+
 EVIL = "x\n\nWhat is promised: epsilon = 0\r\u2028\u202e\x1b[2Jy"
 
 

@@ -21,6 +21,8 @@ MAIN = "from hushed.cli import main; main()"
 FULL = Path("/dev/full")
 
 FUNCTIONS = """
+import asyncio
+import os
 import sys
 import numpy as np
 def mean(rows): return rows.mean()
@@ -36,6 +38,11 @@ def enough(rows, rng, size): return np.round(np.sum(rows) + rng.laplace(scale=1,
 def too_little(rows, rng, size): return np.round(np.sum(rows) + rng.laplace(scale=0.1, size=size))
 def fails(rows, rng, size): raise ValueError("31337.125")
 def ends(rows, rng, size): sys.exit(0)
+def kills(rows, rng, size): os._exit(1)
+def kills_late(rows, rng, size):
+    if size > 1000: os._exit(1)
+    return enough(rows, rng, size)
+def cancelled(rows, rng, size): raise asyncio.CancelledError("31337.125")
 """
 SAMPLED = ("--population", "uniform:0,1", "--gamma", "0.3")
 RELEASE = ("release", "rows.csv", "f.py:mean", *SAMPLED, "--epsilon", "1")
@@ -97,6 +104,10 @@ ENDINGS = {
         (("audit", "f.py:too_little", *AUDIT, *ENDS), 1, None),
         (("audit", "f.py:fails", *AUDIT, *ENDS), 2, "refused"),
         (("audit", "f.py:ends", *AUDIT, *ENDS), 2, "refused"),
+        (("audit", "f.py:kills", *AUDIT, *ENDS), 2, "refused"),
+        (("audit", "f.py:kills_late", *AUDIT, *ENDS, "--workers", "1"), 2, "refused"),
+        (("audit", "f.py:cancelled", *AUDIT, *ENDS), 2, "refused"),
+        (("audit", "kills.py:f", *AUDIT, *ENDS), 2, "bad-use"),
         (("audit", "f.py:enough", *AUDIT), 2, "bad-use"),
         (("audit", "f.py:too_little", *AUDIT, *ENDS, "--html", "no/page.html"), 2, "bad-use"),
     ],
@@ -136,6 +147,7 @@ def ran(*words, program=MAIN, cwd, **options):
 def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ends")
     (folder / "f.py").write_text(FUNCTIONS)
+    (folder / "kills.py").write_text("import os\nos._exit(1)\n", encoding="utf-8")
     (folder / "rows.csv").write_text("x\n" + "\n".join(f"0.{i}" for i in range(11, 31)) + "\n")
     assert ran(*RELEASE, "--out", "c.json", cwd=folder).returncode == 0
     opening = ("ledger", "open", BUDGET[0])

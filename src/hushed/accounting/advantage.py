@@ -7,7 +7,8 @@ from statistics import NormalDist
 from typing import Literal
 
 from hushed import privacy_loss
-from hushed._checks import require_count, require_one_of, require_probability
+from hushed._checks import read_count, require_probability
+from hushed._decimals import read
 
 __all__ = ["epsilon_for_advantage"]
 
@@ -39,10 +40,11 @@ def epsilon_for_advantage(
     Raises
     ------
     ParameterError
-        If ``advantage`` lies outside (0, 1) or ``releases`` is below 1.
+        If ``advantage`` lies outside (0, 1), or ``releases`` outside 1 to 10 million.
     """
+    advantage = read("advantage", advantage, up=False)
     require_probability("advantage", advantage)
-    releases = require_count("releases", releases)
+    releases = read_count("releases", releases, 1, 10**7)
     makers = {
         "laplace": privacy_loss.laplace,
         "bounded-range": privacy_loss.bounded_range,

@@ -199,7 +199,7 @@ def compose(
     delta = read("delta", delta, up=False)
     require_within("delta", delta, 0, 1)
     require_one_of("method", method, get_args(Method))
-    items = [_item(one) for one in releases]
+    items = [_item(one) for one in _listed(releases)]
     if not items:
         raise ParameterError("there is nothing to compose: give at least one release")
     relation = (
@@ -241,6 +241,14 @@ def _bracket(total: LossCurve, delta: float, proven: float) -> Bracket:
     """Bracket of the curve, too coarse near the smallest doubles: what is proven bounds it."""
     found = total.epsilon_bracket(delta)
     return Bracket(low=min(found.low, proven), high=min(found.high, proven))
+
+
+def _listed(releases: object) -> list[object]:
+    if isinstance(releases, Iterable) and not isinstance(releases, str | bytes):
+        return list(releases)
+    raise ParameterError(
+        f"the releases must be a list, such as [first, second], got {type(releases).__name__}"
+    )
 
 
 def _item(release: object) -> _Item:
@@ -377,10 +385,12 @@ def _too_low(epsilon: float, exact: Bracket) -> list[str]:
 
 
 def _unreachable(items: Sequence[_Item], total: LossCurve, delta: float, method: str) -> str:
-    if total.infinite > delta:
+    if total.infinite > 0 and total.infinite >= delta:
+        short = "is all used up" if total.infinite == delta else "cannot be reached"
         return (
-            f"delta={delta:g} cannot be reached: the releases lose everything with probability "
-            f"{shown_above(total.infinite)}; ask for a larger delta"
+            f"delta={delta!r} {short}: the releases lose everything with probability "
+            f"{shown_above(total.infinite, 12)}, and nothing is left for the other losses; ask for "
+            "a larger delta"
         )
     unbounded = sum(math.isinf(item.loss.supremum) for item in items)
     if delta == 0 and unbounded:
@@ -389,7 +399,7 @@ def _unreachable(items: Sequence[_Item], total: LossCurve, delta: float, method:
             "for one); give delta above 0"
         )
     return (
-        f"method {method!r} gives no finite epsilon at delta={delta:g}; use "
+        f"method {method!r} gives no finite epsilon at delta={delta!r}; use "
         "method='loss-distribution'"
     )
 
@@ -413,7 +423,7 @@ def _split(items: Sequence[_Item], delta: float, method: str) -> tuple[list[_Ite
     if spent >= decimal_of(delta):
         raise ParameterError(
             f"method {method!r} needs a joint delta above the sum of the releases' own, "
-            f"{shown_above(stated_above(spent))}, got {delta:g}; ask for a larger delta or use "
+            f"{shown_above(stated_above(spent), 12)}, got {delta!r}; ask for a larger delta or use "
             "method='loss-distribution'"
         )
     return bare, stated_below(decimal_of(delta) - spent)
@@ -469,7 +479,9 @@ def _at_risk(
         raise ParameterError("method 'at-risk' is proved for Laplace mechanisms alone")
     if not 0 < delta < 1:
         raise ParameterError(f"method 'at-risk' needs delta in (0, 1), got {delta}")
-    chosen = [b / math.sqrt(3) for b in bounds] if levels is None else list(levels)
+    chosen = [b / math.sqrt(3) for b in bounds]
+    if levels is not None:
+        chosen = [read("a confidence level", level, up=True) for level in _listed(levels)]
     if len(chosen) != len(bounds):
         raise ParameterError(
             f"give one confidence level per release: {len(bounds)} wanted, {len(chosen)} given"
@@ -521,7 +533,7 @@ def parallel(
     McSherry, *Privacy Integrated Queries*, SIGMOD 2009, Theorem 4: for adding or removing one
     record: it changes one part. The rows of one user may lie in many parts.
     """
-    items = [_item(one) for one in parts]
+    items = [_item(one) for one in _listed(parts)]
     promises = [item.guarantee for item in items if item.guarantee is not None]
     if not items or len(promises) != len(items):
         raise ParameterError(

@@ -104,6 +104,8 @@ def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float
     own = upper_double(delta)
     lost = -math.expm1(count * math.log1p(-own)) * (1 + 1e-14) if own < 1 else 1.0
     left = (lower_double(joint_delta) - lost) / (1 - lost) * (1 - 1e-15) if lost < 1 else -1.0
+    if count == 1 and joint_delta == delta:
+        return epsilon
     if left < 0 or (left == 0 and lost > 0):
         return math.inf
     if left == 0 or epsilon == 0:
@@ -165,7 +167,8 @@ def optimal_bound_epsilon(
     slack = -math.expm1(math.log1p(-lower_double(delta)) - log_kept) * (1 - 1e-14)
     total = math.fsum(levels) * (1 + 1e-15)
     if slack <= 0:
-        return total if slack == 0 and delta == 0 else math.inf
+        # One slack alone is compared as the decimal it is; the product of several is rounded.
+        return total if sum(own > 0 for own in deltas) < 2 and delta >= max(deltas) else math.inf
     squares = math.fsum(levels**2)
     drift = math.fsum(levels * np.tanh(levels / 2))
     if squares == 0 or slack >= 1:

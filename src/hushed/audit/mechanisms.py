@@ -128,7 +128,7 @@ class Command:
 def _parsed(line: str) -> Any:
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):  # brackets a thousand deep are text, too
         return line
 
 
@@ -180,18 +180,18 @@ class Source:
     def _one(self, rows: Any, rng: np.random.Generator) -> Any:
         try:
             return self.call(rows, rng) if self.takes_rng else self.call(rows)
-        except BadFunction:
+        except (BadFunction, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as cause:
+        except BaseException as cause:  # asyncio and generators raise what is no Exception
             _refuse_changes(cause)
             return Raised(type(cause).__name__, str(cause))
 
     def _batch(self, rows: Any, rng: np.random.Generator, size: int) -> Any:
         try:
             outputs = self.call(rows, rng, size)
-        except BadFunction:
+        except (BadFunction, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as cause:
+        except BaseException as cause:  # asyncio and generators raise what is no Exception
             _refuse_changes(cause)
             if size == 1:
                 return [Raised(type(cause).__name__, str(cause))]

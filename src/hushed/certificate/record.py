@@ -249,7 +249,7 @@ class Certificate:
         from pydantic import ValidationError  # noqa: PLC0415
 
         try:
-            return _adapter().validate_json(text)
+            known = _adapter().validate_json(text)
         except ValidationError as cause:
             problems = "; ".join(
                 f"{'.'.join(map(str, e['loc'])) or 'certificate'}: {e['msg']}"
@@ -258,6 +258,8 @@ class Certificate:
             raise ParameterError(
                 f"not a hushed certificate of version 1: {flat(problems)}"
             ) from None
+        _refuse_doubles(text)
+        return known
 
     def explain(self) -> str:
         """Say in plain words what was and what was not promised.
@@ -268,6 +270,19 @@ class Certificate:
             A few paragraphs for the people in the table and those who read the answer.
         """
         return explained(self)
+
+
+def _refuse_doubles(text: str | bytes) -> None:
+    """Refuse JSON that gives one field twice: other readers may take the other one."""
+    import json  # noqa: PLC0415
+
+    def once(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ParameterError(f"the certificate states {flat(', '.join(twice))} twice")
+
+    json.loads(text, object_pairs_hook=once)
 
 
 @lru_cache(maxsize=1)

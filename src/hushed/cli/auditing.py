@@ -25,7 +25,7 @@ from hushed.audit import audit as judge
 from hushed.audit.examine import error_of
 from hushed.audit.pairs import FAMILIES, Relation, families_in_words
 from hushed.cli.inputs import read_function
-from hushed.cli.outcome import BAD_USE, REFUSED, finish, note, say
+from hushed.cli.outcome import BAD_USE, REFUSED, exits_raise, finish, note, say
 from hushed.cli.written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee, Neighbours
@@ -120,7 +120,10 @@ def audit(
     }
     # 1 says that a claim is violated: whatever keeps the audit from running is a 2.
     stopped = "stopped; there is no verdict"
-    with finish(json=json, stopped=stopped, refused=BAD_USE, tell=_as_options) as result:
+    with (
+        finish(json=json, stopped=stopped, refused=BAD_USE, tell=_as_options) as result,
+        exits_raise(),  # nor is the end of a mechanism's process a verdict
+    ):
         inputs = inputs_of(mechanism, pairs)
         check_targets({"--html": html}, inputs, force=force, former="audit report")
         if mechanism == "zoo":

@@ -13,6 +13,8 @@ from hushed.cli.options import JsonOption, PlotOption
 from hushed.cli.outcome import REFUSED, finish, note, notes, print_table, say
 from hushed.cli.written import check_figure
 from hushed.errors import ParameterError
+from hushed._printing import money_above, money_below
+from hushed._printing import shown_above, shown_below
 
 if TYPE_CHECKING:
     from hushed.cost import CostModel, Need, Plan
@@ -126,7 +128,7 @@ def _price(
     if quiet:
         return
     print_table(
-        f"Worst-case cost at epsilon0 = {epsilon0:g}: {model.cost(epsilon0):,.2f}",
+        f"Worst-case cost at epsilon0 = {shown_above(epsilon0)}: {model.cost(epsilon0):,.2f}",
         ["basis", "cheapest level", "confidence", "cost", "saving"],
         [
             [
@@ -142,7 +144,8 @@ def _price(
     if budget is not None:
         allowed = record["levels_within_budget"]
         say(
-            f"A budget of {budget:,.2f} allows levels from {shown_above(allowed['low'])} to "
+            f"A budget of {money_below(budget)} allows levels from {shown_above(allowed['low'])} "
+            "to "
             f"{shown_below(allowed['high'])} ({basis} basis); without any risk, epsilon0 up to "
             f"{shown_below(record['epsilon_within_budget'])}."
         )
@@ -185,9 +188,11 @@ def _show_plan(
     if found.feasible is False:
         found.require()
     if found.cost is not None:
-        within = "" if found.budget is None else f", within the budget of {found.budget:,.2f}"
-        say(f"Worst case: {found.cost:,.2f}{within}.")
+        within = (
+            "" if found.budget is None else f", within the budget of {money_below(found.budget)}"
+        )
+        say(f"Worst case: {money_above(found.cost)}{within}.")
     elif found.budget is not None:
-        say(f"The budget of {found.budget:,.2f} is enough if you {found.remedies[0]}.")
+        say(f"The budget of {money_below(found.budget)} is enough if you {found.remedies[0]}.")
     say("For the report:")
     say(f"  {found.sentence}")

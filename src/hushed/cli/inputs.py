@@ -81,7 +81,9 @@ def _module(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.resolve().parent))
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as cause:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as cause:
         raise ParameterError(
             f"{path.name} failed when it was loaded: {type(cause).__name__}: {cause}"
         ) from cause

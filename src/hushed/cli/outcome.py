@@ -37,6 +37,7 @@ __all__ = [
     "REFUSED",
     "STOPPED",
     "UNFORESEEN",
+    "exits_raise",
     "finish",
     "note",
     "notes",
@@ -190,11 +191,37 @@ def finish(
         _refuse("system", type(error).__name__, message, BAD_USE, json=json)
     except KeyboardInterrupt as stop:  # one of ours says what was paid for
         _refuse("stopped", "", str(stop) or stopped, STOPPED, json=json)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # what asyncio and generators raise is no Exception
         _unforeseen(error, json=json)
         raise typer.Exit(UNFORESEEN) from None
     if code:
         raise typer.Exit(code)
+
+
+@contextmanager
+def exits_raise() -> Iterator[None]:
+    """Let ``os._exit`` of a function that is run here end its run, not the command.
+
+    Its code would else be the command's, and say something that nobody judged. A process forked
+    by the function ends as it likes. What code in C ends cannot be caught.
+
+    Yields
+    ------
+    None
+        ``os._exit`` raises SystemExit inside.
+    """
+    leave, here = os._exit, os.getpid()
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() != here:
+            leave(status)
+        raise SystemExit(status)
+
+    os._exit = refuse  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os._exit = leave
 
 
 def run(app: Callable[[], object]) -> int:

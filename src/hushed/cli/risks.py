@@ -84,7 +84,8 @@ def _show(result: dict[str, Any]) -> None:
     found = result["levels"]
     columns = ("epsilon", "published_risk", "delta", "loss_exceeds")
     print_table(
-        f"Laplace mechanism at epsilon0 = {result['epsilon0']:g}, {result['dims']} coordinate(s)",
+        f"Laplace mechanism at epsilon0 = {shown_above(result['epsilon0'])}, "
+        f"{result['dims']} coordinate(s)",
         ["level", "published risk", "exact delta", "exact Pr(|loss| > level)"],
         [[shown_above(one[column]) for column in columns] for one in found],
     )
@@ -92,7 +93,7 @@ def _show(result: dict[str, Any]) -> None:
         _say_data(result["data"])
     if "confidence" in result:
         say(
-            f"Confidence {result['confidence']:g}: published level "
+            f"Confidence {shown_below(result['confidence'])}: published level "
             f"{shown_above(result['published_epsilon'])}; the level that holds with delta "
             f"{shown_above(stated_below(1 - decimal_of(result['confidence'])))} is "
             f"{shown_above(result['exact_epsilon'])}."

@@ -15,6 +15,7 @@ from typing import Literal, get_args
 
 from hushed import risk
 from hushed._checks import (
+    read_count,
     require_count,
     require_least,
     require_one_of,
@@ -24,7 +25,7 @@ from hushed._checks import (
 )
 from hushed._decimals import read
 from hushed._numeric import last_true
-from hushed._printing import shown_above
+from hushed._printing import money_above, money_below, shown_above
 from hushed.errors import NotFeasible, ParameterError
 
 __all__ = ["Basis", "CostModel", "Optimum", "Range", "epsilon_for_error", "error_of"]
@@ -275,8 +276,9 @@ class CostModel:
         best = self.optimum(epsilon0, basis=basis, dims=dims)
         if best.budget > budget:
             raise NotFeasible(
-                f"a budget of {budget:,.2f} is below the smallest cost, {best.budget:,.2f} at "
-                f"epsilon={best.epsilon:.6g}; raise the budget to it, lower epsilon0={epsilon0:g} "
+                f"a budget of {money_below(budget)} is below the smallest cost, "
+                f"{money_above(best.budget)} at epsilon={shown_above(best.epsilon)}; raise the "
+                f"budget to it, lower epsilon0={shown_above(epsilon0)} "
                 "(more error), or keep fewer people in the rows"
             )
 
@@ -318,8 +320,8 @@ class CostModel:
         left = budget / self.people - self.floor - delta * self.per_person
         if left <= 0:
             raise NotFeasible(
-                f"a budget of {budget:,.2f} does not cover the unavoidable cost, "
-                f"{self.cost(0.0, delta):,.2f}; no epsilon is small enough"
+                f"a budget of {money_below(budget)} does not cover the unavoidable cost, "
+                f"{money_above(self.cost(0.0, delta))}; no epsilon is small enough"
             )
         gap = math.log((1.0 - delta) * self.per_person / left)
         return self.rate / gap * (1.0 - 1e-14) if gap > 0 else math.inf
@@ -404,7 +406,7 @@ def epsilon_for_error(
         raise ParameterError(f"error must be above 0, got {error}")
     if not sensitivity > 0:
         raise ParameterError(f"sensitivity must be above 0, got {sensitivity}")
-    dims = require_count("dims", dims)
+    dims = read_count("dims", dims, 1)
     if beta is None:
         return sensitivity / error
     beta = read("beta", beta, up=False)

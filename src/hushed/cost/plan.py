@@ -14,6 +14,8 @@ from hushed._numeric import first_true_near, round_up
 from hushed._printing import shown_above, shown_below
 from hushed.cost.model import CostModel, epsilon_for_error
 from hushed.errors import NotFeasible, ParameterError
+from hushed._printing import money_above, money_below
+from hushed._printing import shown_above, shown_below
 from hushed.privacy_loss import LossCurve
 
 __all__ = ["Choice", "Need", "Plan", "plan"]
@@ -62,7 +64,7 @@ class Need:
         )
         if not 1e-300 < level < 1e300 or self.error < 1e-300:
             raise ParameterError(
-                f"an error of {self.error:g} at a sensitivity of {self.sensitivity:g} needs a "
+                f"an error of {self.error!r} at a sensitivity of {self.sensitivity!r} needs a "
                 "level that doubles cannot hold: use another unit"
             )
 
@@ -161,7 +163,8 @@ def _refusal(found: Plan) -> str:
     options = "; or ".join(found.remedies)
     return (
         f"not feasible: the tolerated errors need epsilon={shown_above(found.epsilon)}, which "
-        f"costs {found.cost:,.2f} in the worst case, above the budget of {found.budget:,.2f}. "
+        f"costs {money_above(found.cost or 0.0)} in the worst case, above the budget of "
+        f"{money_below(found.budget or 0.0)}. "
         f"It would fit if you {options}"
     )
 
@@ -203,6 +206,8 @@ def plan(
     that keeps its error. The whole set then uses Laplace or Gaussian noise, whichever has the
     smaller joint level; both joint levels are exact or rounded up.
     """
+    if not isinstance(needs, Sequence) or not all(isinstance(one, Need) for one in needs):
+        raise ParameterError("needs must be a list of hs.cost.Need")
     if not needs:
         raise ParameterError("there is nothing to plan: give at least one Need")
     delta = read("delta", delta, up=False)
@@ -213,7 +218,7 @@ def plan(
         raise ParameterError(f"budget must be 0 or more, got {budget}")
     choices, epsilon, joint = _cheapest(needs, delta)
     used = delta if _uses_delta(choices, epsilon) else 0.0
-    beyond = round_up(joint.tail(epsilon * (1 - 1e-12)), 2.0**20, ceiling=1.0) if used else 0.0
+    beyond = _beyond(joint, epsilon) if used else 0.0
     cost = None if model is None else model.cost(epsilon, used)
     feasible = None if budget is None or cost is None else cost <= budget
     found = Plan(
@@ -233,6 +238,16 @@ def plan(
         exposure = budget / share if budget < share * 1e300 else math.inf
         return replace(found, remedies=(_exposure(exposure),))
     return replace(found, remedies=_remedies(needs, model, budget, delta, found))
+
+
+def _beyond(joint: LossCurve, epsilon: float) -> float:
+    """Chance that the loss leaves ``[-epsilon, epsilon]``: a conclusion may be a denial, too.
+
+    The laws are symmetric, ``Q(L > e) = P(L < -e)``, so a loss below ``-epsilon`` is at least
+    ``exp(epsilon)`` times as rare as one above ``epsilon``.
+    """
+    one = joint.tail(epsilon * (1 - 1e-12))
+    return round_up(one * (1 + math.exp(-epsilon)), 2.0**20, ceiling=1.0)
 
 
 def _laplace(need: Need) -> Choice:
@@ -315,9 +330,9 @@ def _sentence(
     if cost is None or model is None:
         return text + "."
     return text + (
-        f". In the cost model {model.per_person:,.10g} exp(-{model.rate:g}/epsilon)"
+        f". In the cost model {model.per_person:,.10g} exp(-{model.rate:.10g}/epsilon)"
         f"{f' + {model.floor:,.10g}' if model.floor else ''} per person, compensating all "
-        f"{model.people} people would cost at most {_cents_up(cost):,.2f}."
+        f"{model.people} people would cost at most {money_above(cost)}."
     )
 
 
@@ -339,7 +354,7 @@ def _exposure(limit: float) -> str:
             "cost as much; give per_person and people"
         )
     return (
-        f"hold people times full compensation per person at or below {limit:,.2f}; give "
+        f"hold people times full compensation per person at or below {money_below(limit)}; give "
         "per_person and people to decide it"
     )
 
@@ -348,16 +363,19 @@ def _remedies(
     needs: Sequence[Need], model: CostModel, budget: float, delta: float, found: Plan
 ) -> tuple[str, ...]:
     """List what would make the plan fit, each remedy alone."""
-    options = [f"raise the budget to {_cents_up(found.cost or 0.0):,.2f}"]
+    options = [f"raise the budget to {money_above(found.cost or 0.0)}"]
     least = model.cost(0.0, delta)
     if least < budget:
         factor = _smallest_factor(needs, model, budget, delta)
         if factor is not None:
-            errors = ", ".join(f"{need.name} {need.error * factor:.4g}" for need in needs[:5])
+            errors = ", ".join(
+                f"{need.name} {shown_above(need.error * factor, 4)}" for need in needs[:5]
+            )
             errors += ", ..." if len(needs) > 5 else ""
+            joint = _cheapest(_scaled(needs, factor), delta)[1]
             options.append(
-                f"tolerate errors {factor:.4g} times as large ({errors}), which needs a joint "
-                f"epsilon of {shown_above(_cheapest(_scaled(needs, factor), delta)[1], 4)}"
+                f"tolerate errors {shown_above(factor, 4)} times as large ({errors}), which "
+                f"needs a joint epsilon of {shown_above(joint, 4)}"
             )
     people = math.floor(budget / ((found.cost or math.inf) / model.people))
     if people >= 1:
@@ -401,7 +419,3 @@ def _smallest_factor(
 def _round_up(factor: float) -> float:
     unit = 10.0 ** (math.floor(math.log10(factor)) - 3)
     return math.ceil(factor / unit) * unit
-
-
-def _cents_up(amount: float) -> float:
-    return math.ceil(amount * 100.0 - 1e-7) / 100.0

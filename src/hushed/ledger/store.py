@@ -18,7 +18,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
-from hushed.decimals import read
+from hushed._decimals import read
 from hushed.errors import (
     DamagedLedger,
     HushedError,

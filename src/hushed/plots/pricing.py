@@ -9,6 +9,7 @@ from typing import Any
 from hushed import risk
 from hushed.cost import CostModel
 from hushed.plots.figures import COLOURS, altair_or_refuse
+from hushed._printing import shown_above
 from hushed.privacy_loss import LossCurve
 
 __all__ = [
@@ -67,12 +68,16 @@ def risk_against_level(epsilon0: Sequence[float], *, dims: Sequence[int] = (1,))
                 {
                     "x": level,
                     "y": 1 - risk.published_confidence(level, top, k),
-                    "series": f"published, ε₀ = {top:g}, k = {k}",
+                    "series": f"published, ε₀ = {shown_above(top)}, k = {k}",
                 }
                 for level in levels
             ]
         rows += [
-            {"x": level, "y": risk.delta(level, top), "series": f"exact delta, ε₀ = {top:g}"}
+            {
+                "x": level,
+                "y": risk.delta(level, top),
+                "series": f"exact delta, ε₀ = {shown_above(top)}",
+            }
             for level in levels
         ]
     return _lines(
@@ -125,7 +130,7 @@ def cost_against_level(
         x="level ε (nats)",
         y="cost, all people together (currency of the model)",
         by="confidence",
-        title=f"Compensation budget at ε₀ = {epsilon0:g}",
+        title=f"Compensation budget at ε₀ = {shown_above(epsilon0)}",
         caption=f"{_SOURCE}, section 5; the exact and the published basis are nominal.",
     )
     # Not coloured: colours of points would have a legend of their own.
@@ -172,7 +177,7 @@ def composition_curves(
         x="releases",
         y="joint ε (nats)",
         by="method",
-        title=f"Composition at delta = {delta:g}",
+        title=f"Composition at delta = {shown_above(delta)}",
         caption="Dwork and Roth 2014; Kairouz, Oh, Viswanath 2015; Zhu, Dong, Wang 2022; "
         "Theorem 3.1 of Dandekar et al. 2021",
     )

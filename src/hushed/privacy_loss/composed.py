@@ -16,6 +16,7 @@ from hushed.errors import ParameterError
 from hushed.privacy_loss.composition import LADDER, Parts, Window, log_mgf, spread, summed, window
 from hushed.privacy_loss.families import Family
 from hushed.privacy_loss.finite import FiniteLoss
+from hushed.privacy_loss.rounding import round_down
 
 __all__ = ["ComposedLoss"]
 
@@ -67,6 +68,19 @@ class ComposedLoss:
         if len(logs) < len(self.parts):
             return 1.0
         return min(1.0, -math.expm1(math.fsum(logs)) * (1 + 1e-14))
+
+    @property
+    def _surely_infinite(self) -> float:
+        """The same, rounded down; equal to it where it is one decimal."""
+        number = sum(count for family, count in self.parts if family.infinite > 0)
+        return self.infinite if number < 2 else self.infinite * (1 - 1e-13)
+
+    def _finite_end(self) -> float:
+        """Sum of the largest finite losses, rounded up to a decimal; infinite if one has none."""
+        ends = [(_largest(family), count) for family, count in self.parts]
+        if any(math.isinf(end) for end, _ in ends):
+            return math.inf
+        return stated_above(sum((decimal_of(end) * count for end, count in ends), Fraction(0)))
 
     @property
     def blur(self) -> float:
@@ -123,9 +137,9 @@ class ComposedLoss:
         """
         lost = self.infinite
         if lost >= 1.0 or epsilon == -math.inf:
-            return 1.0, 1.0
-        if epsilon >= self.supremum:
-            return lost, lost
+            return (self._surely_infinite, 1.0) if epsilon > -math.inf else (1.0, 1.0)
+        if epsilon >= self._finite_end():
+            return self._surely_infinite, lost
         if not spread(self.parts):  # all finite losses are 0
             found = lost - (1.0 - lost) * math.expm1(min(0.0, epsilon))
             return found * (1 - 1e-13), min(1.0, found * (1 + 1e-13))
@@ -149,7 +163,7 @@ class ComposedLoss:
         low, high = _refine(self.parts, [*order, 0.0], ask, relative, (floor, cap))
         # With infinite losses the finite masses sum to less than 1; the two parts add.
         if high == 0.0:
-            return lost, lost
+            return self._surely_infinite, lost
         high = (lost + high * (1 + 2 * blur)) * (1 + 1e-15)
         return min(1.0, lost * (1 - 1e-13) + low), min(1.0, high)
 
@@ -168,14 +182,14 @@ class ComposedLoss:
         tuple of float
             Lower and upper bound, 0 or more; infinite where no epsilon suffices.
         """
-        lost, end = self.infinite, self.supremum
+        lost, end = self.infinite, self._finite_end()
         if delta >= 1.0:
             return 0.0, 0.0
         blur = self.blur
         left = (lower_double(delta) - upper_double(lost)) * (1 - 1e-15)
         left = left / (1 + 2 * blur) if blur <= 1 else 0.0
         if left <= 0.0:
-            return (end, end) if lost == 0.0 else (math.inf, math.inf)
+            return self._without_slack(delta, lost, end)
         if not spread(self.parts):  # all finite losses are 0
             return (0.0, 0.0) if delta >= self.infinite else (math.inf, math.inf)
         tilts, logs = _ladder(self.parts)
@@ -194,7 +208,16 @@ class ComposedLoss:
         floor = max(0.0, top * (1 - 1e-14) + math.log1p(-left / peak)) if left < peak else 0.0
         floor = max(floor, self._near_top(left))
         low, high = _refine(self.parts, order, ask, relative, (floor, cap))
-        return min(low, high), min(end, high * (1 + 1e-15))
+        high = min(end, high * (1 + 1e-15))
+        return min(low, high), high
+
+    def _without_slack(self, delta: float, lost: float, end: float) -> tuple[float, float]:
+        """Bracket where nothing is left of delta for the finite losses: their largest sum."""
+        if delta < self._surely_infinite:
+            return math.inf, math.inf
+        known = lost == self._surely_infinite and math.isfinite(end)
+        low = round_down(end, 64) if known and lost > 0.0 else end if known else 0.0
+        return low, end if delta >= lost else math.inf
 
     def _near_top(self, delta: float) -> float:
         """Level just below the sum of the largest losses at which ``delta`` is still exceeded.
@@ -256,7 +279,9 @@ class ComposedLoss:
 
 
 def _largest(family: Family) -> float:
-    return float(family.losses[-1]) if isinstance(family, FiniteLoss) else family.supremum
+    if not isinstance(family, FiniteLoss):
+        return family.supremum
+    return float(family.losses[-1]) if family.end is None else family.end
 
 
 def _refine(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from numpy.typing import ArrayLike
 
-from hushed._checks import require_least
+from hushed._checks import read_count, require_least
 from hushed._decimals import read
 from hushed.errors import ParameterError
 from hushed.privacy_loss import finite
@@ -43,7 +43,16 @@ def compose(curves: list[LossCurve]) -> LossCurve:
     LossCurve
         Their composition. Gaussian releases are merged exactly into one.
     """
-    return combine([(curve, 1) for curve in curves])
+    try:
+        given = list(curves)
+    except TypeError:
+        given = [curves]
+    if not all(isinstance(curve, LossCurve) for curve in given):
+        raise ParameterError(
+            "curves must be a list of loss curves, such as hs.privacy_loss.laplace(0.1); to join "
+            "mechanisms or guarantees use hs.compose"
+        )
+    return combine([(curve, 1) for curve in given])
 
 
 def _level(name: str, value: float) -> float:
@@ -102,14 +111,16 @@ def gaussian(
     if (ratio is None) == (sigma is None):
         raise ParameterError("give either ratio, or sigma with its sensitivity")
     if ratio is None:
-        moved = 1.0 if sensitivity is None else sensitivity
-        if sigma is None or not sigma > 0 or not moved >= 0:
+        moved = read("sensitivity", 1.0 if sensitivity is None else sensitivity, up=True)
+        sigma = read("sigma", sigma, up=False)
+        if not sigma > 0 or not moved >= 0:
             raise ParameterError(
                 f"sigma must be above 0 and sensitivity 0 or more, got {sigma} and {moved}"
             )
         ratio = moved / sigma
+    ratio = read("ratio", ratio, up=True)
     require_least("ratio", ratio)
-    return _edge(ratio) or LossCurve(GaussianLoss(float(ratio)))
+    return _edge(ratio) or LossCurve(GaussianLoss(ratio))
 
 
 def bounded_range(epsilon: float) -> LossCurve:
@@ -156,12 +167,11 @@ def randomised_response(epsilon: float, categories: int = 2) -> LossCurve:
         If ``epsilon`` is negative or NaN, or there are fewer than 2 categories.
     """
     level = _level("epsilon", epsilon)
-    if categories < 2:
-        raise ParameterError(f"categories must be 2 or more, got {categories}")
+    categories = read_count("categories", categories, 2)
     edge = _edge(level)
     if edge is not None:
         return edge
-    return LossCurve(finite.randomised_response_atoms(level, int(categories)))
+    return LossCurve(finite.randomised_response_atoms(level, categories))
 
 
 def discrete_laplace(scale: float, sensitivity: int = 1) -> LossCurve:
@@ -184,10 +194,10 @@ def discrete_laplace(scale: float, sensitivity: int = 1) -> LossCurve:
     ParameterError
         If ``scale`` is not above 0, or ``sensitivity`` is not a whole number in range.
     """
-    _check_steps("scale", scale, sensitivity)
+    scale, sensitivity = _steps("scale", scale, sensitivity)
     if sensitivity == 0 or math.isinf(scale):
         return LossCurve(NOTHING)
-    return LossCurve(finite.discrete_laplace_atoms(float(scale), int(sensitivity)))
+    return LossCurve(finite.discrete_laplace_atoms(scale, sensitivity))
 
 
 def discrete_gaussian(sigma: float, sensitivity: int = 1) -> LossCurve:
@@ -210,19 +220,18 @@ def discrete_gaussian(sigma: float, sensitivity: int = 1) -> LossCurve:
     ParameterError
         If ``sigma`` or ``sensitivity`` is out of range.
     """
-    _check_steps("sigma", sigma, sensitivity)
+    sigma, sensitivity = _steps("sigma", sigma, sensitivity)
     if sensitivity == 0:
         return LossCurve(NOTHING)
-    return LossCurve(finite.discrete_gaussian_atoms(float(sigma), int(sensitivity)))
+    return LossCurve(finite.discrete_gaussian_atoms(sigma, sensitivity))
 
 
-def _check_steps(name: str, value: float, sensitivity: int) -> None:
-    if not value > 0:
-        raise ParameterError(f"{name} must be above 0, got {value}")
-    if sensitivity != int(sensitivity) or not 0 <= sensitivity <= 1_000_000:
-        raise ParameterError(
-            f"sensitivity must be a whole number from 0 to 1000000, got {sensitivity}"
-        )
+def _steps(name: str, value: float, sensitivity: int) -> tuple[float, int]:
+    """Read the scale of discrete noise, and how far a whole number moves."""
+    spread = read(name, value, up=False)
+    if not spread > 0:
+        raise ParameterError(f"{name} must be above 0, got {value!r}")
+    return spread, read_count("sensitivity", sensitivity, 0, 1_000_000)
 
 
 def pair(p: ArrayLike, q: ArrayLike) -> LossCurve:
@@ -320,6 +329,10 @@ def profile(delta: Callable[[float], float]) -> LossCurve:
     ParameterError
         If the bound is NaN somewhere.
     """
+    if not callable(delta):
+        raise ParameterError(
+            f"delta must be a function of a level, epsilon, got {type(delta).__name__}"
+        )
     return LossCurve(finite.profile_atoms(delta))
 
 

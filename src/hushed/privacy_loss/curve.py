@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import require_least, require_within
+from hushed._checks import read_count, require_least, require_within
 from hushed._decimals import read
 from hushed._numeric import first_true, first_true_near, round_down, round_up
 from hushed.errors import ParameterError
@@ -203,7 +203,7 @@ class LossCurve:
         float
             Probability; rounded up for compositions.
         """
-        return self.family.tail(loss)
+        return self.family.tail(read("loss", loss, up=False))
 
     def cdf(self, loss: float) -> float:
         """Distribution function of the loss under P, rounded down for compositions.
@@ -218,7 +218,7 @@ class LossCurve:
         float
             Probability of a loss of at most ``loss``.
         """
-        return 1.0 - self.family.tail(loss)
+        return 1.0 - self.tail(loss)
 
     def moment(self, order: int) -> float:
         """Raw moment ``E_P[L**order]``.
@@ -238,9 +238,7 @@ class LossCurve:
         ParameterError
             If ``order`` lies outside 0 to 40.
         """
-        if not 0 <= order <= 40 or order != int(order):
-            raise ParameterError(f"order must be a whole number from 0 to 40, got {order}")
-        return self.family.moment(int(order))
+        return self.family.moment(read_count("order", order, 0, 40))
 
     def log_mgf(self, order: float) -> float:
         """Logarithm of the moment generating function ``E_P[exp(order L)]``.
@@ -255,6 +253,7 @@ class LossCurve:
         float
             Logarithm; infinite for orders above 0 where an infinite loss has a probability.
         """
+        order = read("order", order, up=True)
         if self.infinite > 0 and order > 0:
             return math.inf
         return float(self.family.log_mgf(np.array([order]))[0])
@@ -298,6 +297,7 @@ class LossCurve:
         -----
         Mironov, *Renyi Differential Privacy*, CSF 2017.
         """
+        order = read("order", order, up=True)
         require_least("order", order, 1)
         if math.isinf(order):
             return self.supremum
@@ -331,7 +331,8 @@ class LossCurve:
                 curve += count * family.log_mgf(orders - 1.0) / (orders - 1.0)
         between = float((np.minimum(curve[1:], bound) / orders[:-1]).max())
         rest = max(float(curve[0]), between, bound / float(orders[-1]))
-        return round_up(straight + rest, 64)
+        found = round_up(straight + rest, 64)
+        return max(found, _SMALLEST) if self.supremum > 0 else found
 
     def advantage(self) -> float:
         """Largest advantage of an attacker who guesses between two neighbours, rounded up.
@@ -366,6 +367,7 @@ class LossCurve:
         ``max(1 - delta(e) - exp(e) false_positive)`` over all e: Dong, Roth and Su, *Gaussian
         Differential Privacy*, JRSS-B 2022, Proposition 2.12. Every e gives a valid bound.
         """
+        false_positive = read("false_positive", false_positive, up=True)
         require_within("false_positive", false_positive, 0, 1)
         if false_positive == 0.0:
             return max(0.0, 1.0 - self.delta(self.supremum))
@@ -399,9 +401,7 @@ class LossCurve:
         -----
         Zhu, Dong and Wang, AISTATS 2022, Theorem 10, for the adaptive case.
         """
-        if count != int(count) or not 0 <= count <= _MOST:
-            raise ParameterError(f"count must be a whole number from 0 to {_MOST}, got {count}")
-        return combine([(self, int(count))])
+        return combine([(self, read_count("count", count, 0, _MOST))])
 
 
 def _largest(family: Law) -> float:

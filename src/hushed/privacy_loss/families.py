@@ -102,10 +102,12 @@ def gaussian_delta(ratio: float, epsilon: float) -> mpmath.mpf:
     -----
     Balle and Wang, *Improving the Gaussian Mechanism for Differential Privacy*, ICML 2018,
     Theorem 8. Computed in 60 decimal digits, because the two terms cancel, and in more for the
-    squares of large numbers. Beyond 1e50 the second term is left out, which rounds up.
+    squares of large numbers and for small ratios, which the terms differ by. Beyond 1e50 the
+    second term is left out, which rounds up.
     """
     size = max(ratio, abs(epsilon) / ratio, 1.0)
-    with mpmath.workdps(_DIGITS + 2 * math.ceil(math.log10(min(size, _FAR)))):
+    cancelled = math.log10(min(size, _FAR)) + max(0.0, -math.log10(ratio))
+    with mpmath.workdps(_DIGITS + 2 * math.ceil(cancelled)):
         r, e = mpmath.mpf(ratio), mpmath.mpf(epsilon)
         root = mpmath.sqrt(2)
         reach = e / r - r / 2
@@ -390,7 +392,8 @@ class BoundedRangeLoss:
         if epsilon <= -self.bound:
             return round_up(-math.expm1(lower_double(epsilon)), ceiling=1.0)
         top = math.expm1((lower_double(epsilon) - self.wide) / 2)
-        return round_up(top * top / -math.expm1(-self.wide), 8, ceiling=1.0)
+        # Divided first: the square of a tiny loss is no double.
+        return round_up(top * (top / -math.expm1(-self.wide)), 8, ceiling=1.0)
 
     def tail(self, loss: float) -> float:
         """``(exp(b/2) - exp(loss/2)) / (2 sinh(b/2))`` within the bound."""

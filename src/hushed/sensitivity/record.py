@@ -7,7 +7,9 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Rational
 from typing import Any, get_args
 
 import numpy as np
@@ -18,6 +20,7 @@ from hushed._decimals import decimal_of, read, stated_above, upper_double
 from hushed._numeric import round_up
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect, RowUnit, Unit
+from hushed.privacy_loss.rounding import double_above, round_up
 from hushed.ranges import Range
 from hushed.rows import Layout
 from hushed.sensitivity.canary import Agreement, confirm
@@ -423,13 +426,25 @@ def proven_sensitivity(
     >>> proven_sensitivity(1 / 500, "l1", argument="mean of 500 values in [0, 1]").gamma
     0.0
     """
-    if not argument.strip():
-        raise ParameterError("argument must say why the bound holds, got an empty text")
+    if not isinstance(argument, str) or not argument.strip():
+        raise ParameterError(f"argument must say why the bound holds, got {argument!r}")
     return Sensitivity(
-        value=float(value),
+        value=_bound(value),
         norm=norm,
         neighbours=neighbours,
         unit="row" if unit == "person" else unit,
         argument=argument,
         person=unit == "person",
     )
+
+
+def _bound(value: Any) -> float:
+    """Read a bound as a double that is not below it: it is compared with rows, so no decimal."""
+    if isinstance(value, Rational | Decimal) and not isinstance(value, bool):
+        try:
+            return double_above(Fraction(value))
+        except (ValueError, OverflowError):
+            raise ParameterError(f"value must be finite, got {value!r}") from None
+    if isinstance(value, float | int | np.number) and not math.isfinite(value):
+        raise ParameterError(f"value must be finite, got {value!r}")
+    return read("value", value, up=True)

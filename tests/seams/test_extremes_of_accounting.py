@@ -1,0 +1,151 @@
+"""Guarantees at the ends of the doubles, where digits cancel, squares vanish, and deltas meet."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed.errors import ParameterError
+
+CURVES = hs.privacy_loss
+
+
+def first_order(ratio, share):
+    """Delta of Gaussian noise at ``epsilon = share * ratio``, up to a factor ``1 + ratio``."""
+    with mpmath.workdps(60):
+        s = mpmath.mpf(share)
+        return mpmath.mpf(ratio) * (mpmath.npdf(s) - s * mpmath.ncdf(-s))
+
+
+@pytest.mark.parametrize("ratio", [1e-20, 1e-58, 1e-62, 1e-70, 1e-100, 1e-200, 1e-290])
+def test_a_tiny_gaussian_loss_is_not_lost_in_cancellation(ratio):
+    """The curve of a tiny ratio is what the first term of its series is."""
+    for share in (0.0, 0.5, 3.0):
+        true = first_order(ratio, share)
+        found = CURVES.gaussian(ratio).delta(share * ratio)
+        assert true * (1 - 1e-12) <= found <= true * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-300, 1e-100), (1e-90, 1e-80), (5e-324, 1e-300)])
+def test_noise_for_a_tiny_delta_is_as_large_as_it_must_be(epsilon, delta):
+    """Sigma gives at most the delta asked for, at the smallest levels, too."""
+    unit = hs.proven_sensitivity(1.0, "l2", argument="test")
+    noise = hs.Gaussian(unit, epsilon=epsilon, delta=delta)
+    ratio = 1 / noise.scale
+    assert first_order(ratio, epsilon / ratio) <= delta * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("level", [1e-100, 1e-160, 1e-170, 1e-180])
+def test_a_tiny_choice_still_tells_something(level):
+    """Advantage and rho of a tiny level are above 0: a square below all doubles is not nothing."""
+    curve = CURVES.bounded_range(level)
+    assert curve.advantage() >= Decimal(repr(level)) / 4 * (1 - Decimal("1e-9"))
+    assert CURVES.laplace(level).advantage() > 0
+    assert CURVES.randomised_response(level).advantage() > 0
+    if level < 1e-170:  # where the square is no double
+        assert min(curve.zcdp(), CURVES.laplace(level).zcdp()) > 0
+
+
+class TestDeltaIsAllUsedUp:
+    """A joint delta of exactly what the releases lose anyway."""
+
+    RELEASES = (CURVES.approximate(1, 1e-6), CURVES.laplace(1))
+
+    @pytest.mark.parametrize("delta", [1e-6, 0.1, 0.3, 1e-300])
+    def test_their_largest_losses_add_up(self, delta):
+        """All that is left is the sum of the finite ones, which is what is stated."""
+        promises = [hs.Guarantee(epsilon=1, delta=delta), hs.Guarantee(epsilon=1)]
+        curves = [CURVES.approximate(1, delta), CURVES.laplace(1)]
+        for releases in (promises, curves):
+            found = hs.compose(releases, delta=delta)
+            assert found.epsilon == 2
+            assert 2 * (1 - 1e-12) <= found.exact.low <= found.exact.high == 2
+        assert 2 <= hs.compose(promises, delta=delta, method="optimal").epsilon <= 2 + 1e-12
+
+    def test_one_alone_is_what_it_was(self):
+        """The best theorem on one promise gives the promise back."""
+        alone = [hs.Guarantee(epsilon=1, delta=1e-6)]
+        assert hs.compose(alone, delta=1e-6, method="optimal").epsilon == 1
+
+    def test_unbounded_losses_need_more(self):
+        """Then no epsilon is enough, and the message says so instead of naming itself."""
+        with pytest.raises(ParameterError, match=r"all used up.*larger delta") as met:
+            hs.compose([self.RELEASES[0], CURVES.gaussian(0.1)], delta=1e-6)
+        assert "use method=" not in str(met.value)
+
+    def test_a_little_less_is_out_of_reach(self):
+        """And is printed with the digits that tell the two apart."""
+        with pytest.raises(ParameterError, match=r"delta=9\.999999e-07 cannot .* 1e-06"):
+            hs.compose(self.RELEASES, delta=9.999999e-7)
+
+    @pytest.mark.parametrize("delta", [1e-6, 0.2, 0.99999])
+    def test_both_ends_hold_for_several_that_lose_everything(self, delta):
+        """At and beyond the largest loss the bracket holds the exact probability of losing all."""
+        level = Fraction(repr(delta))
+        exact = 1 - (1 - level) ** 3
+        found = CURVES.approximate(1e-5, delta).compose(3).delta_bracket(1.0)
+        assert Fraction(repr(found.low)) <= exact <= Fraction(repr(found.high))
+        epsilon = CURVES.approximate(1.0, delta).compose(3).epsilon_bracket(float(exact))
+        assert epsilon.low <= 3
+
+
+@pytest.mark.parametrize("value", [Fraction(1, 3), Decimal("0.3"), Fraction(2, 3), 2**60 + 1])
+def test_an_exact_bound_is_never_read_as_a_smaller_one(value):
+    """The double that stands for a proven bound is not below it."""
+    assert Fraction(hs.proven_sensitivity(value, "l1", argument="test").value) >= Fraction(value)
+
+
+BAD = ["0.1", b"1", None, [1], 1j, object()]
+ONE = CURVES.laplace(1)
+UNIT = hs.proven_sensitivity(1.0, "l1", argument="test")
+DOORS = {
+    "gaussian sigma": lambda x: CURVES.gaussian(sigma=1 if x is None else x, sensitivity=x or "0"),
+    "gaussian": lambda x: CURVES.gaussian(x or "0"),
+    "discrete_laplace": CURVES.discrete_laplace,
+    "discrete_laplace sensitivity": lambda x: CURVES.discrete_laplace(1, x),
+    "discrete_gaussian": CURVES.discrete_gaussian,
+    "discrete_gaussian sensitivity": lambda x: CURVES.discrete_gaussian(1, x),
+    "categories": lambda x: CURVES.randomised_response(1, x),
+    "profile": CURVES.profile,
+    "curves": lambda x: CURVES.compose([x]),
+    "compose": lambda x: hs.compose([x]),
+    "no list": lambda x: hs.compose(x or 3),
+    "levels": lambda x: hs.compose([ONE], method="at-risk", confidence_levels=[x]),
+    "parallel": lambda x: hs.parallel(x or 3),
+    "tail": ONE.tail,
+    "cdf": ONE.cdf,
+    "renyi": ONE.renyi,
+    "mgf": ONE.mgf,
+    "moment": ONE.moment,
+    "tradeoff": ONE.tradeoff,
+    "count": ONE.compose,
+    "advantage": hs.epsilon_for_advantage,
+    "releases": lambda x: hs.epsilon_for_advantage(0.1, releases=x),
+    "dims": lambda x: hs.risk.assess(0.1, 1, dims=x),
+    "samples": lambda x: hs.risk.data_confidence(0.5, rho=0.1, samples=x),
+    "need": lambda x: hs.cost.Need(error=1, dims=x),
+    "plan": lambda x: hs.cost.plan([x]),
+    "accuracy": hs.Laplace(UNIT, epsilon=1.0).accuracy,
+    "bound": lambda x: hs.proven_sensitivity(x, "l1", argument="test"),
+    "argument": lambda x: hs.proven_sensitivity(1.0, "l1", argument=x if x != "0.1" else ""),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("value", BAD, ids=str)
+def test_what_is_no_number_is_refused_in_words(door, value):
+    """Text, bytes, nothing, lists and complex numbers never become errors of Python's own."""
+    with pytest.raises(ParameterError):
+        DOORS[door](value)
+
+
+def test_a_loss_that_is_nan_has_no_tail():
+    """NaN is refused, where comparing with it would answer 1 or 0."""
+    with pytest.raises(ParameterError, match="NaN"):
+        ONE.tail(math.nan)
+    with pytest.raises(ParameterError, match="NaN"):
+        ONE.tradeoff(np.nan)
