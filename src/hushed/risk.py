@@ -20,7 +20,6 @@ import numpy as np
 from hushed import privacy_loss
 from hushed._checks import (
     read_count,
-    require_count,
     require_least,
     require_positive,
     require_probability,

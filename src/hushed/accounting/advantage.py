@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import Literal
 
 from hushed import privacy_loss
-from hushed._checks import read_count, require_probability
+from hushed._checks import read_count, require_one_of, require_probability
 from hushed._decimals import read
 
 __all__ = ["epsilon_for_advantage"]

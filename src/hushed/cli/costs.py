@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushed._printing import shown_above, shown_below
+from hushed._printing import money_above, money_below, shown_above, shown_below
 from hushed.cli.options import JsonOption, PlotOption
 from hushed.cli.outcome import REFUSED, finish, note, notes, print_table, say
 from hushed.cli.written import check_figure
 from hushed.errors import ParameterError
-from hushed._printing import money_above, money_below
-from hushed._printing import shown_above, shown_below
 
 if TYPE_CHECKING:
     from hushed.cost import CostModel, Need, Plan

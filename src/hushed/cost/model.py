@@ -16,7 +16,6 @@ from typing import Literal, get_args
 from hushed import risk
 from hushed._checks import (
     read_count,
-    require_count,
     require_least,
     require_one_of,
     require_positive,

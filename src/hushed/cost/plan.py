@@ -11,11 +11,9 @@ from typing import Literal
 from hushed import privacy_loss, risk
 from hushed._decimals import decimal_of, read, stated_below, upper_double
 from hushed._numeric import first_true_near, round_up
-from hushed._printing import shown_above, shown_below
+from hushed._printing import money_above, money_below, shown_above, shown_below
 from hushed.cost.model import CostModel, epsilon_for_error
 from hushed.errors import NotFeasible, ParameterError
-from hushed._printing import money_above, money_below
-from hushed._printing import shown_above, shown_below
 from hushed.privacy_loss import LossCurve
 
 __all__ = ["Choice", "Need", "Plan", "plan"]

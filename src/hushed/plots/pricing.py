@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hushed import risk
+from hushed._printing import shown_above
 from hushed.cost import CostModel
 from hushed.plots.figures import COLOURS, altair_or_refuse
-from hushed._printing import shown_above
 from hushed.privacy_loss import LossCurve
 
 __all__ = [

@@ -11,12 +11,12 @@ from functools import lru_cache
 import numpy as np
 
 from hushed._decimals import decimal_of, lower_double, stated_above, upper_double
+from hushed._numeric import round_down
 from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.privacy_loss.composition import LADDER, Parts, Window, log_mgf, spread, summed, window
 from hushed.privacy_loss.families import Family
 from hushed.privacy_loss.finite import FiniteLoss
-from hushed.privacy_loss.rounding import round_down
 
 __all__ = ["ComposedLoss"]
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from hushed._checks import read_count, require_least, require_within
 from hushed._decimals import read
 from hushed._numeric import first_true, first_true_near, round_down, round_up
-from hushed.errors import ParameterError
 from hushed.privacy_loss.composed import ComposedLoss
 from hushed.privacy_loss.composition import merge, summed
 from hushed.privacy_loss.families import Family, GaussianLoss, Law

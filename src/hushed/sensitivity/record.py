@@ -20,7 +20,6 @@ from hushed._decimals import decimal_of, read, stated_above, upper_double
 from hushed._numeric import round_up
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect, RowUnit, Unit
-from hushed.privacy_loss.rounding import double_above, round_up
 from hushed.ranges import Range
 from hushed.rows import Layout
 from hushed.sensitivity.canary import Agreement, confirm

@@ -11,8 +11,6 @@ from hushed._checks import require_probability
 from hushed._printing import brief
 from hushed.errors import ParameterError
 from hushed.keeping import pay, stops_told
-from hushed.mechanisms.arguments import require_level
-from hushed._printing import brief
 from hushed.release import Charges, check_ledger
 from hushed.tables import engine
 from hushed.tables.answers import Answer
