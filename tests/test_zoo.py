@@ -486,6 +486,7 @@ def test_records_that_contradict_themselves_are_refused():
         lambda: zoo.rappor(hashes=8, bits=8),
         lambda: zoo.daily_rappor(1),
         lambda: zoo.daily_rappor(3000),
+        lambda: zoo.classic_gaussian(math.nan),
         lambda: zoo.specimens(1.0),
         lambda: zoo.specimens(math.nan),
         lambda: zoo.defects.twins(2.0),

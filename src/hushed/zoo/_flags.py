@@ -80,7 +80,7 @@ class Form:
     supremum: Scale | None = None
 
 
-def _none(_epsilon: float, _cutoff: int) -> float:
+def _no_noise(_epsilon: float, _cutoff: int) -> float:
     return 0.0
 
 
@@ -104,7 +104,7 @@ FORMS = {
         aliases=("iSVT4", "SVT3"),
         threshold=lambda e, _: 2 / e,
         queries=lambda e, n: 2 * n / e,
-        values=_none,
+        values=_no_noise,
         private=False,
     ),
     4: Form(  # the noise on the queries does not grow with the cut-off, and is too small for 1
@@ -119,7 +119,7 @@ FORMS = {
         name="sparse vector, no query noise",
         aliases=("iSVT1", "SVT5"),
         threshold=lambda e, _: 2 / e,
-        queries=_none,
+        queries=_no_noise,
         private=False,
         stops=False,
         supremum=lambda *_: math.inf,

@@ -31,6 +31,7 @@ _ENUMERATED = (
     "given the threshold's noise the flags are independent, so every sequence of flags has a "
     "one-dimensional integral; all sequences are enumerated"
 )
+_FLAGS = "flags 1 yes, 0 no, -1 not reached, shape (size, k)"
 _WITH_VALUES = "a block of flags, then a block of values (0 where none), shape (size, 2k)"
 
 
@@ -227,7 +228,6 @@ def _specimen(
     algorithm: int, law: FlagLaw, epsilon: float, pair: Pair, truth: Truth, argument: str
 ) -> Specimen:
     form = FORMS[algorithm]
-    with_values = law.value_scale is not None
     return Specimen(
         name=form.name,
         aliases=form.aliases,
@@ -238,9 +238,7 @@ def _specimen(
         private=form.private,
         epsilon=truth.epsilon,
         delta=truth.delta,
-        output=_WITH_VALUES
-        if with_values
-        else "flags 1 yes, 0 no, -1 not reached, shape (size, k)",
+        output=_FLAGS if law.value_scale is None else _WITH_VALUES,
         source=_NUMERIC if algorithm == 7 else _SOURCE.format(algorithm),
         argument=argument,
     )
