@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hushed._checks import require_one_of
 from hushed._decimals import decimal_of, read, stated_above, upper_double
-from hushed._numeric import round_up
+from hushed._numeric import finite_above, round_up
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect, RowUnit, Unit
 from hushed.ranges import Range
@@ -441,7 +441,7 @@ def _bound(value: Any) -> float:
     """Read a bound as a double that is not below it: it is compared with rows, so no decimal."""
     if isinstance(value, Rational | Decimal) and not isinstance(value, bool):
         try:
-            return double_above(Fraction(value))
+            return finite_above(Fraction(value))
         except (ValueError, OverflowError):
             raise ParameterError(f"value must be finite, got {value!r}") from None
     if isinstance(value, float | int | np.number) and not math.isfinite(value):
