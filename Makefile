@@ -77,7 +77,7 @@ bench-peers: $(VENV)/.dev    ## compare with other libraries; makes .venv-peers,
 lock:                        ## rewrite the locked versions
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile $(LOCK) --extra demo --group dev --group docs pyproject.toml -o requirements/dev.txt
+	$(BIN)/uv pip compile $(LOCK) --extra demo --extra tables --group dev --group docs pyproject.toml -o requirements/dev.txt
 	$(BIN)/uv pip compile $(LOCK) --extra demo -c requirements/dev.txt pyproject.toml \
 	  -o requirements/demo.txt
 	$(BIN)/uv pip compile $(LOCK) --extra spark --extra postgres --group spark -c requirements/dev.txt \

@@ -1,6 +1,7 @@
 """Queries from the question to the answer: refusals, prices, charges, error bars."""
 
 import math
+import sys
 import traceback
 
 import duckdb
@@ -352,3 +353,11 @@ class TestAnswers:
         query = query.group_by("kind", private_keys=True).count_users()
         answer = query.release(epsilon=2.0, delta=1e-9)
         assert answer.keys["kind"] == ("usual",)
+
+
+@pytest.mark.parametrize("lacking", ["duckdb", "ibis", "pyarrow"])
+def test_what_is_not_installed_is_named(lacking, monkeypatch):
+    """Without the extra, a table is refused with the words that install it."""
+    monkeypatch.setitem(sys.modules, lacking, None)
+    with pytest.raises(EngineUnavailable, match=r"pip install 'hushed\[tables\]'"):
+        hs.table("rows.csv")

@@ -72,6 +72,7 @@ def table(
     >>> query.quote(epsilon=1.0).accuracy("count")
     6.0
     """
+    engine.check_installed()
     if not isinstance(name, str) or not name or "\x00" in name:
         raise ParameterError(f"name must be the name of a table, got {brief(str(name))}")
     if header is not None and not isinstance(header, str):

@@ -33,6 +33,7 @@ from hushed.tables.engine.operations import (
     tame,
     total,
 )
+from hushed.tables._engine.reaching import check_installed
 
 __all__ = [
     "Clock",
@@ -43,6 +44,7 @@ __all__ = [
     "Stage",
     "bins_stages",
     "cases",
+    "check_installed",
     "connect",
     "constant",
     "dense_rank",

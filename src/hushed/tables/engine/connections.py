@@ -307,7 +307,7 @@ def _spark(address: str, name: str) -> Connection:
         with ask(session):  # Ibis changes the time zone of the session
             backend = ibis.pyspark.connect(session)
     except ImportError:
-        reason = "install hushed[spark], which needs Java"
+        reason = "its driver is missing: pip install 'hushed[spark]', which needs Java"
     except failures() as error:
         reason = type(error).__name__
     if backend is None:

@@ -10,12 +10,21 @@ import os
 import sys
 import weakref
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import Any
 
 from hushed._printing import shown
 from hushed.errors import EngineUnavailable, ParameterError
 
-__all__ = ["failures", "home_of", "is_listed", "reach_postgres", "remarks_on", "tables_in"]
+__all__ = [
+    "check_installed",
+    "failures",
+    "home_of",
+    "is_listed",
+    "reach_postgres",
+    "remarks_on",
+    "tables_in",
+]
 
 _NAMED = 10  # tables named in a message
 _MARKS = "(in a password, an @, : or / is written %40, %3A or %2F)"
@@ -60,6 +69,14 @@ _CONDITION = (
     "the promise holds only if each of its rows comes from rows of its own user alone (without "
     "users: from one row): no window, LIMIT, DISTINCT, aggregate or join with rows of others"
 )
+
+
+def check_installed() -> None:
+    """Refuse where the engines of the extra `tables` are not installed."""
+    if any(find_spec(name) is None for name in ("duckdb", "ibis", "pyarrow")):
+        raise EngineUnavailable(
+            "queries on tables need DuckDB, Ibis and PyArrow: pip install 'hushed[tables]'"
+        )
 
 
 def failures() -> tuple[type[Exception], ...]:
@@ -114,7 +131,7 @@ def reach_postgres(url: str) -> Any:
         backend = ibis.connect(url)
         weakref.finalize(backend, _close, backend.con, os.getpid())
     except ImportError:
-        reason = "install hushed[postgres]"
+        reason = "its driver is missing: pip install 'hushed[tables,postgres]'"
     except Exception as error:  # Ibis reads the address, and quotes what it stumbles over
         reason = _reason(error)
     if backend is None:
