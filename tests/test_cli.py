@@ -14,7 +14,8 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from hushed.cli import app
+import hushed
+from hushed.cli import COMMANDS, app
 
 CANARY = "987654.321"
 
@@ -431,6 +432,29 @@ class TestEnds:
     def test_version(self):
         """--version prints the version of the package."""
         assert run("--version").stdout == f"hushed {version('hushed')}\n"
+        assert hushed.__version__ == version("hushed")
+
+    def test_python_m(self):
+        """`python -m hushed` is the command."""
+        command = [sys.executable, "-m", "hushed", "--version"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout == run("--version").stdout
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_short_help(self, name):
+        """-h is --help, for the commands and for the commands below them."""
+        assert run(name, "-h").stdout == run(name, "--help").stdout
+
+    def test_the_shell_completes_commands_and_options(self, monkeypatch):
+        """A tab gives names of commands, and options of a command that is loaded for it."""
+        monkeypatch.setenv("_HUSHED_COMPLETE", "complete_bash")
+        for words, expected in {
+            "hushed aud": "audit",
+            "hushed audit --conf": "--confidence",
+        }.items():
+            monkeypatch.setenv("COMP_WORDS", words)
+            monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+            assert expected in CliRunner().invoke(app, [], prog_name="hushed").stdout.split()
 
     @pytest.mark.parametrize("workers", [1, 2])
     def test_sigterm_cleans_up(self, tmp_path, workers):

@@ -37,7 +37,7 @@ import typer
 
 import hushed
 import papers
-from hushed.cli import COMMANDS, load
+from hushed.cli import COMMANDS, EXAMPLES, load
 from papers.__main__ import parser as papers_parser
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -453,3 +453,17 @@ def test_every_command_is_documented():
             assert command.callback.__doc__
         told = loaded.info.help if group else loaded.registered_commands[0].callback.__doc__
         assert told.partition("\n")[0] == shown
+
+
+def test_examples_of_the_help_are_shown_and_run_on_a_page():
+    """Every command has an example in its help, and a page runs it word for word."""
+    shown = {
+        line.removeprefix("$ ").partition("  #")[0]
+        for page in PAGES
+        for block in parsed(page.read_text())
+        if block.kind == "console"
+        for line in block.text.splitlines()
+    }
+    below = {f"ledger {each.name}" for each in load("ledger").registered_commands}
+    assert {*COMMANDS, *below} - {"ledger"} == set(EXAMPLES)
+    assert set(EXAMPLES.values()) <= shown

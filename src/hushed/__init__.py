@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 if _TYPE_CHECKING:
+    __version__: str
+
     from hushed import (
         cost,
         errors,
@@ -117,6 +119,10 @@ _HOME = {
 
 def __getattr__(name: str) -> _Any:
     """Load a name when it is first asked for: nobody waits for what is not used."""
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415
+
+        return version("hushed")
     if name not in __all__:
         raise AttributeError(f"module 'hushed' has no attribute {name!r}")
     home = _import_module(f"hushed.{_HOME.get(name, name)}")

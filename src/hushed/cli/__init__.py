@@ -10,7 +10,9 @@ from typing import Annotated, Any, Never
 import typer
 from typer.core import TyperGroup
 
-__all__ = ["COMMANDS", "app", "exit_codes", "load", "main"]
+import hushed
+
+__all__ = ["COMMANDS", "EXAMPLES", "app", "exit_codes", "load", "main"]
 
 # Name: module, and what ``hushed --help`` says. A module is loaded when its command is run, for
 # most of them take longer to load than anyone should wait for a help text.
@@ -30,6 +32,33 @@ COMMANDS = {
     ),
     "query": ("querying", "Ask a private table for noisy aggregates."),
     "ledger": ("ledgers", "Budgets that cannot be overspent."),
+}
+
+# One use of each command, as a page of the documentation shows and runs it.
+EXAMPLES = {
+    "sensitivity": "hushed sensitivity clinic.py:expected_costs --population clinic-public.csv "
+    "--rows 3000 --block-rows 60 --gamma 0.05 --calibration marginal --symmetric",
+    "release": "hushed release clinic-private.csv clinic.py:expected_costs --population "
+    "clinic-public.csv --block-rows 60 --gamma 0.05 --calibration marginal --epsilon 1 --symmetric "
+    "--out certificate.json --html certificate.html",
+    "verify": "hushed verify certificate.json clinic.py:expected_costs --population "
+    "clinic-public.csv",
+    "risk": "hushed risk --epsilon0 2 --epsilon 1.9",
+    "cost": "hushed cost --error 2 --beta 0.05 --budget 300000 --per-person 5500 --people 100",
+    "compose": "hushed compose laplace:0.1x300 gaussian:0.05x200 --delta 1e-5",
+    "audit": "hushed audit count.py:noisy_count --claim-epsilon 1 --batch --pairs extremes --low 0 "
+    "--high 1 --samples 20000 --no-bits",
+    "query": "hushed query clinic-private.csv --type cost=real --median cost:0:1000 --epsilon 1",
+    "ledger open": "hushed ledger open sqlite:///budget.db clinic --epsilon 2 --delta 1e-6 "
+    "--gamma 0.1",
+    "ledger show": "hushed ledger show sqlite:///budget.db clinic --plot budget.svg",
+    "ledger charge": "hushed ledger charge sqlite:///budget.db clinic --epsilon 0.5 --loss "
+    'laplace:0.5 --note "released elsewhere"',
+    "ledger export": "hushed ledger export sqlite:///budget.db --out budget.json",
+    "ledger answer": "hushed ledger answer sqlite:///budget.db clinic 1",
+    "ledger verify": "hushed ledger verify sqlite:///budget.db",
+    "ledger backup": "hushed ledger backup sqlite:///budget.db copy.db",
+    "ledger roles": "hushed ledger roles",
 }
 
 # What 0 and 1 say of a command whose 1 is an answer; such a one ends with 2 whenever it has none.
@@ -76,12 +105,15 @@ def load(name: str) -> typer.Typer:
         The command, or a group of them.
     """
     found = getattr(import_module(f"hushed.cli.{COMMANDS[name][0]}"), name)
-    if not isinstance(found, typer.Typer):
+    grouped = isinstance(found, typer.Typer)
+    if not grouped:
         alone = typer.Typer(pretty_exceptions_show_locals=False, add_completion=False)
         alone.command(name)(found)
         found = alone
     for command in found.registered_commands:
-        command.epilog = exit_codes(name)
+        called = f"{name} {command.name}" if grouped else name
+        example = f"Example: {EXAMPLES[called]}\n\n" if called in EXAMPLES else ""
+        command.epilog = example + exit_codes(name)
     return found
 
 
@@ -99,15 +131,13 @@ app = typer.Typer(
     help="Make any Python function private, and prove it.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 def _tell_version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import version  # noqa: PLC0415
-
-        typer.echo(f"hushed {version('hushed')}")
+        typer.echo(f"hushed {hushed.__version__}")
         raise typer.Exit
 
 

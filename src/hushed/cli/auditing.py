@@ -26,6 +26,7 @@ from hushed.audit.examine import error_of
 from hushed.audit.pairs import FAMILIES, Relation, families_in_words
 from hushed.cli.inputs import read_function
 from hushed.cli.outcome import BAD_USE, REFUSED, exits_raise, finish, note, say
+from hushed.cli.panels import AUDIT, CLAIM, OUTPUT, PAIRS
 from hushed.cli.written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee, Neighbours
@@ -57,57 +58,104 @@ def audit(
             "or, with --command, a program that reads and writes lines.",
         ),
     ],
-    claim_epsilon: Annotated[float | None, typer.Option(help="Claimed privacy loss.")] = None,
-    claim_delta: Annotated[float, typer.Option(help="Claimed slack.")] = 0.0,
-    claim_rho: Annotated[float | None, typer.Option(help="Claimed rho of zCDP, instead.")] = None,
-    claim_order: Annotated[
-        float | None, typer.Option(help="Order of the Renyi divergence that epsilon bounds.")
+    claim_epsilon: Annotated[
+        float | None, typer.Option(help="Claimed privacy loss.", rich_help_panel=CLAIM)
     ] = None,
-    neighbours: Annotated[Neighbours, typer.Option(help="Relation of the claim.")] = "replace-one",
+    claim_delta: Annotated[float, typer.Option(help="Claimed slack.", rich_help_panel=CLAIM)] = 0.0,
+    claim_rho: Annotated[
+        float | None, typer.Option(help="Claimed rho of zCDP, instead.", rich_help_panel=CLAIM)
+    ] = None,
+    claim_order: Annotated[
+        float | None,
+        typer.Option(
+            help="Order of the Renyi divergence that epsilon bounds.", rich_help_panel=CLAIM
+        ),
+    ] = None,
+    neighbours: Annotated[
+        Neighbours, typer.Option(help="Relation of the claim.", rich_help_panel=CLAIM)
+    ] = "replace-one",
     pairs: Annotated[
         str | None,
         typer.Option(
             help="Needed. For a function of rows: extremes, with --low and --high, or a JSON file "
             "with a list of [ROWS, NEIGHBOUR]. For a function of query answers: patterns, "
-            "histogram, or the name of a pattern."
+            "histogram, or the name of a pattern.",
+            rich_help_panel=PAIRS,
         ),
     ] = None,
     low: Annotated[
-        str | None, typer.Option(help="Lowest value of a row, LOW[,LOW...] for columns.")
+        str | None,
+        typer.Option(
+            help="Lowest value of a row, LOW[,LOW...] for columns.", rich_help_panel=PAIRS
+        ),
     ] = None,
     high: Annotated[
-        str | None, typer.Option(help="Highest value of a row, HIGH[,HIGH...] for columns.")
+        str | None,
+        typer.Option(
+            help="Highest value of a row, HIGH[,HIGH...] for columns.", rich_help_panel=PAIRS
+        ),
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(help=f"Rows of a table of extremes; {_ROWS} by default.")
+        int | None,
+        typer.Option(
+            help=f"Rows of a table of extremes; {_ROWS} by default.", rich_help_panel=PAIRS
+        ),
     ] = None,
     relation: Annotated[
-        Relation | None, typer.Option(help="How two inputs of a pair may differ.")
+        Relation | None,
+        typer.Option(help="How two inputs of a pair may differ.", rich_help_panel=PAIRS),
     ] = None,
     answers: Annotated[
-        int | None, typer.Option(help=f"Query answers in a pattern; {_ANSWERS} by default.")
+        int | None,
+        typer.Option(
+            help=f"Query answers in a pattern; {_ANSWERS} by default.", rich_help_panel=PAIRS
+        ),
     ] = None,
     samples: Annotated[
-        int, typer.Option(help="Runs on each side of the pairs, all in all.")
+        int, typer.Option(help="Runs on each side of the pairs, all in all.", rich_help_panel=AUDIT)
     ] = 100_000,
-    confidence: Annotated[float, typer.Option(help="Of everything certified.")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option(help="Of everything certified.", rich_help_panel=AUDIT)
+    ] = 0.95,
     batch: Annotated[
-        bool, typer.Option("--batch", help="The function is (rows, rng, size) -> outputs.")
+        bool,
+        typer.Option(
+            "--batch", help="The function is (rows, rng, size) -> outputs.", rich_help_panel=AUDIT
+        ),
     ] = False,
     sequential: Annotated[
-        bool, typer.Option("--sequential", help="Stop as soon as the claim is contradicted.")
+        bool,
+        typer.Option(
+            "--sequential", help="Stop as soon as the claim is contradicted.", rich_help_panel=AUDIT
+        ),
     ] = False,
-    bits: Annotated[bool, typer.Option(help="Look at the bit patterns of doubles.")] = True,
+    bits: Annotated[
+        bool, typer.Option(help="Look at the bit patterns of doubles.", rich_help_panel=AUDIT)
+    ] = True,
     command: Annotated[
-        bool, typer.Option("--command", help="The argument is a program, not FILE.py:FUNCTION.")
+        bool,
+        typer.Option(
+            "--command",
+            help="The argument is a program, not FILE.py:FUNCTION.",
+            rich_help_panel=AUDIT,
+        ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the audit.")] = 0,
-    workers: Annotated[int | None, typer.Option(help="Worker processes.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write the report as a page.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the audit.", rich_help_panel=AUDIT)] = 0,
+    workers: Annotated[
+        int | None, typer.Option(help="Worker processes.", rich_help_panel=AUDIT)
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the report as a page.", rich_help_panel=OUTPUT)
+    ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace a file that is no former report.")
+        bool,
+        typer.Option(
+            "--force", help="Replace a file that is no former report.", rich_help_panel=OUTPUT
+        ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=OUTPUT)
+    ] = False,
 ) -> None:
     """Judge what a mechanism claims: violated with a witness, or not refuted."""
     options: dict[str, Any] = {

@@ -13,6 +13,7 @@ from hushed.cli.kept import read_again
 from hushed.cli.ledgers import open_named
 from hushed.cli.options import JsonOption, KeyOption
 from hushed.cli.outcome import finish, notes, say
+from hushed.cli.panels import BOUNDS, LEDGER, NOISE, OUTPUT, QUERY, STATISTICS, TABLE
 from hushed.errors import ParameterError
 from hushed.tables.expressions import Kind, find_column
 from hushed.tables.plan import NoiseName
@@ -56,10 +57,17 @@ def query(
             "postgresql://..., spark://...",
         ),
     ],
-    epsilon: Annotated[float, typer.Option(help="Privacy loss of the whole query, in nats.")],
-    table: Annotated[str, typer.Option(help="Name of the table in a database.")] = "rows",
+    epsilon: Annotated[
+        float, typer.Option(help="Privacy loss of the whole query, in nats.", rich_help_panel=NOISE)
+    ],
+    table: Annotated[
+        str, typer.Option(help="Name of the table in a database.", rich_help_panel=TABLE)
+    ] = "rows",
     user: Annotated[
-        str | None, typer.Option(help="Column that says whose row it is; without it a row counts.")
+        str | None,
+        typer.Option(
+            help="Column that says whose row it is; without it a row counts.", rich_help_panel=TABLE
+        ),
     ] = None,
     types: Annotated[
         _Many,
@@ -67,6 +75,7 @@ def query(
             "--type",
             help="COLUMN=KIND, kinds whole, real, text, truth, day, moment; repeat. A CSV file "
             "holds text until told otherwise.",
+            rich_help_panel=TABLE,
         ),
     ] = None,
     header: Annotated[
@@ -75,45 +84,90 @@ def query(
             metavar="LINE",
             help="Names for a CSV file that has no line of them: patient;city;cost, with what "
             "stands between its cells. Every line of the file is a row then.",
+            rich_help_panel=TABLE,
         ),
     ] = None,
-    rows: Annotated[int | None, typer.Option(help="Rows of one user that count.")] = None,
-    groups: Annotated[int | None, typer.Option(help="Groups of one user that count.")] = None,
-    where: Annotated[_Many, typer.Option(help='Condition such as "age >= 18"; repeat.')] = None,
-    derive: Annotated[_Many, typer.Option(help="NAME=EXPRESSION; repeat.")] = None,
-    by: Annotated[_Many, typer.Option(help="Grouping column; repeat.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="Rows of one user that count.", rich_help_panel=BOUNDS)
+    ] = None,
+    groups: Annotated[
+        int | None, typer.Option(help="Groups of one user that count.", rich_help_panel=BOUNDS)
+    ] = None,
+    where: Annotated[
+        _Many, typer.Option(help='Condition such as "age >= 18"; repeat.', rich_help_panel=QUERY)
+    ] = None,
+    derive: Annotated[
+        _Many, typer.Option(help="NAME=EXPRESSION; repeat.", rich_help_panel=QUERY)
+    ] = None,
+    by: Annotated[
+        _Many, typer.Option(help="Grouping column; repeat.", rich_help_panel=QUERY)
+    ] = None,
     keys: Annotated[
-        _Many, typer.Option(help="Public keys of each grouping column: A,B,C; once for each --by.")
+        _Many,
+        typer.Option(
+            help="Public keys of each grouping column: A,B,C; once for each --by.",
+            rich_help_panel=QUERY,
+        ),
     ] = None,
     private_keys: Annotated[
-        bool, typer.Option("--private-keys", help="Select the keys privately; needs --delta.")
+        bool,
+        typer.Option(
+            "--private-keys",
+            help="Select the keys privately; needs --delta.",
+            rich_help_panel=QUERY,
+        ),
     ] = False,
-    count: Annotated[bool, typer.Option("--count", help="Number of rows.")] = False,
-    count_users: Annotated[bool, typer.Option("--count-users", help="Number of users.")] = False,
-    sum_of: Annotated[_Many, typer.Option("--sum", help="COLUMN:LOW:HIGH; repeat.")] = None,
-    mean: Annotated[_Many, typer.Option(help="COLUMN:LOW:HIGH; repeat.")] = None,
-    variance: Annotated[_Many, typer.Option(help="COLUMN:LOW:HIGH; repeat.")] = None,
+    count: Annotated[
+        bool, typer.Option("--count", help="Number of rows.", rich_help_panel=STATISTICS)
+    ] = False,
+    count_users: Annotated[
+        bool, typer.Option("--count-users", help="Number of users.", rich_help_panel=STATISTICS)
+    ] = False,
+    sum_of: Annotated[
+        _Many, typer.Option("--sum", help="COLUMN:LOW:HIGH; repeat.", rich_help_panel=STATISTICS)
+    ] = None,
+    mean: Annotated[
+        _Many, typer.Option(help="COLUMN:LOW:HIGH; repeat.", rich_help_panel=STATISTICS)
+    ] = None,
+    variance: Annotated[
+        _Many, typer.Option(help="COLUMN:LOW:HIGH; repeat.", rich_help_panel=STATISTICS)
+    ] = None,
     quantile: Annotated[
         _Many,
         typer.Option(
             help="COLUMN:LOW:HIGH:PROBABILITY, or several: 0.25,0.5,0.75, whose answers are put in "
-            "order; repeat."
+            "order; repeat.",
+            rich_help_panel=STATISTICS,
         ),
     ] = None,
     median: Annotated[
-        _Many, typer.Option(help="COLUMN:LOW:HIGH, the quantile 0.5; repeat.")
+        _Many,
+        typer.Option(help="COLUMN:LOW:HIGH, the quantile 0.5; repeat.", rich_help_panel=STATISTICS),
     ] = None,
     candidates: Annotated[
         int,
         typer.Option(
-            help="Evenly spaced values from LOW to HIGH that a quantile is chosen from; 2 to 10001."
+            help="Evenly spaced values from LOW to HIGH that a quantile is chosen from; 2 to "
+            "10001.",
+            rich_help_panel=STATISTICS,
         ),
     ] = 101,
-    histogram: Annotated[_Many, typer.Option(help="COLUMN:LOW:HIGH:BINS; repeat.")] = None,
-    delta: Annotated[float, typer.Option(help="For --private-keys or Gaussian noise.")] = 0.0,
-    noise: Annotated[NoiseName, typer.Option(help="Which noise.")] = "laplace",
+    histogram: Annotated[
+        _Many, typer.Option(help="COLUMN:LOW:HIGH:BINS; repeat.", rich_help_panel=STATISTICS)
+    ] = None,
+    delta: Annotated[
+        float, typer.Option(help="For --private-keys or Gaussian noise.", rich_help_panel=NOISE)
+    ] = 0.0,
+    noise: Annotated[
+        NoiseName, typer.Option(help="Which noise.", rich_help_panel=NOISE)
+    ] = "laplace",
     quote: Annotated[
-        bool, typer.Option("--quote", help="Tell the price only: nothing is read or charged.")
+        bool,
+        typer.Option(
+            "--quote",
+            help="Tell the price only: nothing is read or charged.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = False,
     about_rows: Annotated[
         int | None,
@@ -121,17 +175,23 @@ def query(
             min=1,
             help="Public guess of the rows of a group: then --quote tells the error of means and "
             "variances.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
-    ledger: Annotated[str | None, typer.Option(help="Address of the ledger to charge.")] = None,
-    budget: Annotated[str | None, typer.Option(help="Name of the budget in the ledger.")] = None,
-    note: Annotated[str, typer.Option(help="Remark for the ledger.")] = "",
+    ledger: Annotated[
+        str | None, typer.Option(help="Address of the ledger to charge.", rich_help_panel=LEDGER)
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Name of the budget in the ledger.", rich_help_panel=LEDGER)
+    ] = None,
+    note: Annotated[str, typer.Option(help="Remark for the ledger.", rich_help_panel=LEDGER)] = "",
     key: KeyOption = None,
     timeout: Annotated[
         float | None,
         typer.Option(
             help="Seconds that the query may take; not on Spark. One that is stopped after the "
-            "charge stays paid."
+            "charge stays paid.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     json: JsonOption = False,

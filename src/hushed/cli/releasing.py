@@ -39,6 +39,7 @@ from hushed.cli.options import (
     WorkersOption,
 )
 from hushed.cli.outcome import BAD_USE, REFUSED, finish, note, say
+from hushed.cli.panels import LEDGER, NOISE, OUTPUT, ROWS
 from hushed.cli.tables import Frame, check_columns, read_table
 from hushed.cli.written import check_targets, files_of, inputs_of
 from hushed.errors import NotFound, ParameterError
@@ -54,7 +55,7 @@ def sensitivity(
     population: PopulationOption,
     rows: Annotated[int, typer.Option(help="Rows in the private table.")],
     gamma: GammaOption = None,
-    norm: Annotated[Norm, typer.Option(help="Norm of the movement.")] = "l1",
+    norm: Annotated[Norm, typer.Option(help="Norm of the movement.", rich_help_panel=NOISE)] = "l1",
     calibration: CalibrationOption = "training-conditional",
     pairs: PairsOption = None,
     protect: ProtectOption = "record",
@@ -118,29 +119,46 @@ def release(
     function: FunctionArgument,
     population: PopulationOption,
     epsilon: Annotated[
-        float | None, typer.Option(help="Privacy loss, in nats. This or --error.")
+        float | None,
+        typer.Option(help="Privacy loss, in nats. This or --error.", rich_help_panel=NOISE),
     ] = None,
     error: Annotated[
         float | None,
-        typer.Option(help="Error you can live with, for the smallest epsilon that keeps to it."),
+        typer.Option(
+            help="Error you can live with, for the smallest epsilon that keeps to it.",
+            rich_help_panel=NOISE,
+        ),
     ] = None,
     beta: Annotated[
-        float | None, typer.Option(help="Chance of a larger error; 0.05 by default.")
+        float | None,
+        typer.Option(help="Chance of a larger error; 0.05 by default.", rich_help_panel=NOISE),
     ] = None,
     gamma: GammaOption = None,
-    mechanism: Annotated[MechanismName, typer.Option(help="What adds the noise.")] = "laplace",
-    delta: Annotated[float | None, typer.Option(help="Slack, for the Gaussian.")] = None,
+    mechanism: Annotated[
+        MechanismName, typer.Option(help="What adds the noise.", rich_help_panel=NOISE)
+    ] = "laplace",
+    delta: Annotated[
+        float | None, typer.Option(help="Slack, for the Gaussian.", rich_help_panel=NOISE)
+    ] = None,
     norm: Annotated[
-        Norm | None, typer.Option(help="For the exponential mechanism: sup (default) or range.")
+        Norm | None,
+        typer.Option(
+            help="For the exponential mechanism: sup (default) or range.", rich_help_panel=NOISE
+        ),
     ] = None,
     lattice: Annotated[
-        int | None, typer.Option(help="Bernstein: intervals along each axis; 10 by default.")
+        int | None,
+        typer.Option(
+            help="Bernstein: intervals along each axis; 10 by default.", rich_help_panel=NOISE
+        ),
     ] = None,
     dims: Annotated[
-        int | None, typer.Option(help="Bernstein: dimension of the cube; 1 by default.")
+        int | None,
+        typer.Option(help="Bernstein: dimension of the cube; 1 by default.", rich_help_panel=NOISE),
     ] = None,
     order: Annotated[
-        int | None, typer.Option(help="Bernstein: order of the operator; 1 by default.")
+        int | None,
+        typer.Option(help="Bernstein: order of the operator; 1 by default.", rich_help_panel=NOISE),
     ] = None,
     calibration: CalibrationOption = "training-conditional",
     pairs: PairsOption = None,
@@ -153,21 +171,39 @@ def release(
     data_dependent: DependentOption = False,
     bounds: BoundsOption = None,
     outside: Annotated[
-        Outside, typer.Option(help="What to do with private rows outside of the public range.")
+        Outside,
+        typer.Option(
+            help="What to do with private rows outside of the public range.", rich_help_panel=ROWS
+        ),
     ] = "clamp",
     unit: UnitOption = "row",
     seed: SeedOption = 0,
     workers: WorkersOption = None,
     ledger: Annotated[
-        str | None, typer.Option(help="Ledger to charge first: sqlite:///FILE or postgresql://...")
+        str | None,
+        typer.Option(
+            help="Ledger to charge first: sqlite:///FILE or postgresql://...",
+            rich_help_panel=LEDGER,
+        ),
     ] = None,
-    budget: Annotated[str | None, typer.Option(help="Budget in the ledger.")] = None,
-    remark: Annotated[str, typer.Option("--note", help="Remark for the ledger.")] = "",
+    budget: Annotated[
+        str | None, typer.Option(help="Budget in the ledger.", rich_help_panel=LEDGER)
+    ] = None,
+    remark: Annotated[
+        str, typer.Option("--note", help="Remark for the ledger.", rich_help_panel=LEDGER)
+    ] = "",
     key: KeyOption = None,
-    out: Annotated[Path | None, typer.Option(help="Write the certificate as JSON.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write the certificate as a page.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the certificate as JSON.", rich_help_panel=OUTPUT)
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the certificate as a page.", rich_help_panel=OUTPUT)
+    ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace files that are no former certificates.")
+        bool,
+        typer.Option(
+            "--force", help="Replace files that are no former certificates.", rich_help_panel=OUTPUT
+        ),
     ] = False,
     json: JsonOption = False,
 ) -> None:
@@ -245,7 +281,10 @@ def verify(
         ),
     ] = None,
     population: Annotated[
-        str | None, typer.Option(help="The public file or simulator, if the certificate names one.")
+        str | None,
+        typer.Option(
+            help="The public file or simulator, if the certificate names one.", rich_help_panel=ROWS
+        ),
     ] = None,
     frame: FrameOption = "numpy",
     header: HeaderOption = None,

@@ -1,0 +1,5 @@
+"""`python -m hushed` is the command `hushed`."""
+
+from hushed.cli import main
+
+main()
