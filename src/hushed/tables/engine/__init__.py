@@ -5,7 +5,7 @@ and Spark answer alike: clipping as cases (never ``clip``), missing means NULL o
 whole numbers and come back as decimals, nothing can fail on a value. Only aggregates are fetched.
 """
 
-from hushed.tables._engine.reaching import check_installed
+from hushed.tables.engine.reaching import check_installed
 from hushed.tables.engine.asking import Clock, ConnectionLost, Question, fetch, held, plan, write
 from hushed.tables.engine.connections import (
     Connection,
