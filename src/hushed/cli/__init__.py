@@ -105,13 +105,15 @@ def load(name: str) -> typer.Typer:
         The command, or a group of them.
     """
     found = getattr(import_module(f"hushed.cli.{COMMANDS[name][0]}"), name)
-    grouped = isinstance(found, typer.Typer)
-    if not grouped:
+    below = ""
+    if isinstance(found, typer.Typer):
+        below = f"{name} "
+    else:
         alone = typer.Typer(pretty_exceptions_show_locals=False, add_completion=False)
         alone.command(name)(found)
         found = alone
     for command in found.registered_commands:
-        called = f"{name} {command.name}" if grouped else name
+        called = f"{below}{command.name}"
         example = f"Example: {EXAMPLES[called]}\n\n" if called in EXAMPLES else ""
         command.epilog = example + exit_codes(name)
     return found
