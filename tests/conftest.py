@@ -18,6 +18,10 @@ from tests.postgres import postgres, postgres_url  # noqa: F401  (fixtures)
 # tests: 0.3 and 8 seconds. (The test processes of xdist start after this line.)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# The test processes have the cores already: what takes longer than a second on a busy machine would
+# else start worker processes of its own, which load all that this one has loaded.
+os.environ["LOKY_MAX_CPU_COUNT"] = "1"
+
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=60)
 hypothesis.settings.load_profile("steady")
 
