@@ -8,14 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+from tests.commands import ended
 
 import hushed
-from hushed.cli import COMMANDS, exit_codes, load, main
+from hushed.cli import COMMANDS, exit_codes, load
 
 CANARY = "31337.125"
 SOURCE = str(Path(hushed.__file__).parent.parent)
@@ -136,32 +135,6 @@ def ran(*words, program=MAIN, cwd, **options):
         check=False,
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options,
     )
-
-
-def ended(*words, cwd, stdout=None):
-    """Run the same in this process, which has loaded what a new one would load for a second.
-
-    The output is a file that is closed at the end, as Python closes standard output: what could
-    not be written, and was not dropped, fails there.
-    """
-    error = cwd / "standard-error"
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        open(stdout or cwd / "standard-output", "w", encoding="utf-8") as out,
-        error.open("w", encoding="utf-8") as err,
-        redirect_stdout(out),
-        redirect_stderr(err),
-    ):
-        patch.chdir(cwd)
-        patch.setattr(sys, "argv", ["hushed", *map(str, words)])
-        kept = signal.getsignal(signal.SIGTERM)
-        try:
-            with pytest.raises(SystemExit) as end:
-                main()
-        finally:
-            signal.signal(signal.SIGTERM, kept)
-    told = "" if stdout else Path(out.name).read_text(encoding="utf-8")
-    return SimpleNamespace(returncode=end.value.code, stdout=told, stderr=error.read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
