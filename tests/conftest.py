@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,14 @@ import numpy as np
 import pytest
 from tests.engines import placed, spark  # noqa: F401  (fixtures)
 from tests.postgres import postgres, postgres_url  # noqa: F401  (fixtures)
+
+# Hundreds of tests start Python anew. Each would compile hushed again, and each test process its
+# tests: 0.3 and 8 seconds. (The test processes of xdist start after this line.)
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# The test processes have the cores already: what takes longer than a second on a busy machine would
+# else start worker processes of its own, which load all that this one has loaded.
+os.environ["LOKY_MAX_CPU_COUNT"] = "1"
 
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=60)
 hypothesis.settings.load_profile("steady")

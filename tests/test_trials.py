@@ -82,6 +82,16 @@ def test_workers_do_not_change_results(workers):
     assert len(set(spread[:, 1]) - {os.getpid()}) >= 1
 
 
+def test_by_default_all_cores_do_what_takes_long(monkeypatch):
+    """What is worth no worker stays in this process; the rest goes to one for each core."""
+    monkeypatch.setattr("joblib.cpu_count", lambda: 2)
+    for worth, elsewhere in ((1e9, False), (0.0, True)):
+        monkeypatch.setattr("hushed.trials._WORTH_WORKERS_SECONDS", worth)
+        found = run_trials(slow_draws, 24, seed=5)
+        assert bool(set(found[:, 1]) - {os.getpid()}) is elsewhere
+        assert np.array_equal(found[:, 0], run_trials(draws, 24, seed=5, workers=1)[:, 0])
+
+
 @pytest.mark.parametrize("chunk", [0.001, 0.06, 1.0])
 def test_chunks_do_not_change_results(chunk, monkeypatch):
     """Chunks of one trial, of a few, or of all, give the same."""

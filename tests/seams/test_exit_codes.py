@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.commands import ended
 
 import hushed
 from hushed.cli import COMMANDS, exit_codes, load
@@ -149,12 +150,12 @@ def prepared(tmp_path_factory):
     (folder / "f.py").write_text(FUNCTIONS)
     (folder / "kills.py").write_text("import os\nos._exit(1)\n", encoding="utf-8")
     (folder / "rows.csv").write_text("x\n" + "\n".join(f"0.{i}" for i in range(11, 31)) + "\n")
-    assert ran(*RELEASE, "--out", "c.json", cwd=folder).returncode == 0
+    assert ended(*RELEASE, "--out", "c.json", cwd=folder).returncode == 0
     opening = ("ledger", "open", BUDGET[0])
     add_remove = ("--neighbours", "add-remove")
-    assert ran(*opening, "clinic", "--epsilon", "1", cwd=folder).returncode == 0
-    assert ran(*opening, "spent", "--epsilon", "0.1", *add_remove, cwd=folder).returncode == 0
-    assert ran(*opening, "open", "--epsilon", "9", *add_remove, cwd=folder).returncode == 0
+    assert ended(*opening, "clinic", "--epsilon", "1", cwd=folder).returncode == 0
+    assert ended(*opening, "spent", "--epsilon", "0.1", *add_remove, cwd=folder).returncode == 0
+    assert ended(*opening, "open", "--epsilon", "9", *add_remove, cwd=folder).returncode == 0
     return folder
 
 
@@ -169,10 +170,14 @@ def test_every_command_is_here():
     assert set(ENDINGS) == set(COMMANDS)
 
 
-@pytest.mark.parametrize(("words", "code", "kind"), CASES)
-def test_endings(folder, words, code, kind):
+@pytest.mark.parametrize(
+    ("words", "code", "kind", "run"),
+    [pytest.param(*case.values, ended, id=case.id) for case in CASES]
+    + [pytest.param(*case, ran, id=f"process-{case[1]}") for case in ENDINGS["cost"]],
+)
+def test_endings(folder, words, code, kind, run):
     """The exit code is as documented; an error says its kind, an answer has none."""
-    done = ran(*words, "--json", cwd=folder)
+    done = run(*words, "--json", cwd=folder)
     assert done.returncode == code, done.stderr
     told = json.loads(done.stdout)
     assert told.get("error", {}).get("kind") == kind
@@ -252,15 +257,21 @@ def test_stopped(folder, words, number):
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize(
-    ("words", "form"),
-    [(words, ()) for words in FINE.values()]
-    + [(FINE["risk"], ("--json",)), (RELEASE, ("--json",))],
-)
-def test_output_that_cannot_be_written(folder, words, form):
+@pytest.mark.parametrize("words", FINE.values(), ids=FINE)
+def test_output_that_cannot_be_written(folder, words):
     """A full device ends every command with 2 and one line that says so."""
+    done = ended(*words, cwd=folder, stdout=FULL)
+    assert done.returncode == 2, done.stderr
+    assert "standard output was not written: No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("words", [FINE["risk"], (*FINE["risk"], "--json"), (*RELEASE, "--json")])
+def test_a_process_whose_output_cannot_be_written(folder, words):
+    """Python, too, says nothing more at its end: text, an object, an answer that was paid for."""
     with FULL.open("w") as full:
-        done = ran(*words, *form, cwd=folder, stdout=full)
+        done = ran(*words, cwd=folder, stdout=full)
     assert done.returncode == 2, done.stderr
     assert "standard output was not written: No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
@@ -273,13 +284,13 @@ def test_an_answer_of_a_query_that_cannot_be_written_is_kept(folder, form):
     """The line says how to read it again, and that reads it."""
     ledger = ("--ledger", "sqlite:///rows.db", "--budget", "rows")
     opened = ("ledger", "open", ledger[1], ledger[3], "--epsilon", "2", "--neighbours")
-    assert ran(*opened, "add-remove", cwd=folder).returncode == 0
+    assert ended(*opened, "add-remove", cwd=folder).returncode == 0
     with FULL.open("w") as full:
         done = ran(*QUERY, *ledger, *form, cwd=folder, stdout=full)
     assert done.returncode == 2
     words = done.stderr.partition("at no cost by: hushed ")[2].split()
     assert words == ["ledger", "answer", ledger[1], ledger[3], "1"]
-    assert "count" in ran(*words, cwd=folder).stdout
+    assert "count" in ended(*words, cwd=folder).stdout
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.commands import ended
 from typer.testing import CliRunner
 
 import hushed as hs
@@ -18,6 +19,7 @@ from hushed.plots.ledgers import budget_over_time
 
 G = hs.Guarantee
 URL = "sqlite:///e.db"
+FULL = Path("/dev/full")
 MAIN = "import sys; from hushed.cli import main; sys.argv[0] = 'hushed'; main()"
 
 
@@ -64,10 +66,9 @@ def process(*arguments, out=subprocess.PIPE, **environment):
 
 
 @pytest.mark.parametrize("extra", [[], ["--json"], ["--key", "mon day"]])
-def test_a_full_device_loses_no_answer(extra):
+def test_a_full_device_loses_no_answer(folder, extra):
     """Exit code 2, no traceback, and the command that reads the answer again."""
-    with open("/dev/full", "w") as full:
-        done = process(*RELEASE, *extra, out=full)
+    done = ended(*RELEASE, *extra, cwd=folder, stdout=FULL)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "standard output was not written: No space left on device" in done.stderr
@@ -94,10 +95,9 @@ def test_a_broken_pipe_loses_no_answer():
 
 @pytest.mark.parametrize("arguments", [["charge", URL, "b", "--epsilon", "0.5"], ["show", URL]])
 @pytest.mark.parametrize("extra", [[], ["--json"]])
-def test_other_commands_on_a_full_device(arguments, extra):
+def test_other_commands_on_a_full_device(folder, arguments, extra):
     """A charge that was made is said to stand."""
-    with open("/dev/full", "w") as full:
-        done = process("ledger", *arguments, *extra, out=full)
+    done = ended("ledger", *arguments, *extra, cwd=folder, stdout=FULL)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "was not written" in done.stderr
@@ -113,26 +113,30 @@ def test_an_error_on_a_full_device_keeps_its_exit_code():
     assert "Traceback" not in done.stderr
 
 
+CHARGE = ["ledger", "charge", URL, "b", "--epsilon", "0.25", "--note", "Ωμ", "--json"]
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-8"])
-def test_a_console_that_cannot_show_a_sign_gets_its_code(encoding):
+def test_a_console_that_cannot_show_a_sign_gets_its_code(folder, encoding):
     """Notes, keys and names are escaped where they cannot be shown, and nothing stops half way."""
-    charge = ["ledger", "charge", URL, "b", "--epsilon", "0.25", "--note", "Ωμ"]
-    done = subprocess.run(
-        [sys.executable, "-c", MAIN, *charge, "--json"],
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": PLACE, "PYTHONIOENCODING": encoding},
-        check=True,
-    )
-    assert json.loads(done.stdout)["charged"] == 1
+    done = ended(*CHARGE, cwd=folder, encoding=encoding)
+    assert (done.returncode, json.loads(done.stdout)["charged"]) == (0, 1)
+    shown = ended("ledger", "show", URL, cwd=folder, encoding=encoding)
+    assert shown.returncode == 0, shown.stderr
+    assert ("Ωμ" if encoding == "utf-8" else "\\u03a9") in shown.stdout
+
+
+def test_a_process_with_such_a_console_does_the_same(folder):
+    """Python itself opens standard output in the console's letters."""
+    assert ended(*CHARGE, cwd=folder).returncode == 0
     shown = subprocess.run(
         [sys.executable, "-c", MAIN, "ledger", "show", URL],
         capture_output=True,
-        env={**os.environ, "PYTHONPATH": PLACE, "PYTHONIOENCODING": encoding},
+        env={**os.environ, "PYTHONPATH": PLACE, "PYTHONIOENCODING": "cp1252"},
         check=False,
     )
     assert shown.returncode == 0, shown.stderr
-    text = shown.stdout.decode(encoding)
-    assert ("Ωμ" if encoding == "utf-8" else "\\u03a9") in text
+    assert "\\u03a9" in shown.stdout.decode("cp1252")
 
 
 # What is written over
