@@ -5,7 +5,6 @@ and Spark answer alike: clipping as cases (never ``clip``), missing means NULL o
 whole numbers and come back as decimals, nothing can fail on a value. Only aggregates are fetched.
 """
 
-from hushed.tables.engine.reaching import check_installed
 from hushed.tables.engine.asking import Clock, ConnectionLost, Question, fetch, held, plan, write
 from hushed.tables.engine.connections import (
     Connection,
@@ -34,6 +33,7 @@ from hushed.tables.engine.operations import (
     tame,
     total,
 )
+from hushed.tables.engine.reaching import check_installed
 
 __all__ = [
     "Clock",
