@@ -12,12 +12,12 @@ logarithm of the number of charges. Of many different laws, later ones are round
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from hushed import privacy_loss
 from hushed._decimals import decimal_of, stated_above
+from hushed._numeric import LARGEST
 from hushed.accounting.filters import Cost, gaussian_capacity
 from hushed.guarantee import Guarantee
 from hushed.ledger.doubles import fraction_of, whole
@@ -31,7 +31,6 @@ __all__ = ["LossSum"]
 
 _SHARES = (0.95, 0.7, 0.4, 0.15, 0.03)
 _MANY = 256  # different laws from which on new ones are rounded up, by at most 0.025 % to 0.05 %
-_LARGEST = sys.float_info.max
 _LEAST, _MOST = 1e-100, 1e100  # losses that can be composed in doubles, with room to spare
 _EVERYTHING = privacy_loss.approximate(0.0, 1.0)
 _COARSE = 0.05  # relative width of the bracket that a room is found with
@@ -209,7 +208,7 @@ def _plus(total: int | None, value: float) -> int | None:
     if total is None or math.isinf(value):
         return None
     found = total + whole(value)
-    return found if found <= whole(_LARGEST) else None
+    return found if found <= whole(LARGEST) else None
 
 
 def _less(room: tuple[int, int] | None, cost: Cost) -> tuple[int, int] | None:
