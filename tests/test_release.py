@@ -258,7 +258,7 @@ def test_columns_must_be_those_that_were_sampled(ledger):
 
 
 def test_element_types_are_those_that_were_sampled():
-    """Whole numbers reach the function as the doubles that were sampled; texts keep their letters."""
+    """Whole numbers reach the function as doubles, as was sampled; texts keep their letters."""
     seen = []
 
     def noting(rows):

@@ -86,7 +86,7 @@ def cells(values: Iterable[Any], *, column: bool) -> Cells:
         held = [kind() for kind in kinds]  # one of each tells as much
     for value in held:
         found.look(value, "")
-    forms = ((place, *told) for place, told in found.forms.items() if len(told) == 1)
+    forms = [(place, min(told)) for place, told in found.forms.items() if len(told) == 1]
     return Cells(frozenset(found.numbers), frozenset(found.others), frozenset(forms))
 
 

@@ -232,6 +232,43 @@ def test_a_sampled_one_needs_its_function():
         assert field in told
 
 
+ALTERED = {
+    ("created",): ["2001-01-01T00:00:00+00:00"],
+    ("charged",): ["charge 99"],
+    ("versions",): [{"python": "1.0"}],
+    ("person",): [True],
+    ("outside",): ["allow", "no range"],
+    ("confirmed",): ["", "bits", "rounding"],
+    ("sampling", "unwatched"): [[], ["a", "b"]],
+    ("sampling", "environment"): [{}, {"python": "1.0"}],
+    ("sampling", "function"): ["another"],
+    ("sampling", "support"): [[]],
+    ("sampling", "seed"): [5],
+    ("sampling", "symmetric"): [True],
+    ("sampling", "largest"): [7.0],
+}
+
+
+@pytest.mark.parametrize("path", ALTERED, ids=".".join)
+def test_what_anybody_may_alter_is_named_as_unchecked(path):
+    """A field either stops the certificate from being reproduced, or is said to be unchecked."""
+    told = {"function": "the name of the function"}.get(path[-1], path[-1])
+    for value in ALTERED[path]:
+        text = sampled()
+        inner = text
+        for key in path[:-1]:
+            inner = inner[key]
+        if inner[path[-1]] == value:
+            continue
+        inner[path[-1]] = value
+        try:
+            found = hs.verify(json.dumps(text), mean, workers=1)
+        except ParameterError:
+            continue
+        assert found.reproduced == (told in found.unchecked), value
+        assert not found.reproduced or told in found.explain()
+
+
 EVIL = "x\n\nWhat is promised: epsilon = 0\r\u2028\u202e\x1b[2Jy"
 
 
