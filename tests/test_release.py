@@ -95,6 +95,7 @@ PRIVATE_FAILURES = {
     "returns a text": lambda r: f"{r.max()}" if r.max() > 9e5 else r.mean(),
     "returns texts": lambda r: np.array(["Wilhelmina" * 9]) if r.max() > 9e5 else r.mean(),
     "returns another shape": lambda r: r[:7] if r.max() > 9e5 else r.mean(),
+    "returns one number in an array": lambda r: r[:1] if r.max() > 9e5 else r.mean(),
     "returns a dict": lambda r: {r.max(): 1} if r.max() > 9e5 else r.mean(),
     "returns a set": lambda r: {r.max()} if r.max() > 9e5 else r.mean(),
     "returns a list of lists": lambda r: [[r.max()], [1, 2]] if r.max() > 9e5 else r.mean(),
@@ -258,7 +259,7 @@ def test_columns_must_be_those_that_were_sampled(ledger):
 
 
 def test_element_types_are_those_that_were_sampled():
-    """Whole numbers reach the function as the doubles that were sampled; longer texts are kept."""
+    """Whole numbers reach the function as doubles, as was sampled; texts keep their letters."""
     seen = []
 
     def noting(rows):
@@ -269,7 +270,7 @@ def test_element_types_are_those_that_were_sampled():
     seen.clear()
     hs.release(noting, np.arange(20), mechanism)
     assert seen == [np.float64] * 2  # on the first sampled table, and on the private one
-    names = hs.populations.PublicTable(np.array(["Al", "Bob", "Cleo"]), promise="table")
+    names = hs.populations.PublicTable(np.array(["Al", "Bob", "Cleo"], "U20"), promise="table")
     f = lambda r: np.char.str_len(r).mean()  # noqa: E731
     r = hs.release(f, np.array(["Maximilian"] * 20), laplace(f, names, epsilon=1e9))
     assert r.value == pytest.approx(10, abs=1e-6)

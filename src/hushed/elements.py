@@ -32,10 +32,13 @@ class Cells:
         Places and types of numbers.
     others : frozenset of (str, str)
         Places and names of all other types; missing values have none.
+    forms : frozenset of (str, str)
+        Places of arrays, lists, tuples and dicts that all have one shape, length or set of keys.
     """
 
     numbers: frozenset[tuple[str, str]]
     others: frozenset[tuple[str, str]]
+    forms: frozenset[tuple[str, str]] = frozenset()
 
     def by_place(self) -> dict[str, set[str]]:
         """Types of numbers at each place."""
@@ -83,7 +86,8 @@ def cells(values: Iterable[Any], *, column: bool) -> Cells:
         held = [kind() for kind in kinds]  # one of each tells as much
     for value in held:
         found.look(value, "")
-    return Cells(frozenset(found.numbers), frozenset(found.others))
+    forms = [(place, min(told)) for place, told in found.forms.items() if len(told) == 1]
+    return Cells(frozenset(found.numbers), frozenset(found.others), frozenset(forms))
 
 
 class _Collector:
@@ -92,6 +96,7 @@ class _Collector:
     def __init__(self, *, column: bool) -> None:
         self.numbers: set[tuple[str, str]] = set()
         self.others: set[tuple[str, str]] = set()
+        self.forms: dict[str, set[str]] = {}
         self.column = column
         self.within: list[int] = []
 
@@ -103,6 +108,8 @@ class _Collector:
         elif value is not None and type(value).__name__ not in ("NAType", "NaTType"):
             self.others.add((place, f"{type(value).__module__}.{type(value).__qualname__}"))
             self.others.update((place, told) for told in _described(value))
+            if form := _form(value):
+                self.forms.setdefault(place, set()).add(form)
             if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
                 self.numbers.add((f"{place}[]", value.dtype.name))
             elif id(value) not in self.within and len(self.within) < _DEEPEST:
@@ -122,6 +129,15 @@ def _described(value: Any) -> list[str]:
         pairs = zip(map(repr, value.columns), map(str, value.dtypes), strict=True)
         return [f"{name}: {dtype}" for name, dtype in pairs]
     return [str(getattr(value, name)) for name in ("dtype", "typecode") if hasattr(value, name)]
+
+
+def _form(value: Any) -> str:
+    """Shape of an array, length of a list, keys of a dict: what a row may not have less or more."""
+    if isinstance(value, np.ndarray):
+        return repr(value.shape)
+    if isinstance(value, dict):
+        return repr(sorted(map(repr, value)))
+    return str(len(value)) if isinstance(value, list | tuple) else ""
 
 
 def _parts(value: Any) -> Iterable[tuple[str, Any]]:
@@ -177,9 +193,14 @@ def target(found: Cells, wanted: Cells) -> dict[str, str] | None:
     -------
     dict of str to str, or None
         The type for each place where it is another one; None if a type was not sampled, and does
-        not convert without loss to the only one that was.
+        not convert without loss to the only one that was, or if all values at a place were sampled
+        in one form, which is not that of the data.
     """
     if not found.others <= wanted.others:
+        return None
+    forms = dict(found.forms)
+    seen = {place for place, _ in found.others}
+    if any(place in seen and forms.get(place) != form for place, form in wanted.forms):
         return None
     casts = {}
     sampled = wanted.by_place()

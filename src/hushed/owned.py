@@ -257,7 +257,8 @@ def _cast_objects(held: Any, found: Element, wanted: Element, what: str) -> Any:
     if made is None:
         raise BadRows(
             f"{what} hold other types of values than those that were sampled, which do not convert "
-            "without loss: make them the same, or use an array or a frame with typed columns"
+            "without loss, or have other lengths or keys: make them the same, or use an array or a "
+            "frame with typed columns"
         )
     return made
 

@@ -388,3 +388,54 @@ def test_categories_that_are_numbered_as_they_come_up_are_refused(ledger):
     with pytest.raises(BadRows, match="Enum"):
         hs.release(first, rare.cast(pl.Categorical).to_frame(), plain, ledger, budget="x")
     assert ledger.log == []
+
+
+FORMS = {
+    "dicts": (lambda x: {"a": x, "b": 1.0}, [{"b": 1.0}, {"a": 0.5}, {}], {"a": (0, 1)}),
+    "tuples": (lambda x: (x, 1.0), [(0.5,), ()], [(0, 1), (0, 1)]),
+    "lists": (lambda x: [x, 1.0], [[0.5], [0.5, 1.0, 77.0], []], [(0, 1), (0, 1)]),
+    "arrays": (lambda x: np.array([x, 1.0]), [np.full(3, 77.0), np.full(1, 0.5)], [(0, 1)] * 2),
+    "objects": (
+        lambda x: np.array([x, 1.0], dtype=object),
+        [np.array([0.5, 1.0, 77.0], dtype=object)],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_rows_with_less_or_more_in_them_than_any_sampled_one(name, ledger):
+    """Where all rows have one form, no bound reaches what a row has besides, or has not."""
+    make, odd, bounds = FORMS[name]
+
+    def f(rows):  # a row that lacks something counts as a hundred
+        held = [list(row.values()) if isinstance(row, dict) else list(row) for row in rows]
+        return float(sum(np.sum(each) if len(each) else 100 for each in held))
+
+    source = hs.populations.Simulator(
+        lambda rng, n: [make(float(x)) for x in rng.random(n)], bounds=bounds
+    )
+    s = hs.sample_sensitivity(f, source, rows=4, pairs=40, workers=1)
+    mechanism = hs.Laplace(s, epsilon=1e9)
+    plain = [make(0.5)] * 3
+    assert hs.release(f, [*plain, make(0.25)], mechanism).value == pytest.approx(5.75, abs=1e-3)
+    for row in odd:
+        with pytest.raises(BadRows, match="lengths or keys"):
+            hs.release(f, [*plain, row], mechanism, ledger, budget="x")
+        with pytest.raises(BadRows, match="lengths or keys"):
+            hs.release(f, [row] * 4, mechanism, ledger, budget="x")
+    assert ledger.log == []
+
+
+def test_rows_of_many_lengths_keep_them():
+    """Where lengths vary among the sampled rows, the data may have any."""
+    source = hs.populations.Simulator(
+        lambda rng, n: [rng.random(1 + int(k)) for k in rng.integers(0, 9, n)]
+    )
+
+    def f(rows):
+        return float(sum(row.sum() for row in rows))
+
+    s = hs.sample_sensitivity(f, source, rows=4, pairs=40, workers=1)
+    data = [np.full(k, 0.5) for k in (1, 20, 3, 3)]
+    assert hs.release(f, data, hs.Laplace(s, epsilon=1e9)).value == pytest.approx(13.5, abs=1e-3)

@@ -21,6 +21,7 @@ from hushed.audit.populations import draw_pairs
 from hushed.cli import app
 from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation, TooFewRows
 from hushed.sensitivity import choose_rank
+from hushed.sensitivity.blockwise import averaged
 
 FALSE_ALARM = 1e-6
 Table = hs.populations.PublicTable
@@ -697,6 +698,18 @@ class TestBlocks:
         numbers = iter(given)
         mixed = hs.Blockwise(lambda _: next(numbers), rows=5)(np.zeros(25))
         assert mixed == pytest.approx(float(sum(map(Fraction, given)) / 5), rel=1e-15)
+
+    @pytest.mark.parametrize("steps", [1, 2, 3, 5, 6, 7, 11, 1000])
+    def test_averages_of_the_smallest_numbers_move_no_further(self, steps):
+        """Rounded to the smallest double, an average moves by more than its part."""
+        smallest = math.ulp(0.0)
+        part = averaged(np.array([0.0, steps * smallest]), 4)
+        assert part[0] == 0
+        most = Fraction(0)
+        for start in range(8):
+            ends = [float(Fraction(start + k, 4) * Fraction(smallest)) for k in (0, steps)]
+            most = max(most, abs(Fraction(ends[1]) - Fraction(ends[0])))
+        assert most <= Fraction(part[1])
 
     def test_failures_on_private_rows_stay_silent(self):
         """A block that fails tells nothing of its rows."""

@@ -31,10 +31,8 @@ __all__ = [
 _SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 
 
-_BY_TEXT = frozenset(
-    {"getattr", "vars", "attrgetter", "methodcaller", "__dict__", "__getattribute__"}
-    | {"import_module", "__import__", "modules", "eval", "exec"}
-)
+_BUILTINS_BY_TEXT = {"getattr", "vars", "eval", "exec", "__import__"}
+_OTHERS_BY_TEXT = {"attrgetter", "methodcaller", "import_module", "__dict__", "__getattribute__"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,11 @@ class Names:
     @property
     def by_text(self) -> bool:
         """Whether it may look something up under a name that is only a text."""
-        return not _BY_TEXT.isdisjoint(self.all)
+        return bool(
+            self.globals & _BUILTINS_BY_TEXT  # and not the method eval of a model
+            or self.all & _OTHERS_BY_TEXT
+            or {"sys", "modules"} <= self.all
+        )
 
 
 @functools.lru_cache(maxsize=1000)

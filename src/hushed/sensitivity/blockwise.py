@@ -22,6 +22,7 @@ __all__ = ["Blockwise", "averaged", "limit"]
 # the answer. So it is held to 2^40 movements, and the movement is enlarged by 2^-10.
 _LARGEST = 2.0**40
 _ENLARGED = 1 + 2.0**-10
+_ROUNDED_AWAY = 2.0**-1073  # what two averages, and a part, may lose below the normal doubles
 _DEALING = 2012  # seed of the public order in which rows are dealt to blocks
 
 
@@ -134,7 +135,10 @@ def averaged(movements: Floats, blocks: int) -> Floats:
     ndarray of float
         Their part, with room for the rounding of the average.
     """
-    return movements if blocks == 1 else movements / blocks * _ENLARGED
+    if blocks == 1:
+        return movements
+    # Beside numbers of any usual size the last term is nothing; beside the smallest it is all.
+    return movements / blocks * _ENLARGED + _ROUNDED_AWAY * (movements > 0)
 
 
 def limit(movement: float, blocks: int, values: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import Any
 
@@ -17,16 +18,23 @@ from hushed.fingerprints import content
 from hushed.functions import answer
 from hushed.populations import OWN
 from hushed.sensitivity.designs import Design
-from hushed.sensitivity.pairs import BlockTrial, PairTrial, draw_table, drawn_block
+from hushed.sensitivity.pairs import BlockTrial, Function, PairTrial, draw_table, drawn_block
 from hushed.spaces import Norm, size
 from hushed.trials import streams
 
-__all__ = ["block_dependence", "check_population", "check_small", "order_dependence"]
+__all__ = [
+    "block_dependence",
+    "check_memory",
+    "check_population",
+    "check_small",
+    "order_dependence",
+]
 
 
 _SMALL = 1e-6  # share of the sampled sensitivity that order, or company, may move an answer by
 _TABLES, _MOST_TABLES = 4, 16
 _ORDERED_TABLES, _ORDERS = 3, 2
+_REMEMBERED_TRIALS = 8
 _ALONE = 64  # tables of a block that are asked on their own
 _FEW_ROWS = 12
 _MOST_COLUMNS = 10_000
@@ -199,6 +207,49 @@ def block_dependence(trial: BlockTrial, *, seed: int) -> float:
     if together.shape != (count, *trial.shape):
         return 0.0  # the trial itself says what is wrong
     return max(_apart(together[i : i + 1], asked(drawn[i : i + 1, :n]), trial.norm) for i in places)
+
+
+@dataclass(frozen=True, slots=True)
+class _Between:
+    """A function that is asked another table before each one."""
+
+    function: Function
+    table: Any
+
+    def __call__(self, rows: Any) -> Any:
+        self.function(copy.deepcopy(self.table))
+        return self.function(rows)
+
+
+def check_memory(trial: PairTrial | BlockTrial, found: Floats, other: Any, *, seed: int) -> None:
+    """Refuse a function whose answer depends on what it was asked before.
+
+    Neighbours are asked one after the other: what starts from its last answer, or gives that again
+    for a table much like the last, hides how far it moves.
+
+    Parameters
+    ----------
+    trial : PairTrial or BlockTrial
+        What was run.
+    found : ndarray of float
+        What it gave, for each trial.
+    other : array, list or frame
+        A table to be asked in between.
+    seed : int
+        Seed of the sampler.
+
+    Raises
+    ------
+    BadFunction
+        If a trial gives something else than it did.
+    """
+    between = replace(trial, function=_Between(trial.function, other))
+    again = alone(lambda: between(streams(seed, 0, min(_REMEMBERED_TRIALS, len(found)))))
+    if not np.array_equal(again, found[: len(again)]):
+        raise BadFunction(
+            "the function's answer depends on what it was asked before, and neighbours were asked "
+            "one after the other: let it keep nothing of its rows, and start from the same state"
+        )
 
 
 def _apart(first: Floats, second: Floats, norm: Norm) -> float:

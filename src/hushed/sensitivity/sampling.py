@@ -31,6 +31,7 @@ from hushed.sensitivity.blockwise import Blockwise, averaged, limit
 from hushed.sensitivity.canary import Alike, first_table, shown
 from hushed.sensitivity.declarations import (
     block_dependence,
+    check_memory,
     check_population,
     check_small,
     order_dependence,
@@ -221,6 +222,8 @@ def sample_sensitivity(
     after = look(f)
     # By the function itself: a counter, a cache.
     unwatched = _few({*changed(before.marks, after.marks), *after.unseen})
+    if unwatched:
+        check_memory(evaluate, found, shown(first, design.rows, batch=batch), seed=used)
     value = float(draws[rank.rank - 1])
     for declared, size in moved.items():
         check_small(size / blocks, value, declared)
