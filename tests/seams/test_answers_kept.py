@@ -456,6 +456,51 @@ def test_ledgers_that_keep_half_are_refused_or_answered():
     assert (half.charged, telling.charged) == (1, 1)
 
 
+def in_the_meantime(book, act, key=None):
+    """Release a mean, while somebody does something between the charge and the answer."""
+
+    def function(rows):
+        act()
+        return rows.mean()
+
+    return hs.release(function, ROWS, mechanism(), book, budget="b", key=key)
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_backup_put_back_before_the_answer_is_stored_shows_nothing(tmp_path, key, in_place):
+    """The charge is gone with the former file, and it is told that there was one."""
+    copy = tmp_path / "copy.db"
+    with hs.Ledger(f"sqlite:///{tmp_path}/x.db") as book:
+        book.open_budget("b", G(epsilon=4.0))
+        book.backup(copy)
+
+        def put_back():
+            if not in_place:
+                os.replace(copy, tmp_path / "x.db")
+                return
+            with sqlite3.connect(copy) as source, sqlite3.connect(tmp_path / "x.db") as target:
+                source.backup(target)
+            source.close()
+            target.close()
+
+        with pytest.raises((LedgerUnavailable, DamagedLedger), match="not shown") as caught:
+            in_the_meantime(book, put_back, key)
+    assert "Nothing was charged" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_answer_is_shown_where_warnings_are_errors(tmp_path, capsys):
+    """It was paid for, and nobody can ask again without a key: the warning is printed instead."""
+    with hs.Ledger(f"sqlite:///{tmp_path}/x.db", patience=0.1) as book:
+        book.open_budget("b", G(epsilon=4.0))
+        busy = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
+        told = in_the_meantime(book, lambda: busy.execute("BEGIN IMMEDIATE"))
+        busy.close()
+    assert isinstance(told.value, float)
+    assert "the answer is shown, but could not be stored" in capsys.readouterr().err
+
+
 class Keyless(Halfway):
     """Stores answers, and yet knows no keys."""
 

@@ -140,6 +140,24 @@ def test_a_deleted_file_is_refused(book, path, both):
     assert not path.exists()
 
 
+def test_a_file_moved_behind_a_link_is_refused(book, path):
+    """Whoever opens it through the link has another log, and would spend the same budget again."""
+    book.charge("b", TENTH)
+    path.rename(path.with_name("moved.db"))
+    path.symlink_to(path.with_name("moved.db"))
+    for ask in (lambda: book.charge("b", TENTH), lambda: book.balance("b")):
+        with pytest.raises(LedgerUnavailable, match="was replaced by another one"):
+            ask()
+
+
+def test_a_folder_in_its_place_is_another_one(book, path):
+    """It is told as what it is, and not as a file with several names."""
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(LedgerUnavailable, match="was replaced by another one"):
+        book.charge("b", TENTH)
+
+
 def test_a_log_that_is_gone_is_noticed(book, path):
     """Charges would go into a file without a name."""
     book.charge("b", TENTH)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from unittest.mock import Mock
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from tests.nasty_tables import to_postgres
@@ -177,6 +178,24 @@ class TestKeys:
         for given in ({"low": bad}, {"high": bad}, {"weight": bad}):
             with pytest.raises(ParameterError, match="must be a finite number"):
                 table.sum("x", **{"low": 0.0, "high": 1.0} | given)
+
+    @pytest.mark.parametrize("missing", [pd.NaT, np.datetime64("NaT"), None])
+    def test_no_day_is_no_key(self, missing):
+        """A missing time of pandas is a datetime, and yet none."""
+        days = hs.table(pa.table({"day": [date(2020, 1, 1)]}))
+        with pytest.raises(ParameterError, match="a key of 'day' must be of kind day"):
+            days.group_by("day", keys=[missing])
+
+    @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+    def test_the_smallest_chance_has_an_error_bar(self, table, noise):
+        """Wide, and finite where the chance can be halved."""
+        delta = 0.0 if noise == "laplace" else 1e-9
+        query = table.count().quantiles("x", [0.5], low=0, high=1)
+        for beta in (5e-324, 1e-308):
+            told = query.release(epsilon=1.0, delta=delta, noise=noise, beta=beta)
+            (low,), (high,) = told.low["count"], told.high["count"]
+            assert high - low > 20
+            assert high - low < 1e5 or (noise == "gaussian" and beta / 2 == 0)
 
     def test_a_stop_by_the_user_is_no_answer(self, book, table, monkeypatch):
         """It says what was paid, and the same key asks again at no cost."""

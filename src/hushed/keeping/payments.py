@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hushed.errors import LedgerUnavailable, ParameterError
+from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger.files import FileChanged
 from hushed.privacy_loss import LossCurve
@@ -180,13 +181,23 @@ class Payment:
             If there is a key and the answer could not be stored: nothing may be shown then. Without
             a key nobody can ask again, and the answer is shown; a warning says that it is not kept.
             Nothing is shown, either, if the ledger's file is another one since the charge.
+        DamagedLedger
+            If the charge is not in the ledger any more.
         """
         if self.number is None:
             return text
         try:
             return str(self.ledger.keep_answer(self.budget, self.entry, text))
-        except FileChanged:  # the charge may be gone with the file: show nothing
-            raise
+        except FileChanged as error:
+            told = str(error).replace("Nothing was charged", "The answer was paid for")
+            raise FileChanged(
+                f"the answer is not shown, for its charge may be lost: {told}"
+            ) from None
+        except ParameterError as error:
+            raise DamagedLedger(
+                f"the answer is not shown, for its charge is not in the ledger any more ({error}): "
+                "another copy was put in its place"
+            ) from None
         except LedgerUnavailable as error:
             told = f"entry {self.number} of budget {self.budget!r}: {error}"
             if self.key is not None:
@@ -194,8 +205,16 @@ class Payment:
                     f"the answer was paid for and could not be stored, so that it is not shown "
                     f"({told}). Ask again under the key {self.key!r}: nothing more is charged"
                 ) from None
-            warnings.warn(f"the answer is shown, but could not be stored: {told}", stacklevel=3)
+            _warn(f"the answer is shown, but could not be stored: {told}")
             return text
+
+
+def _warn(text: str) -> None:
+    """Warn, and lose nothing where warnings are made errors: then it is only printed."""
+    try:
+        warnings.warn(text, stacklevel=4)
+    except UserWarning:
+        print(text, file=sys.stderr)  # noqa: T201
 
 
 def pay(

@@ -13,6 +13,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 
 from hushed.errors import DamagedLedger, LedgerUnavailable, NotALedger, NotFound
 from hushed.ledger.forks import active
@@ -71,7 +72,7 @@ def identity_of(path: Path) -> Identity:
         If the file has a second name, whose log would be another one.
     """
     found = _stat(path)
-    if found is not None and found.st_nlink > 1:
+    if found is not None and found.st_nlink > 1 and S_ISREG(found.st_mode):
         raise FileChanged(
             f"the ledger {path.name} has {found.st_nlink} names (hard links), and spenders under "
             "different names would not see each other: keep one of them. Nothing was charged"
@@ -95,7 +96,7 @@ def unchanged(path: str, log: str, opened: Identity) -> bool:
         True if both are there and the same, under one name.
     """
     try:
-        file, beside = os.stat(path), os.stat(log)
+        file, beside = os.lstat(path), os.lstat(log)
     except OSError:
         return False
     return file.st_nlink == 1 and _inode(file) == opened.file and _inode(beside) == opened.log
@@ -249,8 +250,9 @@ def _unreadable(path: Path, error: sqlite3.DatabaseError) -> Exception:
 
 
 def _stat(path: Path) -> os.stat_result | None:
+    """Look at a path that no link was in when it was read: one that is there now is new."""
     try:
-        return os.stat(path)
+        return os.lstat(path)
     except OSError:
         return None
 

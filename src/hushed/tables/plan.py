@@ -56,7 +56,8 @@ class LaplaceNoise:
         ``P(|X| > m) = 2 q**(m+1) / (1 + q)`` with ``q = exp(-1/scale)``, rounded up.
         """
         inverse = 1 / float(self.scale)
-        found = math.log(2 / (beta * (1 + math.exp(-inverse)))) / inverse - 1
+        odds = math.log(2) - math.log(beta) - math.log1p(math.exp(-inverse))
+        found = odds / inverse - 1
         return float(max(0, math.ceil(found * (1 + 1e-12))))
 
 
@@ -116,7 +117,7 @@ class Choice:
         McSherry and Talwar, FOCS 2007, Theorem 6.
         """
         ranks = self.width / self.probability.denominator
-        return ranks / self.epsilon * math.log(candidates / beta)
+        return ranks / self.epsilon * (math.log(candidates) - math.log(beta))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

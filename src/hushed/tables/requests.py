@@ -357,7 +357,7 @@ def _day(value: Any, told: str) -> date:
             value = date.fromisoformat(value)
         except ValueError:
             raise ParameterError(f"{brief(value)} is no date YYYY-MM-DD") from None
-    if not isinstance(value, date):
+    if not isinstance(value, date) or not isinstance(value.year, int):  # as pandas' missing time
         raise ParameterError(told)
     if isinstance(value, datetime):  # equal to no date, so that its group would always be empty
         if value.tzinfo is not None or value.time() != time.min:
