@@ -193,3 +193,30 @@ def test_a_gamma_that_nobody_can_sample_is_refused_in_a_line(gamma, calibration)
             workers=1,
         )
     assert len(str(met.value)) < 300
+
+
+@pytest.mark.parametrize("family", ["laplace", "bounded-range", "gaussian"])
+@pytest.mark.parametrize("advantage", [1e-9, 1e-17, 1e-100, 1 - 2.0**-53])
+def test_levels_for_the_smallest_and_largest_advantages(family, advantage):
+    """Found in a moment, on the safe side, and close: where halves of 1 are all the same."""
+    level = hs.epsilon_for_advantage(advantage, family=family)
+    curve = {
+        "laplace": CURVES.laplace,
+        "bounded-range": CURVES.bounded_range,
+        "gaussian": CURVES.gaussian,
+    }[family]
+    assert curve(level).advantage() <= advantage < curve(1.01 * level).advantage()
+
+
+def test_an_advantage_below_all_doubles_is_refused():
+    """Instead of looking for a level for ever."""
+    with pytest.raises(ParameterError, match="too small"):
+        hs.epsilon_for_advantage(1e-310)
+
+
+@pytest.mark.parametrize(("beta", "count"), [(1e-320, 2**20), (5e-324, 5), (1e-300, 1), (0.05, 3)])
+def test_a_chance_below_all_doubles_has_its_error(beta, count):
+    """The bound on the error keeps that chance, also where each number's share is no double."""
+    with mpmath.workdps(400):
+        needed = -mpmath.log(1 - (1 - mpmath.mpf(beta)) ** (mpmath.mpf(1) / count))
+    assert needed <= hs.Laplace(UNIT, epsilon=1.0).accuracy(beta, count) <= needed * (1 + 1e-6)

@@ -14,6 +14,7 @@ from hushed.spaces import Movement, Norm
 from hushed.spaces.cells import moved_by_rounding
 
 __all__ = [
+    "exponential_quantile",
     "finite_values",
     "read_epsilon",
     "require_count",
@@ -175,6 +176,25 @@ def require_level(name: str, value: float) -> float:
     if not 0 < number < 1:
         raise ParameterError(f"{name} must lie in (0, 1), got {value!r}")
     return number
+
+
+def exponential_quantile(beta: float, count: int) -> float:
+    """Level that the largest of several unit exponential variables exceeds with probability beta.
+
+    Parameters
+    ----------
+    beta : float
+        Probability; in (0, 1).
+    count : int
+        Number of independent variables.
+
+    Returns
+    -------
+    float
+        ``-log(1 - (1 - beta)^(1/count))``; the union bound where the share of each is no double.
+    """
+    each = -math.expm1(math.log1p(-beta) / count)
+    return -math.log(each) if each > 1e-300 else math.log(count) - math.log(beta)
 
 
 def finite_values(value: ArrayLike) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from hushed import noise
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms.arguments import (
+    exponential_quantile,
     finite_values,
     read_epsilon,
     require_count,
@@ -164,7 +165,7 @@ class Bernstein:
         if dims not in (None, self.dims):
             raise ParameterError(f"the mechanism has {self.dims} dimensions, got dims={dims}")
         grid = noise.laplace_grid(sensitivity=self.total, epsilon=self.epsilon, dims=self.points)
-        tail = -math.log(-math.expm1(math.log1p(-beta) / self.points))
+        tail = exponential_quantile(beta, self.points)
         largest = self.scale * grid.enlargement * tail + math.ldexp(1, grid.exponent)
         return largest * _amplification(self.lattice, self.dims, self.order)
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from hushed import noise
 from hushed.guarantee import Guarantee
 from hushed.mechanisms.arguments import (
+    exponential_quantile,
     finite_values,
     read_epsilon,
     require_count,
@@ -152,4 +153,4 @@ def _tail(beta: float, dims: int) -> float:
     """Quantile of the largest of ``dims`` absolute Laplace variables of scale 1."""
     require_level("beta", beta)
     require_count("dims", dims)
-    return -math.log(-math.expm1(math.log1p(-beta) / dims))
+    return exponential_quantile(beta, dims)
