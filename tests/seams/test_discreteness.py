@@ -123,3 +123,31 @@ def test_repeats_count_every_release():
     (found,) = privacy_filters(1.0, 1e-6, method="gaussian")
     promise = hs.Guarantee(epsilon=9.0, delta=1e-6)
     assert filter_cost(found, promise, often).delta >= 4e6 * once.family.blur
+
+
+def test_many_releases_pay_for_their_grids_in_epsilon_and_delta():
+    """The curve of ten million lies above the continuous one by what their grids may cost."""
+    ratio, count, level = 1e-3, 10**7, 4.0
+    reach = (40 + ratio) ** 2 + 1
+    blur = count * reach * mpmath.mpf(2) ** -73
+    with mpmath.workdps(40):
+        r = mpmath.mpf(ratio) * mpmath.sqrt(count)
+
+        def continuous(e):
+            return mpmath.ncdf(r / 2 - e / r) - mpmath.exp(e) * mpmath.ncdf(-r / 2 - e / r)
+
+        owed = continuous(level - 2 * blur)
+        assert owed - continuous(level) > 1e-13  # not what rounding would give
+        found = hs.privacy_loss.gaussian(ratio).compose(count).delta(level)
+        assert owed <= found <= owed * (1 + 1e-9)
+
+
+def test_a_filter_charges_what_the_grid_may_cost():
+    """Of a Gaussian release its squared ratio, and 4 k of delta for the grid."""
+    (found,) = privacy_filters(1.0, 1e-6, method="gaussian")
+    release = hs.Gaussian(
+        hs.proven_sensitivity(1.0, "l2", argument="test"), epsilon=0.1, delta=1e-9
+    )
+    cost = filter_cost(found, release.guarantee, release.loss)
+    assert cost.amount >= (1 / release.scale) ** 2
+    assert cost.delta >= 4 * 1601 * 2.0**-73

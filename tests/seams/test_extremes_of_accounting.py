@@ -149,3 +149,74 @@ def test_a_loss_that_is_nan_has_no_tail():
         ONE.tail(math.nan)
     with pytest.raises(ParameterError, match="NaN"):
         ONE.tradeoff(np.nan)
+
+
+def discrete_gaussian_delta(sigma, epsilon):
+    """Delta of discrete Gaussian noise, summed to fifty sigma, where nothing is left."""
+    with mpmath.workdps(330):
+        weights = [mpmath.exp(-((mpmath.mpf(y) / sigma) ** 2) / 2) for y in range(-150, 151)]
+        pairs = zip(weights[1:], weights, strict=False)
+        gains = [max(0, one - mpmath.exp(epsilon) * other) for other, one in pairs]
+        return mpmath.fsum(gains) / mpmath.fsum(weights)
+
+
+@pytest.mark.parametrize("delta", [1e-280, 1e-290, 3e-290, 1e-300, 5e-324])
+def test_a_tail_that_was_cut_off_proves_no_lower_end(delta):
+    """At the lower end of the bracket the exact law still exceeds delta, and at the upper not."""
+    found = CURVES.discrete_gaussian(3.0).epsilon_bracket(delta)
+    assert discrete_gaussian_delta(3, mpmath.mpf(found.low) - 1e-12) > delta
+    if math.isfinite(found.high):
+        assert discrete_gaussian_delta(3, mpmath.mpf(found.high)) <= delta
+    twice = CURVES.discrete_gaussian(3.0).compose(2).epsilon_bracket(delta)
+    assert found.low < twice.low < math.inf
+
+
+def test_no_largest_loss_is_no_largest_double():
+    """At delta 0 the bracket of noise without a bound is infinite at both ends."""
+    for curve in (CURVES.discrete_gaussian(3.0), CURVES.gaussian(0.5)):
+        for one in (curve, CURVES.compose([curve, CURVES.laplace(0.1)])):
+            found = one.epsilon_bracket(0.0)
+            assert (found.low, found.high) == (math.inf, math.inf)
+
+
+@pytest.mark.parametrize("gamma", [1e-13, 1e-18, 1e-320])
+@pytest.mark.parametrize("calibration", ["marginal", "training-conditional", "dkw"])
+def test_a_gamma_that_nobody_can_sample_is_refused_in_a_line(gamma, calibration):
+    """Neither with a number of three hundred digits nor with an error of Python's own."""
+    with pytest.raises(ParameterError, match="larger gamma") as met:
+        hs.sample_sensitivity(
+            np.mean,
+            hs.populations.Uniform(low=0, high=1),
+            rows=5,
+            gamma=gamma,
+            calibration=calibration,
+            workers=1,
+        )
+    assert len(str(met.value)) < 300
+
+
+@pytest.mark.parametrize("family", ["laplace", "bounded-range", "gaussian"])
+@pytest.mark.parametrize("advantage", [1e-9, 1e-17, 1e-100, 1 - 2.0**-53])
+def test_levels_for_the_smallest_and_largest_advantages(family, advantage):
+    """Found in a moment, on the safe side, and close: where halves of 1 are all the same."""
+    level = hs.epsilon_for_advantage(advantage, family=family)
+    curve = {
+        "laplace": CURVES.laplace,
+        "bounded-range": CURVES.bounded_range,
+        "gaussian": CURVES.gaussian,
+    }[family]
+    assert curve(level).advantage() <= advantage < curve(1.01 * level).advantage()
+
+
+def test_an_advantage_below_all_doubles_is_refused():
+    """Instead of looking for a level for ever."""
+    with pytest.raises(ParameterError, match="too small"):
+        hs.epsilon_for_advantage(1e-310)
+
+
+@pytest.mark.parametrize(("beta", "count"), [(1e-320, 2**20), (5e-324, 5), (1e-300, 1), (0.05, 3)])
+def test_a_chance_below_all_doubles_has_its_error(beta, count):
+    """The bound on the error keeps that chance, also where each number's share is no double."""
+    with mpmath.workdps(400):
+        needed = -mpmath.log(1 - (1 - mpmath.mpf(beta)) ** (mpmath.mpf(1) / count))
+    assert needed <= hs.Laplace(UNIT, epsilon=1.0).accuracy(beta, count) <= needed * (1 + 1e-6)

@@ -345,3 +345,11 @@ def test_bounds_that_public_rows_leave():
     for draw in (lambda rng, n: rng.random(n) * 2, lambda rng, n: np.where(rng.random(n), NAN, 1)):
         with pytest.raises(BadRows, match="outside of its bounds"):
             released(mean, np.zeros(5), P.Simulator(draw, bounds=(0, 1)))
+
+
+def test_the_certificate_names_the_ends_of_the_range():
+    """As they are, both of them: a reader can tell which rows were moved."""
+    population = hs.populations.Uniform(low=2.5, high=3.75)
+    sampled = hs.sample_sensitivity(np.mean, population, rows=6, gamma=0.3, workers=1)
+    made = hs.release(np.mean, np.linspace(2, 4, 6), hs.Laplace(sampled, epsilon=1.0))
+    assert "clamped to [2.5, 3.75]" in made.certificate.explain()

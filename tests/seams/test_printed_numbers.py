@@ -2,6 +2,7 @@
 
 import math
 import re
+from decimal import Decimal, localcontext
 
 import mpmath
 import numpy as np
@@ -14,6 +15,7 @@ from hushed.accounting import optimal_epsilon
 from hushed.cli import app
 from hushed.cost import CostModel, Need, plan
 from hushed.errors import NotFeasible, ParameterError
+from hushed.guarantee import money_above, money_below
 
 NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:e[-+][0-9]+)?)"
 
@@ -232,3 +234,31 @@ def test_bracket_and_tail_of_a_curve_are_printed_as_bounds():
     low, high = re.search(rf"lies in \[{NUMBER}, {NUMBER}\]", text).groups()
     assert float(low) <= made.exact.low
     assert float(high) >= made.exact.high
+
+
+@pytest.mark.parametrize("error", [2.0000004, 0.12345649, 1999999.6])
+def test_a_tolerated_error_is_not_printed_smaller(error):
+    """Neither with a chance nor on average."""
+    for beta, words in ((0.05, "within # of"), (None, "off by # on")):
+        before, after = words.split("#")
+        told = Need(error=error, beta=beta).accuracy()
+        number = told.partition(before)[2].partition(after)[0]
+        assert Decimal(repr(error)) <= Decimal(number) <= Decimal(repr(error * 1.00001))
+
+
+@pytest.mark.parametrize("amount", [0.0, 1e-9, 0.07, 1234.561, 74434.4125, 1e15, 1e300])
+def test_money_is_rounded_to_the_side_that_promises_less(amount):
+    """What something costs up, what may be spent down, by a cent at most."""
+    with localcontext(prec=400):
+        exact = Decimal(repr(amount))
+        low, high = (Decimal(f(amount).replace(",", "")) for f in (money_below, money_above))
+        assert low <= exact <= high
+        assert high - low <= Decimal("0.01")
+
+
+def test_a_plan_never_prints_a_cost_below_it():
+    """A cost of less than half a cent is not nothing."""
+    model = hs.cost.CostModel(per_person=1.0, people=1)
+    made = plan([Need(error=6.0)], model=model)
+    assert 0.002 < made.cost < 0.005
+    assert "cost at most 0.01" in made.sentence

@@ -12,6 +12,8 @@ from hushed._decimals import read
 
 __all__ = ["epsilon_for_advantage"]
 
+_LEAST = 1e-150  # the smallest level whose square is a double
+
 
 def epsilon_for_advantage(
     advantage: float,
@@ -55,8 +57,7 @@ def epsilon_for_advantage(
     def joint(level: float) -> float:
         return makers[family](level).compose(releases).advantage()
 
-    # Many small losses look Gaussian, with a ratio of about the level times sqrt(releases).
-    guess = 2 * NormalDist().inv_cdf((1 + advantage) / 2) / math.sqrt(releases)
+    guess = _guess(advantage, releases)
     low, high = guess, guess
     while joint(low) > advantage:
         low, high = 0.7 * low, low
@@ -77,3 +78,14 @@ def epsilon_for_advantage(
         else:
             high, at_high = middle, value
     return low
+
+
+def _guess(advantage: float, releases: int) -> float:
+    """Level to start from: many small losses look Gaussian, with a ratio of level times root."""
+    ratio = -2 * NormalDist().inv_cdf((1 - advantage) / 2)
+    if advantage < 1e-6:  # where the density is as good as constant, and 1 swallows the rest
+        ratio = advantage * math.sqrt(2 * math.pi)
+    guess = ratio / math.sqrt(releases)
+    if guess < _LEAST:
+        raise ParameterError(f"advantage={advantage!r} is too small for doubles; ask for a larger")
+    return guess

@@ -13,6 +13,7 @@ from hushed.spaces import Movement, Norm
 from hushed.spaces.cells import moved_by_rounding
 
 __all__ = [
+    "exponential_quantile",
     "finite_values",
     "require_movement",
     "smallest_epsilon",
@@ -63,6 +64,25 @@ def require_movement(movement: Movement, mechanism: str, *norms: Norm) -> None:
             "the function may ignore its rows, round its answer, or react to rarer rows than the "
             "population yields"
         )
+
+
+def exponential_quantile(beta: float, count: int) -> float:
+    """Level that the largest of several unit exponential variables exceeds with probability beta.
+
+    Parameters
+    ----------
+    beta : float
+        Probability; in (0, 1).
+    count : int
+        Number of independent variables.
+
+    Returns
+    -------
+    float
+        ``-log(1 - (1 - beta)^(1/count))``; the union bound where the share of each is no double.
+    """
+    each = -math.expm1(math.log1p(-beta) / count)
+    return -math.log(each) if each > 1e-300 else math.log(count) - math.log(beta)
 
 
 def finite_values(value: ArrayLike) -> NDArray[np.float64]:

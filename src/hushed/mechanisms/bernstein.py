@@ -16,7 +16,14 @@ from hushed._checks import read_epsilon, require_count, require_positive, requir
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.mechanisms.arguments import finite_values, require_movement
+from hushed.mechanisms.arguments import (
+    exponential_quantile,
+    finite_values,
+    read_epsilon,
+    require_count,
+    require_movement,
+    require_positive,
+)
 from hushed.privacy_loss import LossCurve, laplace
 from hushed.spaces import Movement
 from hushed.spaces.cells import moved_by_rounding
@@ -158,7 +165,7 @@ class Bernstein:
         if dims not in (None, self.dims):
             raise ParameterError(f"the mechanism has {self.dims} dimensions, got dims={dims}")
         grid = noise.laplace_grid(sensitivity=self.total, epsilon=self.epsilon, dims=self.points)
-        tail = -math.log(-math.expm1(math.log1p(-beta) / self.points))
+        tail = exponential_quantile(beta, self.points)
         largest = self.scale * grid.enlargement * tail + math.ldexp(1, grid.exponent)
         return largest * _amplification(self.lattice, self.dims, self.order)
 

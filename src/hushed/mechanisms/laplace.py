@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from hushed import noise
 from hushed._checks import read_epsilon, require_count, require_positive, require_probability
 from hushed.guarantee import Guarantee
-from hushed.mechanisms.arguments import finite_values, require_movement, smallest_epsilon
+from hushed.mechanisms.arguments import (
+    exponential_quantile,
+    finite_values,
+    read_epsilon,
+    require_count,
+    require_movement,
+    require_positive,
+    smallest_epsilon,
+)
 from hushed.privacy_loss import LossCurve, laplace
 from hushed.spaces import Movement
 
@@ -145,4 +153,4 @@ def _tail(beta: float, dims: int) -> float:
     """Quantile of the largest of ``dims`` absolute Laplace variables of scale 1."""
     require_probability("beta", beta)
     require_count("dims", dims)
-    return -math.log(-math.expm1(math.log1p(-beta) / dims))
+    return exponential_quantile(beta, dims)

@@ -18,7 +18,7 @@ from hushed.privacy_loss.composition import LADDER, Parts, Window, log_mgf, spre
 from hushed.privacy_loss.families import Family
 from hushed.privacy_loss.finite import FiniteLoss
 
-__all__ = ["ComposedLoss"]
+__all__ = ["ComposedLoss", "is_cut"]
 
 _SMALLEST = 2**13  # grid points
 _LARGEST = 2**20
@@ -71,8 +71,11 @@ class ComposedLoss:
 
     @property
     def _surely_infinite(self) -> float:
-        """The same, rounded down; equal to it where it is one decimal."""
-        number = sum(count for family, count in self.parts if family.infinite > 0)
+        """The same, rounded down; equal to it where it is one decimal, 0 for a tail cut off."""
+        lossy = [(family, count) for family, count in self.parts if family.infinite > 0]
+        if any(is_cut(family) for family, _ in lossy):
+            return 0.0
+        number = sum(count for _, count in lossy)
         return self.infinite if number < 2 else self.infinite * (1 - 1e-13)
 
     def _finite_end(self) -> float:
@@ -215,9 +218,12 @@ class ComposedLoss:
         """Bracket where nothing is left of delta for the finite losses: their largest sum."""
         if delta < self._surely_infinite:
             return math.inf, math.inf
+        if lost == 0.0:
+            return end, end
+        if delta == 0.0:
+            return math.inf, math.inf
         known = lost == self._surely_infinite and math.isfinite(end)
-        low = round_down(end, 64) if known and lost > 0.0 else end if known else 0.0
-        return low, end if delta >= lost else math.inf
+        return round_down(end, 64) if known else 0.0, end if delta >= lost else math.inf
 
     def _near_top(self, delta: float) -> float:
         """Level just below the sum of the largest losses at which ``delta`` is still exceeded.
@@ -276,6 +282,22 @@ class ComposedLoss:
         steps = found.first + np.arange(found.curve.size, dtype=np.float64)
         points = steps * found.step + found.slide
         return points, np.minimum(1.0, found.curve + found.budget + self.infinite)
+
+
+def is_cut(family: Family) -> bool:
+    """Tell whether an infinite loss stands for a far tail that was cut off.
+
+    Parameters
+    ----------
+    family : Family
+        A law.
+
+    Returns
+    -------
+    bool
+        True for the discrete Gaussian.
+    """
+    return isinstance(family, FiniteLoss) and family.cut
 
 
 def _largest(family: Family) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hushed._checks import read_count, require_least, require_within
 from hushed._decimals import read
 from hushed._numeric import first_true, first_true_near, round_down, round_up
-from hushed.privacy_loss.composed import ComposedLoss
+from hushed.privacy_loss.composed import ComposedLoss, is_cut
 from hushed.privacy_loss.composition import merge, summed
 from hushed.privacy_loss.families import Family, GaussianLoss, Law
 from hushed.privacy_loss.finite import FiniteLoss
@@ -174,13 +174,26 @@ class LossCurve:
         """
         delta = read("delta", delta, up=False)
         require_within("delta", delta, 0, 1)
+        found = self._epsilon_bracket(delta)
+        cut = round_up(sum(n * f.infinite for f, n in self.parts if is_cut(f)))
+        if not 0 < delta < cut * 2.0**60:
+            return found
+        # The law itself may lose none of what was cut off: then delta reaches as far as delta and
+        # the cut together do here, or as any larger one does.
+        wider = (math.nextafter(delta + cut, 1.0), max(delta, cut) + 2 * cut)
+        low = max(self._epsilon_bracket(each).low for each in wider)
+        return Bracket(low=min(low, found.high), high=found.high)
+
+    def _epsilon_bracket(self, delta: float) -> Bracket:
+        """Both ends, where what was cut off is lost."""
         if isinstance(self.family, ComposedLoss):
             low, high = self.family.epsilon_bracket(delta)
             return Bracket(low=low, high=high)
         if delta == 0.0:
             computed = isinstance(self.family, FiniteLoss) and self.family.end is None
             end = self.supremum
-            return Bracket(low=round_down(end, 64) if computed and end > 0 else end, high=end)
+            sharp = not computed or end <= 0 or math.isinf(end)
+            return Bracket(low=end if sharp else round_down(end, 64), high=end)
         if self.infinite > delta:
             return Bracket(low=math.inf, high=math.inf)
         if self.family.delta(0.0) <= delta:

@@ -78,6 +78,11 @@ class FiniteLoss:
         return float(self.losses[-1]) if self.end is None else self.end
 
     @property
+    def cut(self) -> bool:
+        """Whether the infinite loss stands for a far tail: the law itself has none."""
+        return self.infinite > 0 and math.isfinite(self.concentrated)
+
+    @property
     def blur(self) -> float:
         """What has finitely many outcomes is as it stands."""
         return 0.0

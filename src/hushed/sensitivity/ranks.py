@@ -14,6 +14,7 @@ from hushed.errors import ParameterError, TooFewPairs
 
 __all__ = ["Calibration", "Rank", "choose_rank"]
 
+_LEAST_GAMMA = Fraction(1, 10**12)  # doubles tell the coverage of so many pairs from 1
 Calibration = Literal["training-conditional", "marginal", "dkw"]
 
 # The incomplete beta function of SciPy is good to a few 1e-14; a share of pairs must exceed its
@@ -90,6 +91,12 @@ def choose_rank(
         raise ParameterError("give gamma, pairs or both; got neither")
     if gamma is not None and not 0 < gamma < 1:
         raise ParameterError(f"gamma must lie in (0, 1), got {float(gamma)}")
+    if gamma is not None and gamma < _LEAST_GAMMA:
+        raise ParameterError(
+            f"gamma comes to {float(gamma):.3g} for a single pair of tables (with protect="
+            "'everyone' or blocks it is divided), and can only be had from more than a million "
+            "million sampled pairs; ask for a larger gamma"
+        )
     if pairs is not None and pairs < 1:
         raise ParameterError(f"pairs must be 1 or more, got {pairs}")
     rule = {"marginal": _marginal, "training-conditional": _conditional, "dkw": _dkw}[calibration]
