@@ -9,24 +9,24 @@ import numpy as np
 import pytest
 
 from hushed import populations
-from hushed.audit import (
+from hushed.auditing import (
     Command,
     PopulationPairs,
     Raised,
     Renyi,
     ZeroConcentrated,
+    _search,
     audit,
     extreme_pairs,
     pattern_pairs,
-    search,
 )
-from hushed.audit.fixed import plan_for
-from hushed.audit.generators import carried_generator
-from hushed.audit.mechanisms import source
-from hushed.audit.outputs import encoder_for, lowest_bit
-from hushed.audit.pairs import read_pairs
-from hushed.audit.runs import prepare
-from hushed.audit.search import Search
+from hushed.auditing._fixed import plan_for
+from hushed.auditing._generators import carried_generator
+from hushed.auditing._mechanisms import source
+from hushed.auditing._outputs import encoder_for, lowest_bit
+from hushed.auditing._pairs import read_pairs
+from hushed.auditing._runs import prepare
+from hushed.auditing._search import Search
 from hushed.errors import BadFunction, ParameterError, TooFewPairs, TooFewSamples
 from hushed.guarantee import Guarantee
 
@@ -272,7 +272,7 @@ class TestHonesty:
 
         pair = pattern_pairs("one below", 1)[0]
         goal, wrong = (Guarantee(epsilon=0.0), 200, 0.1), {"fresh": 0, "reused": 0}
-        from hushed.audit.bounds import Counts, JointTest
+        from hushed.auditing._bounds import Counts, JointTest
 
         for seed in range(40):
             runs = prepare(
@@ -397,7 +397,7 @@ class TestBadInput:
             return sum(made), report.witness.counts.samples
 
         roomy, _ = spent()
-        monkeypatch.setattr(search, "_CELLS_KEPT", 500 * 3)
+        monkeypatch.setattr(_search, "_CELLS_KEPT", 500 * 3)
         narrow, final = spent()
         assert narrow == pytest.approx(roomy, abs=100)
         assert final > 36_000

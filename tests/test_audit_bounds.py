@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushed.audit.bounds import (
+from hushed.auditing._bounds import (
     Counts,
     JointTest,
     Rectangle,
@@ -15,7 +15,7 @@ from hushed.audit.bounds import (
     share_below,
     tail,
 )
-from hushed.audit.claims import Renyi, ZeroConcentrated, measure
+from hushed.auditing._claims import Renyi, ZeroConcentrated, measure
 from hushed.errors import ParameterError
 
 

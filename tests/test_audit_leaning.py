@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from hushed.audit.leaning import fitted_slope, leaned
+from hushed.auditing._leaning import fitted_slope, leaned
 
 RUNS, SHIFT = 20_000, 0.1
 

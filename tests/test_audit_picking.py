@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from hushed.audit.picking import best_pick
+from hushed.auditing._picking import best_pick
 from hushed.guarantee import Guarantee
 
 

@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from hushed.audit import audit, runs
-from hushed.audit.histograms import Grain, fit_histograms
-from hushed.audit.mixtures import fit_mixture
-from hushed.audit.outputs import Encoder
-from hushed.audit.segments import segments
-from hushed.audit.sequential import Betting, adjusted, bet, grid_of_claims
-from hushed.audit.symbols import fit_symbols
+from hushed.auditing import _runs, audit
+from hushed.auditing._histograms import Grain, fit_histograms
+from hushed.auditing._mixtures import fit_mixture
+from hushed.auditing._outputs import Encoder
+from hushed.auditing._segments import segments
+from hushed.auditing._sequential import Betting, adjusted, bet, grid_of_claims
+from hushed.auditing._symbols import fit_symbols
 from hushed.guarantee import Guarantee
 
 GRAIN = Grain(bins=64, penalty=3.0)
@@ -133,13 +133,13 @@ class TestSplits:
     @pytest.mark.parametrize("sequential", [False, True])
     def test_no_stream_is_used_twice(self, monkeypatch, sequential):
         """Every stage of every pair has streams of its own, and the final split comes once."""
-        drawn, seed_of = [], runs.stage_seed
+        drawn, seed_of = [], _runs.stage_seed
 
         def recorded(seed, *parts):
             drawn.append(parts)
             return seed_of(seed, *parts)
 
-        monkeypatch.setattr(runs, "stage_seed", recorded)
+        monkeypatch.setattr(_runs, "stage_seed", recorded)
         audit(
             lambda rows, rng, size: rng.random(size) < 0.5 + 0.02 * rows[0],
             "patterns",

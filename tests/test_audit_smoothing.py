@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from hushed.audit.histograms import Grain, fit_column, fit_histograms
-from hushed.audit.mixtures import fit_mixture
-from hushed.audit.outputs import Encoder
-from hushed.audit.smoothing import smoothed
+from hushed.auditing._histograms import Grain, fit_column, fit_histograms
+from hushed.auditing._mixtures import fit_mixture
+from hushed.auditing._outputs import Encoder
+from hushed.auditing._smoothing import smoothed
 
 SMOOTH = Grain(bins=64, penalty=None, smooth=True)
 STEPPED = Grain(bins=64, penalty=3.0)

@@ -54,11 +54,11 @@ def test_the_package_lists_its_names_sorted():
 
 
 def test_names_are_loaded_when_asked_for():
-    """A bare import loads no NumPy, and the modules audit and release never hide the functions."""
+    """A bare import loads no NumPy, and the module release never hides the function."""
     code = (
         "import sys, hushed; assert 'numpy' not in sys.modules; "
-        "import hushed.audit, hushed.release; from hushed.audit import Claim; "
-        "assert hushed.audit is sys.modules['hushed.audit'].audit; "
+        "import hushed.auditing, hushed.release; from hushed.auditing import Claim; "
+        "assert hushed.audit is sys.modules['hushed.auditing'].audit; "
         "assert hushed.release is sys.modules['hushed.release'].release; "
         "from hushed.cli import app; assert 'hushed.cli.auditing' not in sys.modules"
     )

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from hushed.audit import audit
+from hushed.auditing import audit
 from hushed.guarantee import Guarantee
 
 pytestmark = pytest.mark.slow

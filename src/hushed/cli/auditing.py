@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from hushed.audit import (
+from hushed.auditing import (
     AuditReport,
     Claim,
     Command,
@@ -20,9 +20,9 @@ from hushed.audit import (
     ZeroConcentrated,
     extreme_pairs,
 )
-from hushed.audit import audit as judge
-from hushed.audit.examine import error_of
-from hushed.audit.pairs import FAMILIES, Relation, families_in_words
+from hushed.auditing import audit as judge
+from hushed.auditing._examine import error_of
+from hushed.auditing._pairs import FAMILIES, Relation, families_in_words
 from hushed.cli.inputs import read_function
 from hushed.cli.outcome import BAD_USE, REFUSED, finish, note, say
 from hushed.cli.written import check_targets, inputs_of

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushed.audit.generators import carried_generator
+from hushed.auditing._generators import carried_generator
 from hushed.errors import BadFunction, ParameterError
 
 __all__ = ["BatchRaised", "Command", "Raised", "Source", "source"]

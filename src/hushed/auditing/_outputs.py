@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.mechanisms import Raised
+from hushed.auditing._mechanisms import Raised
 from hushed.errors import BadFunction
 
 __all__ = ["LOWEST_BIT", "STRUCTURE", "Encoder", "encoder_for", "lowest_bit"]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.outputs import STRUCTURE, Encoder
-from hushed.audit.segments import segments
-from hushed.audit.smoothing import smoothed
-from hushed.audit.views import View, column_names, columns
+from hushed.auditing._outputs import STRUCTURE, Encoder
+from hushed.auditing._segments import segments
+from hushed.auditing._smoothing import smoothed
+from hushed.auditing._views import View, column_names, columns
 
 __all__ = ["Grain", "Histograms", "bin_numbers", "fit_column", "fit_histograms", "log_ratios"]
 
@@ -171,7 +171,7 @@ class Grain:
     pooled : bool, default False
         Whether all columns share one histogram, as independent repetitions would.
     smooth : bool, default False
-        Whether log ratios are to change smoothly between bins; see `hushed.audit.smoothing`.
+        Whether log ratios are to change smoothly between bins; see `hushed.auditing._smoothing`.
     """
 
     bins: int

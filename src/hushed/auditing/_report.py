@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushed.audit.bounds import Counts
-from hushed.audit.claims import Claim, ZeroConcentrated, in_words
-from hushed.audit.outputs import LOWEST_BIT
-from hushed.audit.pairs import Pair, Relation
+from hushed.auditing._bounds import Counts
+from hushed.auditing._claims import Claim, ZeroConcentrated, in_words
+from hushed.auditing._outputs import LOWEST_BIT
+from hushed.auditing._pairs import Pair, Relation
 from hushed.divergences import DeltaEstimate
 from hushed.guarantee import Guarantee, shown_above, shown_below
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.scores import Score
+from hushed.auditing._scores import Score
 
 __all__ = ["Event", "Pick"]
 

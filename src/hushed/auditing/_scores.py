@@ -12,12 +12,12 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.histograms import Grain, fit_histograms
-from hushed.audit.mixtures import fit_mixture
-from hushed.audit.outputs import Encoder
-from hushed.audit.symbols import fit_symbols
-from hushed.audit.trees import fit_boosted
-from hushed.audit.views import View
+from hushed.auditing._histograms import Grain, fit_histograms
+from hushed.auditing._mixtures import fit_mixture
+from hushed.auditing._outputs import Encoder
+from hushed.auditing._symbols import fit_symbols
+from hushed.auditing._trees import fit_boosted
+from hushed.auditing._views import View
 
 __all__ = ["Effort", "Score", "fitted_scores"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.histograms import Grain, bin_numbers, fit_column, log_ratios
-from hushed.audit.outputs import Encoder
-from hushed.audit.views import View, view
+from hushed.auditing._histograms import Grain, bin_numbers, fit_column, log_ratios
+from hushed.auditing._outputs import Encoder
+from hushed.auditing._views import View, view
 
 __all__ = ["Mixture", "fit_mixture"]
 

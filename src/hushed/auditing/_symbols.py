@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.histograms import Grain, fit_histograms
-from hushed.audit.leaning import fitted_slope
-from hushed.audit.outputs import STRUCTURE, Encoder
-from hushed.audit.views import View
+from hushed.auditing._histograms import Grain, fit_histograms
+from hushed.auditing._leaning import fitted_slope
+from hushed.auditing._outputs import STRUCTURE, Encoder
+from hushed.auditing._views import View
 
 __all__ = ["Symbols", "fit_symbols"]
 

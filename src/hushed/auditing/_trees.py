@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.outputs import Encoder
-from hushed.audit.views import View, view
+from hushed.auditing._outputs import Encoder
+from hushed.auditing._views import View, view
 
 __all__ = ["Boosted", "fit_boosted"]
 

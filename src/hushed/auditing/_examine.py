@@ -9,14 +9,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from hushed.audit.claims import Claim, check, contradicts, measure
-from hushed.audit.fixed import Finding, detectable, estimated, find, plan_for, weight_of
-from hushed.audit.mechanisms import source
-from hushed.audit.pairs import Pair, Relation, read_pairs
-from hushed.audit.populations import PopulationFinding, PopulationPairs, draw_pairs, judge
-from hushed.audit.report import AuditReport, PopulationCount, Witness
-from hushed.audit.runs import Tell, prepare
-from hushed.audit.sequential import Outcome, play
+from hushed.auditing._claims import Claim, check, contradicts, measure
+from hushed.auditing._fixed import Finding, detectable, estimated, find, plan_for, weight_of
+from hushed.auditing._mechanisms import source
+from hushed.auditing._pairs import Pair, Relation, read_pairs
+from hushed.auditing._populations import PopulationFinding, PopulationPairs, draw_pairs, judge
+from hushed.auditing._report import AuditReport, PopulationCount, Witness
+from hushed.auditing._runs import Tell, prepare
+from hushed.auditing._sequential import Outcome, play
 from hushed.divergences import DeltaEstimate
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours

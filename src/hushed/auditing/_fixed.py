@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.bounds import Counts, Evidence, Rectangle, share_above, tail
-from hushed.audit.claims import Claim, contradicts, evidence, levels_in_words, measure, stated
-from hushed.audit.events import Pick
-from hushed.audit.pairs import Pair
-from hushed.audit.runs import Runs
-from hushed.audit.scores import Effort
-from hushed.audit.search import Search
+from hushed.auditing._bounds import Counts, Evidence, Rectangle, share_above, tail
+from hushed.auditing._claims import Claim, contradicts, evidence, levels_in_words, measure, stated
+from hushed.auditing._events import Pick
+from hushed.auditing._pairs import Pair
+from hushed.auditing._runs import Runs
+from hushed.auditing._scores import Effort
+from hushed.auditing._search import Search
 from hushed.divergences import DeltaEstimate, estimate_delta
 from hushed.errors import TooFewSamples
 from hushed.guarantee import Guarantee

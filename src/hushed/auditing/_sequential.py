@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.bounds import Counts
-from hushed.audit.claims import levels_in_words
-from hushed.audit.events import Event
-from hushed.audit.fixed import detectable
-from hushed.audit.pairs import Pair
-from hushed.audit.picking import best_pick
-from hushed.audit.runs import Runs
-from hushed.audit.scores import fitted_scores
+from hushed.auditing._bounds import Counts
+from hushed.auditing._claims import levels_in_words
+from hushed.auditing._events import Event
+from hushed.auditing._fixed import detectable
+from hushed.auditing._pairs import Pair
+from hushed.auditing._picking import best_pick
+from hushed.auditing._runs import Runs
+from hushed.auditing._scores import fitted_scores
 from hushed.errors import TooFewSamples
 from hushed.guarantee import Guarantee, shown_below
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.events import Event
-from hushed.audit.mechanisms import BatchRaised, Raised, Source
-from hushed.audit.outputs import Encoder, encoder_for
-from hushed.audit.pairs import Pair
+from hushed.auditing._events import Event
+from hushed.auditing._mechanisms import BatchRaised, Raised, Source
+from hushed.auditing._outputs import Encoder, encoder_for
+from hushed.auditing._pairs import Pair
 from hushed.errors import BadFunction
 from hushed.trials import run_trials
 

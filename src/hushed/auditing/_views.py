@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.outputs import LOWEST_BIT, STRUCTURE, Encoder, lowest_bit
+from hushed.auditing._outputs import LOWEST_BIT, STRUCTURE, Encoder, lowest_bit
 
 __all__ = ["View", "column_names", "columns", "view"]
 

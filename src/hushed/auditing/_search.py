@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.claims import Claim
-from hushed.audit.events import Pick
-from hushed.audit.pairs import Pair
-from hushed.audit.picking import best_pick
-from hushed.audit.runs import Runs
-from hushed.audit.scores import Effort, fitted_scores
+from hushed.auditing._claims import Claim
+from hushed.auditing._events import Pick
+from hushed.auditing._pairs import Pair
+from hushed.auditing._picking import best_pick
+from hushed.auditing._runs import Runs
+from hushed.auditing._scores import Effort, fitted_scores
 
 __all__ = ["Search"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hushed.audit.bounds import Counts, Evidence, JointTest, Rectangle
-from hushed.audit.pairs import Relation
+from hushed.auditing._bounds import Counts, Evidence, JointTest, Rectangle
+from hushed.auditing._pairs import Relation
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, shown_above
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.bounds import Rectangle
-from hushed.audit.claims import Claim, measure
-from hushed.audit.events import Event, Pick
-from hushed.audit.histograms import Histograms
-from hushed.audit.leaning import leaned
-from hushed.audit.scores import Score
+from hushed.auditing._bounds import Rectangle
+from hushed.auditing._claims import Claim, measure
+from hushed.auditing._events import Event, Pick
+from hushed.auditing._histograms import Histograms
+from hushed.auditing._leaning import leaned
+from hushed.auditing._scores import Score
 from hushed.guarantee import Guarantee
 
 __all__ = ["best_pick"]
@@ -85,7 +85,7 @@ def best_pick(
     last : bool, default False
         Whether the next runs are those of the final split. Then what a score offers is judged on
         samples on which it was not chosen, if there are 1,000 or more, and histograms are leaned
-        on where counts are few; see `hushed.audit.leaning.leaned`.
+        on where counts are few; see `hushed.auditing._leaning.leaned`.
 
     Returns
     -------

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from hushed import rows as tables
-from hushed.audit.bounds import share_below, tail
-from hushed.audit.fixed import Finding, detectable, find, plan_for, weight_of
-from hushed.audit.pairs import Pair
-from hushed.audit.report import PopulationCount
-from hushed.audit.runs import Runs, stage_seed
+from hushed.auditing._bounds import share_below, tail
+from hushed.auditing._fixed import Finding, detectable, find, plan_for, weight_of
+from hushed.auditing._pairs import Pair
+from hushed.auditing._report import PopulationCount
+from hushed.auditing._runs import Runs, stage_seed
 from hushed.errors import ParameterError, TooFewPairs
 from hushed.guarantee import Guarantee, Neighbours
 from hushed.populations import Population, PublicTable
