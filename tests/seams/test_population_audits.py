@@ -8,7 +8,7 @@ import pytest
 
 import hushed as hs
 from hushed.auditing import audit
-from hushed.auditing._populations import draw_pairs
+from hushed.auditing._population import draw_pairs
 from hushed.certificate import Certificate
 from hushed.errors import ParameterError
 

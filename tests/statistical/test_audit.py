@@ -98,7 +98,7 @@ def test_detectable_violations_are_caught():
             seed=seed,
         )
 
-    bar = judged(responses, 0).detectable
+    bar = judged(responses, 0).minimum_detectable
 
     def leaky(rows, rng, size):
         keep = 1 / (1 + math.exp(-bar))
