@@ -145,6 +145,16 @@ def test_claims_about_divergences_never_exceed_the_truth():
     assert adapt_claim(Renyi(order=3, epsilon=1)).certify(box).measured < 3 * rho
 
 
+def test_a_joint_test_says_nothing_of_divergences():
+    """It was inverted for (epsilon, delta) alone; a claim about divergences takes a rectangle."""
+    seen = counts(30, 100, 10)
+    region = JointTest(counts=seen, weight=1.0, alpha=0.05)
+    claim = adapt_claim(ZeroConcentrated(rho=0.1))
+    with pytest.raises(ParameterError, match="judged from a Rectangle"):
+        claim.certify(region)
+    assert claim.test(seen, 0.05, None) == Rectangle.from_counts(seen, 0.05)
+
+
 @pytest.mark.parametrize("bad", [(-1, 5, 0), (6, 5, 0), (0, 0, 0), (1, 5, 6)])
 def test_bad_counts_are_refused(bad):
     """Counts lie between 0 and the samples."""

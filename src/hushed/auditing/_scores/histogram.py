@@ -15,11 +15,10 @@ from hushed.auditing._outputs import (
     iterate_columns,
     name_columns,
 )
-from hushed.auditing._scores.smoothing import fit_p_spline, partition_bins
+from hushed.auditing._scores.smoothing import HALF, fit_p_spline, partition_bins
 
 Floats = NDArray[np.float64]
 
-_HALF = 0.5  # of a count, added to each bin: it keeps bins seen on one table alone finite
 _ATOMS_OF = 20_000
 _DEEPEST = 24
 _LOG_ODDS = 0.25  # of rank, between edges of bins that are smoothed
@@ -110,7 +109,7 @@ def _describe_intervals(edges: Floats, inside: NDArray[np.bool_]) -> str:
 def compute_log_ratios(first: NDArray[Any], second: NDArray[Any]) -> Floats:
     """Log ratios of the shares of two rows of counts, half a count added to each."""
     totals = first.sum() / second.sum()
-    return np.asarray(np.log((first + _HALF) / (second + _HALF) / totals))
+    return np.asarray(np.log((first + HALF) / (second + HALF) / totals))
 
 
 def assign_bins(column: Floats, edges: Floats) -> NDArray[np.int64]:
@@ -164,7 +163,7 @@ def fit_column(one: Floats, other: Floats, binning: Binning) -> tuple[Floats, Fl
 def _smooth_log_ratios(edges: Floats, counts: NDArray[np.int64]) -> Floats:
     """Log ratios of all bins, those of repeated values and of NaN apart from the others."""
     ratios = compute_log_ratios(counts[0], counts[1])
-    offset = float(np.log((counts[0].sum() + _HALF) / (counts[1].sum() + _HALF)))
+    offset = float(np.log((counts[0].sum() + HALF) / (counts[1].sum() + HALF)))
     free = np.ones(len(ratios), dtype=bool)
     free[-1] = False  # NaN
     free[1:-2] = np.nextafter(edges[:-1], np.inf) < edges[1:]  # not one double wide: no atom

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _TINY = 1e-300
-_HALF = 0.5  # of a count, added to each bin: it keeps bins seen on one table alone finite
+HALF = 0.5  # of a count, added to each bin: it keeps bins seen on one table alone finite
 _PENALTIES = np.logspace(8, -2, 21)
 _STEPS = 50
 _STEP = 3.0
@@ -67,7 +67,7 @@ def fit_p_spline(first: NDArray[np.int64], second: NDArray[np.int64], offset: fl
     approximation (Wood, *Fast stable restricted maximum likelihood*, Journal of the Royal
     Statistical Society B 73, 2011).
     """
-    one, other = (each.astype(np.float64) + _HALF for each in (first, second))
+    one, other = (each.astype(np.float64) + HALF for each in (first, second))
     if len(one) < _FEWEST:
         return np.asarray(np.log(one / other) - offset)
     rough = _build_roughness(len(one))
