@@ -136,16 +136,16 @@ def audit(
         tell=tell or _ignore,
         bits=bits,
     )
+    # Only a fixed audit sets runs aside beforehand; the other two divide all of them themselves.
+    final = number if sequential or judged.gamma > 0 else plan.final
+    goal = Goal(claim=judged, final=final, alpha=alpha)
     found: _Judgement
     if judged.gamma > 0 and isinstance(pairs, PopulationPairs):
-        goal = Goal(claim=judged, final=number, alpha=alpha)
         shown = run_population(runs, listed, goal, symmetric=pairs.symmetric)
         found = _judge_population(shown, differ)
     elif sequential:
-        goal = Goal(claim=judged, final=number, alpha=alpha)
         found = _judge_sequential(run_sequential(runs, listed, goal), differ)
     else:
-        goal = Goal(claim=judged, final=plan.final, alpha=alpha)
         found = _judge_fixed(run_fixed(runs, listed, plan, goal), goal, differ)
     return AuditReport(
         claim=claim,
