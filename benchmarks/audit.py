@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hushed.audit import audit
+from hushed.auditing import audit
 from hushed.guarantee import Guarantee
 
 

@@ -15,7 +15,7 @@ import sys
 import time
 
 from hushed import zoo
-from hushed.audit import audit
+from hushed.auditing import audit
 
 SIZES = (10_000, 100_000, 1_000_000)
 

@@ -9,24 +9,24 @@ import numpy as np
 import pytest
 
 from hushed import populations
-from hushed.audit import (
+from hushed.auditing import (
     Command,
     PopulationPairs,
     Raised,
     Renyi,
     ZeroConcentrated,
+    _selection,
     audit,
     extreme_pairs,
     pattern_pairs,
-    search,
 )
-from hushed.audit.fixed import plan_for
-from hushed.audit.generators import carried_generator
-from hushed.audit.mechanisms import source
-from hushed.audit.outputs import encoder_for, lowest_bit
-from hushed.audit.pairs import read_pairs
-from hushed.audit.runs import prepare
-from hushed.audit.search import Search
+from hushed.auditing._fixed import plan_samples
+from hushed.auditing._goal import Goal, adapt_claim
+from hushed.auditing._mechanisms import adapt_mechanism, find_carried_generator
+from hushed.auditing._outputs import choose_encoder, find_lowest_bit
+from hushed.auditing._pairs import read_pairs
+from hushed.auditing._runs import prepare_runs
+from hushed.auditing._selection import Search
 from hushed.errors import BadFunction, ParameterError, TooFewPairs, TooFewSamples
 from hushed.guarantee import Guarantee
 
@@ -69,7 +69,7 @@ class TestVerdicts:
         assert right.verdict == "not refuted"
         assert wrong.verdict == "violated"
         assert truth / 2 <= wrong.epsilon_low <= truth
-        assert right.detectable > truth
+        assert right.minimum_detectable > truth
 
     def test_delta_at_epsilon(self):
         """Laplace at epsilon 1/2 needs delta 1 - exp(-1/4): bound and estimate lie below.
@@ -100,8 +100,8 @@ class TestVerdicts:
         """The report says what would have been caught, and that more may be missed."""
         found = quick(grid_laplace)
         assert found.verdict == "not refuted"
-        assert math.isfinite(found.detectable)
-        words = f"An epsilon of {found.detectable:.4g}"[:-1]
+        assert math.isfinite(found.minimum_detectable)
+        words = f"An epsilon of {found.minimum_detectable:.4g}"[:-1]
         assert f"Not refuted is not private. {words}" in found.explain()
         assert "may have been missed" in found.explain()
         soon = quick(grid_laplace, sequential=True)
@@ -110,7 +110,7 @@ class TestVerdicts:
     def test_blindness_is_told(self):
         """An output that never varies shows nothing: the report says so, and claims no power."""
         found = quick(lambda rows, rng, size: np.zeros(size))
-        assert found.detectable == math.inf
+        assert found.minimum_detectable == math.inf
         assert "could not have caught any violation, however large" in found.explain()
         assert "would have been caught" not in found.explain()
 
@@ -120,7 +120,7 @@ class TestVerdicts:
         found = quick(responses, claim=Guarantee(epsilon=0.5), samples=samples)
         assert found.verdict == "violated"
         assert "caught" not in found.explain()
-        assert found.to_dict()["detectable"] == found.detectable
+        assert found.to_dict()["minimum_detectable"] == found.minimum_detectable
 
     @pytest.mark.parametrize("claim", [ZeroConcentrated(rho=0.125), Renyi(order=4, epsilon=0.5)])
     def test_claims_about_divergences(self, claim):
@@ -225,7 +225,7 @@ class TestOutputs:
 
         found = quick(shifted, batch=False, samples=1500)
         assert found.verdict == "violated"
-        whole = encoder_for([[np.array(1.5), np.array(2)]])
+        whole = choose_encoder([[np.array(1.5), np.array(2)]])
         assert whole.values(whole.encode([np.array(1.5)])).tolist() == [[1.5]]
 
     def test_bits_of_doubles(self):
@@ -246,13 +246,13 @@ class TestOutputs:
         values = np.array([6.0, 0.75, -5e-324, 3 * 2.0**-60, 1 + 2.0**-52])
         exact = [-(float(v).as_integer_ratio()[1].bit_length() - 1) for v in values]
         exact[0] = 1
-        assert lowest_bit(values).tolist() == exact
-        assert set(lowest_bit(np.array([0, np.nan, np.inf]))) == {2000}
+        assert find_lowest_bit(values).tolist() == exact
+        assert set(find_lowest_bit(np.array([0, np.nan, np.inf]))) == {2000}
 
     def test_codes_keep_outputs_apart(self):
         """Different outputs have different rows, equal ones equal rows, addresses do not count."""
         outputs = [1, 1.0, True, "1", None, [1], (1,), {1}, {"a": 1}, Raised("E"), [1, None], b"1"]
-        encoder = encoder_for([outputs])
+        encoder = choose_encoder([outputs])
         rows = {encoder.encode([output])[0].tobytes() for output in outputs}
         assert len(rows) == len(outputs)
         assert encoder.encode([object()]).tobytes() == encoder.encode([object()]).tobytes()
@@ -271,12 +271,13 @@ class TestHonesty:
             return rng.random((size, 8))
 
         pair = pattern_pairs("one below", 1)[0]
-        goal, wrong = (Guarantee(epsilon=0.0), 200, 0.1), {"fresh": 0, "reused": 0}
-        from hushed.audit.bounds import Counts, JointTest
+        claim = adapt_claim(Guarantee(epsilon=0.0))
+        goal, wrong = Goal(claim=claim, final=200, alpha=0.1), {"fresh": 0, "reused": 0}
+        from hushed.auditing._bounds import Counts, JointTest
 
         for seed in range(40):
-            runs = prepare(
-                source(innocent, batch=True, workers=1),
+            runs = prepare_runs(
+                adapt_mechanism(innocent, batch=True, workers=1),
                 [pair],
                 seed=seed,
                 workers=1,
@@ -284,12 +285,12 @@ class TestHonesty:
                 bits=False,
             )
             search = Search(pair=pair)
-            search.grow(runs, 400, "quick", alive=1)
-            pick, _ = search.choose(runs, goal)
+            search.draw_more(runs, 400, "quick", alive=1)
+            found, _ = search.choose_event(runs, goal)
             for name, stage in (("reused", "quick/select"), ("fresh", "final")):
                 sides = runs.sample(pair, 200, stage)
-                hits = [int(pick.event.holds(side).sum()) for side in sides]
-                ahead, behind = hits if pick.event.first else hits[::-1]
+                hits = [int(found.event.contains(side).sum()) for side in sides]
+                ahead, behind = hits if found.event.first else hits[::-1]
                 seen = Counts(hits=ahead, samples=200, other_hits=behind, other_samples=200)
                 wrong[name] += JointTest(counts=seen, weight=1.0, alpha=0.1).rejects(0, 0)
         assert wrong["fresh"] <= 10
@@ -319,11 +320,11 @@ class TestHonesty:
             Holder(),
             lambda rows: MODULE_RNG.random(),
         ):
-            assert carried_generator(bad)
+            assert find_carried_generator(bad)
             with pytest.raises(BadFunction, match="carries a random generator"):
                 quick(bad, batch=False, workers=2)
-        assert carried_generator(lambda rows: random.SystemRandom().random()) is None
-        assert carried_generator(grid_laplace) is None
+        assert find_carried_generator(lambda rows: random.SystemRandom().random()) is None
+        assert find_carried_generator(grid_laplace) is None
         assert quick(lambda rows: float(rng.random() < 0.5), batch=False, samples=500)
 
     def test_a_mechanism_that_seeds_itself_is_refused(self):
@@ -397,7 +398,7 @@ class TestBadInput:
             return sum(made), report.witness.counts.samples
 
         roomy, _ = spent()
-        monkeypatch.setattr(search, "_CELLS_KEPT", 500 * 3)
+        monkeypatch.setattr(_selection, "_CELLS_KEPT", 500 * 3)
         narrow, final = spent()
         assert narrow == pytest.approx(roomy, abs=100)
         assert final > 36_000
@@ -405,7 +406,7 @@ class TestBadInput:
     @pytest.mark.parametrize("pairs", [1, 2, 3, 9, 64, 5_000])
     def test_the_final_split_keeps_its_share(self, pairs):
         """However many pairs are tried, a third of the runs judge, and no run is spent twice."""
-        plan = plan_for(10**7, pairs, ONE, 0.05)
+        plan = plan_samples(10**7, pairs, adapt_claim(ONE), 0.05)
         left, spent = pairs, 0
         for size in plan.rounds:
             spent += size * left

@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hushed.audit.bounds import (
+from hushed.auditing import Renyi, ZeroConcentrated
+from hushed.auditing._bounds import (
     Counts,
     JointTest,
     Rectangle,
+    binomial_tail,
+    clopper_pearson_high,
+    clopper_pearson_low,
     renyi_divergence,
-    share_above,
-    share_below,
-    tail,
 )
-from hushed.audit.claims import Renyi, ZeroConcentrated, measure
+from hushed.auditing._goal import adapt_claim
 from hushed.errors import ParameterError
 
 
@@ -26,7 +27,10 @@ def counts(x, n, y, m=None):
 @pytest.mark.parametrize(("hits", "samples"), [(0, 5), (3, 10), (10, 10), (4000, 100_000)])
 def test_clopper_pearson_meets_its_definition(hits, samples):
     """At the bounds the tails of the binomial law are alpha, and never above."""
-    low, high = share_below(hits, samples, 0.025), share_above(hits, samples, 0.025)
+    low, high = (
+        clopper_pearson_low(hits, samples, 0.025),
+        clopper_pearson_high(hits, samples, 0.025),
+    )
     assert stats.binom.sf(hits - 1, samples, low) <= 0.025 or hits == 0
     assert stats.binom.cdf(hits, samples, high) <= 0.025 or hits == samples
     if 0 < hits < samples:
@@ -36,7 +40,7 @@ def test_clopper_pearson_meets_its_definition(hits, samples):
 
 def test_a_rectangle_splits_its_error():
     """Each of the two bounds is missed with exactly half of alpha, by the binomial's own tails."""
-    box = Rectangle.of(counts(30, 100, 10), 0.05)
+    box = Rectangle.from_counts(counts(30, 100, 10), 0.05)
     assert stats.binom.sf(29, 100, box.low) == pytest.approx(0.025, rel=1e-6)
     assert stats.binom.cdf(10, 100, box.other_high) == pytest.approx(0.025, rel=1e-6)
 
@@ -48,8 +52,8 @@ def test_tail_is_the_binomial_tail():
         sum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k, n + 1))
         for k in range(n + 2)
     ]
-    assert tail(np.arange(n + 2.0), n, p) == pytest.approx(exact, abs=1e-15)
-    assert tail(np.array([-3.0]), n, p)[0] == 1
+    assert binomial_tail(np.arange(n + 2.0), n, p) == pytest.approx(exact, abs=1e-15)
+    assert binomial_tail(np.array([-3.0]), n, p)[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,7 @@ def test_coverage_summed_exactly(p, q, n, m, method):
                     if d >= 0
                 )
             else:
-                box = Rectangle.of(seen, alpha)
+                box = Rectangle.from_counts(seen, alpha)
                 bad = (
                     box.epsilon_low(0) > math.log(p / q)
                     or box.epsilon_low(0.01) > math.log((p - 0.01) / q)
@@ -96,7 +100,7 @@ def test_coverage_summed_exactly(p, q, n, m, method):
 def test_joint_test_sees_more_than_the_rectangle_and_no_more_than_the_ideal():
     """For frequent events the joint bound lies between the rectangle and the normal limit."""
     seen = counts(300_000, 6_000_000, 270_000)
-    box = Rectangle.of(seen, 0.05).epsilon_low(0)
+    box = Rectangle.from_counts(seen, 0.05).epsilon_low(0)
     joint = JointTest(counts=seen, weight=1.1, alpha=0.05).epsilon_low(0)
     spread = math.sqrt(0.95 / 300_000 + 0.955 / 270_000)
     ideal = math.log(30 / 27) - 1.645 * spread
@@ -107,7 +111,7 @@ def test_joint_test_sees_more_than_the_rectangle_and_no_more_than_the_ideal():
 def test_bounds_are_monotone_in_the_counts():
     """A hit more never lowers a bound, a hit more on the other table never raises it."""
     for region in (
-        lambda c: Rectangle.of(c, 0.05),
+        lambda c: Rectangle.from_counts(c, 0.05),
         lambda c: JointTest(counts=c, weight=2.0, alpha=0.05),
     ):
         base = region(counts(60, 100, 20)).epsilon_low(0.01)
@@ -118,7 +122,7 @@ def test_bounds_are_monotone_in_the_counts():
 def test_nothing_is_certified_from_nothing():
     """No hits, or equal shares, give 0."""
     for c in (counts(0, 100, 0), counts(50, 100, 50)):
-        for region in (Rectangle.of(c, 0.05), JointTest(counts=c, weight=1.0, alpha=0.05)):
+        for region in (Rectangle.from_counts(c, 0.05), JointTest(counts=c, weight=1.0, alpha=0.05)):
             assert region.epsilon_low(0) == 0
             assert region.delta_low(0) == 0
     assert Rectangle(low=0.9, other_high=0.1).delta_low(1e6) == 0
@@ -137,8 +141,18 @@ def test_claims_about_divergences_never_exceed_the_truth():
     """The true shares of a Gaussian's tail show at most its rho, and a good part of it."""
     rho = 0.125  # mean 0 against 1, standard deviation 2
     box = Rectangle(low=stats.norm.sf(0.5, 1, 2), other_high=stats.norm.sf(0.5, 0, 2))
-    assert 0.6 * rho < measure(ZeroConcentrated(rho=rho), box) < rho
-    assert measure(Renyi(order=3, epsilon=1), box) < 3 * rho
+    assert 0.6 * rho < adapt_claim(ZeroConcentrated(rho=rho)).certify(box).measured < rho
+    assert adapt_claim(Renyi(order=3, epsilon=1)).certify(box).measured < 3 * rho
+
+
+def test_a_joint_test_says_nothing_of_divergences():
+    """It was inverted for (epsilon, delta) alone; a claim about divergences takes a rectangle."""
+    seen = counts(30, 100, 10)
+    region = JointTest(counts=seen, weight=1.0, alpha=0.05)
+    claim = adapt_claim(ZeroConcentrated(rho=0.1))
+    with pytest.raises(ParameterError, match="judged from a Rectangle"):
+        claim.certify(region)
+    assert claim.test(seen, 0.05, None) == Rectangle.from_counts(seen, 0.05)
 
 
 @pytest.mark.parametrize("bad", [(-1, 5, 0), (6, 5, 0), (0, 0, 0), (1, 5, 6)])

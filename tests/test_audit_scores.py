@@ -1,4 +1,4 @@
-"""Scores: like bins become one, symbols lean on their parts, mixed outputs keep their ratio."""
+"""Scores: like bins become one, categories shrink to their parts, mixtures keep their ratio."""
 
 import itertools
 import math
@@ -6,23 +6,22 @@ import math
 import numpy as np
 import pytest
 
-from hushed.audit import audit, runs
-from hushed.audit.histograms import Grain, fit_histograms
-from hushed.audit.mixtures import fit_mixture
-from hushed.audit.outputs import Encoder
-from hushed.audit.segments import segments
-from hushed.audit.sequential import Betting, adjusted, bet, grid_of_claims
-from hushed.audit.symbols import fit_symbols
+from hushed.auditing import _runs, audit
+from hushed.auditing._outputs import Encoder
+from hushed.auditing._scores.histogram import Binning, fit_histograms
+from hushed.auditing._scores.pattern import fit_categories, fit_mixture
+from hushed.auditing._scores.smoothing import partition_bins
+from hushed.auditing._sequential import Betting, choose_bets, close_tests, make_grid
 from hushed.guarantee import Guarantee
 
-GRAIN = Grain(bins=64, penalty=3.0)
+BINNING = Binning(bins=64, penalty=3.0)
 
 
 def arrays(width):
     return Encoder(width=width, objects=False)
 
 
-class TestSegments:
+class TestOptimalPartitioning:
     @pytest.mark.parametrize("seed", range(8))
     def test_best_of_all_cuts(self, seed):
         """The cut found is as good as the best of all 2**7 cuts, tried one by one."""
@@ -36,7 +35,7 @@ class TestSegments:
                 total += sum(c * math.log(c / sum(counts)) for c in counts if c) - 2.0
             return total
 
-        labels = segments(first, second, 2.0)
+        labels = partition_bins(first, second, 2.0)
         found = value((np.flatnonzero(np.diff(labels)) + 1).tolist())
         every = (c for size in range(8) for c in itertools.combinations(range(1, 8), size))
         assert found == pytest.approx(max(map(value, every)), abs=1e-9)
@@ -44,9 +43,9 @@ class TestSegments:
     def test_equal_laws_stay_whole(self):
         """Two samples of one law are one stretch; a jump is found where it is."""
         even = np.full(100, 1000)
-        assert set(segments(even, even, 3.0)) == {0}
+        assert set(partition_bins(even, even, 3.0)) == {0}
         jump = np.where(np.arange(100) < 37, 900, 1100)
-        assert np.flatnonzero(np.diff(segments(jump, even, 3.0))).tolist() == [36]
+        assert np.flatnonzero(np.diff(partition_bins(jump, even, 3.0))).tolist() == [36]
 
 
 class TestHistograms:
@@ -57,19 +56,21 @@ class TestHistograms:
         fresh = rng.laplace(scale=50, size=(20_000, 20))
         exact = (np.abs(fresh) - np.abs(fresh - 1)).sum(axis=1)
         apart, pooled = (
-            np.corrcoef(exact, fit_histograms(arrays(20), first, second, ("values",), g).of(fresh))
-            for g in (Grain(bins=64, penalty=None), Grain(bins=64, penalty=3.0, pooled=True))
+            np.corrcoef(
+                exact, fit_histograms(arrays(20), first, second, ("values",), g).evaluate(fresh)
+            )
+            for g in (Binning(bins=64, penalty=None), Binning(bins=64, penalty=3.0, pooled=True))
         )
         assert pooled[0, 1] > 0.95
         assert apart[0, 1] < 0.6
 
 
-class TestSymbols:
-    def test_rare_outputs_lean_on_their_parts(self):
+class TestCategories:
+    def test_rare_outputs_shrink_towards_their_parts(self):
         """Ten coins: ratios of 1024 outputs come closer to the true ones than raw counts do."""
         rng = np.random.default_rng(4)
         first, second = (rng.random((8000, 10)) < at for at in (0.55, 0.5))
-        found = fit_symbols(arrays(10), first.astype(float), second.astype(float))
+        found = fit_categories(arrays(10), first.astype(float), second.astype(float))
         every = np.array(list(itertools.product([0.0, 1.0], repeat=10)))
         yes = every.sum(axis=1)
         exact = yes * math.log(0.55 / 0.5) + (10 - yes) * math.log(0.45 / 0.5)
@@ -77,7 +78,7 @@ class TestSymbols:
             np.array([(side == row).all(axis=1).sum() for row in every]) for side in (first, second)
         ]
         raw = np.log((counts[0] + 0.5) / (counts[1] + 0.5))
-        error, plain = np.abs(found.of(every) - exact).mean(), np.abs(raw - exact).mean()
+        error, plain = np.abs(found.evaluate(every) - exact).mean(), np.abs(raw - exact).mean()
         assert error < plain / 3
 
     def test_outputs_that_differ_from_their_parts_are_believed(self):
@@ -85,8 +86,8 @@ class TestSymbols:
         rng = np.random.default_rng(5)
         bit = rng.integers(0, 2, (4000, 2)).astype(float)
         same = np.repeat(bit[:, :1], 2, axis=1)
-        found = fit_symbols(arrays(2), same, bit)
-        agree, differ = found.of(np.array([[1.0, 1.0], [0.0, 1.0]]))
+        found = fit_categories(arrays(2), same, bit)
+        agree, differ = found.evaluate(np.array([[1.0, 1.0], [0.0, 1.0]]))
         assert agree == pytest.approx(math.log(2), abs=0.15)
         assert differ < -5
 
@@ -100,20 +101,20 @@ class TestMixture:
             yes = rng.random(size) < chance
             return np.where(yes, shift + rng.laplace(size=size), -7.0)[:, None]
 
-        found = fit_mixture(arrays(1), draw(0.6, 0.5, 100_000), draw(0.4, 0.0, 100_000), GRAIN)
+        found = fit_mixture(arrays(1), draw(0.6, 0.5, 100_000), draw(0.4, 0.0, 100_000), BINNING)
         outputs = np.array([[-7.0], [3.0], [-3.0]])
         expected = [math.log(0.4 / 0.6), math.log(1.5) + 0.5, math.log(1.5) - 0.5]
-        assert found.of(outputs).tolist() == pytest.approx(expected, abs=0.06)
+        assert found.evaluate(outputs).tolist() == pytest.approx(expected, abs=0.06)
 
     def test_nothing_mixed(self):
         """Outputs without repeated values, or of nothing else, have no mixture."""
         rng = np.random.default_rng(7)
         free, coins = rng.random((2, 1000, 3)), rng.integers(0, 2, (2, 1000, 3)).astype(float)
-        assert fit_mixture(arrays(3), *free, GRAIN) is None
-        assert fit_mixture(arrays(3), *coins, GRAIN) is None
+        assert fit_mixture(arrays(3), *free, BINNING) is None
+        assert fit_mixture(arrays(3), *coins, BINNING) is None
 
 
-class TestAdjusted:
+class TestClosedTesting:
     @pytest.mark.parametrize("seed", range(5))
     def test_smallest_average_over_all_sets(self, seed):
         """Closed testing by brute force over every set that holds the hypothesis."""
@@ -126,20 +127,20 @@ class TestAdjusted:
             )
             for i in range(6)
         ]
-        assert np.exp(adjusted(np.log(values))).tolist() == pytest.approx(expected)
+        assert np.exp(close_tests(np.log(values))).tolist() == pytest.approx(expected)
 
 
 class TestSplits:
     @pytest.mark.parametrize("sequential", [False, True])
     def test_no_stream_is_used_twice(self, monkeypatch, sequential):
         """Every stage of every pair has streams of its own, and the final split comes once."""
-        drawn, seed_of = [], runs.stage_seed
+        drawn, seed_of = [], _runs.stage_seed
 
         def recorded(seed, *parts):
             drawn.append(parts)
             return seed_of(seed, *parts)
 
-        monkeypatch.setattr(runs, "stage_seed", recorded)
+        monkeypatch.setattr(_runs, "stage_seed", recorded)
         audit(
             lambda rows, rng, size: rng.random(size) < 0.5 + 0.02 * rows[0],
             "patterns",
@@ -158,13 +159,13 @@ class TestSplits:
         """What a round wins follows from the shares seen before it, whatever it brings."""
 
         class Ones:
-            def holds(self, encoded):
+            def contains(self, encoded):
                 return encoded[:, 0] == 1
 
-        claims = grid_of_claims(Guarantee(epsilon=0.5))
+        claims = make_grid(0.5, 0.0)
         start = np.zeros(len(claims[0]))
         part = Betting(pair=None, first=True, event=Ones(), wealth=start, seen=[30, 100, 10, 100])
-        placed = bet(30.5 / 101, 10.5 / 101, *claims)
+        placed = choose_bets(30.5 / 101, 10.5 / 101, claims)
         part.advance(np.ones((50, 1)), np.zeros((50, 1)), claims)
         assert part.wealth == pytest.approx(50 * np.log1p(placed * (1 - claims[1])))
         assert part.seen == [80, 150, 10, 150]

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from hushed.audit.histograms import Grain, fit_column, fit_histograms
-from hushed.audit.mixtures import fit_mixture
-from hushed.audit.outputs import Encoder
-from hushed.audit.smoothing import smoothed
+from hushed.auditing._outputs import Encoder
+from hushed.auditing._scores.histogram import Binning, fit_column, fit_histograms
+from hushed.auditing._scores.pattern import fit_mixture
+from hushed.auditing._scores.smoothing import fit_p_spline
 
-SMOOTH = Grain(bins=64, penalty=None, smooth=True)
-STEPPED = Grain(bins=64, penalty=3.0)
+SMOOTH = Binning(bins=64, penalty=None, smooth=True)
+STEPPED = Binning(bins=64, penalty=3.0)
 
 
 def even_counts(ratios, size, seed):
@@ -20,7 +20,7 @@ def even_counts(ratios, size, seed):
     return rng.poisson(size * np.exp(ratios)), rng.poisson(np.full(len(ratios), size))
 
 
-class TestSmoothed:
+class TestPSpline:
     def test_straight_line(self):
         """A line has two parameters, each bin a scatter of .07: .07 * sqrt(2 / 60) = .013 is left.
 
@@ -28,7 +28,7 @@ class TestSmoothed:
         """
         line = np.linspace(-0.3, 0.3, 60)
         first, second = even_counts(line, 400, 1)
-        found = smoothed(first, second, 0.0)
+        found = fit_p_spline(first, second, 0.0)
         raw = np.log((first + 0.5) / (second + 0.5))
         assert np.sqrt(np.mean((raw - line) ** 2)) > 0.05
         assert np.sqrt(np.mean((found - line) ** 2)) < 0.028
@@ -36,7 +36,7 @@ class TestSmoothed:
     def test_bend_is_followed(self):
         """With many counts the straight line is given up: a bump of .5 is seen as high as it is."""
         bump = 0.5 * np.exp(-0.5 * np.linspace(-4, 4, 60) ** 2)
-        found = smoothed(*even_counts(bump, 20_000, 2), 0.0)
+        found = fit_p_spline(*even_counts(bump, 20_000, 2), 0.0)
         assert np.abs(found - bump).max() < 0.04
 
     def test_goes_on_straight_where_nothing_is_seen(self):
@@ -44,21 +44,21 @@ class TestSmoothed:
         line = np.linspace(0, 1, 50)
         first, second = even_counts(line, 5_000, 3)
         first[40:] = second[40:] = 0
-        assert smoothed(first, second, 0.0)[-1] == pytest.approx(1.0, abs=0.1)
+        assert fit_p_spline(first, second, 0.0)[-1] == pytest.approx(1.0, abs=0.1)
 
     @pytest.mark.parametrize("bins", [1, 2, 3, 4, 5, 80])
     @pytest.mark.parametrize("size", [0, 1, 10**9])
     def test_separated_samples_stay_finite(self, bins, size):
         """No overlap at all, huge or no counts, few bins: numbers, of the right sign."""
         first = np.where(np.arange(bins) < bins / 2, size, 0)
-        found = smoothed(first, size - first, 0.0)
+        found = fit_p_spline(first, size - first, 0.0)
         assert np.isfinite(found).all()
         assert found[0] >= 0
 
     def test_size_of_samples(self):
         """The offset is taken off: equal laws, one sample four times as large, show nothing."""
         first, second = even_counts(np.zeros(30), 1_000, 4)
-        assert np.abs(smoothed(4 * first, second, math.log(4))).max() < 0.05
+        assert np.abs(fit_p_spline(4 * first, second, math.log(4))).max() < 0.05
 
 
 class TestColumn:
@@ -103,7 +103,7 @@ def test_many_gaussian_columns():
     encoder = Encoder(width=20, objects=False)
     smooth, stepped = (
         np.corrcoef(
-            fresh @ slopes, fit_histograms(encoder, first, second, ("values",), g).of(fresh)
+            fresh @ slopes, fit_histograms(encoder, first, second, ("values",), g).evaluate(fresh)
         )
         for g in (SMOOTH, STEPPED)
     )
@@ -162,8 +162,8 @@ def test_rare_outputs_of_a_sparse_vector():
     ideal = shown(np.log(laws[0] / laws[1]).ravel())
     encoder = Encoder(width=10, objects=False)
     smooth, stepped = (
-        shown(fit_mixture(encoder, *sides, grain).of(outputs.reshape(-1, 10)))
-        for grain in (SMOOTH, STEPPED)
+        shown(fit_mixture(encoder, *sides, binning).evaluate(outputs.reshape(-1, 10)))
+        for binning in (SMOOTH, STEPPED)
     )
     assert ideal == pytest.approx(0.236, abs=0.005)
     assert smooth > 0.75 * ideal

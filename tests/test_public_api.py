@@ -5,17 +5,29 @@ import inspect
 import pkgutil
 import subprocess
 import sys
+import tomllib
 import types
+from pathlib import Path
 
 import pytest
+from numpydoc import validate
 
 import hushed
 
+ROOT = Path(__file__).resolve().parent.parent
 MODULES = sorted(
     info.name
     for info in pkgutil.walk_packages(hushed.__path__, "hushed.")
     if "__main__" not in info.name
 )
+
+
+def is_private(name):
+    """Whether a module, or a package that holds it, is private by name."""
+    return any(part.startswith("_") for part in name.split("."))
+
+
+PUBLIC = [name for name in MODULES if not is_private(name)]
 
 
 def defined_here(module):
@@ -55,11 +67,11 @@ def test_the_package_lists_its_names_sorted():
 
 
 def test_names_are_loaded_when_asked_for():
-    """A bare import loads no NumPy, and the modules audit and release never hide the functions."""
+    """A bare import loads no NumPy, and the module release never hides the function."""
     code = (
         "import sys, hushed; assert 'numpy' not in sys.modules; "
-        "import hushed.audit, hushed.release; from hushed.audit import Claim; "
-        "assert hushed.audit is sys.modules['hushed.audit'].audit; "
+        "import hushed.auditing, hushed.release; from hushed.auditing import Claim; "
+        "assert hushed.audit is sys.modules['hushed.auditing'].audit; "
         "assert hushed.release is sys.modules['hushed.release'].release; "
         "from hushed.cli import app; assert 'hushed.cli.auditing' not in sys.modules"
     )
@@ -80,11 +92,22 @@ def test_fixed_names_are_there():
         assert name in hushed.populations.__all__
 
 
+def shown_from_private(module):
+    """Public classes and functions of a module that one of its private modules defines."""
+    found = set()
+    for name in module.__all__:
+        value = getattr(module, name)
+        home = getattr(value, "__module__", "")
+        if home.startswith(f"{module.__name__}._") and hasattr(value, "__qualname__"):
+            found.add(name)
+    return found
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_things_are_documented(name):
     """Every public class, function and method has a docstring, and no **kwargs."""
     module = importlib.import_module(name)
-    for each in defined_here(module) & set(module.__all__):
+    for each in (defined_here(module) & set(module.__all__)) | shown_from_private(module):
         value = getattr(module, each)
         if not (inspect.isclass(value) or inspect.isfunction(value)):
             continue
@@ -92,6 +115,20 @@ def test_public_things_are_documented(name):
         if inspect.isfunction(value):
             kinds = {p.kind for p in inspect.signature(value).parameters.values()}
             assert inspect.Parameter.VAR_KEYWORD not in kinds
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_what_private_modules_show_is_documented_in_full(name):
+    """The checks that `make lint` makes of public modules, on names that private ones define."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        checks = tomllib.load(file)["tool"]["numpydoc_validation"]["checks"]
+    module = importlib.import_module(name)
+    for each in shown_from_private(module):
+        members = vars(getattr(module, each)).items()
+        methods = [m for m, found in members if inspect.isfunction(found) and m[0] != "_"]
+        for path in [f"{name}.{each}", *(f"{name}.{each}.{method}" for method in methods)]:
+            found = [error for error in validate.validate(path)["errors"] if error[0] in checks]
+            assert not found, path
 
 
 def test_errors_inherit_one_class_and_pickle():

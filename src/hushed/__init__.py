@@ -21,7 +21,7 @@ if _TYPE_CHECKING:
         zoo,
     )
     from hushed.accounting import Composition, compose, epsilon_for_advantage, parallel
-    from hushed.audit import (
+    from hushed.auditing import (
         AuditReport,
         PopulationPairs,
         Renyi,
@@ -102,7 +102,7 @@ _HOME = {
     name: module
     for module, names in {
         "accounting": "Composition compose epsilon_for_advantage parallel",
-        "audit": "AuditReport PopulationPairs Renyi ZeroConcentrated audit check_sensitivity",
+        "auditing": "AuditReport PopulationPairs Renyi ZeroConcentrated audit check_sensitivity",
         "certificate": "Certificate verify",
         "divergences": "DeltaEstimate count_outcomes estimate_delta",
         "functions": "fixed_seed",
@@ -135,11 +135,11 @@ def __dir__() -> list[str]:
 
 
 class _Package(_ModuleType):
-    """A package whose functions `audit` and `release` win over the modules of these names."""
+    """A package whose function `release` wins over the module of this name."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if _HOME.get(name) == name and isinstance(value, _ModuleType):
-            return  # what importing hushed.audit would do to hushed.audit
+            return  # what importing hushed.release would do to hushed.release
         super().__setattr__(name, value)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import hushed as hs
-from hushed.audit import audit
-from hushed.audit.populations import draw_pairs
+from hushed.auditing import audit
+from hushed.auditing._population import draw_pairs
 from hushed.certificate import Certificate
 from hushed.errors import ParameterError
 

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 import hushed as hs
 from hushed import privacy_loss, risk
+from hushed._printing import money_above, money_below
 from hushed.accounting import optimal_epsilon
 from hushed.cli import app
 from hushed.cost import CostModel, Need, plan
 from hushed.errors import NotFeasible, ParameterError
-from hushed.guarantee import money_above, money_below
 
 NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:e[-+][0-9]+)?)"
 

@@ -17,7 +17,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import hushed as hs
-from hushed.audit.populations import draw_pairs
+from hushed.auditing._population import draw_pairs
 from hushed.cli import app
 from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation, TooFewRows
 from hushed.sensitivity import choose_rank

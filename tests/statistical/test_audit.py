@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from hushed.audit import audit
+from hushed.auditing import audit
 from hushed.guarantee import Guarantee
 
 pytestmark = pytest.mark.slow
@@ -98,7 +98,7 @@ def test_detectable_violations_are_caught():
             seed=seed,
         )
 
-    bar = judged(responses, 0).detectable
+    bar = judged(responses, 0).minimum_detectable
 
     def leaky(rows, rng, size):
         keep = 1 / (1 + math.exp(-bar))

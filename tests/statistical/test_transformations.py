@@ -39,7 +39,7 @@ def test_the_auditor_does_not_refute_a_chain(name):
     claim = release.guarantee(1, delta=1e-6 if name == "gaussian" else 0.0)
     report = hs.audit(release, pairs=[pair], claim=claim, samples=20_000, confidence=SURE)
     assert report.verdict == "not refuted"
-    assert report.detectable
+    assert report.minimum_detectable
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "variance", "histogram", "choice"])

@@ -9,6 +9,7 @@ from typing import Literal
 from hushed import privacy_loss
 from hushed._checks import read_count, require_one_of, require_probability
 from hushed._decimals import read
+from hushed.errors import ParameterError
 
 __all__ = ["epsilon_for_advantage"]
 

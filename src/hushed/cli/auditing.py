@@ -12,18 +12,20 @@ import numpy as np
 import typer
 
 from hushed._printing import plain_path, shown_above, shown_below
-from hushed.audit import (
+from hushed.auditing import (
+    FAMILIES,
     AuditReport,
     Claim,
     Command,
     Pair,
+    Relation,
     Renyi,
     ZeroConcentrated,
+    allowed_error,
+    describe_families,
     extreme_pairs,
 )
-from hushed.audit import audit as judge
-from hushed.audit.examine import error_of
-from hushed.audit.pairs import FAMILIES, Relation, families_in_words
+from hushed.auditing import audit as judge
 from hushed.cli.inputs import read_function
 from hushed.cli.outcome import BAD_USE, REFUSED, exits_raise, finish, note, say
 from hushed.cli.panels import AUDIT, CLAIM, OUTPUT, PAIRS
@@ -38,7 +40,7 @@ _EXTREMES = "extremes"
 _CHOICES = (
     f"For a function of rows: '{_EXTREMES}' (tables at the ends of a domain, one row changed; with "
     "--low and --high), or a JSON file with a list of [ROWS, NEIGHBOUR]. For a function of a list "
-    f"of query answers: {families_in_words()}"
+    f"of query answers: {describe_families()}"
 )
 _OPTIONS = (  # how messages of an audit say it in Python, and how it is said here
     ("audit it with batch=False", "audit it without --batch"),
@@ -341,7 +343,7 @@ def _zoo(
         raise NotFound("this installation has no zoo of mechanisms") from None
     rows = []
     specimens = zoo.specimens(0.1 if epsilon is None else epsilon)
-    shared = 1 - error_of(options["confidence"]) / len(specimens)
+    shared = 1 - allowed_error(options["confidence"]) / len(specimens)
     for specimen in specimens:
         report = _audit_specimen(specimen, {**options, "confidence": shared})
         rows.append(

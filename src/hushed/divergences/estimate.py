@@ -29,7 +29,7 @@ _LARGEST_EPSILON = 200.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DeltaEstimate:
-    """An estimate of delta, which is no bound: certificates come from `hushed.audit`.
+    """An estimate of delta, which is no bound: certificates come from `hushed.auditing`.
 
     Parameters
     ----------

@@ -16,14 +16,7 @@ from hushed._checks import read_epsilon, require_count, require_positive, requir
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.mechanisms.arguments import (
-    exponential_quantile,
-    finite_values,
-    read_epsilon,
-    require_count,
-    require_movement,
-    require_positive,
-)
+from hushed.mechanisms.arguments import exponential_quantile, finite_values, require_movement
 from hushed.privacy_loss import LossCurve, laplace
 from hushed.spaces import Movement
 from hushed.spaces.cells import moved_by_rounding

@@ -14,10 +14,7 @@ from hushed.guarantee import Guarantee
 from hushed.mechanisms.arguments import (
     exponential_quantile,
     finite_values,
-    read_epsilon,
-    require_count,
     require_movement,
-    require_positive,
     smallest_epsilon,
 )
 from hushed.privacy_loss import LossCurve, laplace

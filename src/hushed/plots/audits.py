@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from html import escape
 
-from hushed.audit import AuditReport
+from hushed.auditing import AuditReport
 from hushed.guarantee import Guarantee
 from hushed.plots.figures import COLOURS
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from hushed import rows as tables
-from hushed.audit.bounds import share_below, tail
-from hushed.audit.fixed import Finding, detectable, find, plan_for, weight_of
-from hushed.audit.pairs import Pair
-from hushed.audit.report import PopulationCount
-from hushed.audit.runs import Runs, stage_seed
+from hushed.auditing._bounds import binomial_tail, clopper_pearson_low
+from hushed.auditing._fixed import Finding, find_minimum_detectable, plan_samples, run_fixed
+from hushed.auditing._goal import Goal
+from hushed.auditing._pairs import Pair
+from hushed.auditing._report import PopulationCount
+from hushed.auditing._runs import Runs, stage_generator, stage_seed
 from hushed.errors import ParameterError, TooFewPairs
-from hushed.guarantee import Guarantee, Neighbours
+from hushed.guarantee import Neighbours
 from hushed.populations import Population, PublicTable
-
-__all__ = ["PopulationFinding", "PopulationPairs", "draw_pairs", "judge"]
 
 _STATEMENTS = 3  # bounds on epsilon, on delta and on the share, each at its part of alpha
 _FALSE_ALARM = 10  # a pair may be accused wrongly with alpha, or gamma, over this
@@ -62,24 +61,15 @@ class PopulationPairs:
 class PopulationFinding:
     """What the pairs of a population show together.
 
-    Parameters
-    ----------
-    count : PopulationCount
-        Pairs caught, and how many were needed.
-    epsilon_low, delta_low : float
-        Certified: more than a share gamma of pairs lose at least this much.
-    finding : Finding
-        The pair that shows most.
-    detectable : float
-        Smallest epsilon that its event could have had on that pair and been caught there with
-        probability 0.95.
+    More than a share gamma of pairs lose at least `epsilon_low` and `delta_low`, certified.
+    `finding` is the pair that shows most, `minimum_detectable` that of its event on that pair.
     """
 
     count: PopulationCount
     epsilon_low: float
     delta_low: float
     finding: Finding
-    detectable: float
+    minimum_detectable: float
 
 
 def draw_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> list[Pair]:
@@ -87,31 +77,11 @@ def draw_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> li
 
     The row stands at a random position, drawn from the pair's own stream, as in the sampling of
     a sensitivity; it is the last one if the source is declared symmetric.
-
-    Parameters
-    ----------
-    source : PopulationPairs
-        Population and sizes.
-    neighbours : {"replace-one", "add-remove"}
-        How the two tables differ.
-    seed : int
-        Seed of the audit.
-
-    Returns
-    -------
-    list of Pair
-        Independent pairs.
-
-    Raises
-    ------
-    ParameterError
-        If a public table is too small for pairs that share no row.
     """
     pairs: list[Pair] = []
-    dealt = _dealt(source, stage_seed(seed, "population", "dealing"))
+    dealt = _deal_tables(source, stage_seed(seed, "population", "dealing"))
     for number in range(source.count):
-        bits = np.random.SeedSequence(stage_seed(seed, "population", str(number)))
-        rng = np.random.Generator(np.random.PCG64DXSM(bits))
+        rng = stage_generator(seed, "population", str(number))
         table = dealt[number] if dealt else source.population.draw(rng, source.rows + 1)
         at = source.rows - 1 if source.symmetric else int(rng.integers(source.rows))
         order = np.arange(source.rows)
@@ -129,7 +99,7 @@ def draw_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> li
     return pairs
 
 
-def _dealt(source: PopulationPairs, seed: int) -> list[Any]:
+def _deal_tables(source: PopulationPairs, seed: int) -> list[Any]:
     """Tables of a public table that share no row, or else they are no independent pairs."""
     population, size = source.population, source.rows + 1
     if not isinstance(population, PublicTable) or population.promise == "table":
@@ -146,41 +116,13 @@ def _dealt(source: PopulationPairs, seed: int) -> list[Any]:
     return [tables.take(population.frame, order[size * i :][:size]) for i in range(source.count)]
 
 
-def judge(
-    runs: Runs,
-    pairs: list[Pair],
-    claim: Guarantee,
-    samples: int,
-    alpha: float,
-    *,
-    symmetric: bool,
+def run_population(
+    runs: Runs, pairs: list[Pair], goal: Goal, *, symmetric: bool
 ) -> PopulationFinding:
-    """Test every pair on its own, and count those that are caught.
+    """Test every independent pair on its own, and count those that are caught.
 
-    Parameters
-    ----------
-    runs : Runs
-        The mechanism.
-    pairs : list of Pair
-        Independent pairs from the population.
-    claim : Guarantee
-        Gamma above 0.
-    samples : int
-        Runs per table, shared out evenly among the pairs.
-    alpha : float
-        Probability of any wrong statement.
-    symmetric : bool
-        Whether the last row of each table was changed, not one at a random position.
-
-    Returns
-    -------
-    PopulationFinding
-        The counts and bounds.
-
-    Raises
-    ------
-    TooFewPairs
-        If all of them together could not contradict gamma.
+    The runs of the goal are shared out evenly among the pairs. `symmetric` says that the last row
+    of each table was changed, not one at a random position.
 
     Notes
     -----
@@ -190,30 +132,20 @@ def judge(
     ``needed``-th largest of the pairs' own bounds, each at a third of
     alpha, as is the bound on the share of violating pairs.
     """
+    claim, alpha = goal.claim, goal.alpha
     slip = min(alpha, claim.gamma) / _FALSE_ALARM
-    share = claim.gamma + (1 - claim.gamma) * slip
-    counts = np.arange(1, len(pairs) + 1, dtype=float)
-    enough = counts[tail(counts, len(pairs), share) <= alpha / _STATEMENTS]
-    if not len(enough):
-        raise TooFewPairs(
-            given=len(pairs),
-            needed=math.ceil(math.log(alpha / _STATEMENTS) / math.log(share)),
-            gamma=claim.gamma,
-            calibration="audit",
-        )
-    needed = int(enough[0])
-    each = samples // len(pairs)
+    needed = _count_needed(len(pairs), claim.gamma, slip, alpha / _STATEMENTS)
+    plan = plan_samples(goal.final // len(pairs), 1, claim, slip)
+    each = replace(goal, final=plan.final, alpha=slip)
     findings = []
     for number, pair in enumerate(pairs):
-        findings.append(find(runs, [pair], plan_for(each, 1, claim, slip), claim, slip))
+        findings.append(run_fixed(runs, [pair], plan, each))
         runs.tell(f"pair {number + 1} of {len(pairs)}")
     epsilons = np.array([found.region.epsilon_low(claim.delta) for found in findings])
     deltas = np.array([found.region.delta_low(claim.epsilon) for found in findings])
     caught = int((epsilons > claim.epsilon).sum())
-    low = share_below(caught, len(pairs), alpha / _STATEMENTS)
+    low = clopper_pearson_low(caught, len(pairs), alpha / _STATEMENTS)
     leader = findings[int(np.argmax(epsilons))]
-    other = leader.counts.other_hits / leader.counts.other_samples
-    weight = weight_of(claim, leader.pick)
     return PopulationFinding(
         count=PopulationCount(
             drawn=len(pairs),
@@ -225,5 +157,20 @@ def judge(
         epsilon_low=float(np.sort(epsilons)[-needed]),
         delta_low=float(np.sort(deltas)[-needed]),
         finding=leader,
-        detectable=detectable(claim, other, leader.counts.samples, slip, weight),
+        minimum_detectable=find_minimum_detectable(leader, each),
     )
+
+
+def _count_needed(pairs: int, gamma: float, slip: float, alpha: float) -> int:
+    """Pairs that have to be caught; refused if all of them together could not contradict gamma."""
+    share = gamma + (1 - gamma) * slip
+    counts = np.arange(1, pairs + 1, dtype=float)
+    enough = counts[binomial_tail(counts, pairs, share) <= alpha]
+    if not len(enough):
+        raise TooFewPairs(
+            given=pairs,
+            needed=math.ceil(math.log(alpha) / math.log(share)),
+            gamma=gamma,
+            calibration="audit",
+        )
+    return int(enough[0])

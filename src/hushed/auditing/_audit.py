@@ -9,20 +9,32 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from hushed.audit.claims import Claim, check, contradicts, measure
-from hushed.audit.fixed import Finding, detectable, estimated, find, plan_for, weight_of
-from hushed.audit.mechanisms import source
-from hushed.audit.pairs import Pair, Relation, read_pairs
-from hushed.audit.populations import PopulationFinding, PopulationPairs, draw_pairs, judge
-from hushed.audit.report import AuditReport, PopulationCount, Witness
-from hushed.audit.runs import Tell, prepare
-from hushed.audit.sequential import Outcome, play
+from hushed.auditing._bounds import Counts
+from hushed.auditing._claims import Claim
+from hushed.auditing._fixed import (
+    Finding,
+    estimate_curve,
+    find_minimum_detectable,
+    plan_samples,
+    run_fixed,
+)
+from hushed.auditing._goal import AuditedClaim, Goal, adapt_claim
+from hushed.auditing._mechanisms import adapt_mechanism
+from hushed.auditing._pairs import Pair, Relation, read_pairs
+from hushed.auditing._population import (
+    PopulationFinding,
+    PopulationPairs,
+    draw_pairs,
+    run_population,
+)
+from hushed.auditing._report import AuditReport, PopulationCount, Witness
+from hushed.auditing._runs import Tell, prepare_runs
+from hushed.auditing._scores import Event
+from hushed.auditing._sequential import Outcome, run_sequential
 from hushed.divergences import DeltaEstimate
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, Neighbours
+from hushed.guarantee import Neighbours
 from hushed.trials import seed_from
-
-__all__ = ["audit", "error_of"]
 
 
 def audit(
@@ -99,59 +111,64 @@ def audit(
     Notes
     -----
     Pair, direction, event and threshold are chosen on the first splits; the final split is used
-    once, by an exact test of both probabilities together (`JointTest`), or Clopper-Pearson bounds
-    (`Rectangle`) for claims about divergences; epsilon_low and delta_low come from one region
-    and hold together. The events follow Bichsel, Steffen, Bogunovic, Vechev, *DP-Sniper*, S&P 2021,
-    in that a classifier is trained and thresholded, but the mass of the event is not fixed.
+    once, by an exact test of both probabilities together, or by Clopper-Pearson bounds for claims
+    about divergences; epsilon_low and delta_low come from one region and hold together. The events
+    follow Bichsel, Steffen, Bogunovic, Vechev, *DP-Sniper*, S&P 2021, in that a classifier is
+    trained and thresholded, but the mass of the event is not fixed.
     """
     begun = time.perf_counter()
-    check(claim)
-    alpha, number, told, root = (
-        error_of(confidence),
-        _count(samples),
-        tell or _silent,
-        seed_from(seed),
-    )
-    differ = _relation(pairs, claim, relation)
-    listed = _listed(pairs, claim, differ, answers, root, sequential=sequential)
-    least = plan_for(number, 1 if sequential else len(listed), claim, alpha)
-    runs = prepare(
-        source(mechanism, batch=batch, workers=workers),
+    judged = adapt_claim(claim)
+    judged.require_testable()
+    alpha, number, root = allowed_error(confidence), _check_samples(samples), seed_from(seed)
+    differ = _choose_relation(pairs, claim.neighbours, relation)
+    if sequential and not judged.can_be_bet_against:
+        raise ParameterError(
+            "the sequential mode judges hs.Guarantee(epsilon, delta) with gamma = 0"
+        )
+    listed = _list_pairs(pairs, judged, differ, answers, root, claim.neighbours)
+    # Samples that are too few in any mode are refused before the first run.
+    plan = plan_samples(number, 1 if sequential else len(listed), judged, alpha)
+    runs = prepare_runs(
+        adapt_mechanism(mechanism, batch=batch, workers=workers),
         listed,
         seed=root,
         workers=workers,
-        tell=told,
+        tell=tell or _ignore,
         bits=bits,
     )
-    if isinstance(claim, Guarantee) and claim.gamma > 0 and isinstance(pairs, PopulationPairs):
-        judged = judge(runs, listed, claim, number, alpha, symmetric=pairs.symmetric)
-        parts = _population(judged, differ)
-    elif isinstance(claim, Guarantee) and sequential:
-        parts = _sequential(play(runs, listed, claim, number, alpha), claim, alpha, differ)
+    # Only a fixed audit sets runs aside beforehand; the other two divide all of them themselves.
+    final = number if sequential or judged.gamma > 0 else plan.final
+    goal = Goal(claim=judged, final=final, alpha=alpha)
+    found: _Judgement
+    if judged.gamma > 0 and isinstance(pairs, PopulationPairs):
+        shown = run_population(runs, listed, goal, symmetric=pairs.symmetric)
+        found = _judge_population(shown, differ)
+    elif sequential:
+        found = _judge_sequential(run_sequential(runs, listed, goal), differ)
     else:
-        parts = _fixed(find(runs, listed, least, claim, alpha), claim, alpha, differ)
+        found = _judge_fixed(run_fixed(runs, listed, plan, goal), goal, differ)
     return AuditReport(
         claim=claim,
         confidence=confidence,
-        verdict="violated" if parts.violated else "not refuted",
-        mode=parts.mode,
-        epsilon_low=parts.epsilon_low,
-        delta_low=parts.delta_low,
-        measured=parts.measured,
-        witness=parts.witness,
-        detectable=parts.detectable,
-        estimate=parts.estimate,
-        population=parts.population,
-        samples=parts.samples or number,
+        verdict="violated" if found.violated else "not refuted",
+        mode=found.mode,
+        epsilon_low=found.epsilon_low,
+        delta_low=found.delta_low,
+        measured=found.measured,
+        witness=found.witness,
+        minimum_detectable=found.minimum_detectable,
+        estimate=found.estimate,
+        population=found.population,
+        samples=found.samples or number,
         tried=tuple(pair.name for pair in listed),
         seconds=time.perf_counter() - begun,
         seed=root,
-        named=parts.named,
+        named=found.named,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Parts:
+class _Judgement:
     """What the three ways of spending samples have in common."""
 
     violated: bool
@@ -160,124 +177,101 @@ class _Parts:
     delta_low: float
     measured: float
     witness: Witness
-    detectable: float
+    minimum_detectable: float
     estimate: DeltaEstimate | None = None
     population: PopulationCount | None = None
     samples: int = 0
     named: tuple[str, ...] = ()
 
 
-def _relation(pairs: object, claim: Claim, relation: Relation | None) -> Relation:
+def _choose_relation(pairs: object, neighbours: Neighbours, relation: Relation | None) -> Relation:
     """How the inputs may differ: as said, and as the claim says of tables."""
     if isinstance(pairs, PopulationPairs):
-        return claim.neighbours
-    if relation in get_args(Neighbours) and relation != claim.neighbours:
+        return neighbours
+    if relation in get_args(Neighbours) and relation != neighbours:
         raise ParameterError(
-            f"the claim is about {claim.neighbours} neighbours and cannot be judged on pairs that "
+            f"the claim is about {neighbours} neighbours and cannot be judged on pairs that "
             f"are {relation} neighbours; leave relation out, or claim what was promised for those"
         )
-    return relation or ("answers" if isinstance(pairs, str) else claim.neighbours)
+    return relation or ("answers" if isinstance(pairs, str) else neighbours)
 
 
-def _listed(
+def _list_pairs(
     pairs: str | PopulationPairs | Iterable[Any] | None,
-    claim: Claim,
+    claim: AuditedClaim,
     relation: Relation,
     answers: int,
     seed: int,
-    *,
-    sequential: bool,
+    neighbours: Neighbours,
 ) -> list[Pair]:
     """Pairs to try, once the options are known to fit each other."""
-    if sequential and (not isinstance(claim, Guarantee) or claim.gamma > 0):
-        raise ParameterError(
-            "the sequential mode judges hs.Guarantee(epsilon, delta) with gamma = 0"
-        )
-    if isinstance(claim, Guarantee) and claim.gamma > 0:
-        if not isinstance(pairs, PopulationPairs):
-            raise ParameterError(
-                f"gamma = {claim.gamma:g} speaks of pairs drawn from a population; give "
-                "pairs=PopulationPairs(population=..., rows=..., count=...)"
-            )
-        return draw_pairs(pairs, claim.neighbours, seed)
     if isinstance(pairs, PopulationPairs):
-        return draw_pairs(pairs, claim.neighbours, seed)
+        return draw_pairs(pairs, neighbours, seed)
+    if claim.gamma > 0:
+        raise ParameterError(
+            f"gamma = {claim.gamma:g} speaks of pairs drawn from a population; give "
+            "pairs=PopulationPairs(population=..., rows=..., count=...)"
+        )
     return read_pairs(pairs, relation=relation, answers=answers)
 
 
-def _likelier(relation: Relation, *, first: bool) -> Literal["rows", "answers", "neighbour"]:
-    if not first:
-        return "neighbour"
-    return "answers" if relation == "answers" else "rows"
-
-
-def _witness(finding: Finding, relation: Relation) -> Witness:
+def _make_witness(pair: Pair, event: Event, counts: Counts, relation: Relation) -> Witness:
+    first: Literal["rows", "answers"] = "answers" if relation == "answers" else "rows"
     return Witness(
-        pair=finding.pair,
+        pair=pair,
         relation=relation,
-        likelier=_likelier(relation, first=finding.pick.event.first),
-        event=finding.pick.event.words(),
-        counts=finding.counts,
+        likelier=first if event.first else "neighbour",
+        event=event.describe(),
+        counts=counts,
     )
 
 
-def _fixed(finding: Finding, claim: Claim, alpha: float, relation: Relation) -> _Parts:
-    region, counts = finding.region, finding.counts
-    violated = contradicts(claim, region)
-    at = claim if isinstance(claim, Guarantee) else Guarantee(epsilon=0.0)
-    # The search for a bound stops a little early; the claim itself was tested.
-    floor = at if violated and isinstance(claim, Guarantee) else Guarantee(epsilon=0.0)
-    epsilon_low = max(region.epsilon_low(at.delta), floor.epsilon)
-    share = counts.other_hits / counts.other_samples
-    return _Parts(
-        violated=violated,
+def _judge_fixed(finding: Finding, goal: Goal, relation: Relation) -> _Judgement:
+    certified = goal.claim.certify(finding.region)
+    event = finding.selected.event
+    return _Judgement(
+        violated=certified.violated,
         mode="fixed",
-        epsilon_low=epsilon_low,
-        delta_low=max(region.delta_low(at.epsilon), floor.delta),
-        measured=epsilon_low if isinstance(claim, Guarantee) else measure(claim, region),
-        witness=_witness(finding, relation),
-        detectable=detectable(claim, share, counts.samples, alpha, weight_of(claim, finding.pick)),
-        estimate=estimated(finding, claim),
-        named=(finding.pair.name,) if violated else (),
+        epsilon_low=certified.epsilon_low,
+        delta_low=certified.delta_low,
+        measured=certified.measured,
+        witness=_make_witness(finding.pair, event, finding.counts, relation),
+        minimum_detectable=find_minimum_detectable(finding, goal),
+        estimate=estimate_curve(finding, goal.claim),
+        named=(finding.pair.name,) if certified.violated else (),
     )
 
 
-def _population(judged: PopulationFinding, relation: Relation) -> _Parts:
-    return _Parts(
-        violated=judged.count.caught >= judged.count.needed,
+def _judge_population(shown: PopulationFinding, relation: Relation) -> _Judgement:
+    finding = shown.finding
+    event = finding.selected.event
+    return _Judgement(
+        violated=shown.count.caught >= shown.count.needed,
         mode="population",
-        epsilon_low=judged.epsilon_low,
-        delta_low=judged.delta_low,
-        measured=judged.epsilon_low,
-        witness=_witness(judged.finding, relation),
-        detectable=judged.detectable,
-        population=judged.count,
+        epsilon_low=shown.epsilon_low,
+        delta_low=shown.delta_low,
+        measured=shown.epsilon_low,
+        witness=_make_witness(finding.pair, event, finding.counts, relation),
+        minimum_detectable=shown.minimum_detectable,
+        population=shown.count,
     )
 
 
-def _sequential(outcome: Outcome, claim: Guarantee, alpha: float, relation: Relation) -> _Parts:
-    counts = outcome.counts
-    share = counts.other_hits / counts.other_samples
-    return _Parts(
+def _judge_sequential(outcome: Outcome, relation: Relation) -> _Judgement:
+    return _Judgement(
         violated=outcome.violated,
         mode="sequential",
         epsilon_low=outcome.epsilon_low,
         delta_low=outcome.delta_low,
         measured=outcome.epsilon_low,
-        witness=Witness(
-            pair=outcome.pair,
-            relation=relation,
-            likelier=_likelier(relation, first=outcome.first),
-            event=outcome.event.words(),
-            counts=counts,
-        ),
-        detectable=outcome.detectable(claim, share, alpha),
+        witness=_make_witness(outcome.pair, outcome.event, outcome.counts, relation),
+        minimum_detectable=outcome.minimum_detectable,
         samples=outcome.samples,
         named=outcome.named,
     )
 
 
-def error_of(confidence: float) -> float:
+def allowed_error(confidence: float) -> float:
     """Probability of error that a confidence leaves.
 
     Parameters
@@ -300,11 +294,11 @@ def error_of(confidence: float) -> float:
     return 1 - confidence
 
 
-def _count(samples: int) -> int:
+def _check_samples(samples: int) -> int:
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
         raise ParameterError(f"samples must be an integer of 1 or more, got {samples!r}")
     return int(samples)
 
 
-def _silent(_: str) -> None:
+def _ignore(_: str) -> None:
     pass

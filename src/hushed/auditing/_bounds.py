@@ -16,17 +16,6 @@ from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 
-__all__ = [
-    "Counts",
-    "Evidence",
-    "JointTest",
-    "Rectangle",
-    "renyi_divergence",
-    "share_above",
-    "share_below",
-    "tail",
-]
-
 Floats = NDArray[np.float64]
 
 _ROUNDING = 1e-12
@@ -71,6 +60,11 @@ class Counts:
             if samples < 1 or not 0 <= hits <= samples:
                 raise ParameterError(f"{hits} hits in {samples} samples are no counts")
 
+    @property
+    def other_share(self) -> float:
+        """Share of the event on the table where it is rarer."""
+        return self.other_hits / self.other_samples
+
 
 class Evidence(Protocol):
     """A confidence region for the two probabilities of one event, fixed before the counts.
@@ -84,24 +78,15 @@ class Evidence(Protocol):
     def delta_low(self, epsilon: float) -> float:
         """Lower bound on delta at an epsilon."""
 
+    def divergence_low(self, order: float, /) -> float:
+        """Lower bound on the Renyi divergence of an order."""
 
-def tail(hits: NDArray[np.float64], samples: float, probability: Floats | float) -> Floats:
-    """Probability that a binomial count reaches a number.
+    def rejects(self, epsilon: float, delta: float) -> bool:
+        """Tell whether (epsilon, delta) is contradicted."""
 
-    Parameters
-    ----------
-    hits : ndarray of float
-        Numbers to reach; whole.
-    samples : float
-        Trials.
-    probability : float or ndarray of float
-        Chance of one hit, in [0, 1].
 
-    Returns
-    -------
-    ndarray of float
-        ``Pr[Binomial(samples, probability) >= hits]``.
-    """
+def binomial_tail(hits: Floats, samples: float, probability: Floats | float) -> Floats:
+    """Probability that a binomial count reaches a (whole) number of hits."""
     from scipy import special  # noqa: PLC0415
 
     inside = np.clip(hits, 1, samples)
@@ -109,75 +94,47 @@ def tail(hits: NDArray[np.float64], samples: float, probability: Floats | float)
     return np.where(hits <= 0, 1.0, np.where(hits > samples, 0.0, exact))
 
 
-def share_below(hits: float, samples: float, alpha: float) -> float:
-    """Lower confidence bound on a probability (Clopper and Pearson, Biometrika 26, 1934).
+def clopper_pearson_guide(hits: Floats, samples: float, alpha: float) -> Floats:
+    """Lower bounds of Clopper and Pearson before rounding; hits may be fractions.
 
-    Parameters
-    ----------
-    hits : float
-        Successes, in [0, samples]; fractions are interpolated.
-    samples : float
-        Trials.
-    alpha : float
-        Probability that the bound is too high; in (0, 1).
-
-    Returns
-    -------
-    float
-        The bound, rounded down.
+    Certificates take `clopper_pearson_low`, which rounds.
     """
     from scipy import special  # noqa: PLC0415
 
-    if hits <= 0:
-        return 0.0
-    bound = float(special.betaincinv(hits, samples - hits + 1, alpha))
+    inside = np.maximum(hits, 1e-9)
+    return np.where(hits <= 0, 0.0, special.betaincinv(inside, samples - hits + 1, alpha))
+
+
+def clopper_pearson_low(hits: float, samples: float, alpha: float) -> float:
+    """Lower bound on a probability, too high with probability alpha; rounded down.
+
+    Notes
+    -----
+    Clopper and Pearson, *The use of confidence or fiducial limits*, Biometrika 26, 1934.
+    """
+    bound = float(clopper_pearson_guide(np.asarray(hits), samples, alpha))
     return max(0.0, bound * (1 - _ROUNDING))
 
 
-def share_above(hits: float, samples: float, alpha: float) -> float:
-    """Upper confidence bound on a probability (Clopper and Pearson, Biometrika 26, 1934).
-
-    Parameters
-    ----------
-    hits : float
-        Successes, in [0, samples]; fractions are interpolated.
-    samples : float
-        Trials.
-    alpha : float
-        Probability that the bound is too low; in (0, 1).
-
-    Returns
-    -------
-    float
-        The bound, rounded up.
-    """
+def clopper_pearson_high(hits: float, samples: float, alpha: float) -> float:
+    """Upper bound on a probability, too low with probability alpha; rounded up."""
     from scipy import special  # noqa: PLC0415
 
     if hits >= samples:
         return 1.0
+    # The upper tail by its own function: 1 minus the lower bound of the misses loses digits.
     bound = float(special.betainccinv(hits + 1, samples - hits, alpha))
     return min(1.0, bound * (1 + _ROUNDING))
 
 
 def renyi_divergence(first: float, second: float, order: float) -> float:
-    """Renyi divergence of two coins, in nats.
-
-    Parameters
-    ----------
-    first, second : float
-        Chances of heads, in [0, 1].
-    order : float
-        Order, above 1.
-
-    Returns
-    -------
-    float
-        ``log(p^a q^(1-a) + (1-p)^a (1-q)^(1-a)) / (a - 1)``; 0 or more, may be infinite.
+    """Renyi divergence of two coins, in nats; of an order above 1, may be infinite.
 
     Notes
     -----
-    Renyi, *On measures of entropy and information*, Berkeley Symposium 1961. By data
-    processing no event shows more than the whole output.
+    ``log(p^a q^(1-a) + (1-p)^a (1-q)^(1-a)) / (a - 1)``. Renyi, *On measures of entropy and
+    information*, Berkeley Symposium 1961. By data processing no event shows more than the whole
+    output.
     """
     terms = []
     for p, q in ((first, second), (1 - first, 1 - second)):
@@ -193,104 +150,51 @@ def renyi_divergence(first: float, second: float, order: float) -> float:
 class Rectangle:
     """Clopper-Pearson bounds on both probabilities, each at half the error.
 
-    Parameters
-    ----------
-    low : float
-        Lower bound on the probability where the event is likelier.
-    other_high : float
-        Upper bound on the probability on the other table.
+    `low` bounds the probability where the event is likelier from below, `other_high` that on the
+    other table from above.
     """
 
     low: float
     other_high: float
 
     @classmethod
-    def of(cls, counts: Counts, alpha: float) -> Rectangle:
-        """Bounds from counts.
-
-        Parameters
-        ----------
-        counts : Counts
-            Of an event chosen without these samples.
-        alpha : float
-            Probability that either bound fails; in (0, 1).
-
-        Returns
-        -------
-        Rectangle
-            The bounds.
-        """
+    def from_counts(cls, counts: Counts, alpha: float) -> Rectangle:
+        """Bounds from the counts of an event that was chosen without these samples."""
         return cls(
-            low=share_below(counts.hits, counts.samples, alpha / 2),
-            other_high=share_above(counts.other_hits, counts.other_samples, alpha / 2),
+            low=clopper_pearson_low(counts.hits, counts.samples, alpha / 2),
+            other_high=clopper_pearson_high(counts.other_hits, counts.other_samples, alpha / 2),
         )
 
     def epsilon_low(self, delta: float) -> float:
-        """Lower bound on epsilon at a delta.
-
-        Parameters
-        ----------
-        delta : float
-            In [0, 1].
-
-        Returns
-        -------
-        float
-            ``log((low - delta) / other_high)``, 0 if that is negative; rounded down.
-        """
+        """``log((low - delta) / other_high)``, 0 if that is negative; rounded down."""
         if self.low <= delta:
             return 0.0
         return max(0.0, math.log((self.low - delta) / self.other_high) - _ROUNDING)
 
     def delta_low(self, epsilon: float) -> float:
-        """Lower bound on delta at an epsilon.
-
-        Parameters
-        ----------
-        epsilon : float
-            0 or more.
-
-        Returns
-        -------
-        float
-            ``low - exp(epsilon) other_high``, 0 if that is negative.
-        """
+        """``low - exp(epsilon) other_high``, 0 if that is negative; rounded down."""
         if epsilon > _LARGEST_EPSILON:
             return 0.0
         return max(0.0, self.low - math.exp(epsilon) * self.other_high * (1 + _ROUNDING))
 
     def divergence_low(self, order: float) -> float:
-        """Lower bound on the Renyi divergence of an order.
-
-        Parameters
-        ----------
-        order : float
-            Above 1.
-
-        Returns
-        -------
-        float
-            Divergence of the two coins, in nats, at the bounds: for p above q it grows with p
-            and falls with q.
-        """
+        """Divergence of the two coins at the bounds: for p > q it grows with p, falls with q."""
         if self.low <= self.other_high:
             return 0.0
         return renyi_divergence(self.low, self.other_high, order) * (1 - _ROUNDING)
+
+    def rejects(self, epsilon: float, delta: float) -> bool:
+        """Tell whether the lower bound on epsilon lies above this one."""
+        return self.epsilon_low(delta) > epsilon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointTest:
     """Exact test of ``p <= exp(epsilon) q + delta`` for both probabilities together.
 
-    Parameters
-    ----------
-    counts : Counts
-        Of an event chosen without these samples.
-    weight : float
-        What one hit on the other table counts against a hit; above 0, chosen without these
-        samples; about exp of the epsilon that is expected.
-    alpha : float
-        Probability of any wrong statement; in (0, 1).
+    Event and `weight` (what one hit on the other table counts against a hit: about exp of the
+    epsilon that is expected) are chosen without these samples. `alpha` is the probability of any
+    wrong statement.
 
     Notes
     -----
@@ -309,64 +213,42 @@ class JointTest:
     alpha: float
 
     def rejects(self, epsilon: float, delta: float) -> bool:
-        """Tell whether the counts contradict (epsilon, delta).
-
-        Parameters
-        ----------
-        epsilon : float
-            0 or more.
-        delta : float
-            In [0, 1].
-
-        Returns
-        -------
-        bool
-            True if they do, with error at most alpha.
-        """
+        """Tell whether the counts contradict (epsilon, delta), with error at most alpha."""
         return self._excess(epsilon, delta) <= 0
 
     def _excess(self, epsilon: float, delta: float) -> float:
+        """Log of the p-value over alpha: at most 0 where the claim is rejected."""
         return math.log(self.p_value(epsilon, delta) / self.alpha)
 
     def p_value(self, epsilon: float, delta: float) -> float:
-        """Bound on the probability of a statistic as large as the one seen, under a claim.
-
-        Parameters
-        ----------
-        epsilon : float
-            0 or more.
-        delta : float
-            In [0, 1].
-
-        Returns
-        -------
-        float
-            In [0, 1]; rounded up.
-        """
+        """Bound on the probability of a statistic as large as the one seen; rounded up."""
         c, spent = self.counts, self.alpha * _NUISANCE
         if epsilon > _LARGEST_EPSILON or c.hits == 0:
             return 1.0
-        least = share_below(c.other_hits, c.other_samples, spent / 2)
-        most = share_above(c.other_hits, c.other_samples, spent / 2)
+        least = clopper_pearson_low(c.other_hits, c.other_samples, spent / 2)
+        most = clopper_pearson_high(c.other_hits, c.other_samples, spent / 2)
+        # Cells of q: each judged with the largest p and the smallest q that it allows.
         edges = np.linspace(least, most, _CELLS + 1)
         p = np.minimum(1.0, math.exp(epsilon) * edges[1:] + delta)
-        blocks = self._blocks(least, most)
-        below = 1 - tail(blocks[:, None], c.other_samples, edges[None, :-1])
+        # Blocks of Y: each judged as if Y were its smallest number, for which X needs least.
+        blocks = self._choose_blocks(least, most)
+        below = 1 - binomial_tail(blocks[:, None], c.other_samples, edges[None, :-1])
         mass = np.diff(below, axis=0)  # of counts from one edge up to the next
         needed = np.ceil(
             c.hits
             + self.weight * (c.samples / c.other_samples) * (blocks[:-1] - c.other_hits)
             - 1e-6
         )
-        reach = tail(needed[:, None], c.samples, p[None, :])
+        reach = binomial_tail(needed[:, None], c.samples, p[None, :])
+        # Whatever lies outside the blocks counts as reached.
         reached = (mass * reach).sum(axis=0) + below[0] + 1 - below[-1]
         return min(1.0, float(reached.max()) + spent + _ROUNDING)
 
-    def _blocks(self, least: float, most: float) -> Floats:
+    def _choose_blocks(self, least: float, most: float) -> Floats:
         """Edges of blocks of counts that hold all but a negligible part of the other side."""
         n = self.counts.other_samples
         start, stop = least * n, most * n
-        room = math.log(1 / _NEGLIGIBLE)
+        room = math.log(1 / _NEGLIGIBLE)  # Chernoff's bounds, with exponents of this size
         first = math.floor(start - math.sqrt(2 * room * start) - 1)
         last = math.ceil(stop + math.sqrt(2 * room * stop) + room + 1)
         first, last = max(0, first), min(n + 1, last)
@@ -375,43 +257,25 @@ class JointTest:
         return np.unique(np.round(np.linspace(first, last, _BLOCKS + 1)))
 
     def epsilon_low(self, delta: float) -> float:
-        """Lower bound on epsilon at a delta.
-
-        Parameters
-        ----------
-        delta : float
-            In [0, 1].
-
-        Returns
-        -------
-        float
-            An epsilon at and below which the claim is rejected, 0 if there is none.
-        """
-        guess = self._bounds().epsilon_low(delta)
-        return _last_rejected(lambda each: self._excess(each, delta), guess, _LARGEST_EPSILON)
+        """Find an epsilon at and below which the claim is rejected, 0 if there is none."""
+        guess = self._guess().epsilon_low(delta)
+        return _find_last_rejected(lambda each: self._excess(each, delta), guess, _LARGEST_EPSILON)
 
     def delta_low(self, epsilon: float) -> float:
-        """Lower bound on delta at an epsilon.
+        """Find a delta at and below which the claim is rejected, 0 if there is none."""
+        guess = self._guess().delta_low(epsilon)
+        return _find_last_rejected(lambda each: self._excess(epsilon, each), guess, 1.0)
 
-        Parameters
-        ----------
-        epsilon : float
-            0 or more.
+    def divergence_low(self, _order: float, /) -> float:
+        """Refused: the test speaks of (epsilon, delta) alone."""
+        raise ParameterError("claims about divergences are judged from a Rectangle")
 
-        Returns
-        -------
-        float
-            A delta at and below which the claim is rejected, 0 if there is none.
-        """
-        guess = self._bounds().delta_low(epsilon)
-        return _last_rejected(lambda each: self._excess(epsilon, each), guess, 1.0)
-
-    def _bounds(self) -> Rectangle:
+    def _guess(self) -> Rectangle:
         """Bounds that are nearly as good, to start the search from."""
-        return Rectangle.of(self.counts, self.alpha)
+        return Rectangle.from_counts(self.counts, self.alpha)
 
 
-def _last_rejected(excess: Callable[[float], float], guess: float, most: float) -> float:
+def _find_last_rejected(excess: Callable[[float], float], guess: float, most: float) -> float:
     """Largest value known to be rejected, where ``log(p / alpha)`` is at most 0.
 
     The search brackets the border around a guess, closes in by false position and halving in
@@ -420,6 +284,7 @@ def _last_rejected(excess: Callable[[float], float], guess: float, most: float) 
     low, below = 0.0, excess(0.0)
     if below > 0:
         return 0.0
+    # Upwards from the guess, in steps that square themselves, until something is not rejected.
     step, factor = max(guess, most * 2**-20), 1.05
     high, above = step, excess(step)
     while above <= 0 and high < most:
@@ -428,6 +293,7 @@ def _last_rejected(excess: Callable[[float], float], guess: float, most: float) 
         above, factor = excess(high), factor * factor
     if above <= 0:
         return high
+    # Downwards in the same way, if even the guess was not rejected.
     factor = 0.95
     while low == 0.0 and high * factor > most * 2**-30:
         trial = excess(high * factor)
@@ -440,6 +306,7 @@ def _last_rejected(excess: Callable[[float], float], guess: float, most: float) 
     turn = 0
     while high - low > _PRECISION * high:
         turn += 1
+        # False position twice, then halving, for one end may stay where it is for long.
         share = below / (below - above) if turn % 3 and above > below else 0.5
         middle = low + (high - low) * min(0.9, max(0.1, share))
         found = excess(middle)

@@ -13,16 +13,6 @@ from hushed import rows as tables
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours
 
-__all__ = [
-    "FAMILIES",
-    "Pair",
-    "Relation",
-    "extreme_pairs",
-    "families_in_words",
-    "pattern_pairs",
-    "read_pairs",
-]
-
 Relation = Literal["replace-one", "add-remove", "answers"]
 
 
@@ -95,7 +85,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 
 
-def families_in_words() -> str:
+def describe_families() -> str:
     """Tell which families there are, and for which mechanisms they are right.
 
     Returns
@@ -111,7 +101,7 @@ def families_in_words() -> str:
 
 
 def pattern_pairs(family: str = "patterns", answers: int = 5) -> list[Pair]:
-    """Vectors of query answers, each of which moves by at most 1.
+    """Make vectors of query answers, each of which moves by at most 1.
 
     They fit mechanisms whose input is the list of answers. On a function of rows they would not be
     neighbours: all entries move where one row may (see `extreme_pairs`).
@@ -158,7 +148,7 @@ def pattern_pairs(family: str = "patterns", answers: int = 5) -> list[Pair]:
 def extreme_pairs(
     low: ArrayLike, high: ArrayLike, rows: int, neighbours: Neighbours = "replace-one"
 ) -> list[Pair]:
-    """Tables at the ends of a domain: where functions of rows move farthest.
+    """Make tables at the ends of a domain, where functions of rows move farthest.
 
     Parameters
     ----------
@@ -207,52 +197,35 @@ def extreme_pairs(
 def read_pairs(
     pairs: str | Iterable[Any] | None, *, relation: Relation, answers: int
 ) -> list[Pair]:
-    """Pairs that a user asked for, checked.
+    """Pairs that a user asked for, checked: at least one, and all of them neighbours.
 
-    Parameters
-    ----------
-    pairs : str, or iterable of Pair or (rows, neighbour), or None
-        Name of a family, or the pairs themselves. None is refused: no family is right for every
-        mechanism.
-    relation : {"replace-one", "add-remove", "answers"}
-        How two inputs may differ; ``"answers"`` lets every entry of a vector of answers move by
-        at most 1. The pairs of a named family are checked, too.
-    answers : int
-        Length of the vectors of a named family.
-
-    Returns
-    -------
-    list of Pair
-        At least one.
-
-    Raises
-    ------
-    ParameterError
-        If there are none, or two are no neighbours.
+    `pairs` is the name of a family (of vectors of `answers` answers) or the pairs themselves. None
+    is refused: no family is right for every mechanism. The relation "answers" lets every entry of
+    a vector of answers move by at most 1.
     """
     if pairs is None:
         raise ParameterError(
             "an audit needs pairs of neighbouring inputs. For a function of rows give pairs of "
             "tables that differ in one row: extreme_pairs(low, high, rows), or a list of "
             "(rows, neighbour). For a function of a list of query answers name a family: "
-            f"{families_in_words()}"
+            f"{describe_families()}"
         )
     if relation not in get_args(Relation):
         raise ParameterError(f"relation must be one of {get_args(Relation)}, got {relation!r}")
     if isinstance(pairs, str):
         found = pattern_pairs(pairs, answers)
     else:
-        found = [_pair(each, number) for number, each in enumerate(pairs, start=1)]
+        found = [_read_pair(each, number) for number, each in enumerate(pairs, start=1)]
     if not found:
         raise ParameterError("no pairs were given; list one or more of (rows, neighbour)")
     for pair in found:
-        reason = _difference(pair.rows, pair.neighbour, relation)
+        reason = _find_difference(pair.rows, pair.neighbour, relation)
         if reason:
             raise ParameterError(f"{pair.name} holds no {relation} neighbours: {reason}")
     return found
 
 
-def _pair(given: Any, number: int) -> Pair:
+def _read_pair(given: Any, number: int) -> Pair:
     if isinstance(given, Pair):
         return given
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
@@ -260,50 +233,50 @@ def _pair(given: Any, number: int) -> Pair:
     return Pair(rows=given[0], neighbour=given[1], name=f"pair {number}")
 
 
-def _difference(one: Any, other: Any, relation: Relation) -> str:
+def _find_difference(one: Any, other: Any, relation: Relation) -> str:
     """Reason why two inputs are no neighbours; empty if they are."""
     if relation == "answers":
-        return _answers_difference(one, other)
+        return _find_moved(one, other)
     try:
         kinds = tables.container(one), tables.container(other)
     except BadRows as cause:
         return f"{cause} (say relation='answers' for query answers)"
     if kinds[0] != kinds[1]:
         return f"one is held in a {kinds[0]}, the other in a {kinds[1]}"
-    return _replaced(one, other) if relation == "replace-one" else _removed(one, other)
+    return _find_replaced(one, other) if relation == "replace-one" else _find_removed(one, other)
 
 
-def _replaced(one: Any, other: Any) -> str:
+def _find_replaced(one: Any, other: Any) -> str:
     if len(one) != len(other):
         return f"they have {len(one)} and {len(other)} rows; replacing one keeps the number"
-    moved = sum(not tables.same(_row(one, i), _row(other, i)) for i in range(len(one)))
+    moved = sum(not tables.same(_take_row(one, i), _take_row(other, i)) for i in range(len(one)))
     if moved == 1:
         return ""
     hint = "; for query answers, each of which may move by 1, say relation='answers'"
     return f"{moved} rows differ instead of 1{hint if moved else ''}"
 
 
-def _removed(one: Any, other: Any) -> str:
+def _find_removed(one: Any, other: Any) -> str:
     if abs(len(one) - len(other)) != 1:
         return f"they have {len(one)} and {len(other)} rows; one more or less is allowed"
     longer, shorter = (one, other) if len(one) > len(other) else (other, one)
     return "" if _is_one_less(longer, shorter) else "more differs than one row"
 
 
-def _row(table: Any, index: int) -> Any:
+def _take_row(table: Any, index: int) -> Any:
     return tables.take(table, np.array([index]))
 
 
 def _is_one_less(longer: Any, shorter: Any) -> bool:
     """Whether one row was taken away, the order of the others kept."""
     at = 0
-    while at < len(shorter) and tables.same(_row(longer, at), _row(shorter, at)):
+    while at < len(shorter) and tables.same(_take_row(longer, at), _take_row(shorter, at)):
         at += 1
     rest = np.arange(at, len(shorter))
     return tables.same(tables.take(longer, rest + 1), tables.take(shorter, rest))
 
 
-def _answers_difference(one: Any, other: Any) -> str:
+def _find_moved(one: Any, other: Any) -> str:
     try:
         first, second = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
     except (TypeError, ValueError):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hushed as hs
-from hushed.audit import check_sensitivity
+from hushed.auditing import check_sensitivity
 from hushed.errors import ParameterError
 
 

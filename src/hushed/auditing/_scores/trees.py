@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.audit.outputs import Encoder
-from hushed.audit.views import View, view
-
-__all__ = ["Boosted", "fit_boosted"]
+from hushed.auditing._outputs import Encoder, FeatureMap, apply_feature_map
 
 Floats = NDArray[np.float64]
 
-_BOOSTED_ROWS = 400_000  # on each table: some ten seconds
+_TRAINING_ROWS = 400_000  # on each table: some ten seconds
 _LEAF = 50
 _LEAVES = 1_000
 _AT_ONCE = 100_000
@@ -24,57 +21,47 @@ _AT_ONCE = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Boosted:
-    """Log odds of gradient boosted trees.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        How outputs were encoded.
-    views : tuple of str
-        Ways of looking at an output that the trees see.
-    trees : object
-        A fitted classifier of scikit-learn.
-    """
+    """Log odds of gradient boosted trees: a fitted classifier of scikit-learn."""
 
     encoder: Encoder
-    views: tuple[View, ...]
+    maps: tuple[FeatureMap, ...]
     trees: Any
 
-    def of(self, encoded: Floats) -> Floats:
+    def evaluate(self, encoded: Floats) -> Floats:
         """Score each output; some at a time, for the trees see many times what the output holds."""
         starts = range(_AT_ONCE, len(encoded), _AT_ONCE)
         return np.concatenate(
             [
-                self.trees.decision_function(_seen_by_trees(self.encoder, part, self.views))
+                self.trees.decision_function(_join_features(self.encoder, part, self.maps))
                 for part in np.split(encoded, starts)
             ]
         )
 
-    def words(self, threshold: float, *, first: bool) -> str:
+    def describe(self, threshold: float, *, first: bool) -> str:
         """Name the classifier and its level."""
         way = "at least" if first else "at most"
         return (
-            f"gradient boosted trees on the {', '.join(self.views)} of the output give log odds "
+            f"gradient boosted trees on the {', '.join(self.maps)} of the output give log odds "
             f"of {way} {threshold:.4g}"
         )
 
 
-def _seen_by_trees(encoder: Encoder, encoded: Floats, views: tuple[View, ...]) -> Floats:
-    joined = np.concatenate([view(encoder, encoded, name) for name in views], axis=1)
+def _join_features(encoder: Encoder, encoded: Floats, maps: tuple[FeatureMap, ...]) -> Floats:
+    joined = np.concatenate([apply_feature_map(encoder, encoded, name) for name in maps], axis=1)
     # What is no number gets one of its own: trees refuse a column without any number.
     return np.where(np.isnan(joined), -2e300, np.clip(joined, -1e300, 1e300))
 
 
 def fit_boosted(
-    encoder: Encoder, first: Floats, second: Floats, views: tuple[View, ...]
+    encoder: Encoder, first: Floats, second: Floats, maps: tuple[FeatureMap, ...]
 ) -> Boosted | None:
-    """Trees, if scikit-learn is installed."""
+    """Fit trees, if scikit-learn is installed."""
     try:
         ensemble, pools = map(import_module, ("sklearn.ensemble", "threadpoolctl"))
     except ImportError:
         return None
-    parts = [each[:_BOOSTED_ROWS] for each in (first, second)]
-    features = np.concatenate([_seen_by_trees(encoder, each, views) for each in parts])
+    parts = [each[:_TRAINING_ROWS] for each in (first, second)]
+    features = np.concatenate([_join_features(encoder, each, maps) for each in parts])
     labels = np.repeat([1, 0], [len(each) for each in parts])
     trees = ensemble.HistGradientBoostingClassifier(
         max_iter=40,
@@ -83,8 +70,7 @@ def fit_boosted(
         early_stopping=False,
         random_state=0,
     )
-    with pools.threadpool_limits(
-        limits=1
-    ):  # idle threads of a busy machine cost more than they give
+    # Idle threads of a busy machine cost more than they give.
+    with pools.threadpool_limits(limits=1):
         trees.fit(features, labels)
-    return Boosted(encoder=encoder, views=views, trees=trees)
+    return Boosted(encoder=encoder, maps=maps, trees=trees)

@@ -1,9 +1,10 @@
-"""Leaning on scores: rare events scatter less, and counts overrule a score that is wrong."""
+"""Shares shrunk towards scores: rare events scatter less, counts overrule a wrong score."""
 
 import numpy as np
 from scipy import stats
 
-from hushed.audit.leaning import fitted_slope, leaned
+from hushed.auditing._scores import fit_slope
+from hushed.auditing._selection import shrink_shares
 
 RUNS, SHIFT = 20_000, 0.1
 
@@ -23,14 +24,14 @@ def test_rare_events_scatter_less():
     rng = np.random.default_rng(11)
     at = np.array([2.5, 3.0])  # 140 and 30 of 20,000
     truth = stats.norm.logsf(at - SHIFT) - stats.norm.logsf(at)
-    errors = {"raw": [], "leaned": []}
+    errors = {"raw": [], "shrunk": []}
     for _ in range(40):
         factor = rng.uniform(0.5, 2)  # a score need not be on scale
         ahead, behind = normal_scores(rng, factor)
         cuts = factor * (SHIFT * at - SHIFT**2 / 2)
         one, other = shares_above(cuts, ahead, behind)
-        believed = leaned(ahead, behind, cuts, (one, other))
-        for name, share in (("raw", np.maximum(other, 0.5 / RUNS)), ("leaned", believed)):
+        believed = shrink_shares(ahead, behind, cuts, (one, other))
+        for name, share in (("raw", np.maximum(other, 0.5 / RUNS)), ("shrunk", believed)):
             errors[name].append(np.log(np.maximum(one, 0.5 / RUNS) / share) - truth)
     raw, got = (np.sqrt(np.mean(np.square(each), axis=0)) for each in errors.values())
     assert np.all(got < 0.6 * raw)
@@ -43,7 +44,7 @@ def test_counts_overrule_a_score_that_is_wrong():
     ahead = np.sort(np.append(ahead[200:], np.full(200, 1.0)))  # the score knows nothing of these
     one, other = shares_above(np.array([0.9]), ahead, behind)
     assert other[0] == 0
-    believed = leaned(ahead, behind, np.array([0.9]), (one, other))
+    believed = shrink_shares(ahead, behind, np.array([0.9]), (one, other))
     assert np.log(one[0] / believed[0]) > 4  # with 200 against none, half a count says 6
 
 
@@ -51,7 +52,9 @@ def test_a_cut_above_every_score_is_no_error():
     """Thresholds come from both tables; one may lie above all scores of the likelier one."""
     ahead, behind = (np.sort(np.random.default_rng(i).normal(size=100)) for i in (1, 2))
     cuts = np.array([ahead[-1], ahead[-1] + 1])
-    assert np.all(np.isfinite(leaned(ahead, behind, cuts, shares_above(cuts, ahead, behind))))
+    assert np.all(
+        np.isfinite(shrink_shares(ahead, behind, cuts, shares_above(cuts, ahead, behind)))
+    )
 
 
 def test_the_slope_is_that_of_a_logistic_regression():
@@ -68,4 +71,4 @@ def test_the_slope_is_that_of_a_logistic_regression():
         return float(first @ np.logaddexp(0, -odds) + second @ np.logaddexp(0, odds))
 
     best = minimize_scalar(loss, bounds=(0, 3), method="bounded", options={"xatol": 1e-9}).x
-    assert abs(fitted_slope(first, second, guess) - best) < 1e-6
+    assert abs(fit_slope(first, second, guess) - best) < 1e-6

@@ -10,14 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 from hushed._printing import shown_above, shown_below
-from hushed.audit.bounds import Counts
-from hushed.audit.claims import Claim, ZeroConcentrated, in_words
-from hushed.audit.outputs import LOWEST_BIT
-from hushed.audit.pairs import Pair, Relation
+from hushed.auditing._bounds import Counts
+from hushed.auditing._claims import Claim
+from hushed.auditing._goal import adapt_claim
+from hushed.auditing._outputs import LOWEST_BIT
+from hushed.auditing._pairs import Pair, Relation
 from hushed.divergences import DeltaEstimate
-from hushed.guarantee import Guarantee
-
-__all__ = ["AuditReport", "PopulationCount", "Verdict", "Witness"]
 
 Verdict = Literal["violated", "not refuted"]
 
@@ -51,12 +49,12 @@ class Witness:
         other = first if self.likelier == "neighbour" else "neighbour"
         c = self.counts
         return (
-            f"pair: {self.pair.name}{self._moved()}; event: {self.event}; seen {c.hits} times in "
-            f"{c.samples} on the {self.likelier}, {c.other_hits} times in {c.other_samples} on "
-            f"the {other}"
+            f"pair: {self.pair.name}{self._describe_moved()}; event: {self.event}; seen {c.hits} "
+            f"times in {c.samples} on the {self.likelier}, {c.other_hits} times in "
+            f"{c.other_samples} on the {other}"
         )
 
-    def _moved(self) -> str:
+    def _describe_moved(self) -> str:
         """How many answers move, in words; nothing for tables of rows."""
         if self.relation != "answers":
             return ""
@@ -115,10 +113,10 @@ class AuditReport:
         Certified lower bound on what the claim bounds: epsilon, rho or the divergence.
     witness : Witness
         The evidence; with ``"not refuted"`` the most telling event that was tried.
-    detectable : float
-        Smallest epsilon (rho, divergence) that an event as rare as the one judged could have
-        had and been caught with probability 0.95; infinite if there is none. A mechanism may be
-        worse on other pairs and events.
+    minimum_detectable : float
+        Minimum detectable epsilon (rho, divergence): the smallest one that an event as rare as the
+        one judged could have had and been caught with probability 0.95; infinite if there is none.
+        A mechanism may be worse on other pairs and events.
     estimate : DeltaEstimate or None
         Point estimates of the delta curve on the witness's pair, in the direction of its event:
         no certificate. None in the modes that have none.
@@ -145,7 +143,7 @@ class AuditReport:
     delta_low: float
     measured: float
     witness: Witness
-    detectable: float
+    minimum_detectable: float
     estimate: DeltaEstimate | None
     samples: int
     tried: tuple[str, ...]
@@ -171,14 +169,14 @@ class AuditReport:
         return "\n\n".join(
             part
             for part in (
-                f"{self._headline()}: the claim {in_words(self.claim, self.relation)}.",
-                self._inputs(),
-                self._certified(),
-                self._drawn(),
+                f"{self._describe_verdict()}: the claim {self._describe_claim()}.",
+                self._describe_inputs(),
+                self._describe_certified(),
+                self._describe_draws(),
                 f"Evidence. {self.witness}.",
-                self._in_bits(),
-                self._unseen(),
-                self._estimated(),
+                self._describe_bits(),
+                self._describe_power(),
+                self._describe_estimate(),
                 f"{self.samples} runs on each side over "
                 f"{len(self.tried)} {'pair' if len(self.tried) == 1 else 'pairs'}, seed "
                 f"{self.seed}, {self.seconds:.1f} s.",
@@ -189,17 +187,26 @@ class AuditReport:
     def __str__(self) -> str:
         return self.explain()
 
-    def _headline(self) -> str:
+    def _describe_claim(self) -> str:
+        """Words for the claim, and for the neighbours on which it was judged."""
+        whom = (
+            "for neighbours that are query answers, all of which may move by at most 1"
+            if self.relation == "answers"
+            else f"for {self.relation} neighbours"
+        )
+        return f"{adapt_claim(self.claim).describe()} {whom}"
+
+    def _describe_verdict(self) -> str:
         return self.verdict.upper() + (" for this sensitivity" if self.population else "")
 
-    def _certified(self) -> str:
+    def _describe_certified(self) -> str:
         head = f"Certified with confidence {self.confidence:g}:"
-        at = self.claim if isinstance(self.claim, Guarantee) else Guarantee(epsilon=0.0)
+        claim = adapt_claim(self.claim)
         both = (
             f"epsilon is at least {shown_below(self.epsilon_low)} "
-            f"at delta = {shown_below(at.delta)}; "
+            f"at delta = {shown_below(claim.delta)}; "
             f"delta is at least {shown_below(self.delta_low)} "
-            f"at epsilon = {shown_below(at.epsilon)}"
+            f"at epsilon = {shown_below(claim.epsilon)}"
         )
         if self.population is not None:
             p = self.population
@@ -208,11 +215,9 @@ class AuditReport:
                 f"claimed epsilon and delta, {p.needed} contradict gamma; their share is at "
                 f"least {shown_below(p.share_low, 4)}. On more than a share gamma of pairs {both}."
             )
-        if isinstance(self.claim, Guarantee):
-            return f"{head} {both}.{self._pairs()}"
-        return f"{head} the claimed quantity is at least {shown_below(self.measured)}; {both}."
+        return f"{head} {claim.describe_measured(self.measured)}{both}.{self._name_pairs()}"
 
-    def _drawn(self) -> str:
+    def _describe_draws(self) -> str:
         """Say how drawn pairs differ, and what their share speaks of."""
         if self.population is None:
             return ""
@@ -227,14 +232,14 @@ class AuditReport:
             "an average over samples, which the share of one does not contradict."
         )
 
-    def _pairs(self) -> str:
+    def _name_pairs(self) -> str:
         if self.mode != "sequential" or self.verdict != "violated" or len(self.tried) == 1:
             return ""
         if not self.named:
             return " Some pair of those tried violates; the one below shows most, uncertified."
         return f" Certified by name: {', '.join(self.named)}."
 
-    def _inputs(self) -> str:
+    def _describe_inputs(self) -> str:
         if self.relation != "answers":
             return ""
         return (
@@ -242,7 +247,7 @@ class AuditReport:
             "neighbours: audit it on pairs of tables."
         )
 
-    def _in_bits(self) -> str:
+    def _describe_bits(self) -> str:
         """Say how to judge values alone, where low bits are the evidence."""
         if self.verdict != "violated" or LOWEST_BIT not in self.witness.event:
             return ""
@@ -252,11 +257,11 @@ class AuditReport:
             "not of the formula. bits=False judges the values alone."
         )
 
-    def _unseen(self) -> str:
+    def _describe_power(self) -> str:
         """Say what would have been caught, where nothing was."""
         if self.verdict == "violated":
             return ""
-        if not math.isfinite(self.detectable):
+        if not math.isfinite(self.minimum_detectable):
             return (
                 "Not refuted is not private. Through an event as frequent as the one above this "
                 "audit could not have caught any violation, however large. Try more samples and "
@@ -265,23 +270,17 @@ class AuditReport:
         about = "about " if self.mode == "sequential" else ""
         where = " on that pair" if self.population is not None else ""
         return (
-            f"Not refuted is not private. {self._quantity()} of {about}"
-            f"{shown_above(self.detectable)} or more would have been caught{where} with "
+            f"Not refuted is not private. {adapt_claim(self.claim).quantity} of {about}"
+            f"{shown_above(self.minimum_detectable)} or more would have been caught{where} with "
             "probability 0.95 if it showed in an event as rare as the one above. A smaller one, or "
             "one that shows only in other events or on other pairs, may have been missed."
         )
 
-    def _quantity(self) -> str:
-        if isinstance(self.claim, Guarantee):
-            return "An epsilon"
-        return "A rho" if isinstance(self.claim, ZeroConcentrated) else "A divergence"
-
-    def _estimated(self) -> str:
+    def _describe_estimate(self) -> str:
         if self.estimate is None:
             return ""
-        at = self.claim.epsilon if isinstance(self.claim, Guarantee) else 0.0
         grid = self.estimate.epsilon
-        index = int(abs(grid - at).argmin())
+        index = int(abs(grid - adapt_claim(self.claim).epsilon).argmin())
         return (
             f"Estimate, not a certificate: delta at epsilon = {grid[index]:.6g} is about "
             f"{self.estimate.values[index]:.4g} (standard error "
@@ -299,7 +298,7 @@ class AuditReport:
         c, w = self.witness.counts, self.witness
         record: dict[str, Any] = {
             "verdict": self.verdict,
-            "claim": in_words(self.claim, self.relation),
+            "claim": self._describe_claim(),
             "relation": self.relation,
             "confidence": self.confidence,
             "mode": self.mode,
@@ -308,7 +307,9 @@ class AuditReport:
                 "delta_low": self.delta_low,
                 "measured": self.measured,
             },
-            "detectable": self.detectable if math.isfinite(self.detectable) else None,
+            "minimum_detectable": self.minimum_detectable
+            if math.isfinite(self.minimum_detectable)
+            else None,
             "witness": {
                 "pair": w.pair.name,
                 "likelier": w.likelier,

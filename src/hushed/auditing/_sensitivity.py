@@ -11,13 +11,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushed.audit.pairs import Pair, extreme_pairs
+from hushed.auditing._pairs import Pair, extreme_pairs
 from hushed.errors import BadFunction, ParameterError
 from hushed.functions import answer
 from hushed.guarantee import Neighbours
 from hushed.spaces import Movement, Norm
-
-__all__ = ["SensitivityCheck", "check_sensitivity"]
 
 Floats = NDArray[np.float64]
 Cause = Literal["function", "rounding", "shape", "failure", "none"]
@@ -125,7 +123,7 @@ def check_sensitivity(
     ParameterError
         If a parameter leaves its range.
     """
-    limit, norm, neighbours = _declaration(declared, norm, neighbours)
+    limit, norm, neighbours = _read_declaration(declared, norm, neighbours)
     if norm not in ("l1", "l2", "sup"):
         raise ParameterError(f"norm must be l1, l2 or sup, got {norm!r}")
     if neighbours not in get_args(Neighbours):
@@ -139,26 +137,26 @@ def check_sensitivity(
         function=function, norm=norm, low=np.asarray(low, float), high=np.asarray(high, float)
     )
     rng = np.random.Generator(np.random.PCG64DXSM(seed))
-    found = [(search.moved(pair), pair) for pair in extreme_pairs(low, high, rows, neighbours)]
+    found = [(search.measure(pair), pair) for pair in extreme_pairs(low, high, rows, neighbours)]
     best, pair = max(found, key=lambda each: each[0].size)
     tried = len(found)
     for number in range(tries):
         if best.size == math.inf:
             break
         table = (
-            search.changed(pair, rng, number)
+            search.change_table(pair, rng, number)
             if number % 2
-            else search.drawn(rng, rows, number // 2)
+            else search.draw_table(rng, rows, number // 2)
         )
-        candidate = search.paired(table, rng, neighbours, number)
-        movement = search.moved(candidate)
+        candidate = search.make_pair(table, rng, neighbours, number)
+        movement = search.measure(candidate)
         tried += 1
         if movement.size > best.size:
             best, pair = movement, candidate
-    return _verdict(best, pair, (limit, tolerance, norm, tried))
+    return _make_verdict(best, pair, (limit, tolerance, norm, tried))
 
 
-def _declaration(
+def _read_declaration(
     declared: float | Movement, norm: Norm, neighbours: Neighbours
 ) -> tuple[float, Norm, Neighbours]:
     if isinstance(declared, int | float | np.integer | np.floating):
@@ -171,7 +169,7 @@ def _declaration(
 
 
 @dataclass(frozen=True, slots=True)
-class _Moved:
+class _Movement:
     size: Fraction | float  # for l2 its square
     cause: Cause = "function"
 
@@ -183,7 +181,7 @@ class _Search:
     low: Floats
     high: Floats
 
-    def moved(self, pair: Pair) -> _Moved:
+    def measure(self, pair: Pair) -> _Movement:
         """Movement between the two tables, exactly; its square for l2."""
         answers: list[Floats | None] = []
         for table in (pair.rows, pair.neighbour):
@@ -193,18 +191,18 @@ class _Search:
                 answers.append(None)
         one, other = answers
         if one is None or other is None:
-            return _Moved(0.0 if one is other else math.inf, "failure")
+            return _Movement(0.0 if one is other else math.inf, "failure")
         if one.shape != other.shape:
-            return _Moved(math.inf, "shape")
+            return _Movement(math.inf, "shape")
         steps = [
             abs(Fraction(a) - Fraction(b))
             for a, b in zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
         ]
         if self.norm == "sup":
-            return _Moved(max(steps))
-        return _Moved(sum((s * s for s in steps) if self.norm == "l2" else steps, Fraction(0)))
+            return _Movement(max(steps))
+        return _Movement(sum((s * s for s in steps) if self.norm == "l2" else steps, Fraction(0)))
 
-    def drawn(self, rng: np.random.Generator, rows: int, number: int) -> Floats:
+    def draw_table(self, rng: np.random.Generator, rows: int, number: int) -> Floats:
         """Table of one of several kinds: uniform, corners, ties, offsets, magnitudes, near ties."""
         shape = (rows, *self.low.shape)
         span, unit = self.high - self.low, rng.random(shape)
@@ -226,16 +224,16 @@ class _Search:
             table = self.low + span * rng.integers(0, 3, size=shape) / 2
         return np.asarray(np.clip(np.array(table, dtype=float), self.low, self.high))
 
-    def changed(self, pair: Pair, rng: np.random.Generator, number: int) -> Floats:
+    def change_table(self, pair: Pair, rng: np.random.Generator, number: int) -> Floats:
         """Best table so far with a few rows changed."""
         table = np.array(pair.rows, dtype=float)
-        fresh = self.drawn(rng, len(table), number // 2)
+        fresh = self.draw_table(rng, len(table), number // 2)
         chosen = rng.random(len(table)) < min(0.5, 2 / len(table))
         chosen[rng.integers(len(table))] = True
         table[chosen] = fresh[chosen]
         return table
 
-    def paired(
+    def make_pair(
         self, table: Floats, rng: np.random.Generator, neighbours: Neighbours, number: int
     ) -> Pair:
         """Table with one row replaced or taken away."""
@@ -245,12 +243,14 @@ class _Search:
                 rows=table, neighbour=np.delete(table, at, axis=0), name=f"search {number + 1}"
             )
         other = table.copy()
-        choices = (self.low, self.high, self.drawn(rng, 2, number)[0])
+        choices = (self.low, self.high, self.draw_table(rng, 2, number)[0])
         other[at] = choices[int(rng.integers(3))]
         return Pair(rows=table, neighbour=other, name=f"search {number + 1}")
 
 
-def _verdict(best: _Moved, pair: Pair, terms: tuple[float, float, Norm, int]) -> SensitivityCheck:
+def _make_verdict(
+    best: _Movement, pair: Pair, terms: tuple[float, float, Norm, int]
+) -> SensitivityCheck:
     limit, tolerance, norm, tried = terms
     squared = norm == "l2"
     allowed = Fraction(limit) * (1 + Fraction(tolerance))

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from hushed.audit.picking import best_pick
+from hushed.auditing._goal import Goal, adapt_claim
+from hushed.auditing._selection import select_event
 from hushed.guarantee import Guarantee
 
 
@@ -15,29 +16,28 @@ class Column:
 
     place: int
 
-    def of(self, encoded):
+    def evaluate(self, encoded):
         return encoded[:, self.place]
 
-    def words(self, threshold, *, first):
+    def describe(self, threshold, *, first):
         return f"column {self.place} at {threshold}, {first}"
 
 
 def wrong_choices(*, last: bool, tables: int = 20) -> int:
     """Count tables on which a column of noise is chosen before the one that tells."""
     wrong = 0
+    goal = Goal(claim=adapt_claim(Guarantee(epsilon=0.01)), final=200_000, alpha=0.05)
     for seed in range(tables):
         one, other = np.random.default_rng(seed).normal(size=(2, 20_000, 13))
         one[:, 0] += 0.05
-        pick = best_pick(
+        found = select_event(
             [Column(place) for place in range(13)],
             one,
             other,
-            claim=Guarantee(epsilon=0.01),
-            final=200_000,
-            alpha=0.05,
+            goal,
             last=last,
         )
-        wrong += pick.event.score.place != 0
+        wrong += found.event.score.place != 0
     return wrong
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import json
+import random
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import BuiltinMethodType, CodeType, FunctionType, MethodType
 from typing import Any, Literal
 
 import numpy as np
 
-from hushed.audit.generators import carried_generator
 from hushed.errors import BadFunction, ParameterError
 
-__all__ = ["BatchRaised", "Command", "Raised", "Source", "source"]
-
 Kind = Literal["batch", "scalar"]
+
+_DEPTH = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +98,15 @@ class Command:
             wanted = size - len(outputs)
             seeds = rng.integers(2**63 - 1, size=wanted).tolist()
             lines = [json.dumps({"rows": plain, "seed": seed}) for seed in seeds]
-            answers, status, errors = self._bunch("\n".join(lines) + "\n")
+            answers, status, errors = self._run_batch("\n".join(lines) + "\n")
             if len(answers) > wanted:
                 raise BadFunction(f"the command wrote {len(answers)} lines for {wanted} runs")
-            outputs += [_parsed(line) for line in answers]
+            outputs += [_parse_line(line) for line in answers]
             if len(answers) < wanted:
                 outputs.append(Raised(f"exit status {status}", errors))
         return outputs
 
-    def _bunch(self, text: str) -> tuple[list[str], int, str]:
+    def _run_batch(self, text: str) -> tuple[list[str], int, str]:
         try:
             done = subprocess.run(  # noqa: S603
                 list(self.arguments),
@@ -125,7 +127,7 @@ class Command:
         return complete, done.returncode, (done.stderr.strip().splitlines() or [""])[-1]
 
 
-def _parsed(line: str) -> Any:
+def _parse_line(line: str) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):  # brackets a thousand deep are text, too
@@ -136,14 +138,8 @@ def _parsed(line: str) -> Any:
 class Source:
     """A mechanism in the one form that the audit calls.
 
-    Parameters
-    ----------
-    call : callable
-        Function of (rows, rng, size) for a batch; of (rows, rng) or (rows) otherwise.
-    kind : {"batch", "scalar"}
-        Whether one call gives many outputs.
-    takes_rng : bool
-        Whether it takes a generator; otherwise it is trusted to draw its own fresh entropy.
+    `call` is a function of (rows, rng, size) for a batch, of (rows, rng) or (rows) otherwise. One
+    that takes no generator (`takes_rng`) is trusted to draw its own fresh entropy.
     """
 
     call: Callable[..., Any]
@@ -151,33 +147,16 @@ class Source:
     takes_rng: bool
 
     def draw(self, rows: Any, rng: np.random.Generator, size: int) -> Any:
-        """Draw independent outputs.
+        """Draw independent outputs; a run that raised gives `Raised`.
 
-        Parameters
-        ----------
-        rows : object
-            What the mechanism is run on; arrays are handed over read-only.
-        rng : numpy.random.Generator
-            Source of randomness.
-        size : int
-            Outputs to draw.
-
-        Returns
-        -------
-        ndarray, shape (size, ...), or list of length size
-            Outputs; a run that raised gives `Raised`.
-
-        Raises
-        ------
-        BadFunction
-            If the mechanism changes its rows, or a batch raises or has the wrong length.
+        Arrays are handed over read-only, for a mechanism that changes its rows cannot be judged.
         """
-        given = _locked(rows)
+        given = _lock_rows(rows)
         if self.kind == "batch":
-            return self._batch(given, rng, size)
-        return [self._one(given, rng) for _ in range(size)]
+            return self._draw_batch(given, rng, size)
+        return [self._draw_one(given, rng) for _ in range(size)]
 
-    def _one(self, rows: Any, rng: np.random.Generator) -> Any:
+    def _draw_one(self, rows: Any, rng: np.random.Generator) -> Any:
         try:
             return self.call(rows, rng) if self.takes_rng else self.call(rows)
         except (BadFunction, KeyboardInterrupt):
@@ -186,7 +165,7 @@ class Source:
             _refuse_changes(cause)
             return Raised(type(cause).__name__, str(cause))
 
-    def _batch(self, rows: Any, rng: np.random.Generator, size: int) -> Any:
+    def _draw_batch(self, rows: Any, rng: np.random.Generator, size: int) -> Any:
         try:
             outputs = self.call(rows, rng, size)
         except (BadFunction, KeyboardInterrupt):
@@ -209,13 +188,7 @@ class Source:
         return outputs if isinstance(outputs, np.ndarray) else list(outputs)
 
     def one_at_a_time(self) -> Source:
-        """Batch mechanism called with a size of 1, so that a run that raises is one outcome.
-
-        Returns
-        -------
-        Source
-            A scalar mechanism with the same outputs.
-        """
+        """Call a batch mechanism with a size of 1, so that a run that raises is one outcome."""
         call = self.call
 
         def single(rows: Any, rng: np.random.Generator) -> Any:
@@ -247,7 +220,7 @@ def _refuse_changes(cause: BaseException) -> None:
         ) from cause
 
 
-def _locked(rows: Any) -> Any:
+def _lock_rows(rows: Any) -> Any:
     if isinstance(rows, np.ndarray):
         view = rows.view()
         view.flags.writeable = False
@@ -255,29 +228,12 @@ def _locked(rows: Any) -> Any:
     return copy.deepcopy(rows)
 
 
-def source(mechanism: Any, *, batch: bool, workers: int | None) -> Source:
+def adapt_mechanism(mechanism: Any, *, batch: bool, workers: int | None) -> Source:
     """Bring a mechanism into the form that the audit calls.
 
-    Parameters
-    ----------
-    mechanism : callable, Command, object with a method draw, or OpenDP measurement
-        ``mechanism(rows, rng)`` or ``mechanism(rows)``; with ``batch``
-        ``mechanism(rows, rng, size)``. A mechanism of this library is run as
-        ``mechanism.draw(rows)``, so that the rows are the exact answer.
-    batch : bool
-        Whether one call gives many outputs.
-    workers : int or None
-        Worker processes that will be used.
-
-    Returns
-    -------
-    Source
-        The mechanism.
-
-    Raises
-    ------
-    BadFunction
-        If it cannot be called so, or carries the state of a random generator.
+    A mechanism of this library is run as ``mechanism.draw(rows)``, so that the rows are the exact
+    answer. Refused is what cannot be called so, or carries the state of a random generator into
+    worker processes.
     """
     if isinstance(mechanism, Command):
         return Source(call=mechanism.draw, kind="batch", takes_rng=True)
@@ -291,18 +247,18 @@ def source(mechanism: Any, *, batch: bool, workers: int | None) -> Source:
         )
     if type(mechanism).__module__.partition(".")[0] == "opendp":
         return Source(call=mechanism, kind="scalar", takes_rng=False)
-    found = carried_generator(mechanism)
+    found = find_carried_generator(mechanism)
     if found and workers != 1:
         raise BadFunction(
             f"the mechanism carries a random generator ({found}); every worker would get a copy "
             "and repeat the same numbers. Take the generator as second argument: "
             "mechanism(rows, rng), or use workers=1"
         )
-    return _called(mechanism, batch=batch)
+    return _adapt_function(mechanism, batch=batch)
 
 
-def _called(mechanism: Callable[..., Any], *, batch: bool) -> Source:
-    wanted = _positional(mechanism)
+def _adapt_function(mechanism: Callable[..., Any], *, batch: bool) -> Source:
+    wanted = _count_positional(mechanism)
     if batch:
         if wanted is not None and not wanted[0] <= 3 <= wanted[1]:
             raise BadFunction("with batch=True a mechanism takes (rows, rng, size)")
@@ -317,7 +273,7 @@ def _called(mechanism: Callable[..., Any], *, batch: bool) -> Source:
     )
 
 
-def _positional(function: Callable[..., Any]) -> tuple[int, int] | None:
+def _count_positional(function: Callable[..., Any]) -> tuple[int, int] | None:
     """Fewest and most positional arguments; None if Python cannot tell."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -332,3 +288,89 @@ def _positional(function: Callable[..., Any]) -> tuple[int, int] | None:
         for p in parameters
     )
     return least, most
+
+
+def find_carried_generator(function: Callable[..., Any]) -> str | None:
+    """Find a generator with state of its own in what a function refers to, and say where.
+
+    It would be copied into every worker. Closures, defaults, attributes, containers and the global
+    names used are searched, through the Python functions they lead to.
+
+    Notes
+    -----
+    Sources of operating-system entropy (`random.SystemRandom`) have no state and are fine, as
+    are the global generators of `random` and `numpy.random`, which every process seeds anew.
+    """
+    return _find_generator(function, "the mechanism", _DEPTH, set())
+
+
+def _find_generator(value: Any, where: str, depth: int, seen: set[int]) -> str | None:
+    if isinstance(value, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
+        return f"{type(value).__name__} in {where}"
+    if isinstance(value, random.Random) and not isinstance(value, random.SystemRandom):
+        return f"Random in {where}"
+    if depth == 0 or id(value) in seen:
+        return None
+    seen.add(id(value))
+    for name, part in _list_parts(value):
+        found = _find_generator(part, f"{name} of {where}" if name else where, depth - 1, seen)
+        if found:
+            return found
+    return None
+
+
+def _list_parts(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, FunctionType):
+        yield from _list_function_parts(value)
+    elif isinstance(value, MethodType):
+        yield from (("", value.__func__), ("the object", value.__self__))
+    elif isinstance(value, BuiltinMethodType):  # rng.normal, say
+        yield "the object", value.__self__
+    elif isinstance(value, functools.partial):
+        yield from (("", value.func), ("the bound arguments", (value.args, value.keywords)))
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from (("", item) for item in list(value)[:100])
+    elif isinstance(value, dict):
+        yield from ((f"entry {key!r}", item) for key, item in list(value.items())[:100])
+    elif _is_plain_object(value):
+        yield from _list_object_parts(value)
+
+
+def _list_object_parts(value: Any) -> Iterator[tuple[str, Any]]:
+    names = getattr(type(value), "__slots__", ())
+    held = dict(getattr(value, "__dict__", {}))
+    held |= {n: getattr(value, n) for n in names if isinstance(n, str) and hasattr(value, n)}
+    yield from ((f"attribute {name}", item) for name, item in held.items())
+    call = vars(type(value)).get("__call__")
+    if isinstance(call, FunctionType):
+        yield "the method __call__", call
+
+
+def _is_plain_object(value: Any) -> bool:
+    module = type(value).__module__.partition(".")[0]
+    return not isinstance(value, type) and module not in ("builtins", "numpy", "types", "opendp")
+
+
+def _list_function_parts(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    code = function.__code__
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            yield f"variable {name}", cell.cell_contents
+        except ValueError:  # the cell is empty: not defined yet
+            continue
+    for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+        yield "a default value", value
+    if function.__module__.partition(".")[0] in ("numpy", "scipy", "random"):
+        return
+    for name in _list_names(code):
+        if name in function.__globals__:
+            yield f"global {name}", function.__globals__[name]
+
+
+def _list_names(code: CodeType) -> set[str]:
+    """Names used in a function, and in the functions written inside it."""
+    found = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found |= _list_names(constant)
+    return found

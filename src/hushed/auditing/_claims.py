@@ -1,0 +1,76 @@
+"""What a mechanism under audit says of itself, as users write it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee, Neighbours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZeroConcentrated:
+    """The claim of zero-concentrated differential privacy.
+
+    Parameters
+    ----------
+    rho : float
+        Renyi divergence of every order a is claimed to be at most ``rho a``, in nats; 0 or more,
+        finite.
+    neighbours : {"replace-one", "add-remove"}, default "replace-one"
+        Relation between the two tables.
+
+    Raises
+    ------
+    ParameterError
+        If rho leaves its range.
+
+    Notes
+    -----
+    Bun and Steinke, TCC 2016, Definition 1.1.
+    """
+
+    rho: float
+    neighbours: Neighbours = "replace-one"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.rho < math.inf:
+            raise ParameterError(f"rho must be 0 or more and finite, got {self.rho}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renyi:
+    """The claim that the Renyi divergence of one order is bounded.
+
+    Parameters
+    ----------
+    order : float
+        Order of the divergence; above 1, finite.
+    epsilon : float
+        Claimed bound on it, in nats; 0 or more, finite.
+    neighbours : {"replace-one", "add-remove"}, default "replace-one"
+        Relation between the two tables.
+
+    Raises
+    ------
+    ParameterError
+        If a number leaves its range.
+
+    Notes
+    -----
+    Mironov, *Renyi Differential Privacy*, CSF 2017, Definition 4.
+    """
+
+    order: float
+    epsilon: float
+    neighbours: Neighbours = "replace-one"
+
+    def __post_init__(self) -> None:
+        if not 1 < self.order < math.inf:
+            raise ParameterError(f"order must be above 1 and finite, got {self.order}")
+        if not 0 <= self.epsilon < math.inf:
+            raise ParameterError(f"epsilon must be 0 or more and finite, got {self.epsilon}")
+
+
+Claim = Guarantee | ZeroConcentrated | Renyi

@@ -1,0 +1,232 @@
+"""Outputs of any shape as rows of numbers, and the feature maps by which scores look at them."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.auditing._mechanisms import Raised
+from hushed.errors import BadFunction
+
+Floats = NDArray[np.float64]
+FeatureMap = Literal["values", "increments", "summaries", "bits", "structure"]
+
+LOWEST_BIT = "the exponent of the lowest set bit of "
+STRUCTURE = ("type", "length", "types of the parts", "whole output")
+_WIDEST = 64
+_NAMED = 4096
+_NO_BIT = 2000.0
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoder:
+    """How outputs become rows of numbers; fixed before the samples that are scored.
+
+    An output that is a Python object (`objects`) has the columns `STRUCTURE` before its `width`
+    numbers; an output that is part of a numeric array has its numbers alone. `names` has words for
+    the codes seen so far.
+    """
+
+    width: int
+    objects: bool
+    names: Mapping[float, str] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> int:
+        """Columns of an encoded output."""
+        return self.width + len(STRUCTURE) * self.objects
+
+    def encode(self, outputs: Any) -> Floats:
+        """Encode outputs, one row each; NaN stands for what is no number."""
+        if self.objects:
+            return np.array([_encode_object(output, self.width) for output in outputs]).reshape(
+                len(outputs), self.columns
+            )
+        flat = _flatten_array(outputs)
+        if flat is None or flat.shape[1] != self.width:
+            raise BadFunction(
+                "the mechanism returned arrays of different shapes in different batches; return a "
+                "list of outputs if their lengths vary"
+            )
+        return flat
+
+    def values(self, encoded: Floats) -> Floats:
+        """Columns of encoded outputs that hold their numbers."""
+        return encoded[:, len(STRUCTURE) * self.objects :]
+
+
+def choose_encoder(probes: Iterable[Any]) -> Encoder:
+    """Choose an encoding from a few outputs on every table.
+
+    Numeric arrays of one shape stay arrays; anything else is read part by part, up to 64 parts.
+    What is not kept can only make a bound smaller.
+    """
+    seen = list(probes)
+    arrays = [_flatten_array(outputs) for outputs in seen]
+    widths = {each.shape[1] for each in arrays if each is not None}
+    if len(widths) == 1 and all(each is not None for each in arrays):
+        return Encoder(width=widths.pop(), objects=False)
+    outputs = [output for part in seen for output in part]
+    names: dict[float, str] = {}
+    widest = 1
+    for output in outputs:
+        kinds, leaves = _read_leaves(output)
+        widest = max(widest, len(leaves))
+        if len(names) < _NAMED:
+            names[_hash_text(_name_type(output))] = _name_type(output)
+            names[_hash_text(",".join(kinds))] = _shorten(",".join(kinds))
+            names[_hash_text(_write_canonically(output))] = _shorten(_write_canonically(output))
+    return Encoder(width=min(widest, _WIDEST), objects=True, names=names)
+
+
+def _flatten_array(outputs: Any) -> Floats | None:
+    """Numeric array as one row per run; None for anything else."""
+    if not isinstance(outputs, np.ndarray) or outputs.dtype.kind not in "biufc":
+        return None
+    flat = outputs.reshape(len(outputs), -1)
+    if flat.dtype.kind == "c":
+        flat = np.concatenate([flat.real, flat.imag], axis=1)
+    return flat.astype(np.float64)
+
+
+def _encode_object(output: Any, width: int) -> list[float]:
+    kinds, leaves = _read_leaves(output)
+    scalar = isinstance(output, np.ndarray) and not output.ndim  # Sized, but without a length
+    length = float(len(output)) if isinstance(output, Sized) and not scalar else -1.0
+    head = [
+        _hash_text(_name_type(output)),
+        length,
+        _hash_text(",".join(kinds)),
+        _hash_text(_write_canonically(output)),
+    ]
+    return head + leaves[:width] + [np.nan] * (width - len(leaves))
+
+
+def _read_leaves(output: Any) -> tuple[list[str], list[float]]:
+    """Types and numbers of the parts of an output, read from left to right."""
+    kinds: list[str] = []
+    leaves: list[float] = []
+    for part in _list_parts(output):
+        kinds.append(_name_type(part))
+        leaves.append(_convert_to_number(part))
+    return kinds, leaves
+
+
+def _list_parts(output: Any) -> Iterable[Any]:
+    # Mappings and sets have no order of their own that two runs would share: theirs is by repr.
+    if isinstance(output, Mapping):
+        items = sorted(output.items(), key=lambda item: repr(item[0]))
+        return (leaf for item in items for part in item for leaf in _list_parts(part))
+    if isinstance(output, set | frozenset):
+        return (leaf for part in sorted(output, key=repr) for leaf in _list_parts(part))
+    if isinstance(output, np.ndarray) and output.ndim:
+        return (leaf for part in output.tolist() for leaf in _list_parts(part))
+    if isinstance(output, list | tuple):
+        return (leaf for part in output for leaf in _list_parts(part))
+    return (output.item(),) if isinstance(output, np.ndarray) else (output,)
+
+
+def _convert_to_number(part: Any) -> float:
+    if isinstance(part, bool | int | float | np.bool_ | np.integer | np.floating):
+        try:
+            return float(part)
+        except OverflowError:
+            return np.inf if part > 0 else -np.inf
+    if isinstance(part, str | bytes):
+        return _hash_text(part if isinstance(part, str) else repr(part))
+    return np.nan
+
+
+def _name_type(output: Any) -> str:
+    if isinstance(output, Raised):
+        return f"exception {output.name}"
+    return "None" if output is None else type(output).__name__
+
+
+def _write_canonically(output: Any) -> str:
+    """Canonical text: equal for equal outputs, whatever can be hashed."""
+    if isinstance(output, np.ndarray):
+        return f"array {output.tolist()!r}"
+    if isinstance(output, Mapping | set | frozenset):
+        return f"{_name_type(output)} {list(map(_write_canonically, _list_parts(output)))!r}"
+    if isinstance(output, np.generic):
+        return repr(output.item())
+    return _ADDRESS.sub("", repr(output))  # where an object lies in memory is no output
+
+
+def _hash_text(text: str) -> float:
+    """Hash a text to 49 bits, so that a double holds it; equal codes can only merge events."""
+    content = text.encode("utf-8", "surrogatepass")
+    return float(zlib.crc32(content) * 2**17 + zlib.adler32(content) % 2**17)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def find_lowest_bit(values: Floats) -> Floats:
+    """Exponent of the lowest set bit of a double: x is a multiple of 2**k up to this k.
+
+    At least -1074; 2000 for zero, infinity and NaN.
+
+    Notes
+    -----
+    The set of doubles that a sampler can reach differs between tables: Mironov, *On significance
+    of the least significant bits for differential privacy*, CCS 2012.
+    """
+    regular = np.isfinite(values) & (values != 0)
+    mantissa, exponent = np.frexp(np.where(regular, values, 1.0))
+    whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
+    # n & -n keeps the lowest set bit alone; frexp of a power of two gives its place plus one.
+    _, zeros = np.frexp((whole & -whole).astype(np.float64))
+    return np.where(regular, exponent + zeros - 54.0, _NO_BIT)
+
+
+def apply_feature_map(encoder: Encoder, encoded: Floats, name: FeatureMap) -> Floats:
+    """Columns of one feature map, for every run.
+
+    The numbers themselves; differences of neighbouring numbers, the first one kept; sum, least,
+    largest and position of the largest; exponents of lowest set bits; types and lengths.
+    """
+    if name == "structure":
+        return encoded[:, : (len(STRUCTURE) - 1) * encoder.objects]
+    values = encoder.values(encoded)
+    if name == "increments":
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.diff(values, axis=1, prepend=0.0))
+    if name == "bits":
+        return find_lowest_bit(values)
+    if name == "summaries":
+        filled = np.where(np.isnan(values), 0.0, values)
+        parts = (filled.sum(axis=1), filled.min(axis=1), filled.max(axis=1), filled.argmax(axis=1))
+        every = (*parts, np.isnan(values).sum(axis=1))
+        return np.stack(every, axis=1).astype(np.float64)
+    return values
+
+
+def iterate_columns(
+    encoder: Encoder, encoded: Floats, maps: tuple[FeatureMap, ...]
+) -> Iterator[Floats]:
+    """Columns of several feature maps, one after the other."""
+    for name in maps:
+        yield from apply_feature_map(encoder, encoded, name).T
+
+
+def name_columns(encoder: Encoder, name: FeatureMap) -> list[str]:
+    """Words for the columns of a feature map."""
+    if name == "structure":
+        return [f"the {part} of the output" for part in STRUCTURE[:-1]] * encoder.objects
+    if name == "summaries":
+        return ["the sum", "the smallest", "the largest", "the place of the largest", "the gaps"]
+    prefix = {"bits": LOWEST_BIT, "increments": "the increment to "}
+    parts = [f"number {i + 1}" for i in range(encoder.width)]
+    return [
+        prefix.get(name, "") + part for part in (parts if encoder.width > 1 else ["the output"])
+    ]

@@ -1,0 +1,188 @@
+"""Runs of a mechanism on a pair: every stage on streams of its own, whatever the workers."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.auditing._mechanisms import BatchRaised, Raised, Source
+from hushed.auditing._outputs import Encoder, choose_encoder
+from hushed.auditing._pairs import Pair
+from hushed.auditing._scores import Event
+from hushed.errors import BadFunction
+from hushed.trials import run_trials
+
+Floats = NDArray[np.float64]
+Tell = Callable[[str], None]
+
+_BATCH_CELLS = 2**19
+_BATCH, _SCALAR = 2**16, 2**8
+_PROBES = {"batch": 512, "scalar": 64}
+_TRIED = 32  # first runs on a table, of which one has to give an answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """A mechanism ready to be run on pairs.
+
+    Each stage and pair has streams of its own under the seed. `tell` is told in words how far the
+    audit is; `bits` says whether events may look at the bit patterns of doubles.
+    """
+
+    source: Source
+    encoder: Encoder
+    seed: int
+    workers: int | None
+    tell: Tell
+    bits: bool = True
+
+    def sample(self, pair: Pair, runs: int, stage: str) -> tuple[Floats, Floats]:
+        """Draw encoded outputs on both tables; the runs are rounded down to whole chunks."""
+        source, encoder = self.source, self.encoder
+        chunks, size = self._divide_runs(runs)
+
+        def evaluate(generators: Iterator[np.random.Generator]) -> Floats:
+            return np.stack(
+                [
+                    [encoder.encode(source.draw(side, rng, size)) for side in _list_sides(pair)]
+                    for rng in generators
+                ]
+            )
+
+        found = self._run_trials(evaluate, chunks, stage, pair)
+        sides = found.transpose(1, 0, 2, 3).reshape(2, chunks * size, encoder.columns)
+        return sides[0], sides[1]
+
+    def count(
+        self, pair: Pair, event: Event, edges: Floats, runs: int, stage: str
+    ) -> NDArray[np.int64]:
+        """Count outputs on both tables by their score; nothing else is kept.
+
+        `edges` are those of bins of the score, with the sign that makes the event the large ones;
+        sorted, and a bin holds its lower edge. The runs are rounded down to whole chunks.
+        """
+        source, encoder, bins = self.source, self.encoder, len(edges) + 1
+        chunks, size = self._divide_runs(runs)
+
+        def count_in_bins(rows: Any, rng: np.random.Generator) -> NDArray[np.int64]:
+            scores = event.sign * event.score.evaluate(encoder.encode(source.draw(rows, rng, size)))
+            return np.bincount(np.searchsorted(edges, scores, side="right"), minlength=bins)
+
+        def evaluate(generators: Iterator[np.random.Generator]) -> Floats:
+            return np.array(
+                [[count_in_bins(side, rng) for side in _list_sides(pair)] for rng in generators],
+                dtype=float,
+            )
+
+        found = self._run_trials(evaluate, chunks, stage, pair).sum(axis=0)
+        return np.asarray(found.astype(np.int64))
+
+    def _run_trials(self, evaluate: Any, chunks: int, stage: str, pair: Pair) -> Floats:
+        seed = stage_seed(self.seed, stage, pair.name)
+        return run_trials(evaluate, chunks, seed=seed, workers=self.workers)
+
+    def _divide_runs(self, runs: int) -> tuple[int, int]:
+        """Divide work into pieces that do not depend on the workers: their number and size."""
+        most = _SCALAR
+        if self.source.kind == "batch":
+            most = max(1, min(_BATCH, _BATCH_CELLS // max(1, self.encoder.columns)))
+        chunks = max(1, math.ceil(runs / most))
+        return chunks, max(1, runs // chunks)
+
+
+def _list_sides(pair: Pair) -> tuple[Any, Any]:
+    return pair.rows, pair.neighbour
+
+
+def stage_seed(seed: int, *parts: str) -> int:
+    """Derive the seed of one stage of a run: 128 bits that differ between stages."""
+    text = "\0".join((str(seed), *parts))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
+
+
+def stage_generator(seed: int, *parts: str) -> np.random.Generator:
+    """Make the generator of one stage of a run."""
+    bits = np.random.SeedSequence(stage_seed(seed, *parts))
+    return np.random.Generator(np.random.PCG64DXSM(bits))
+
+
+def prepare_runs(
+    source: Source,
+    pairs: list[Pair],
+    *,
+    seed: int,
+    workers: int | None,
+    tell: Tell,
+    bits: bool = True,
+) -> Runs:
+    """Run a mechanism a few times on every table, to learn what it returns.
+
+    A batch mechanism that raised is run one call at a time from here on, so that a failed run is
+    one outcome. Refused are a batch mechanism that gives the same outputs whatever generator it
+    gets, though they vary within a batch, and one whose first runs all fail on all tables: a
+    verdict would be one on the failure.
+    """
+    try:
+        _require_an_answer(source, pairs, seed)
+        probes = _draw_probes(source, pairs, seed)
+    except BatchRaised as cause:
+        tell(f"the batch mechanism raised {cause.name}: running it one call at a time")
+        source = source.one_at_a_time()
+        _require_an_answer(source, pairs, seed)
+        probes = _draw_probes(source, pairs, seed)
+    return Runs(
+        source=source,
+        encoder=choose_encoder(probes),
+        seed=seed,
+        workers=workers,
+        tell=tell,
+        bits=bits,
+    )
+
+
+def _draw_probes(source: Source, pairs: list[Pair], seed: int) -> list[Any]:
+    size = _PROBES[source.kind]
+    probes = []
+    for number, pair in enumerate(pairs):
+        rng = stage_generator(seed, "probe", str(number))
+        for side in _list_sides(pair):
+            probes.append(source.draw(side, rng, size))
+            if number == 0:
+                _require_fresh(probes[-1], source.draw(side, rng, size))
+    return probes
+
+
+def _require_an_answer(source: Source, pairs: list[Pair], seed: int) -> None:
+    """Refuse what only fails: its runs are alike on all tables, and nothing would be refuted."""
+    failed: list[Raised] = []
+    for number, pair in enumerate(pairs):
+        rng = stage_generator(seed, "answers", str(number))
+        for side in _list_sides(pair):
+            outputs = source.draw(side, rng, _TRIED)
+            found = [] if isinstance(outputs, np.ndarray) else outputs
+            raised = [each for each in found if isinstance(each, Raised)]
+            if len(raised) < _TRIED:
+                return
+            failed += raised
+    first = failed[0]
+    reason = f" ({first.reason})" if first.reason else ""
+    raise BadFunction(
+        f"all of the first {len(failed)} runs, on every table, ended in {first.name}{reason}: "
+        "there is no answer to judge. Call the mechanism once by hand; is the pair what it takes?"
+    )
+
+
+def _require_fresh(one: Any, other: Any) -> None:
+    """Refuse two batches that agree in everything, though their runs differ: the same numbers."""
+    first, second = ([repr(output) for output in list(each)] for each in (one, other))
+    if first == second and len(set(first)) > len(first) // 2 > 4:
+        raise BadFunction(
+            "the mechanism draws the same numbers at every call: it seeds a generator of its own; "
+            "use the generator it is given, or fresh entropy"
+        )

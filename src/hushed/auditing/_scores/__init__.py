@@ -1,0 +1,122 @@
+"""Learned scores: how much likelier an output is on one table than on the other.
+
+A score is fitted on training samples. Whatever it is, an event "the score is at least t" is an
+event, so a bad score makes a bound small and never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.auditing._outputs import Encoder, FeatureMap
+from hushed.auditing._scores.histogram import Binning, Histograms, fit_histograms
+from hushed.auditing._scores.pattern import fit_categories, fit_mixture
+from hushed.auditing._scores.smoothing import fit_slope
+from hushed.auditing._scores.trees import fit_boosted
+
+__all__ = ["Effort", "Event", "Histograms", "Score", "fit_scores", "fit_slope"]
+
+Floats = NDArray[np.float64]
+Effort = Literal["quick", "bins", "trees"]
+
+_FEW_CATEGORIES = 50
+_SMOOTH = Binning(bins=64, penalty=None, smooth=True)
+_QUICK = (Binning(bins=64, penalty=3.0),)
+_FINE = (Binning(bins=256, penalty=3.0), Binning(bins=64, penalty=6.0))
+_POOLED = Binning(bins=256, penalty=3.0, pooled=True)
+_BITS = Binning(bins=32, penalty=None)
+
+
+class Score(Protocol):
+    """A function from encoded outputs to numbers."""
+
+    def evaluate(self, encoded: Floats) -> Floats:
+        """Score each output; large where the first table is likelier."""
+
+    def describe(self, threshold: float, *, first: bool) -> str:
+        """Say which outputs have a score of at least (or, for the second table, at most) this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Event:
+    """A set of outputs: those whose score passes a threshold. Ties are never split.
+
+    With `first` the event is the likelier one on the first table (score at least the threshold),
+    otherwise on its neighbour (score at most the threshold).
+    """
+
+    score: Score
+    threshold: float
+    first: bool
+
+    @property
+    def sign(self) -> float:
+        """Factor that makes the event the large scores."""
+        return 1.0 if self.first else -1.0
+
+    def contains(self, encoded: Floats) -> NDArray[np.bool_]:
+        """Tell which outputs are inside."""
+        scores = self.score.evaluate(encoded)
+        return scores >= self.threshold if self.first else scores <= self.threshold
+
+    def describe(self) -> str:
+        """Words such as ``"the output lies in [-inf, 0.5)"``."""
+        return self.score.describe(self.threshold, first=self.first)
+
+
+def fit_scores(
+    encoder: Encoder, first: Floats, second: Floats, *, effort: Effort, bits: bool = True
+) -> Iterator[Score]:
+    """Fit the scores worth trying on training samples of the two tables, one after the other.
+
+    Whole outputs if they are few; patterns with numbers given them; histograms of the feature
+    maps; trees at last. `effort` says how many: one kind of bins ("quick"); finer and pooled ones,
+    too ("bins"); boosted trees as well ("trees"). `bits` says whether to look at the bit patterns
+    of doubles.
+    """
+    categories = fit_categories(encoder, first, second)
+    if categories is not None:
+        yield categories
+        if encoder.columns == 1 or len(categories.keys) < _FEW_CATEGORIES:
+            return
+        bits = bits and encoder.objects
+    binnings = _QUICK if effort == "quick" else _FINE
+    if categories is None:
+        yield from _fit_mixtures(encoder, first, second, (*binnings, _SMOOTH))
+        # One number needs no curve: only its mixtures are tried with one.
+        binnings = (*binnings, _SMOOTH) if encoder.width > 1 else binnings
+    own: tuple[FeatureMap, ...] = ("structure",) if encoder.objects else ()
+    groups: list[tuple[FeatureMap, ...]] = [(*own, "values")]
+    if bits:
+        groups.append(("bits",))
+    if encoder.width > 1:
+        groups += [(*own, "increments"), ("summaries",)]
+    for maps in groups:
+        for binning in _choose_binnings(maps, binnings, pooled=encoder.width > 1):
+            yield fit_histograms(encoder, first, second, maps, binning)
+    if effort == "trees" and encoder.width > 1:
+        seen: tuple[FeatureMap, ...] = (*own, "values", "increments", "summaries")
+        yield from filter(None, [fit_boosted(encoder, first, second, seen)])
+
+
+def _choose_binnings(
+    maps: tuple[FeatureMap, ...], binnings: tuple[Binning, ...], *, pooled: bool
+) -> tuple[Binning, ...]:
+    if maps == ("bits",):
+        return (_BITS,)
+    return (*binnings, _POOLED) if pooled and maps != ("summaries",) else binnings
+
+
+def _fit_mixtures(
+    encoder: Encoder, first: Floats, second: Floats, binnings: tuple[Binning, ...]
+) -> Iterator[Score]:
+    for binning in binnings:
+        mixture = fit_mixture(encoder, first, second, binning)
+        if mixture is None:
+            return
+        yield mixture

@@ -1,0 +1,152 @@
+"""Log ratios without the noise of their counts: bins merged, a smooth curve, a guess on scale."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_TINY = 1e-300
+HALF = 0.5  # of a count, added to each bin: it keeps bins seen on one table alone finite
+_PENALTIES = np.logspace(8, -2, 21)
+_STEPS = 50
+_STEP = 3.0
+_NEAR = 1e-6
+_FEWEST = 4
+_STEEPEST = 3.0
+_SLOPE_STEPS = 20
+
+
+def partition_bins(
+    first: NDArray[np.int64], second: NDArray[np.int64], penalty: float
+) -> NDArray[np.int64]:
+    """Cut a row of bins at its change points: number of the segment of each bin, from 0 on.
+
+    One more segment must bring at least `penalty` of log-likelihood, in nats.
+
+    Notes
+    -----
+    Optimal partitioning: the cut of the largest penalised binomial likelihood, found exactly by
+    dynamic programming over the last segment (Jackson et al., *An algorithm for optimal
+    partitioning of data on an interval*, IEEE Signal Processing Letters 12, 2005).
+    """
+    ahead = np.concatenate([[0.0], np.cumsum(first)])
+    behind = np.concatenate([[0.0], np.cumsum(second)])
+    bins = len(first)
+    # best[end] is the value of the best cut of the first `end` bins, last[end] where its last
+    # segment starts.
+    best, last = np.zeros(bins + 1), np.zeros(bins + 1, dtype=np.int64)
+    for end in range(1, bins + 1):
+        a, b = ahead[end] - ahead[:end], behind[end] - behind[:end]
+        total = np.maximum(a + b, _TINY)
+        fit = a * np.log(np.maximum(a, _TINY) / total) + b * np.log(np.maximum(b, _TINY) / total)
+        values = best[:end] + fit - penalty
+        last[end] = int(values.argmax())
+        best[end] = values[last[end]]
+    labels, end, number = np.zeros(bins, dtype=np.int64), bins, 0
+    while end > 0:  # from the last segment back to the first
+        labels[last[end] : end] = number
+        end, number = int(last[end]), number + 1
+    return np.asarray(number - 1 - labels)
+
+
+def fit_p_spline(first: NDArray[np.int64], second: NDArray[np.int64], offset: float) -> Floats:
+    """Fit log ratios of neighbouring bins by a curve whose bends cost.
+
+    The offset is the log of the ratio of the sizes of the samples. Counts may go up to 1e9, for
+    which doubles suffice. Where counts are few the curve goes on in a straight line.
+
+    Notes
+    -----
+    Logistic regression with a penalty on squared second differences (Eilers and Marx, *Flexible
+    smoothing with B-splines and penalties*, Statistical Science 11, 1996; of degree 0, so a
+    Whittaker smoother). The penalty is weighted to the largest marginal likelihood, in Laplace's
+    approximation (Wood, *Fast stable restricted maximum likelihood*, Journal of the Royal
+    Statistical Society B 73, 2011).
+    """
+    one, other = (each.astype(np.float64) + HALF for each in (first, second))
+    if len(one) < _FEWEST:
+        return np.asarray(np.log(one / other) - offset)
+    rough = _build_roughness(len(one))
+    curve = best = np.zeros(len(one))
+    likeliest = -np.inf
+    for penalty in _PENALTIES:  # from the straightest on, each from where the last one ended
+        curve, likelihood = _fit_penalised(one, other, offset, penalty * rough, curve)
+        # The penalty has rank bins - 2: lines cost nothing, so the prior has that many dimensions.
+        likelihood += (len(one) - 2) / 2 * np.log(penalty)
+        if likelihood > likeliest:
+            best, likeliest = curve, likelihood
+    return best
+
+
+def _build_roughness(bins: int) -> Floats:
+    """Sum of squared second differences, as the upper bands of a symmetric matrix."""
+    bands = np.zeros((3, bins))
+    for at, weight in enumerate((1, 4, 1)):  # squares and products of (1, -2, 1)
+        bands[2, at : bins - 2 + at] += weight
+    bands[1, 1:-1] -= 2
+    bands[1, 2:] -= 2
+    bands[0, 2:] = 1
+    return bands
+
+
+def _fit_penalised(
+    one: Floats, other: Floats, offset: float, penalty: Floats, curve: Floats
+) -> tuple[Floats, float]:
+    """Penalised fit by Newton's method, and its log marginal likelihood up to a constant."""
+    from scipy import linalg, special  # noqa: PLC0415
+
+    total = one + other
+
+    def find_curvature() -> tuple[Floats, Floats]:
+        share = special.expit(curve + offset)
+        hessian = penalty.copy()
+        hessian[-1] += total * share * (1 - share)  # the last band is the diagonal
+        return share, hessian
+
+    for _ in range(_STEPS):
+        share, hessian = find_curvature()
+        gradient = one - total * share - _multiply_banded(penalty, curve)
+        # Clipped, for where the samples are separated a full step would overshoot to infinity.
+        step = np.clip(linalg.solveh_banded(hessian, gradient, check_finite=False), -_STEP, _STEP)
+        curve = curve + step
+        if np.abs(step).max() < _NEAR:
+            break
+    logit = curve + offset
+    likelihood = -float(one @ np.logaddexp(0, -logit) + other @ np.logaddexp(0, logit))
+    # Half the log determinant of the Hessian: the volume of the Gaussian around the best curve.
+    factor = linalg.cholesky_banded(find_curvature()[1], check_finite=False)
+    volume = float(np.log(factor[-1]).sum())
+    return curve, likelihood - float(curve @ _multiply_banded(penalty, curve)) / 2 - volume
+
+
+def _multiply_banded(bands: Floats, vector: Floats) -> Floats:
+    """Symmetric banded matrix times a vector."""
+    product = bands[-1] * vector
+    for shift in range(1, len(bands)):
+        side = bands[-1 - shift, shift:]
+        product[:-shift] += side * vector[shift:]
+        product[shift:] += side * vector[:-shift]
+    return np.asarray(product)
+
+
+def fit_slope(first: NDArray[np.int64], second: NDArray[np.int64], guess: Floats) -> float:
+    """Put guessed log ratios of outcomes on scale: a factor from 0 to 3.
+
+    Notes
+    -----
+    Slope of a logistic regression of the tables on the guess, by Newton's method; the intercept is
+    the log ratio of the sizes of the samples.
+    """
+    from scipy import special  # noqa: PLC0415
+
+    total, offset, slope = first + second, math.log(first.sum() / second.sum()), 0.0
+    for _ in range(_SLOPE_STEPS):
+        share = special.expit(slope * guess + offset)
+        curvature = float((total * share * (1 - share)) @ guess**2) + 1e-9
+        step = float((first - total * share) @ guess) / curvature
+        slope += min(1.0, max(-1.0, step))  # far from the solution a full step may run away
+    return min(_STEEPEST, max(0.0, slope))

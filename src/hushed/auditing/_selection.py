@@ -1,0 +1,270 @@
+"""Selection of the event to judge: among scores, directions and thresholds, never on final runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed.auditing._bounds import Rectangle, clopper_pearson_guide
+from hushed.auditing._goal import Goal, Objective, Sides
+from hushed.auditing._pairs import Pair
+from hushed.auditing._runs import Runs
+from hushed.auditing._scores import (
+    Effort,
+    Event,
+    Histograms,
+    Score,
+    fit_scores,
+    fit_slope,
+)
+
+Floats = NDArray[np.float64]
+
+_THRESHOLDS = 300
+_DOUBT = 2.0  # how much of the scatter of the selection split counts against an event
+_HALVED = 1_000  # runs of the selection split from which on it can be halved
+_CELLS_KEPT = 2**25  # of one split on one table, for all pairs together
+_LEAST = 10
+_TRUST = 0.3  # relative error expected of a score that is on scale
+_LUCK = 4.0  # standard errors from which on counts overrule the score
+_ENOUGH = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SelectedEvent:
+    """An event with what the selection split says of it.
+
+    `predicted` is the bound that the final split can be expected to certify; `objective` is what
+    the event was chosen by. The shares of outputs inside, on the likelier table and on the other
+    one, are estimates, biased by the selection.
+    """
+
+    event: Event
+    predicted: float
+    objective: Objective
+    share: float
+    other_share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Threshold:
+    """A threshold and what the samples say of it."""
+
+    cut: float
+    bound: float
+    objective: Objective
+    shares: tuple[float, float]
+
+
+def select_event(
+    scores: Iterable[Score],
+    first: Floats,
+    second: Floats,
+    goal: Goal,
+    *,
+    directions: tuple[bool, ...] = (True, False),
+    last: bool = False,
+) -> SelectedEvent:
+    """Choose score, direction and threshold by the bound that the final split should give.
+
+    The scores were fitted on other samples than these. `directions` are the tables on which the
+    event may be the likelier one, True for the first. `last` says that the next runs are those of
+    the final split: then what a score offers is judged on samples on which it was not chosen, if
+    there are 1,000 or more, and shares cut out by histograms are shrunk where counts are few
+    (`shrink_shares`).
+
+    Notes
+    -----
+    Bounds are taken as if from ``1 / (1/final + 2/selection)`` samples, since the best of many
+    events was lucky on the selection split.
+    """
+    best: SelectedEvent | None = None
+    check = last and min(len(first), len(second)) >= _HALVED
+    for score in scores:
+        shrink = last and isinstance(score, Histograms)
+        one, other = score.evaluate(first), score.evaluate(second)
+        for likelier in directions:
+            sides = (one, other) if likelier else (-other, -one)
+            choose = _cross_validate_threshold if check else _choose_from_all
+            found = choose(sides, goal, shrink=shrink)
+            if best is None or found.objective > best.objective:
+                cut = found.cut if likelier else -found.cut
+                best = SelectedEvent(
+                    event=Event(score=score, threshold=cut, first=likelier),
+                    predicted=found.bound,
+                    objective=found.objective,
+                    share=found.shares[0],
+                    other_share=found.shares[1],
+                )
+    if best is None:
+        raise ValueError("no score was given")
+    return best
+
+
+def _cross_validate_threshold(sides: Sides, goal: Goal, *, shrink: bool) -> _Threshold:
+    """Best threshold; its objective is what thresholds of either half show on the other half.
+
+    So the luckiest of many scores does not win: luck on one half is none on the other.
+    """
+    halves = [_sort_sides(sides, start, 2) for start in (0, 1)]
+    objectives = [
+        _evaluate_threshold(there, _choose_threshold(here, goal, shrink=shrink).cut, goal)
+        for here, there in (halves, halves[::-1])
+    ]
+    rank, bound, margin = (sum(each) / 2 for each in zip(*objectives, strict=True))
+    found = _choose_from_all(sides, goal, shrink=shrink)
+    return replace(found, objective=(rank, bound, margin))
+
+
+def _choose_from_all(sides: Sides, goal: Goal, *, shrink: bool) -> _Threshold:
+    """Best threshold on all samples."""
+    return _choose_threshold(_sort_sides(sides), goal, shrink=shrink)
+
+
+def _sort_sides(sides: Sides, start: int = 0, step: int = 1) -> Sides:
+    return np.sort(sides[0][start::step]), np.sort(sides[1][start::step])
+
+
+def _choose_threshold(sides: Sides, goal: Goal, *, shrink: bool) -> _Threshold:
+    """Best threshold on sorted scores."""
+    cuts = _list_thresholds(*sides)
+    shares = _measure_shares(sides, cuts)
+    rarer = shrink_shares(*sides, cuts, shares) if shrink else shares[1]
+    samples = goal.discount_samples(min(map(len, sides)), _DOUBT)
+    objectives, bounds = _rank_thresholds(shares, rarer, goal, samples)
+    at = max(range(len(cuts)), key=objectives.__getitem__)
+    return _Threshold(
+        cut=float(cuts[at]),
+        bound=max(0.0, bounds[at]),
+        objective=objectives[at],
+        shares=(float(shares[0][at]), float(shares[1][at])),
+    )
+
+
+def _evaluate_threshold(sides: Sides, cut: float, goal: Goal) -> Objective:
+    """Objective of a threshold chosen on other samples, of which there are as many again."""
+    shares = _measure_shares(sides, np.array([cut]))
+    samples = goal.discount_samples(2 * min(map(len, sides)), 1.0)
+    return _rank_thresholds(shares, shares[1], goal, samples)[0][0]
+
+
+def _measure_shares(sides: Sides, cuts: Floats) -> Sides:
+    one, other = (1 - np.searchsorted(each, cuts) / len(each) for each in sides)
+    return one, other
+
+
+def _rank_thresholds(
+    shares: Sides, rarer: Floats, goal: Goal, samples: float
+) -> tuple[list[Objective], list[float]]:
+    """Objectives and predicted bounds of several thresholds."""
+    lows = clopper_pearson_guide(shares[0] * samples, samples, goal.alpha / 2).tolist()
+    highs = (1 - clopper_pearson_guide((1 - shares[1]) * samples, samples, goal.alpha / 2)).tolist()
+    regions = [Rectangle(low=low, other_high=high) for low, high in zip(lows, highs, strict=True)]
+    bounds = goal.claim.predict_bounds(regions, shares, rarer, samples, goal.alpha)
+    at_cuts = zip(shares[0].tolist(), shares[1].tolist(), strict=True)
+    return [
+        goal.claim.rank(region, bound, at_cut, samples)
+        for region, bound, at_cut in zip(regions, bounds, at_cuts, strict=True)
+    ], bounds
+
+
+def _list_thresholds(ahead: Floats, behind: Floats) -> Floats:
+    """Scores to cut at: fine where few outputs lie above, and in the middle."""
+    count = len(ahead)
+    ranks = np.unique(
+        np.concatenate(
+            [np.geomspace(1, count, _THRESHOLDS // 2), np.linspace(1, count, _THRESHOLDS // 2)]
+        ).astype(np.int64)
+    )
+    # The highest scores of the rarer table as well: above one of them it was not seen.
+    cuts = np.concatenate([ahead[count - ranks], behind[-np.minimum(ranks[:20], len(behind))]])
+    return np.unique(cuts)
+
+
+def shrink_shares(ahead: Floats, behind: Floats, cuts: Floats, shares: Sides) -> Floats:
+    """Shares above cuts on the rarer table, shrunk towards what the score says of the log ratio.
+
+    `ahead` and `behind` are the sorted scores on the likelier table and on the other one, log
+    ratios up to a factor; `shares` those of both that reach the cuts.
+
+    Notes
+    -----
+    Empirical Bayes: the log ratio of the counts is weighed against that of the score as independent
+    measurements are; its own scatter decides, and it wins where the two are further apart than
+    luck explains. Without this, the best of some thousand events of a weak mechanism is one whose
+    counts were lucky. Guides the choice only: the final split bounds what was chosen.
+    """
+    from scipy import special  # noqa: PLC0415
+
+    count = len(ahead)
+    one, other = (np.maximum(each, 0.5 / count) for each in shares)
+    seen, said = np.log(one / other), _predict_log_ratios(ahead, behind, cuts)
+    scatter = ((1 - one) / one + (1 - other) / other) / count  # variance of the log ratio seen
+    # Counts against the score, as a binomial split: z squared, above what luck explains.
+    split, both = special.expit(said), count * (one + other)
+    luck = _LUCK**2 * both * split * (1 - split) / np.maximum((count * one - both * split) ** 2, 1)
+    beyond = (seen - said) ** 2 * np.maximum(0.0, 1 - luck)
+    apart = np.maximum((_TRUST * said) ** 2, beyond) + 1e-300  # variance of the log ratio said
+    weight = apart / (apart + scatter)
+    return np.asarray(one * np.exp(-(weight * seen + (1 - weight) * said)))
+
+
+def _predict_log_ratios(ahead: Floats, behind: Floats, cuts: Floats) -> Floats:
+    """Log ratio of the shares above cuts: the mean of exp(-score) over those of ``ahead``."""
+    some = [each[:: max(1, len(each) // _ENOUGH)] for each in (ahead, behind)]
+    label = np.repeat([1, 0], [len(each) for each in some])
+    slope = fit_slope(label, 1 - label, np.concatenate(some))
+    at = np.minimum(np.searchsorted(ahead, cuts), len(ahead) - 1)
+    likelier = np.cumsum(np.exp(-slope * ahead)[::-1])[::-1]
+    return np.asarray(np.log((len(ahead) - at) / likelier[at]))
+
+
+@dataclass(slots=True, kw_only=True)
+class Search:
+    """Runs on one pair that serve the choice of an event; never those of the final split.
+
+    `train` and `select` are encoded outputs on the two tables: scores are fitted on the first and
+    thresholds chosen on the second, in every round.
+    """
+
+    pair: Pair
+    train: Sides | None = None
+    select: Sides | None = None
+
+    def draw_more(self, runs: Runs, size: int, stage: str, *, alive: int) -> int:
+        """Draw more runs, half to train and half to select, where memory allows.
+
+        `alive` is the number of pairs that share the memory. Returns the runs on each table.
+        """
+        most = _CELLS_KEPT // (runs.encoder.columns * alive)
+        have = len(self.train[0]) if self.train else 0
+        half = min(max(_LEAST, size // 2), most - have)
+        if half < 1:
+            return 0
+        self.train = _append(self.train, runs.sample(self.pair, half, f"{stage}/train"))
+        self.select = _append(self.select, runs.sample(self.pair, half, f"{stage}/select"))
+        return 2 * half
+
+    def choose_event(
+        self, runs: Runs, goal: Goal, *, effort: Effort = "quick"
+    ) -> tuple[SelectedEvent, Floats]:
+        """Fit scores on one half, select the event on the other.
+
+        Returns also the signed scores of the selection split, from which to make bins.
+        """
+        if self.train is None or self.select is None:
+            raise ValueError("there are no runs to choose from yet")
+        scores = fit_scores(runs.encoder, *self.train, effort=effort, bits=runs.bits)
+        last = effort != "quick"  # in the rounds, runs are too few for more
+        found = select_event(scores, *self.select, goal, last=last)
+        signed = [found.event.score.evaluate(side) for side in self.select]
+        return found, found.event.sign * np.concatenate(signed)
+
+
+def _append(before: Sides | None, fresh: Sides) -> Sides:
+    if before is None:
+        return fresh
+    return np.concatenate([before[0], fresh[0]]), np.concatenate([before[1], fresh[1]])
