@@ -163,8 +163,9 @@ def verify(
         If it is no certificate or contradicts itself, the function or the population is missing,
         or the sampling it speaks of would take more than `MOST_DRAWS` draws.
     """
-    text = isinstance(certificate, str | bytes)
-    known = Certificate.from_json(certificate) if text else certificate
+    known = certificate
+    if isinstance(known, str | bytes):
+        known = Certificate.from_json(known)
     if not isinstance(known, Certificate):
         raise ParameterError(
             f"verify takes a certificate or its JSON text, got {type(known).__name__}; of a "

@@ -217,7 +217,7 @@ def exits_raise() -> Iterator[None]:
             leave(status)
         raise SystemExit(status)
 
-    os._exit = refuse  # type: ignore[assignment]
+    os._exit = refuse
     try:
         yield
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from numpy.typing import ArrayLike
 
@@ -30,12 +30,12 @@ __all__ = [
 ]
 
 
-def compose(curves: list[LossCurve]) -> LossCurve:
+def compose(curves: Iterable[LossCurve]) -> LossCurve:
     """Curve of several releases on the same rows.
 
     Parameters
     ----------
-    curves : list of LossCurve
+    curves : iterable of LossCurve
         One per release; repeats allowed, order without meaning.
 
     Returns
@@ -43,10 +43,7 @@ def compose(curves: list[LossCurve]) -> LossCurve:
     LossCurve
         Their composition. Gaussian releases are merged exactly into one.
     """
-    try:
-        given = list(curves)
-    except TypeError:
-        given = [curves]
+    given = list(curves) if isinstance(curves, Iterable) else [curves]
     if not all(isinstance(curve, LossCurve) for curve in given):
         raise ParameterError(
             "curves must be a list of loss curves, such as hs.privacy_loss.laplace(0.1); to join "

@@ -439,7 +439,7 @@ def proven_sensitivity(
 
 def _bound(value: Any) -> float:
     """Read a bound as a double that is not below it: it is compared with rows, so no decimal."""
-    if isinstance(value, Rational | Decimal) and not isinstance(value, bool):
+    if isinstance(value, Rational | Decimal):
         try:
             return finite_above(Fraction(value))
         except (ValueError, OverflowError):
