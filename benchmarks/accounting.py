@@ -19,7 +19,9 @@ from dp_accounting.pld import privacy_loss_distribution as peer
 
 from hushed import privacy_loss
 from hushed.accounting import epsilon_for_advantage
-from hushed.privacy_loss import Bracket, composed, composition
+from hushed.privacy_loss import Bracket
+from hushed.privacy_loss import _composed as composed
+from hushed.privacy_loss import _composition as composition
 
 SCALES = np.linspace(10.0, 50.0, 200)
 SIGMAS = np.linspace(20.0, 100.0, 200)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hushed import noise
-from hushed.noise import entropy
+from hushed.noise import _entropy as entropy
 
 DRAWS = 1_000_000
 PEER_DRAWS = 20_000

@@ -16,24 +16,8 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "hushed"
 
-# Modules that carry other modules and are not called by users.
-INTERNAL = frozenset(
-    {
-        "cli",
-        "elements",
-        "environment",
-        "fingerprints",
-        "functions",
-        "gate",
-        "keeping",
-        "owned",
-        "printed",
-        "ranges",
-        "rows",
-        "silence",
-        "trials",
-    }
-)
+# No name of Python that users call.
+INTERNAL = frozenset({"cli"})
 
 # Pages that may come with other parts of the library: shown once they exist.
 OPTIONAL = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from hushed.guarantee import Protect
-from hushed.ledger.files import is_ledger
+from hushed.ledger._files import is_ledger
 from hushed.plots import COLOURS, check_suffix, save_figure
 from hushed.sensitivity import Calibration, Rank
 from hushed.sensitivity import choose_rank as _choose_rank

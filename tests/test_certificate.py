@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import hushed as hs
-from hushed.certificate import Verification, certify
 from hushed.errors import ParameterError
+from hushed.releasing import Verification, certify
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 

@@ -348,7 +348,7 @@ class TestWrittenFiles:
         assert "no folder" in refused(*RELEASE, "--out", "nowhere/c.json", code=2)
         assert "is a folder" in refused(*RELEASE, "--out", ".", code=2)
         locked = SimpleNamespace(access=lambda path, mode: False, W_OK=os.W_OK)
-        monkeypatch.setattr("hushed.cli.written.os", locked)
+        monkeypatch.setattr("hushed.cli._written.os", locked)
         assert "not writable" in refused(*RELEASE, "--out", "c.json", code=2)
 
     def test_other_files_need_force(self, folder):
@@ -373,7 +373,7 @@ class TestWrittenFiles:
         def full(*_, **__):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr("hushed.cli.releasing.Path.write_text", full)
+        monkeypatch.setattr("hushed.cli._releasing.Path.write_text", full)
         done = run(*RELEASE, "--out", "c.json", "--json")
         assert done.exit_code == 2
         assert len(json.loads(done.stdout)["value"]) == 2
@@ -387,7 +387,7 @@ class TestEnds:
         def locked(*_, **__):
             raise PermissionError(errno.EACCES, "Permission denied", CANARY)
 
-        monkeypatch.setattr("hushed.cli.tables.Path.open", locked)
+        monkeypatch.setattr("hushed.cli._tables.Path.open", locked)
         done = run(*RELEASE, "--json")
         assert done.exit_code == 2
         found = json.loads(done.stdout)["error"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.polynomial import chebyshev
 
-from hushed.divergences.approximation import (
+from hushed.divergences._approximation import (
     best_absolute_value,
     root_difference,
     root_sum,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.polynomial import chebyshev
 
-from hushed.divergences.approximation import best_absolute_value, root_difference, root_sum
-from hushed.divergences.known import distance_scores
-from hushed.divergences.minimax import Scheme, large_scores, minimax_score, small_scores
-from hushed.divergences.unbiased import central_moments, chebyshev_table
+from hushed.divergences._approximation import best_absolute_value, root_difference, root_sum
+from hushed.divergences._known import distance_scores
+from hushed.divergences._minimax import Scheme, large_scores, minimax_score, small_scores
+from hushed.divergences._unbiased import central_moments, chebyshev_table
 from hushed.errors import ParameterError
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from hushed import Guarantee, privacy_loss
-from hushed.accounting import filters
-from hushed.accounting.filters import filter_cost, privacy_filters
-from hushed.accounting.pure import pure_gaussian, pure_renyi, pure_zcdp
+from hushed.accounting import _filters as filters
+from hushed.accounting._filters import filter_cost, privacy_filters
+from hushed.accounting._pure import pure_gaussian, pure_renyi, pure_zcdp
 from hushed.errors import ParameterError
-from hushed.ledger.exact import LossSum
+from hushed.ledger._exact import LossSum
 
 STEP = 0.1
 SIZES = (1, 3)  # of the two coins that the analyst may toss, in steps

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import hushed as hs
+from hushed._functions._fingerprints import same_function
 from hushed.errors import BadFunction
-from hushed.fingerprints import same_function
-from hushed.mechanisms.bernstein import on_lattice
+from hushed.mechanisms._bernstein import on_lattice
 
 
 def make(power, offset=0.0):

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import hushed as hs
+from hushed._functions._calls import answer, probe
+from hushed._functions._fingerprints import identity
 from hushed.errors import BadFunction, RandomFunction
-from hushed.fingerprints import identity
-from hushed.functions import answer, probe
 
 ROWS = np.array([3.0, 1.0, 2.0])
 CANARY = 987654.321

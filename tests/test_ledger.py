@@ -19,7 +19,7 @@ import pytest
 
 import hushed as hs
 from hushed import privacy_loss
-from hushed.accounting.filters import Cost, gaussian_capacity, privacy_filters
+from hushed.accounting._filters import Cost, gaussian_capacity, privacy_filters
 from hushed.errors import (
     BudgetExists,
     DamagedLedger,
@@ -31,11 +31,13 @@ from hushed.errors import (
     Overspent,
     ParameterError,
 )
-from hushed.ledger import migrations, rows, store
-from hushed.ledger.doubles import fraction_of, whole
-from hushed.ledger.entries import Budget, digest, write_budget, write_entry
-from hushed.ledger.exact import LossSum
-from hushed.ledger.laws import read_law, write_law
+from hushed.ledger import _migrations as migrations
+from hushed.ledger import _rows as rows
+from hushed.ledger import _store as store
+from hushed.ledger._doubles import fraction_of, whole
+from hushed.ledger._entries import Budget, digest, write_budget, write_entry
+from hushed.ledger._exact import LossSum
+from hushed.ledger._laws import read_law, write_law
 
 G = hs.Guarantee
 

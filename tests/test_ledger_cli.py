@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 import hushed as hs
-from hushed.accounting.filters import FilterMethod
+from hushed.accounting._filters import FilterMethod
 from hushed.cli import app
 from hushed.errors import ParameterError
-from hushed.plots.ledgers import budget_over_time
+from hushed.plots._ledgers import budget_over_time
 
 URL = "sqlite:///budget.db"
 

@@ -15,11 +15,14 @@ import numpy as np
 import pytest
 
 import hushed.noise
-from hushed.noise import entropy, grid, integers, selection
+from hushed.noise import _entropy as entropy
+from hushed.noise import _grid as grid
+from hushed.noise import _integers as integers
+from hushed.noise import _selection as selection
 
 FORKED = """
 import os
-from hushed.noise.entropy import operating_system_words
+from hushed.noise._entropy import operating_system_words
 source = operating_system_words()
 while source._ahead < 2**16:  # in the middle of a long draw
     source.take(3)
@@ -41,7 +44,7 @@ print(len(mine) + len(theirs), len({*mine, *theirs}))
 
 # Without the process check, the children must repeat words.
 CARELESS = """
-import hushed.noise.entropy as entropy
+import hushed.noise._entropy as entropy
 entropy.os.getpid = lambda: 1
 """
 

@@ -10,11 +10,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from hushed.noise import thresholds
-from hushed.noise.scales import scale_of, single_scale
-from hushed.noise.singles import _propose_gaussian, gaussian_draw, laplace_draw
-from hushed.noise.thresholds import Uniform, below, below_exp, exp_bounds, floor_exponential
-from hushed.noise.vectors import gaussian_draws, laplace_draws
+from hushed.noise import _thresholds as thresholds
+from hushed.noise._scales import scale_of, single_scale
+from hushed.noise._singles import _propose_gaussian, gaussian_draw, laplace_draw
+from hushed.noise._thresholds import Uniform, below, below_exp, exp_bounds, floor_exponential
+from hushed.noise._vectors import gaussian_draws, laplace_draws
 
 WORD = 1 << 64
 PREFIX = 1 << 63

@@ -19,11 +19,11 @@ from hushed.noise import (
     gaussian_grid,
     laplace_grid,
 )
-from hushed.noise.entropy import operating_system_words
-from hushed.noise.grid import Grid, _release_few, _release_many, _steps
-from hushed.noise.scales import single_scale
-from hushed.noise.singles import laplace_draw
-from hushed.noise.vectors import Draws, laplace_draws
+from hushed.noise._entropy import operating_system_words
+from hushed.noise._grid import Grid, _release_few, _release_many, _steps
+from hushed.noise._scales import single_scale
+from hushed.noise._singles import laplace_draw
+from hushed.noise._vectors import Draws, laplace_draws
 
 positive = st.floats(1e-290, 1e290)
 value = st.floats(-1e300, 1e300)

@@ -14,8 +14,8 @@ from scipy import stats
 
 from hushed.errors import ParameterError
 from hushed.noise import select
-from hushed.noise.selection import _exact_gap, _first, _gaps, _law, _select
-from hushed.noise.thresholds import Uniform
+from hushed.noise._selection import _exact_gap, _first, _gaps, _law, _select
+from hushed.noise._thresholds import Uniform
 
 WORD = 1 << 64
 FALSE_ALARM = 1e-9

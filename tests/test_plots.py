@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import hushed as hs
-from hushed.certificate import certify
 from hushed.plots import certificate_page, movement_figure, save_figure
+from hushed.releasing import certify
 
 BOX = hs.populations.Uniform(low=0, high=1)
 

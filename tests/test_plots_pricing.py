@@ -4,7 +4,8 @@ import pytest
 
 from hushed import privacy_loss
 from hushed.cost import CostModel
-from hushed.plots import pricing, save_figure
+from hushed.plots import _pricing as pricing
+from hushed.plots import save_figure
 
 
 def values(chart):

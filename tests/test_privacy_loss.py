@@ -11,9 +11,9 @@ from scipy import integrate, stats
 
 from hushed import privacy_loss
 from hushed.errors import ParameterError
-from hushed.privacy_loss.composed import ComposedLoss
-from hushed.privacy_loss.composition import window
-from hushed.privacy_loss.families import BoundedRangeLoss, GaussianLoss, LaplaceLoss
+from hushed.privacy_loss._composed import ComposedLoss
+from hushed.privacy_loss._composition import window
+from hushed.privacy_loss._families import BoundedRangeLoss, GaussianLoss, LaplaceLoss
 
 CURVES = {
     "laplace": lambda: privacy_loss.laplace(0.7),

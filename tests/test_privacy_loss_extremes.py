@@ -11,7 +11,7 @@ import mpmath
 import pytest
 
 from hushed import privacy_loss
-from hushed.privacy_loss.finite import FiniteLoss
+from hushed.privacy_loss._finite import FiniteLoss
 
 NEAR_ONE = (1 + 2.0**-52, 1 + 1e-12, 1 + 1e-8, 1.0001, 1.01, 1.9)
 FAR = (2.0, 30.0, 1e4, 1e9, 2.0**60, 1e200, 1.7e308)

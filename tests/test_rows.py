@@ -5,8 +5,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from hushed._rows._containers import container, layout, same, signature, take, variations
 from hushed.errors import BadRows
-from hushed.rows import container, layout, same, signature, take, variations
 
 NUMBERS = np.arange(12.0).reshape(6, 2)
 

@@ -135,7 +135,7 @@ class TestRefusals:
 class TestPrices:
     def test_a_quote_touches_neither_data_nor_ledger(self, table, monkeypatch, ledger):
         """With a database that fails on every query, the quote stands; nothing is charged."""
-        from hushed.tables import engine
+        from hushed.tables import _engine as engine
 
         monkeypatch.setattr(engine, "fetch", lambda *_: pytest.fail("the data was touched"))
         query = table.per_user(rows=5).count().mean("cost", low=0, high=1000)
@@ -176,7 +176,7 @@ class TestPrices:
 class TestCharges:
     def test_the_charge_comes_before_the_rows(self, table, ledger, monkeypatch):
         """A query that fails in the database stays charged, and says so."""
-        from hushed.tables import scan
+        from hushed.tables import _scan as scan
 
         def lost(*_):
             ledger.log.append("read")
@@ -195,7 +195,7 @@ class TestCharges:
 
     def test_a_refused_charge_reads_nothing(self, table, refusing_ledger, monkeypatch):
         """When the ledger refuses, no row is read."""
-        from hushed.tables import scan
+        from hushed.tables import _scan as scan
 
         monkeypatch.setattr(scan.engine, "fetch", lambda *_: pytest.fail("read"))
         with pytest.raises(PermissionError):
@@ -238,7 +238,7 @@ class TestCharges:
 
     def test_a_query_too_long_to_be_written_down_is_told_so(self, table, ledger, monkeypatch):
         """Ibis runs out of stack over many derived columns: refused with advice, and unpaid."""
-        from hushed.tables import scan
+        from hushed.tables import _scan as scan
 
         long = table.per_user(rows=1).derive("d0", "cost + 1")
         for i in range(60):

@@ -10,11 +10,11 @@ import pytest
 import hushed as hs
 from hushed import noise
 from hushed.errors import ParameterError
-from hushed.tables.answers import evaluate, rank_error
-from hushed.tables.layout import laid_out
-from hushed.tables.measurements import Influence, measurements
-from hushed.tables.plan import lay
-from hushed.tables.requests import Aggregate
+from hushed.tables._answers import evaluate, rank_error
+from hushed.tables._layout import laid_out
+from hushed.tables._measurements import Influence, measurements
+from hushed.tables._plan import lay
+from hushed.tables._requests import Aggregate
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from tests.engines import ENGINES, SERVERS
 from tests.nasty_tables import clipped, nasty
 
 import hushed as hs
-from hushed.tables.releases import planned
-from hushed.tables.scan import name_keys, prepare, scan
+from hushed.tables._releases import planned
+from hushed.tables._scan import name_keys, prepare, scan
 
 SECRET = 1234567890123456789
 

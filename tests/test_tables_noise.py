@@ -11,11 +11,11 @@ import pytest
 
 import hushed as hs
 from hushed.errors import ParameterError
-from hushed.tables.drawing import drawn, named
-from hushed.tables.grid import lay_grid
-from hushed.tables.plan import Choice, LaplaceNoise, NormalNoise, Selection
-from hushed.tables.releases import planned
-from hushed.tables.selection import appears, threshold
+from hushed.tables._drawing import drawn, named
+from hushed.tables._grid import lay_grid
+from hushed.tables._plan import Choice, LaplaceNoise, NormalNoise, Selection
+from hushed.tables._releases import planned
+from hushed.tables._selection import appears, threshold
 
 
 @lru_cache

@@ -14,7 +14,7 @@ from tests.test_tables_taming import counts, private_counts
 
 import hushed as hs
 from hushed.errors import NotFound, ParameterError, QueryFailed
-from hushed.tables.engine.sessions import master_of
+from hushed.tables._engine.sessions import master_of
 
 HERE = Path(__file__).parent
 ADDRESS = f"spark://{MASTER}"

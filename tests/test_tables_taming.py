@@ -18,10 +18,10 @@ from tests.nasty_tables import nasty
 
 import hushed as hs
 from hushed.errors import BadRows, ParameterError, QueryFailed
-from hushed.tables.engine import tamed
-from hushed.tables.engine.frames import lines_query
-from hushed.tables.releases import planned
-from hushed.tables.scan import name_keys, prepare, scan
+from hushed.tables._engine import tamed
+from hushed.tables._engine.frames import lines_query
+from hushed.tables._releases import planned
+from hushed.tables._scan import name_keys, prepare, scan
 
 SECRET = 1234567890123456789
 MOMENT = datetime.datetime(2020, 1, 1)
@@ -364,7 +364,7 @@ class TestReserve:
 
     def test_private_keys_share_it_too(self, monkeypatch):
         """Where the number of keys turns out with the selection, the answer fails."""
-        from hushed.tables import releases
+        from hushed.tables import _releases as releases
 
         monkeypatch.setattr(releases, "noise_dims", lambda: 3)
         frame = pa.table({"k": ["a", "b"] * 500, "c": [1.0] * 1000})

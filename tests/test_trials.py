@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import hushed as hs
+from hushed._functions._trials import run_trials, seed_from, streams
 from hushed.errors import BadFunction, ParameterError, WorkerLost
-from hushed.trials import run_trials, seed_from, streams
 
 SOURCE = Path(hs.__file__).parents[1]
 UNIT = hs.populations.Uniform(low=0, high=1)
@@ -86,7 +86,7 @@ def test_by_default_all_cores_do_what_takes_long(monkeypatch):
     """What is worth no worker stays in this process; the rest goes to one for each core."""
     monkeypatch.setattr("joblib.cpu_count", lambda: 2)
     for worth, elsewhere in ((1e9, False), (0.0, True)):
-        monkeypatch.setattr("hushed.trials._WORTH_WORKERS_SECONDS", worth)
+        monkeypatch.setattr("hushed._functions._trials._WORTH_WORKERS_SECONDS", worth)
         found = run_trials(slow_draws, 24, seed=5)
         assert bool(set(found[:, 1]) - {os.getpid()}) is elsewhere
         assert np.array_equal(found[:, 0], run_trials(draws, 24, seed=5, workers=1)[:, 0])
@@ -95,7 +95,7 @@ def test_by_default_all_cores_do_what_takes_long(monkeypatch):
 @pytest.mark.parametrize("chunk", [0.001, 0.06, 1.0])
 def test_chunks_do_not_change_results(chunk, monkeypatch):
     """Chunks of one trial, of a few, or of all, give the same."""
-    monkeypatch.setattr("hushed.trials._CHUNK_SECONDS", chunk)
+    monkeypatch.setattr("hushed._functions._trials._CHUNK_SECONDS", chunk)
     spread = run_trials(slow_draws, 24, seed=5, workers=2)
     assert np.array_equal(spread[:, 0], run_trials(draws, 24, seed=5, workers=1)[:, 0])
 

@@ -10,7 +10,8 @@ import hushed as hs
 from benchmarks.peers import cases
 from hushed import noise, privacy_loss
 from hushed.accounting import compose
-from hushed.privacy_loss import composed, composition
+from hushed.privacy_loss import _composed as composed
+from hushed.privacy_loss import _composition as composition
 
 CANDIDATES = np.linspace(0, 100, 1001)
 

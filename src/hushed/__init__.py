@@ -1,8 +1,6 @@
 """Make any Python function private, and prove it."""
 
-import sys as _sys
 from importlib import import_module as _import_module
-from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -20,6 +18,7 @@ if _TYPE_CHECKING:
         transformations,
         zoo,
     )
+    from hushed._functions._calls import fixed_seed
     from hushed.accounting import Composition, compose, epsilon_for_advantage, parallel
     from hushed.auditing import (
         AuditReport,
@@ -29,9 +28,7 @@ if _TYPE_CHECKING:
         audit,
         check_sensitivity,
     )
-    from hushed.certificate import Certificate, verify
     from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
-    from hushed.functions import fixed_seed
     from hushed.guarantee import Guarantee, union_gamma
     from hushed.ledger import Ledger
     from hushed.mechanisms import (
@@ -42,7 +39,7 @@ if _TYPE_CHECKING:
         lattice_points,
         on_lattice,
     )
-    from hushed.release import Release, release
+    from hushed.releasing._release import Release, release
     from hushed.sensitivity import (
         Blockwise,
         Sensitivity,
@@ -103,13 +100,12 @@ _HOME = {
     for module, names in {
         "accounting": "Composition compose epsilon_for_advantage parallel",
         "auditing": "AuditReport PopulationPairs Renyi ZeroConcentrated audit check_sensitivity",
-        "certificate": "Certificate verify",
         "divergences": "DeltaEstimate count_outcomes estimate_delta",
-        "functions": "fixed_seed",
+        "_functions._calls": "fixed_seed",
         "guarantee": "Guarantee union_gamma",
         "ledger": "Ledger",
         "mechanisms": "Bernstein Exponential Gaussian Laplace lattice_points on_lattice",
-        "release": "Release release",
+        "releasing": "Certificate Release release verify",
         "sensitivity": "Blockwise Sensitivity proven_sensitivity sample_sensitivity",
         "tables": "Answer Quote Table table",
     }.items()
@@ -132,15 +128,3 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class _Package(_ModuleType):
-    """A package whose function `release` wins over the module of this name."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if _HOME.get(name) == name and isinstance(value, _ModuleType):
-            return  # what importing hushed.release would do to hushed.release
-        super().__setattr__(name, value)
-
-
-_sys.modules[__name__].__class__ = _Package

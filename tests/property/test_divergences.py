@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushed.divergences import estimate_delta
-from hushed.divergences.counts import Tuples
+from hushed.divergences._counts import Tuples
 
 PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=25).filter(
     lambda rows: all(sum(side) > 0 for side in zip(*rows, strict=True))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, example, given, settings
 
 import hushed as hs
-from hushed.certificate import certify
+from hushed._rows._containers import same, variations
 from hushed.errors import HushedError, ParameterError, TooFewPairs
-from hushed.rows import same, variations
+from hushed.releasing import certify
 from hushed.sensitivity import choose_rank
 from hushed.spaces import size
 

@@ -5,8 +5,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import hushed as hs
-from hushed.tables.releases import planned
-from hushed.tables.scan import prepare, scan
+from hushed.tables._releases import planned
+from hushed.tables._scan import prepare, scan
 
 ROW = st.tuples(
     st.integers(0, 4),

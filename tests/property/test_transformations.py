@@ -23,7 +23,7 @@ from hushed.spaces import (
     Table,
     Vectors,
 )
-from hushed.transformations import resizing
+from hushed.transformations import _resizing as resizing
 
 LOW, HIGH = -1e6, 3e6
 NASTY = [0.0, -0.0, 5e-324, -5e-324, 2.0**-1022, 1 / 3, 0.1, 2.0**-30, 1e-8, 1e5, 1e5 + 2.0**-36]

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import hushed as hs
 from hushed.cli import app
-from hushed.cli.kept import read_again
+from hushed.cli._kept import read_again
 from hushed.errors import (
     BadFunction,
     DamagedLedger,
@@ -28,7 +28,7 @@ from hushed.errors import (
     Overspent,
     ParameterError,
 )
-from hushed.keeping import question_of
+from hushed.releasing._keeping import question_of
 
 G = hs.Guarantee
 ROWS = np.random.default_rng(3).random(40)

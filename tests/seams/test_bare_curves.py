@@ -8,7 +8,7 @@ import pytest
 import hushed as hs
 from hushed import privacy_loss
 from hushed.errors import ParameterError
-from hushed.measurements.losses import CurveLoss
+from hushed.measurements._losses import CurveLoss
 
 P, Q = [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]
 LAPLACE = hs.Laplace(hs.proven_sensitivity(1.0, argument="test"), epsilon=0.5)

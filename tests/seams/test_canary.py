@@ -18,9 +18,9 @@ import pytest
 import hushed as hs
 from hushed import measurements as m
 from hushed import transformations as t
+from hushed._functions._fingerprints import look, same_function
 from hushed.errors import BadFunction
-from hushed.fingerprints import look, same_function
-from hushed.mechanisms.bernstein import on_lattice
+from hushed.mechanisms._bernstein import on_lattice
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 ROWS = np.full(20, 0.5)

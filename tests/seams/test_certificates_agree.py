@@ -10,8 +10,8 @@ import pytest
 
 import hushed as hs
 from hushed import noise
-from hushed.certificate import certify
 from hushed.errors import ParameterError
+from hushed.releasing import certify
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 PROVEN = {n: hs.proven_sensitivity(1.0, n, argument="test") for n in ("l1", "l2", "sup", "range")}

@@ -22,10 +22,10 @@ from hushed._decimals import (
     stated_below,
     upper_double,
 )
-from hushed.accounting.filters import filter_cost, privacy_filters
+from hushed.accounting._filters import filter_cost, privacy_filters
 from hushed.errors import Overspent, ParameterError
 from hushed.measurements import exponential, gaussian, laplace
-from hushed.sensitivity.plan import plan
+from hushed.sensitivity._plan import plan
 from hushed.spaces import ABSOLUTE, PURE, SUP, ZCDP, Numbers, Space
 
 PROVEN = {

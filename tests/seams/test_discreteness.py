@@ -7,11 +7,11 @@ import pytest
 
 import hushed as hs
 from hushed import privacy_loss
-from hushed.accounting.filters import filter_cost, privacy_filters
+from hushed.accounting._filters import filter_cost, privacy_filters
 from hushed.errors import Overspent
 from hushed.measurements import gaussian as gaussian_step
 from hushed.measurements import laplace as laplace_step
-from hushed.privacy_loss.families import GaussianLoss, LaplaceLoss
+from hushed.privacy_loss._families import GaussianLoss, LaplaceLoss
 from hushed.spaces import ABSOLUTE, LOSS_CURVE, Numbers, Space
 
 UNIT = hs.proven_sensitivity(1.0, "l2", argument="test")

@@ -205,7 +205,7 @@ def test_help_lists_the_codes(name):
 def test_what_nobody_foresaw(folder, words, kind):
     """A defect of ours, wherever it lies, ends with 3 and shows no message."""
     program = (
-        "import contextlib, hushed.cli.outcome as outcome\n"
+        "import contextlib, hushed.cli._outcome as outcome\n"
         "real = outcome.finish\n"
         "@contextlib.contextmanager\n"
         "def finish(**options):\n"

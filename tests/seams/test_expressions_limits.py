@@ -8,9 +8,9 @@ from tests.nasty_tables import to_postgres
 
 import hushed as hs
 from hushed.errors import HushedError, ParameterError
-from hushed.tables import expressions
-from hushed.tables.releases import planned
-from hushed.tables.scan import prepare, scan
+from hushed.tables import _expressions as expressions
+from hushed.tables._releases import planned
+from hushed.tables._scan import prepare, scan
 
 COLUMNS = {"x": "real", "n": "whole", "b": "truth", "s": "text", "d": "day"}
 

@@ -8,19 +8,19 @@ import hushed
 
 SOURCE = Path(hushed.__file__).parent
 # Where the call is made, the gate itself, and a function of a released answer.
-CALLERS = {"functions.py", "gate.py", "measurements/record.py"}
+CALLERS = {"_functions/_calls.py", "_functions/_gate.py", "measurements/_record.py"}
 # Sampling calls on drawn rows, private ones where the population was made of such.
 ANSWERS = {
-    "functions.py",
-    "gate.py",
-    "sensitivity/pairs.py",
-    "sensitivity/canary.py",
-    "sensitivity/declarations.py",
+    "_functions/_calls.py",
+    "_functions/_gate.py",
+    "sensitivity/_pairs.py",
+    "sensitivity/_canary.py",
+    "sensitivity/_declarations.py",
     "audit/declared.py",
-    "sensitivity/blockwise.py",  # within the function that the gate calls
-    "cli/kept.py",  # these three: a stored answer of a ledger
-    "keeping/payments.py",
-    "tables/table.py",
+    "sensitivity/_blockwise.py",  # within the function that the gate calls
+    "cli/_kept.py",  # these three: a stored answer of a ledger
+    "releasing/_keeping/payments.py",
+    "tables/_table.py",
 }
 
 
@@ -53,4 +53,4 @@ def test_nothing_is_redirected_for_the_whole_process():
     for name in ("redirect_stdout", "redirect_stderr"):
         assert users(name) == set()
     for name in ("catch_warnings", "simplefilter"):
-        assert users(name) == {"cli/querying.py"}  # a command has its process to itself
+        assert users(name) == {"cli/_querying.py"}  # a command has its process to itself

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hushed as hs
+from hushed._functions._gate import admitted
+from hushed._rows._containers import layout, same, take
+from hushed._rows._ranges import Range
 from hushed.errors import BadRows
-from hushed.gate import admitted
-from hushed.ranges import Range
-from hushed.rows import layout, same, take
 
 NUMBERS = st.one_of(st.floats(), st.integers(), st.booleans(), st.floats(width=32).map(np.float32))
 RANGES = st.sampled_from([(), ("", 0.0, 1.0), ("", -5.0, np.inf)])

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 import hushed as hs
+from hushed._rows._containers import layout, same
+from hushed._rows._owned import own
+from hushed._rows._ranges import Range, clamped
 from hushed.errors import BadRows, ParameterError
-from hushed.owned import own
 from hushed.populations import support
-from hushed.ranges import Range, clamped
-from hushed.rows import layout, same
 
 P = hs.populations
 NAN, INF = math.nan, math.inf

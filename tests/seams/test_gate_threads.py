@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import hushed as hs
-from hushed import silence
+from hushed._functions import _silence as silence
 
 PROVEN = hs.Laplace(hs.proven_sensitivity(1.0, argument="a constant"), epsilon=1.0)
 SECRET = "Wilhelmina"

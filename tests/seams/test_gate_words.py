@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 import hushed as hs
-from hushed.certificate import certify
 from hushed.cli import app
 from hushed.errors import ParameterError
 from hushed.plots import certificate_page
+from hushed.releasing import certify
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 PEOPLE = re.compile(r"\b(people|persons?('s)?|humans?|individuals?)\b", re.IGNORECASE)

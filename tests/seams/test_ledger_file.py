@@ -21,8 +21,9 @@ from hushed.errors import (
     Overspent,
     ParameterError,
 )
-from hushed.ledger import accounts, store
-from hushed.ledger.files import check_place, is_ledger
+from hushed.ledger import _accounts as accounts
+from hushed.ledger import _store as store
+from hushed.ledger._files import check_place, is_ledger
 
 G = hs.Guarantee
 TENTH = G(epsilon=0.125)
@@ -74,7 +75,7 @@ NOTEBOOK = """
         with hs.Ledger(url) as other:
             other.balance("b")
     elif how == "is it one":
-        from hushed.ledger.files import is_ledger
+        from hushed.ledger._files import is_ledger
         assert is_ledger(__import__("pathlib").Path(path))
     elif how == "copy":
         shutil.copy(path, path + ".copy")

@@ -12,7 +12,7 @@ import pytest
 
 import hushed as hs
 from hushed.errors import LedgerUnavailable, Overspent
-from hushed.ledger import forks
+from hushed.ledger import _forks as forks
 
 G = hs.Guarantee
 SMALL = G(epsilon=2.0**-30)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import hushed as hs
 from hushed.cli import app
 from hushed.errors import HushedError, LedgerUnavailable, NotFound, Overspent
-from hushed.ledger.entries import digest, write_entry
+from hushed.ledger._entries import digest, write_entry
 
 G = hs.Guarantee
 # Texts that read as a number below 0 or as none; `float.fromhex` skips blanks.

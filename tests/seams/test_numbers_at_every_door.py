@@ -11,7 +11,7 @@ import pytest
 import hushed as hs
 from hushed import cost, risk
 from hushed._printing import shown_above, shown_below
-from hushed.cli.composing import read_release
+from hushed.cli._composing import read_release
 from hushed.errors import HushedError, ParameterError
 
 MODEL = cost.CostModel(per_person=100, people=3)

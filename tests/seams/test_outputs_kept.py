@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 import hushed as hs
 from hushed.cli import app
 from hushed.errors import LedgerUnavailable, NotFound, ParameterError
-from hushed.plots.figures import is_figure, save_figure
-from hushed.plots.ledgers import budget_over_time
+from hushed.plots._figures import is_figure, save_figure
+from hushed.plots._ledgers import budget_over_time
 
 G = hs.Guarantee
 URL = "sqlite:///e.db"

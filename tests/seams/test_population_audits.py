@@ -9,8 +9,8 @@ import pytest
 import hushed as hs
 from hushed.auditing import audit
 from hushed.auditing._population import draw_pairs
-from hushed.certificate import Certificate
 from hushed.errors import ParameterError
+from hushed.releasing import Certificate
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 

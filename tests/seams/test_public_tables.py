@@ -21,7 +21,7 @@ from hushed.auditing._population import draw_pairs
 from hushed.cli import app
 from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation, TooFewRows
 from hushed.sensitivity import choose_rank
-from hushed.sensitivity.blockwise import averaged
+from hushed.sensitivity._blockwise import averaged
 
 FALSE_ALARM = 1e-6
 Table = hs.populations.PublicTable

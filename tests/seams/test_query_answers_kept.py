@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 import hushed as hs
 from hushed.cli import app
 from hushed.errors import DamagedLedger, KeyInUse, LedgerUnavailable, ParameterError, QueryFailed
-from hushed.tables import scan
-from hushed.tables.engine.asking import _duckdb_rows
-from hushed.tables.stored import read_answer, write_answer
+from hushed.tables import _scan as scan
+from hushed.tables._engine.asking import _duckdb_rows
+from hushed.tables._stored import read_answer, write_answer
 
 PROMISE = {"neighbours": "add-remove", "unit": "row"}
 

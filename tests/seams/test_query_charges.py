@@ -412,7 +412,7 @@ class TestTime:
         table = hs.table(postgres.url(database), "t")
         con = table.connection.rows.get_backend().con
         with con.transaction():
-            from hushed.tables.engine.asking import _LIMIT_OF_THIS_QUERY
+            from hushed.tables._engine.asking import _LIMIT_OF_THIS_QUERY
 
             con.execute(_LIMIT_OF_THIS_QUERY.format(60_000))
             assert con.execute("SHOW statement_timeout").fetchone() == ("30ms",)

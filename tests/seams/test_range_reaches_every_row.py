@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import hushed as hs
+from hushed._functions._gate import admitted
+from hushed._rows._ranges import clamped, read_ranges
 from hushed.errors import BadRows, ParameterError
-from hushed.gate import admitted
-from hushed.ranges import clamped, read_ranges
 
 P = hs.populations
 INF, NAN = math.inf, math.nan

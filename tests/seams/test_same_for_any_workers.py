@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_info
 from typer.testing import CliRunner
 
 import hushed as hs
+from hushed._functions._environment import alone, differences, one_thread
 from hushed.cli import app
-from hushed.environment import alone, differences, one_thread
 from hushed.errors import ParameterError
 
 UNIT = hs.populations.Uniform(low=0, high=1)
@@ -191,7 +191,7 @@ class TestLimits:
         code = """
             from threadpoolctl import threadpool_info
             import numpy as np
-            from hushed.environment import alone
+            from hushed._functions._environment import alone
             calls = []
             def call():
                 import scipy.linalg

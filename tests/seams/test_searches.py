@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import hushed as hs
 from hushed import privacy_loss, risk
 from hushed.accounting import optimal_epsilon
-from hushed.accounting.filters import privacy_filters
-from hushed.accounting.pure import pure_gaussian
+from hushed.accounting._filters import privacy_filters
+from hushed.accounting._pure import pure_gaussian
 from hushed.cost import CostModel, Need, plan
-from hushed.tables.selection import appears, threshold
+from hushed.tables._selection import appears, threshold
 
 LEVELS = st.floats(1e-4, 20)
 SLACKS = st.floats(-14, -0.5).map(lambda power: 10**power)

@@ -12,7 +12,7 @@ import pytest
 
 import hushed as hs
 from hushed.errors import HushedError
-from hushed.noise import entropy
+from hushed.noise import _entropy as entropy
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 SECRET = 0.8125

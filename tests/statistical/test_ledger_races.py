@@ -22,7 +22,7 @@ def processes():
     """Starts processes of their own that need not import everything again."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["hushed.ledger.accounts", "sqlalchemy", "psycopg", __name__, "tests.statistical"]
+        ["hushed.ledger._accounts", "sqlalchemy", "psycopg", __name__, "tests.statistical"]
     )
     return context
 

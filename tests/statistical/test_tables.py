@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 import hushed as hs
-from hushed.tables.answers import evaluate
-from hushed.tables.drawing import drawn, named
-from hushed.tables.releases import planned
-from hushed.tables.scan import prepare, scan
+from hushed.tables._answers import evaluate
+from hushed.tables._drawing import drawn, named
+from hushed.tables._releases import planned
+from hushed.tables._scan import prepare, scan
 
 pytestmark = pytest.mark.slow
 

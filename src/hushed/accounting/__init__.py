@@ -1,7 +1,7 @@
 """Many releases on the same rows: what they promise together, and by which theorem."""
 
-from hushed.accounting.advantage import epsilon_for_advantage
-from hushed.accounting.joint import (
+from hushed.accounting._advantage import epsilon_for_advantage
+from hushed.accounting._joint import (
     Composition,
     Method,
     Promises,
@@ -10,7 +10,7 @@ from hushed.accounting.joint import (
     joined,
     parallel,
 )
-from hushed.accounting.theorems import (
+from hushed.accounting._theorems import (
     advanced_epsilon,
     at_risk_epsilon,
     optimal_bound_epsilon,

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from hushed._functions._trials import seed_from
 from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim
 from hushed.auditing._fixed import (
@@ -34,7 +35,6 @@ from hushed.auditing._sequential import Outcome, run_sequential
 from hushed.divergences import DeltaEstimate
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours
-from hushed.trials import seed_from
 
 
 def audit(
@@ -77,7 +77,7 @@ def audit(
     seed : int, Generator or None, default 0
         Seed of every stream; None for fresh entropy.
     workers : int, optional
-        Worker processes; the answer does not depend on them. See `hushed.trials.run_trials`.
+        Worker processes; the answer does not depend on them. See `run_trials`.
     relation : {"replace-one", "add-remove", "answers"}, optional
         How two inputs of a pair may differ; ``"answers"`` by default for a named family, the
         claim's relation for other pairs. All pairs are checked against it.

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed import rows as tables
+from hushed._rows import _containers as containers
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours
 
@@ -238,7 +238,7 @@ def _find_difference(one: Any, other: Any, relation: Relation) -> str:
     if relation == "answers":
         return _find_moved(one, other)
     try:
-        kinds = tables.container(one), tables.container(other)
+        kinds = containers.container(one), containers.container(other)
     except BadRows as cause:
         return f"{cause} (say relation='answers' for query answers)"
     if kinds[0] != kinds[1]:
@@ -249,7 +249,9 @@ def _find_difference(one: Any, other: Any, relation: Relation) -> str:
 def _find_replaced(one: Any, other: Any) -> str:
     if len(one) != len(other):
         return f"they have {len(one)} and {len(other)} rows; replacing one keeps the number"
-    moved = sum(not tables.same(_take_row(one, i), _take_row(other, i)) for i in range(len(one)))
+    moved = sum(
+        not containers.same(_take_row(one, i), _take_row(other, i)) for i in range(len(one))
+    )
     if moved == 1:
         return ""
     hint = "; for query answers, each of which may move by 1, say relation='answers'"
@@ -264,16 +266,16 @@ def _find_removed(one: Any, other: Any) -> str:
 
 
 def _take_row(table: Any, index: int) -> Any:
-    return tables.take(table, np.array([index]))
+    return containers.take(table, np.array([index]))
 
 
 def _is_one_less(longer: Any, shorter: Any) -> bool:
     """Whether one row was taken away, the order of the others kept."""
     at = 0
-    while at < len(shorter) and tables.same(_take_row(longer, at), _take_row(shorter, at)):
+    while at < len(shorter) and containers.same(_take_row(longer, at), _take_row(shorter, at)):
         at += 1
     rest = np.arange(at, len(shorter))
-    return tables.same(tables.take(longer, rest + 1), tables.take(shorter, rest))
+    return containers.same(containers.take(longer, rest + 1), containers.take(shorter, rest))
 
 
 def _find_moved(one: Any, other: Any) -> str:

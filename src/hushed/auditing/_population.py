@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed import rows as tables
+from hushed._rows import _containers as containers
 from hushed.auditing._bounds import binomial_tail, clopper_pearson_low
 from hushed.auditing._fixed import Finding, find_minimum_detectable, plan_samples, run_fixed
 from hushed.auditing._goal import Goal
@@ -91,8 +91,8 @@ def draw_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> li
             other, done = np.where(order == at, source.rows, order), "replaced"
         pairs.append(
             Pair(
-                rows=tables.take(table, order),
-                neighbour=tables.take(table, other),
+                rows=containers.take(table, order),
+                neighbour=containers.take(table, other),
                 name=f"drawn pair {number + 1} (row {at + 1} of {source.rows} {done})",
             )
         )
@@ -113,7 +113,9 @@ def _deal_tables(source: PopulationPairs, seed: int) -> list[Any]:
             "for pairs drawn with replacement from these very rows"
         )
     order = np.random.default_rng(seed).permutation(known)
-    return [tables.take(population.frame, order[size * i :][:size]) for i in range(source.count)]
+    return [
+        containers.take(population.frame, order[size * i :][:size]) for i in range(source.count)
+    ]
 
 
 def run_population(

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._functions._trials import run_trials
 from hushed.auditing._mechanisms import BatchRaised, Raised, Source
 from hushed.auditing._outputs import Encoder, choose_encoder
 from hushed.auditing._pairs import Pair
 from hushed.auditing._scores import Event
 from hushed.errors import BadFunction
-from hushed.trials import run_trials
 
 Floats = NDArray[np.float64]
 Tell = Callable[[str], None]

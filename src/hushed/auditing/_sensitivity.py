@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushed._functions._calls import answer
 from hushed.auditing._pairs import Pair, extreme_pairs
 from hushed.errors import BadFunction, ParameterError
-from hushed.functions import answer
 from hushed.guarantee import Neighbours
 from hushed.spaces import Movement, Norm
 

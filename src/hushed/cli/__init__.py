@@ -104,7 +104,7 @@ def load(name: str) -> typer.Typer:
     typer.Typer
         The command, or a group of them.
     """
-    found = getattr(import_module(f"hushed.cli.{COMMANDS[name][0]}"), name)
+    found = getattr(import_module(f"hushed.cli._{COMMANDS[name][0]}"), name)
     below = ""
     if isinstance(found, typer.Typer):
         below = f"{name} "
@@ -160,7 +160,7 @@ for _name, (_, _help) in COMMANDS.items():
 def main() -> None:
     """Run the command line; SIGTERM stops it as Ctrl-C does, so that nothing is left behind."""
     signal.signal(signal.SIGTERM, _stop)
-    from hushed.cli.outcome import run  # noqa: PLC0415
+    from hushed.cli._outcome import run  # noqa: PLC0415
 
     sys.exit(run(app))
 

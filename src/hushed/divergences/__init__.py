@@ -1,8 +1,8 @@
 """Estimators of delta from samples: plug-in, minimax, and the default that follows the better."""
 
-from hushed.divergences.approximation import BestPolynomial, best_absolute_value
-from hushed.divergences.counts import count_outcomes
-from hushed.divergences.estimate import DeltaEstimate, estimate_delta
+from hushed.divergences._approximation import BestPolynomial, best_absolute_value
+from hushed.divergences._counts import count_outcomes
+from hushed.divergences._estimate import DeltaEstimate, estimate_delta
 
 __all__ = [
     "BestPolynomial",

@@ -1,12 +1,12 @@
 """Measurements: the random end of a chain, and what it loses."""
 
-from hushed.measurements.combining import compose, parallel
-from hushed.measurements.exporting import to_opendp
-from hushed.measurements.importing import from_opendp
-from hushed.measurements.losses import CurveLoss
-from hushed.measurements.noisy import exponential, gaussian, laplace
-from hushed.measurements.record import Measurement
-from hushed.measurements.search import chain_sensitivity, largest_distance, smallest_scale
+from hushed.measurements._combining import compose, parallel
+from hushed.measurements._exporting import to_opendp
+from hushed.measurements._importing import from_opendp
+from hushed.measurements._losses import CurveLoss
+from hushed.measurements._noisy import exponential, gaussian, laplace
+from hushed.measurements._record import Measurement
+from hushed.measurements._search import chain_sensitivity, largest_distance, smallest_scale
 
 __all__ = [
     "CurveLoss",

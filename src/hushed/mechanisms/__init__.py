@@ -1,9 +1,9 @@
 """Mechanisms: one file each, calibrated from a sensitivity."""
 
-from hushed.mechanisms.bernstein import Bernstein, BernsteinPolynomial, lattice_points, on_lattice
-from hushed.mechanisms.exponential import Exponential
-from hushed.mechanisms.gaussian import Gaussian
-from hushed.mechanisms.laplace import Laplace
+from hushed.mechanisms._bernstein import Bernstein, BernsteinPolynomial, lattice_points, on_lattice
+from hushed.mechanisms._exponential import Exponential
+from hushed.mechanisms._gaussian import Gaussian
+from hushed.mechanisms._laplace import Laplace
 
 __all__ = [
     "Bernstein",

@@ -4,7 +4,7 @@ Randomness comes from the operating system only. The laws are exact: no probabil
 What is proved, and what is not defended, is written down in docs/noise.
 """
 
-from hushed.noise.grid import (
+from hushed.noise._grid import (
     GRID_BITS,
     Grid,
     add_gaussian,
@@ -12,14 +12,14 @@ from hushed.noise.grid import (
     gaussian_grid,
     laplace_grid,
 )
-from hushed.noise.integers import (
+from hushed.noise._integers import (
     bernoulli,
     bernoulli_exp,
     discrete_gaussian,
     discrete_laplace,
     uniform_integers,
 )
-from hushed.noise.selection import select, selection_loss, selection_scale
+from hushed.noise._selection import select, selection_loss, selection_scale
 
 __all__ = [
     "GRID_BITS",

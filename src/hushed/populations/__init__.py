@@ -1,6 +1,6 @@
 """Public sources of rows: ranges, distributions, public tables, simulators."""
 
-from hushed.populations.sources import (
+from hushed.populations._sources import (
     OWN,
     Exponential,
     Normal,

@@ -1,6 +1,6 @@
 """Loss curves: how much privacy a mechanism loses, one formula per mechanism."""
 
-from hushed.privacy_loss.constructors import (
+from hushed.privacy_loss._constructors import (
     approximate,
     bounded_range,
     compose,
@@ -13,8 +13,8 @@ from hushed.privacy_loss.constructors import (
     profile,
     randomised_response,
 )
-from hushed.privacy_loss.curve import Bracket, LossCurve
-from hushed.privacy_loss.families import gaussian_delta
+from hushed.privacy_loss._curve import Bracket, LossCurve
+from hushed.privacy_loss._families import gaussian_delta
 
 __all__ = [
     "Bracket",

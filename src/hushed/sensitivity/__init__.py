@@ -1,10 +1,10 @@
 """How far an answer moves between neighbouring tables: proven, or sampled."""
 
-from hushed.sensitivity.blockwise import Blockwise
-from hushed.sensitivity.designs import Design, Route, designed
-from hushed.sensitivity.ranks import Calibration, Rank, choose_rank
-from hushed.sensitivity.record import Sampling, Sensitivity, proven_sensitivity
-from hushed.sensitivity.sampling import sample_sensitivity
+from hushed.sensitivity._blockwise import Blockwise
+from hushed.sensitivity._designs import Design, Route, designed
+from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
+from hushed.sensitivity._record import Sampling, Sensitivity, proven_sensitivity
+from hushed.sensitivity._sampling import sample_sensitivity
 
 __all__ = [
     "Blockwise",

@@ -1,16 +1,8 @@
 """Domains, metrics and measures as frozen records: what data, distances and losses are."""
 
-from hushed.spaces.cells import Cell
-from hushed.spaces.domains import (
-    Column,
-    Domain,
-    Groups,
-    Numbers,
-    Opaque,
-    Table,
-    Vectors,
-)
-from hushed.spaces.metrics import (
+from hushed.spaces._cells import Cell
+from hushed.spaces._domains import Column, Domain, Groups, Numbers, Opaque, Table, Vectors
+from hushed.spaces._metrics import (
     ABSOLUTE,
     CHANGE_ONE,
     DISCRETE,
@@ -29,7 +21,7 @@ from hushed.spaces.metrics import (
     Metric,
     Space,
 )
-from hushed.spaces.movement import NORMS, Movement, Norm, size
+from hushed.spaces._movement import NORMS, Movement, Norm, size
 
 __all__ = [
     "ABSOLUTE",

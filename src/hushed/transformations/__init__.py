@@ -1,6 +1,6 @@
 """Stable functions of rows, how they chain, and how far an answer moves when rows change."""
 
-from hushed.transformations.aggregates import (
+from hushed.transformations._aggregates import (
     RowMetric,
     count_sensitivity,
     histogram_sensitivity,
@@ -10,7 +10,7 @@ from hushed.transformations.aggregates import (
     variance_sensitivity,
     vector_sum_sensitivity,
 )
-from hushed.transformations.answers import (
+from hushed.transformations._answers import (
     count,
     histogram,
     mean,
@@ -19,7 +19,7 @@ from hushed.transformations.answers import (
     variance,
     vector_sum,
 )
-from hushed.transformations.arithmetic import (
+from hushed.transformations._arithmetic import (
     enlarged,
     exact_sum,
     mean_error,
@@ -28,11 +28,11 @@ from hushed.transformations.arithmetic import (
     summation_error,
     variance_error,
 )
-from hushed.transformations.chain import Step, Transformation
-from hushed.transformations.custom import declared, from_sensitivity
-from hushed.transformations.grouping import each, group_by
-from hushed.transformations.resizing import limit_rows, resize
-from hushed.transformations.rowwise import (
+from hushed.transformations._chain import Step, Transformation
+from hushed.transformations._custom import declared, from_sensitivity
+from hushed.transformations._grouping import each, group_by
+from hushed.transformations._resizing import limit_rows, resize
+from hushed.transformations._rowwise import (
     cast,
     clip,
     clip_norm,

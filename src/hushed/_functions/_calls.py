@@ -1,0 +1,332 @@
+"""A user's function: called with care, its answer checked and read as numbers."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import random
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed._functions._environment import alone
+from hushed._functions._silence import silenced
+from hushed._rows import _containers as containers
+from hushed._types import Floats
+from hushed.errors import BadFunction, RandomFunction
+from hushed.spaces._cells import moved_by_rounding
+
+__all__ = [
+    "FixedSeed",
+    "Probe",
+    "answer",
+    "called_privately",
+    "fixed_seed",
+    "probe",
+    "public_name",
+]
+
+
+# One thread at a time may have the global generators seeded for its call.
+_SEEDED = threading.RLock()
+
+
+def _renewed() -> None:
+    """After a fork another thread's call is gone, and what it held would stay held."""
+    global _SEEDED  # noqa: PLW0603
+    _SEEDED = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renewed)
+
+
+def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:
+    """Call a function on rows and read its answer as numbers.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the rows.
+    rows : array, list or frame
+        What it is called with.
+    private : bool
+        True for private rows: a failure then names only the type of the exception, because its
+        text may hold a value.
+
+    Returns
+    -------
+    ndarray of float, any shape
+        The answer; finite. A copy that shares no memory with the rows.
+
+    Raises
+    ------
+    BadFunction
+        If the function raises, or returns anything but finite real numbers.
+    """
+    if private:
+        with silenced():  # an answer may be worked out only when it is read
+            return _numbers(called_privately(function, rows))
+    try:
+        raw = function(rows)
+    except (Exception, SystemExit) as cause:
+        raise _failed_on_public(cause) from cause
+    return _numbers(raw)
+
+
+def called_privately(function: Callable[[Any], Any], rows: Any) -> Any:
+    """Call a function on private rows; what it prints, warns or raises may hold a value of theirs.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the rows.
+    rows : object
+        Private rows, or one of them.
+
+    Returns
+    -------
+    object
+        What the function returned.
+
+    Raises
+    ------
+    BadFunction
+        If it raised; only the type of the exception is shown.
+    """
+    # Errors are raised outside of the handlers, so that they do not carry the first as context.
+    raised = ""
+    try:
+        with silenced():
+            return function(rows)
+    except KeyboardInterrupt:
+        pass
+    except BaseException as cause:
+        raised = public_name(type(cause), "an exception")
+    if not raised:
+        raise KeyboardInterrupt
+    raise BadFunction(
+        f"the function raised {raised} on the private rows; its message is withheld, "
+        "because it may contain a private value"
+    )
+
+
+def public_name(kind: type, otherwise: str) -> str:
+    """Name a type, if it is surely not made up from the rows.
+
+    Parameters
+    ----------
+    kind : type
+        The type.
+    otherwise : str
+        What to say instead.
+
+    Returns
+    -------
+    str
+        Its name if it is one of Python's or NumPy's.
+    """
+    if kind is type(None):
+        return kind.__name__
+    library = kind.__module__.partition(".")[0]
+    known = library in ("builtins", "numpy") and kind.__module__ in sys.modules
+    found = getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
+    return kind.__name__ if known and found else otherwise
+
+
+def _failed_on_public(cause: BaseException) -> BadFunction:
+    if isinstance(cause, ValueError) and "read-only" in str(cause):
+        return BadFunction("the function changes the rows it is given; let it work on a copy")
+    return BadFunction(f"the function raised {type(cause).__name__} on public rows: {cause}")
+
+
+def _numbers(raw: Any) -> Floats:
+    if isinstance(raw, float):  # the common case, numpy.float64 included
+        if math.isfinite(raw):
+            return np.array(raw)
+        raise BadFunction("the function returned NaN or infinity; it must return finite numbers")
+    if callable(raw):
+        raise BadFunction(
+            "the function returned a function; wrap it as hs.on_lattice(f, lattice=..., dims=...) "
+            "to measure and release it by the Bernstein mechanism"
+        )
+    if raw is None or isinstance(raw, str | bytes | dict | set) or np.ma.is_masked(raw):
+        what = "masked values" if np.ma.is_masked(raw) else public_name(type(raw), "an object")
+        raise BadFunction(
+            f"the function returned {what}; it must return a number or an array of numbers"
+        )
+    read = _read(raw)
+    if read is None:
+        raise BadFunction(
+            f"the function returned {public_name(type(raw), 'an object')}, which NumPy cannot "
+            "read as one array; join parts of different shapes with np.concatenate"
+        )
+    if read.dtype.kind not in "biuf" or read.size == 0:
+        # Not the whole dtype, whose width is that of the longest text.
+        what = "nothing" if read.size == 0 else f"values of type {read.dtype.type.__name__}"
+        raise BadFunction(
+            f"the function returned {what}; it must return a number or an array of numbers"
+        )
+    if moved_by_rounding(raw, read):
+        raise BadFunction(
+            "the function returned integers beyond 2**53, or long doubles: reading them as doubles "
+            "would move them; divide them by a constant, or round them within the function"
+        )
+    numbers = np.array(read, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        raise BadFunction("the function returned NaN or infinity; it must return finite numbers")
+    return numbers
+
+
+def _read(raw: Any) -> NDArray[Any] | None:
+    """Array made of an answer; None if that fails, for the reason may hold a private value."""
+    try:
+        return np.asarray(raw)
+    except Exception:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What one public table told about a function.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the answer.
+    fresh : bool
+        True if the function fails on read-only arrays, though it leaves writable ones unchanged.
+    answer : ndarray of float
+        The answer itself.
+    """
+
+    shape: tuple[int, ...]
+    fresh: bool
+    answer: Floats
+
+
+def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -> Probe:
+    """Call a function on public rows a few times, to learn its shape and its manners.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the rows.
+    rows : array, list or frame
+        Drawn rows.
+    private : bool, default False
+        True if the rows were drawn from a source made from private rows: messages stay silent.
+
+    Returns
+    -------
+    Probe
+        Shape of the answer, and whether the function needs writable input.
+
+    Raises
+    ------
+    BadFunction
+        If it raises, changes its input or does not return finite numbers.
+    RandomFunction
+        If two calls on the same rows differ.
+    """
+    if not callable(function):
+        raise BadFunction(f"expected a function of the rows, got {type(function).__name__}")
+    first = alone(lambda: _first_answer(function, rows, private=private))
+    second = alone(lambda: answer(function, copy.deepcopy(rows), private=private))
+    if first.shape != second.shape or not np.array_equal(first, second):
+        raise RandomFunction(
+            "the function gave two answers on the same rows: it draws random numbers of its own, "
+            "or handles them in no fixed order (Polars: maintain_order=True); fix its seed "
+            "(random_state=0, say), or wrap it as hs.fixed_seed(f, seed=0) if it uses the global "
+            "generators of random or numpy.random"
+        )
+    fresh = False
+    if isinstance(rows, np.ndarray):
+        locked = np.concatenate([rows, rows[:1]])[: len(rows)]  # a part of a table, as sampled
+        locked.flags.writeable = False
+        try:
+            again = alone(lambda: answer(function, locked, private=private))
+        except BadFunction:
+            fresh = True
+        else:
+            if not np.array_equal(first, again):
+                raise BadFunction(
+                    "the function gives another answer where it must not write to its rows, or "
+                    "where they are part of a larger array: let it look at the values alone"
+                )
+    return Probe(shape=first.shape, fresh=fresh, answer=first)
+
+
+def _first_answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:
+    """Answer on a copy of the rows, which must come back unchanged, whatever the answer is."""
+    given = copy.deepcopy(rows)
+    changed = "the function changes the rows it is given; let it work on a copy"
+    try:
+        first = answer(function, given, private=private)
+    except BadFunction as bad:
+        if not containers.same(given, rows):
+            raise BadFunction(changed) from bad
+        raise
+    if not containers.same(given, rows):
+        raise BadFunction(changed)
+    return first
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSeed:
+    """A function that sees the same global random numbers at every call.
+
+    Parameters
+    ----------
+    function : callable
+        Takes rows; may use the generators of `random` and `numpy.random`.
+    seed : int
+        Seed of both, set before each call; their state is put back afterwards.
+    """
+
+    function: Callable[[Any], Any]
+    seed: int
+
+    def __call__(self, rows: Any) -> Any:
+        """Call the function with both generators seeded."""
+        with _SEEDED:
+            kept = random.getstate(), np.random.get_state()  # noqa: NPY002
+            random.seed(self.seed)
+            np.random.seed(self.seed)  # noqa: NPY002
+            try:
+                return self.function(rows)
+            finally:
+                random.setstate(kept[0])
+                np.random.set_state(kept[1])  # noqa: NPY002
+
+
+def fixed_seed(function: Callable[[Any], Any], *, seed: int = 0) -> FixedSeed:
+    """Make a function that uses global randomness repeatable.
+
+    Parameters
+    ----------
+    function : callable
+        Takes rows; may use the global generators of `random` and `numpy.random`. A generator
+        that the function makes for itself is beyond reach: give that one a seed.
+    seed : int, default 0
+        Seed for every call. The released answer is that of this one seed.
+
+    Returns
+    -------
+    FixedSeed
+        The wrapped function.
+
+    Examples
+    --------
+    >>> import random
+    >>> steady = fixed_seed(lambda rows: random.random(), seed=1)
+    >>> steady([1, 2]) == steady([1, 2])
+    True
+    """
+    return FixedSeed(function, seed)

@@ -1,0 +1,13 @@
+"""Whether a function is still what it was: its code, and whatever its code uses."""
+
+from hushed._functions._fingerprints.looks import (
+    Look,
+    changed,
+    content,
+    identity,
+    look,
+    same_function,
+    strangers,
+)
+
+__all__ = ["Look", "changed", "content", "identity", "look", "same_function", "strangers"]

@@ -1,0 +1,174 @@
+"""Whether a function is still what it was: its code, and whatever its code uses."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hushed._functions._fingerprints.walk import Walk, hashed
+
+__all__ = ["Look", "changed", "content", "identity", "look", "same_function", "strangers"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What a look at a function has found.
+
+    Parameters
+    ----------
+    marks : dict of str to str
+        Digests of code and data, by name; of installed code its name, behind an equals sign.
+    unseen : dict of str to object
+        What has no digest, by name: locks, open files, caches and other things without a content
+        that could be read.
+    packages : frozenset of str
+        Installed packages that it uses.
+    """
+
+    marks: dict[str, str]
+    unseen: dict[str, Any] = field(repr=False)
+    packages: frozenset[str]
+
+
+def look(function: Any) -> Look:
+    """Look at the code of a function and all that it uses.
+
+    Parameters
+    ----------
+    function : callable
+        Any function.
+
+    Returns
+    -------
+    Look
+        Equal marks for equal code over equal data, in any process of the same version of Python.
+    """
+    walk = Walk()
+    walk.visit("", function)
+    return Look(marks=walk.marks, unseen=walk.unseen, packages=frozenset(walk.packages))
+
+
+def content(value: Any) -> str:
+    """Digest the content of a value.
+
+    Parameters
+    ----------
+    value : object
+        Anything.
+
+    Returns
+    -------
+    str
+        Equal for equal content; nothing if it has none that could be read.
+    """
+    walk = Walk()
+    walk.visit("value", value)
+    return "" if walk.unseen else hashed(repr(sorted(walk.marks.items())).encode())
+
+
+def identity(
+    function: Callable[[Any], Any], found: Look | None = None, unwatched: tuple[str, ...] = ()
+) -> str:
+    """Name a function by its content, so that two estimates are known to be of the same one.
+
+    Parameters
+    ----------
+    function : callable
+        Any function.
+    found : Look, optional
+        What a look at it has found.
+    unwatched : tuple of str, default ()
+        Names of what changes by itself.
+
+    Returns
+    -------
+    str
+        Sixteen hexadecimal digits: equal only for equal name, code and data. Where something
+        cannot be watched, a new name at every call, which errs towards telling functions apart.
+    """
+    found = look(function) if found is None else found
+    if found.unseen or unwatched:
+        return secrets.token_hex(8)
+    facts = (getattr(function, "__qualname__", ""), sorted(found.marks.items()))
+    return hashed(repr(facts).encode())
+
+
+def same_function(first: Callable[..., Any], second: Callable[..., Any]) -> bool:
+    """Tell whether two functions do the same, as far as their code shows.
+
+    Parameters
+    ----------
+    first, second : callable
+        Any functions.
+
+    Returns
+    -------
+    bool
+        True for equal code over equal data, wherever it was defined. What has no digest must be
+        one and the same object.
+    """
+    if first is second:  # compared with itself, now: see `changed` for the same one at two times
+        return True
+    ours, theirs = look(first), look(second)
+    return ours.marks == theirs.marks and not strangers(ours, theirs)
+
+
+def strangers(first: Look, second: Look) -> list[str]:
+    """List what has no digest and is not the same object in two functions.
+
+    Parameters
+    ----------
+    first, second : Look
+        What was found in each.
+
+    Returns
+    -------
+    list of str
+        Names; not those of caches, which fill up anew in every process.
+    """
+    names = first.unseen.keys() | second.unseen.keys()
+    missing = object()
+    return sorted(
+        name
+        for name in names
+        if first.unseen.get(name, missing) is not second.unseen.get(name, name)
+        and not name.startswith("the cache of ")
+    )
+
+
+def changed(
+    before: Mapping[str, str], now: Mapping[str, str], unwatched: tuple[str, ...] = ()
+) -> list[str]:
+    """List what is no longer what it was.
+
+    Parameters
+    ----------
+    before, now : mapping of str to str
+        Marks of a function at two times.
+    unwatched : tuple of str, default ()
+        Names that are passed over, with whatever lies within them.
+
+    Returns
+    -------
+    list of str
+        Names of what differs, appeared or went; empty if nothing did. Installed code that one
+        look found and the other did not, because it is imported at the first call, is none.
+    """
+    return sorted(
+        name
+        for name in before.keys() | now.keys()
+        if before.get(name) != now.get(name)
+        and not ((name in before) != (name in now) and _installed(before, now, name))
+        and not any(_within(name, each) for each in unwatched)
+    )
+
+
+def _installed(before: Mapping[str, str], now: Mapping[str, str], name: str) -> bool:
+    return (before.get(name) or now.get(name) or "").startswith("=")
+
+
+def _within(name: str, outer: str) -> bool:
+    plain = name.removeprefix("the code of ").removeprefix("the class ")
+    return outer in (name, plain) or plain.startswith((f"{outer}.", f"{outer}["))

@@ -1,0 +1,338 @@
+"""Follow a function through all that it uses.
+
+A function is followed through closures, defaults, globals, partial applications, wrappers, bound
+objects, classes and the attributes of modules that its code names. Code that was installed, and
+the standard library, is known by name and version alone.
+"""
+
+from __future__ import annotations
+
+import builtins
+import copyreg
+import functools
+import hashlib
+import itertools
+import marshal
+import sys
+import types
+from collections.abc import Iterator
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from hushed._functions._fingerprints.code import (
+    fields_of,
+    is_installed,
+    is_kept,
+    is_library,
+    names_in,
+    own_code,
+    reference,
+)
+
+__all__ = ["Walk", "hashed"]
+
+_PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, type(...)})
+_NESTED = (list, tuple, set, frozenset, dict, types.MappingProxyType)
+_FOLLOWED = (FunctionType, MethodType, ModuleType, functools.partial, type, np.ndarray, *_NESTED)
+_DEEPEST = 60
+_ANY = "*"  # among names: whatever it may be
+_LONGEST = 50_000  # entries of a container that are looked at one by one
+
+
+def hashed(content: bytes) -> str:
+    """Digest bytes.
+
+    Parameters
+    ----------
+    content : bytes
+        Anything.
+
+    Returns
+    -------
+    str
+        Sixteen hexadecimal digits of SHA-256.
+    """
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+class Walk:
+    """One look at a function: follows what it uses and notes digests by name."""
+
+    def __init__(self) -> None:
+        self.marks: dict[str, str] = {}
+        self.unseen: dict[str, Any] = {}
+        self.packages: set[str] = set()
+        self.seen: dict[Any, tuple[str, Any]] = {}  # objects are kept, so that no id is used twice
+        self.digests: dict[int, tuple[str, Any]] = {}
+        self.depth = 0
+
+    def visit(self, name: str, value: Any, names: frozenset[str] = frozenset()) -> None:
+        """Note one thing; ``names`` are those that the code at hand may look up in a module."""
+        if isinstance(value, ModuleType):
+            self._module(name, value, names)
+            return
+        if type(value) in _PLAIN:
+            self.marks[name] = hashed(marshal.dumps(value, 2))
+            return
+        if type(value) in _NESTED or type(value) is np.ndarray:
+            if id(value) not in self.digests:
+                self.digests[id(value)] = ("itself", value)  # should it hold itself
+                self.digests[id(value)] = (self._digest(name, value), value)
+            self.marks[name] = self.digests[id(value)][0]
+            return
+        known = self.seen.get(id(value))
+        if known:
+            self.marks[name] = f"as {known[0]}"
+            return
+        self.seen[id(value)] = (name, value)
+        named = reference(value)
+        if named and (name or not isinstance(value, FunctionType)):
+            self.marks[name] = f"={named}"
+            self.packages.add(named.partition(".")[0])
+            return
+        if self.depth >= _DEEPEST:
+            self.unseen[name] = value
+            return
+        self.depth += 1
+        try:
+            self._follow(name, value)
+        except Exception:  # attributes, slots or classes that fail when looked at
+            self.unseen[name] = value
+        finally:
+            self.depth -= 1
+
+    def _follow(self, name: str, value: Any) -> None:
+        within = f"{name}." if name else ""
+        if isinstance(value, FunctionType):
+            self._function(name, within, value)
+        elif isinstance(value, functools.partial | functools.partialmethod):
+            self.visit(f"{within}func", value.func)
+            self.visit(f"{within}args", value.args)
+            for key, each in value.keywords.items():
+                self.visit(within + key, each)
+        elif isinstance(value, MethodType):
+            self.visit(f"{within}{value.__name__}", value.__func__)
+            self._attributes(name, within, value.__self__)
+        elif isinstance(value, staticmethod | classmethod | property):
+            self._descriptor(name, within, value)
+        elif isinstance(value, type):
+            self._class(name, within, value)
+        elif isinstance(value, types.BuiltinMethodType) and value.__self__ is not None:
+            self.marks[name] = hashed(value.__name__.encode())
+            self.visit(f"{within}self", value.__self__)
+        elif type(value).__name__ == "_lru_cache_wrapper":
+            self.visit(f"{within}function", value.__wrapped__)
+            self.unseen[f"the cache of {name or value.__name__}"] = value
+        else:
+            self._attributes(name, within, value)
+
+    def _descriptor(self, name: str, within: str, value: Any) -> None:
+        if not isinstance(value, property):
+            self.visit(name, value.__func__)
+            return
+        for part in (value.fget, value.fset):
+            self.visit(f"{within}{getattr(part, '__name__', 'none')}", part)
+
+    def _module(self, name: str, module: ModuleType, names: frozenset[str]) -> None:
+        known = {each for each in module.__dict__ if not each.startswith("__")}
+        open_to_all = not names or _ANY in names  # in a container; or looked into by text
+        if open_to_all and not is_library(module.__name__) and module.__name__ != "__main__":
+            names = names | known
+        for each in sorted(names & module.__dict__.keys()):
+            key = (id(module), each)
+            if key not in self.seen:
+                self.seen[key] = (name, module)
+                self._member(f"{name}.{each}", module, each, names)
+
+    def _member(self, name: str, module: ModuleType, each: str, names: frozenset[str]) -> None:
+        """Note an attribute of a module; an object that installed code keeps there by name."""
+        value = module.__dict__[each]
+        kept = is_library(module.__name__) and is_library(type(value).__module__)
+        if module is sys:  # its lists change all the time
+            self.marks[name] = f"=sys.{each}"
+            return
+        if kept and not isinstance(value, _FOLLOWED) and type(value) not in _PLAIN:
+            self.marks[name] = f"={module.__name__}.{each}"
+            self.packages.add(module.__name__.partition(".")[0])
+        else:
+            self.visit(name, value, names)
+
+    def _function(self, name: str, within: str, function: FunctionType) -> None:
+        code = function.__code__
+        library = bool(name) and is_installed(function)  # the function itself is always read
+        if library:  # a closure made by installed code, around what may be the user's own
+            self.marks[name] = f"={function.__module__}.{function.__qualname__}"
+        else:
+            self.marks[f"the code of {name}" if name else "its own code"] = own_code(code)
+        defaults = function.__defaults__ or ()
+        named = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+        for key, each in zip(named, defaults, strict=False):
+            self.visit(within + key, each)
+        for key, each in sorted((function.__kwdefaults__ or {}).items()):
+            self.visit(within + key, each)
+        names = names_in(code)
+        looked_up = names.all | {_ANY} if names.by_text else names.all
+        cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+        for key, cell in cells:
+            self.visit(within + key, _content(cell), looked_up)
+        for key, each in sorted(function.__dict__.items()):
+            self.visit(within + key, each)
+        if not library:
+            for key, each in _globals(function, names):
+                self.visit(within + key, each, looked_up)
+
+    def _class(self, name: str, within: str, kind: type) -> None:
+        if is_library(kind.__module__) and not _functions(kind):
+            self.marks[f"the class {name}"] = f"={kind.__module__}.{kind.__qualname__}"
+            return
+        bases = [base for base in kind.__mro__[1:] if base is not object]
+        self.marks[f"the class {name}"] = hashed(repr([b.__qualname__ for b in bases]).encode())
+        for base in bases:
+            self.visit(f"{within}{base.__name__}", base)
+        if type(kind) is not type:
+            self.visit(f"{within}{type(kind).__name__}", type(kind))
+        for key, each in fields_of(kind):
+            self.visit(within + key, each)
+
+    def _attributes(self, name: str, within: str, value: Any) -> None:
+        """Follow an object: its attributes and its class, or whatever pickle would keep of it."""
+        kind = type(value)
+        custom = not _reduced_by_default(kind)
+        if not (custom and is_library(kind.__module__)) or kind.__module__.startswith("hushed."):
+            for key, each in _own(value):
+                self.visit(within + key, each)
+        self.visit(f"{within}{kind.__name__}", kind)
+        try:
+            reduced = _reduced(value)
+        except Exception:
+            self.unseen[name or kind.__name__] = value
+            return
+        if isinstance(reduced, str):
+            if is_library(kind.__module__) and not is_kept(reduced, value):
+                self.unseen[name or kind.__name__] = value
+            self.marks[name] = hashed(f"{kind.__module__}.{reduced}".encode())
+            return
+        parts = [reduced[:2], reduced[2] if custom and len(reduced) > 2 else None]
+        parts += [None if items is None else list(items) for items in reduced[3:5]]
+        self.marks[name or "its content"] = self._digest(name, parts)
+
+    def _digest(self, name: str, value: Any) -> str:
+        """One digest of a container and all within."""
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            told = repr((value.dtype.str, value.dtype.names, value.shape)).encode()
+            return hashed(told + np.ascontiguousarray(value).tobytes())
+        if _is_plain(value):
+            return hashed(marshal.dumps(value, 2))
+        if len(value) > _LONGEST:
+            return self._pickled(name, value)
+        if self.depth >= _DEEPEST:
+            self.unseen[name] = value
+            return ""
+        outer, self.marks = self.marks, {}
+        self.depth += 1
+        try:
+            for key, each in _entries(value):
+                self.visit(f"{name}[{key}]", each)
+        finally:
+            self.depth -= 1
+            inner, self.marks = self.marks, outer
+        order = sorted(inner.values()) if isinstance(value, set | frozenset) else inner
+        found = list(order.items()) if isinstance(order, dict) else order
+        return hashed(repr((type(value).__name__, found)).encode())
+
+    def _pickled(self, name: str, value: Any) -> str:
+        import cloudpickle  # noqa: PLC0415
+
+        try:
+            return hashed(cloudpickle.dumps(value))
+        except Exception:
+            self.unseen[name] = value
+            return ""
+
+
+def _is_plain(value: Any, depth: int = 3) -> bool:
+    """Whether a container holds numbers, texts and few levels of containers of them alone."""
+    if type(value) not in (list, tuple, dict, set, frozenset):
+        return False
+    entries = value.values() if type(value) is dict else ()
+    kinds = set(map(type, value)) | set(map(type, entries))
+    if kinds <= _PLAIN:
+        return True
+    if not (depth and kinds <= _PLAIN | set(_NESTED)) or len(value) > _LONGEST:
+        return False
+    return all(
+        type(each) in _PLAIN or _is_plain(each, depth - 1)
+        for each in itertools.chain(value, entries)
+    )
+
+
+def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(value, dict | types.MappingProxyType):
+        for place, (key, each) in enumerate(value.items()):
+            told = key if isinstance(key, str) else place
+            yield f"key {place}", key
+            yield told, each
+    elif isinstance(value, np.ndarray):
+        yield "array", (value.dtype.str, value.shape)
+        yield "values", value.ravel().tolist()
+    else:
+        yield from enumerate(value)
+
+
+def _functions(kind: type) -> list[Any]:
+    routines = (FunctionType, staticmethod, classmethod)
+    return [each for _, each in fields_of(kind) if isinstance(each, routines)]
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
+
+
+def _globals(function: FunctionType, names: Any) -> Iterator[tuple[str, Any]]:
+    """Give globals and modules that the code of a function looks up."""
+    known = function.__globals__
+    for name in sorted(names.globals):
+        if name in known or name in vars(builtins):
+            yield name, known[name] if name in known else vars(builtins)[name]
+    for name in sorted(names.texts & sys.modules.keys() if names.by_text else ()):
+        if not is_library(name):
+            yield name, sys.modules[name]
+    package = str(known.get("__package__") or "")
+    for name in sorted(names.imported):
+        for full in (name, f"{package}.{name}".rstrip(".")):
+            if full in sys.modules:
+                yield full, sys.modules[full]
+                break
+
+
+def _own(value: Any) -> Iterator[tuple[str, Any]]:
+    """Give the attributes of an object by name: those in its dictionary, and its slots."""
+    held = getattr(value, "__dict__", None)
+    yield from sorted(held.items(), key=lambda item: str(item[0])) if type(held) is dict else ()
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else tuple(slots):
+            full = f"_{kind.__name__.lstrip('_')}{name}" if _mangled(name) else name
+            if name not in ("__dict__", "__weakref__") and hasattr(value, full):
+                yield name, getattr(value, full)
+
+
+def _mangled(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")
+
+
+def _reduced_by_default(kind: type) -> bool:
+    plain = ("__reduce_ex__", "__reduce__", "__getstate__")
+    own = any(getattr(kind, name) is not getattr(object, name) for name in plain)
+    return kind not in copyreg.dispatch_table and not own
+
+
+def _reduced(value: Any) -> Any:
+    """Ask for what pickle would keep of an object."""
+    registered = copyreg.dispatch_table.get(type(value))
+    return registered(value) if registered else value.__reduce_ex__(4)

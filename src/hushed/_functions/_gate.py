@@ -1,0 +1,232 @@
+"""The one gate through which private rows reach a user's function.
+
+What is sampled and what is released must be the same function of the same kind of table. So a
+private table becomes one as sampled before the function sees it: a plain container of its own, the
+sampled types, the number of rows, no row outside of the population's range. All this follows from
+types and public numbers, or treats each row by itself: neighbours stay neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed._checks import require_one_of
+from hushed._functions._calls import answer, called_privately, public_name
+from hushed._functions._environment import one_thread
+from hushed._functions._silence import silenced
+from hushed._rows import _containers as containers
+from hushed._rows._owned import deep, fitted, own
+from hushed._rows._ranges import Range, clamped
+from hushed.errors import (
+    BadFunction,
+    BadRows,
+    HushedError,
+    PrivateRowsAsPopulation,
+)
+from hushed.populations import overlaps
+
+__all__ = ["Outside", "Sampled", "admitted", "answered", "asked", "check_outside", "copied"]
+
+Outside = Literal["clamp", "allow"]
+
+
+class Sampled(Protocol):
+    """What the gate asks of a sampled sensitivity; see `hushed.sensitivity.Sampling`."""
+
+    @property
+    def layout(self) -> containers.Layout:
+        """Container, columns and types of the sampled tables."""
+
+    @property
+    def rows(self) -> int:
+        """Their number of rows."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the answer."""
+
+    @property
+    def batch(self) -> bool:
+        """Whether the function takes stacked tables."""
+
+    @property
+    def data_dependent(self) -> bool:
+        """Whether the population was made from the private rows."""
+
+    @property
+    def source(self) -> Any:
+        """The population."""
+
+    @property
+    def support(self) -> tuple[Range, ...]:
+        """Ranges that it keeps to."""
+
+    @property
+    def limit(self) -> float:
+        """Largest absolute number of an answer; infinite unless it is an average over blocks."""
+
+
+def check_outside(outside: Outside) -> None:
+    """Refuse what is no way to treat rows outside of the range.
+
+    Parameters
+    ----------
+    outside : {"clamp", "allow"}
+        The way.
+
+    Raises
+    ------
+    ParameterError
+        If it is another one.
+    """
+    require_one_of("outside", outside, get_args(Outside))
+
+
+def admitted(data: Any, sampled: Sampled | None, *, outside: Outside = "clamp") -> Any:
+    """Make of private rows a table that a function may see, or refuse them.
+
+    Parameters
+    ----------
+    data : array, list or frame
+        Private rows; not changed.
+    sampled : Sampled, optional
+        What was sampled; None for a function that was not.
+    outside : {"clamp", "allow"}, default "clamp"
+        What to do with rows outside of the range of the population.
+
+    Returns
+    -------
+    array, list or frame
+        In a plain container; with the types that were sampled, clamped.
+
+    Raises
+    ------
+    BadRows
+        If container, columns, types or number of rows are not those that were sampled.
+    PrivateRowsAsPopulation
+        If the private rows served as the public population without being declared so.
+    """
+    check_outside(outside)
+    problem = ""
+    mute = type(data) is np.ndarray and not data.dtype.hasobject
+    try:
+        # Objects in cells may say something while they are read.
+        with nullcontext() if mute else silenced():
+            return _admitted(data, sampled, outside=outside)
+    except (HushedError, KeyboardInterrupt):
+        raise
+    except BaseException as cause:
+        problem = f"the rows cannot be read ({public_name(type(cause), 'an exception')}); no more "
+    raise BadRows(f"{problem}is said, because it may contain a private value")
+
+
+def _admitted(data: Any, sampled: Sampled | None, *, outside: Outside) -> Any:
+    rows = own(data)
+    if sampled is None:
+        return rows
+    if len(rows) == 0:
+        raise BadRows("the table is empty")
+    found = containers.layout(rows)
+    if found != sampled.layout:
+        raise BadRows(
+            f"the sensitivity was sampled on {sampled.layout}; {sampled.layout.difference(found)}"
+        )
+    rows = fitted(rows, sampled.layout)
+    if len(rows) != sampled.rows:
+        raise BadRows(
+            f"the sensitivity was sampled for {sampled.rows} rows, the table has {len(rows)}; "
+            f"sample it again with rows={len(rows)}"
+        )
+    if not sampled.data_dependent and overlaps(sampled.source, data):
+        raise PrivateRowsAsPopulation(
+            "the public population holds the private rows: the sensitivity then leaks about them; "
+            "sample from a public table, a range or a simulator, or say data_dependent=True, "
+            "which marks guarantee and certificate"
+        )
+    return clamped(rows, sampled.support) if outside == "clamp" else rows
+
+
+def answered(
+    function: Callable[[Any], Any], rows: Any, sampled: Sampled | None
+) -> NDArray[np.float64]:
+    """Answer of a function on private rows; one of stacked tables is given a stack of one.
+
+    Parameters
+    ----------
+    function : callable
+        The user's function.
+    rows : array, list or frame
+        What `admitted` gave.
+    sampled : Sampled, optional
+        What was sampled.
+
+    Returns
+    -------
+    ndarray of float
+        The answer.
+
+    Raises
+    ------
+    BadFunction
+        If the function fails, or its answer has another shape than sampled; neither its message nor
+        that shape is shown.
+    """
+    given = rows[None] if sampled is not None and sampled.batch else rows
+    with one_thread():
+        exact = answer(function, given, private=True)
+    if sampled is None:
+        return exact
+    wanted = (1, *sampled.shape) if sampled.batch else sampled.shape
+    if exact.shape != wanted:  # the shape found is a fact about the private rows: withheld
+        raise BadFunction(
+            f"the answer on the private rows does not have the shape {wanted} that was sampled"
+        )
+    exact = exact[0] if sampled.batch else exact
+    return np.asarray(np.clip(exact, -sampled.limit, sampled.limit))
+
+
+def asked(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Let a user's step of a chain see private rows, as a copy and in silence.
+
+    Parameters
+    ----------
+    function : callable
+        The user's function of rows, of columns by name, or of one row.
+
+    Returns
+    -------
+    callable
+        The same on a copy; what it raises, prints, warns or logs is withheld.
+    """
+    return lambda data: called_privately(function, copied(data))
+
+
+def copied(data: Any) -> Any:
+    """Copy what a step of a chain gives, whatever it is.
+
+    Parameters
+    ----------
+    data : object
+        Rows, columns by name, one row, or a number.
+
+    Returns
+    -------
+    object
+        A plain copy, down to the objects in cells.
+
+    Raises
+    ------
+    BadRows
+        If an object in it cannot be copied.
+    """
+    if isinstance(data, Mapping):
+        return {key: copied(part) for key, part in data.items()}
+    if isinstance(data, np.ndarray) and not data.ndim:
+        return data.copy()
+    known = isinstance(data, np.ndarray | list) or hasattr(data, "columns")
+    return own(data) if known else deep(data)

@@ -1,0 +1,1 @@
+"""Rows of any container: what they are made of, copies, ranges."""

@@ -1,0 +1,417 @@
+"""Tables of rows, whatever holds them: NumPy array, list, pandas frame or Polars frame."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed._rows._elements import Element, alike, cells
+from hushed.errors import BadRows
+
+__all__ = [
+    "Container",
+    "Layout",
+    "container",
+    "layout",
+    "same",
+    "same_signature",
+    "signature",
+    "take",
+    "types",
+    "variations",
+]
+
+Container = Literal["array", "list", "pandas", "polars"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The public shape of a table: what holds it and which columns it has, but not its values.
+
+    Parameters
+    ----------
+    container : {"array", "list", "pandas", "polars"}
+        What holds the rows.
+    columns : tuple of str
+        Names, or ``"0", "1", ...`` for the columns of an array; empty for a list and for an
+        array of scalars.
+    kinds : tuple of str
+        For each column ``"number"`` or ``"other"``; for an array of scalars one entry.
+    inner : tuple of int
+        Shape of one row of an array: six columns may come as two by three.
+    types : tuple of Element
+        Type of each column of a frame; one entry for an array or a list. Not compared: what
+        converts to them without loss is as good.
+    """
+
+    container: Container
+    columns: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    inner: tuple[int, ...] = ()
+    types: tuple[Element, ...] = field(default=(), compare=False, repr=False)
+
+    def __str__(self) -> str:
+        """Words for messages."""
+        what = _WHAT[self.container]
+        if self.container == "list":
+            return what
+        if not self.columns:
+            return f"{what} of scalars"
+        if self.container == "array":
+            return f"{what} with {len(self.columns)} columns"
+        few = ", ".join(self.columns[:8]) + (", ..." if len(self.columns) > 8 else "")
+        return f"{what} with columns {few}"
+
+    def difference(self, other: Layout) -> str:
+        """Say where another layout departs from this one, without naming its columns.
+
+        Parameters
+        ----------
+        other : Layout
+            Layout of rows whose column names may be private.
+
+        Returns
+        -------
+        str
+            A clause for a message.
+        """
+        if other.container != self.container:
+            return f"the data is {_WHAT[other.container]}"
+        if len(other.columns) != len(self.columns):
+            ours, theirs = (
+                "scalars" if not n else f"{n} columns"
+                for n in map(len, (self.columns, other.columns))
+            )
+            return f"the data has {theirs} where {ours} were sampled"
+        for place, (name, theirs) in enumerate(zip(self.columns, other.columns, strict=True)):
+            if name != theirs:
+                return f"column {place + 1} of the data has another name than {name!r}"
+        for name, kind, theirs in zip(self.columns, self.kinds, other.kinds, strict=False):
+            if kind != theirs:
+                return f"column {name!r} holds {kind}s in the sample and {theirs} in the data"
+        if other.inner != self.inner:
+            return f"a row of the data has shape {other.inner} where {self.inner} was sampled"
+        return "the data holds another kind of values"
+
+
+_WHAT = {
+    "array": "a NumPy array",
+    "list": "a list of rows",
+    "pandas": "a pandas frame",
+    "polars": "a Polars frame",
+}
+
+
+def container(rows: object) -> Container:
+    """Name what holds the rows.
+
+    Parameters
+    ----------
+    rows : object
+        A table.
+
+    Returns
+    -------
+    {"array", "list", "pandas", "polars"}
+        The kind of container.
+
+    Raises
+    ------
+    BadRows
+        If it is none of these.
+    """
+    if type(rows) is np.ndarray and rows.ndim:  # the common case, and the hot one
+        return "array"
+    if isinstance(rows, np.ma.MaskedArray):
+        raise BadRows("rows must not be a masked array: fill the missing cells or drop their rows")
+    if isinstance(rows, np.ndarray):
+        if rows.ndim == 0:
+            raise BadRows("rows must be a table, got an array without dimensions")
+        return "array"
+    if isinstance(rows, list):
+        return "list"
+    library = type(rows).__module__.partition(".")[0]
+    if type(rows).__name__ == "DataFrame" and library in ("pandas", "polars"):
+        return "pandas" if library == "pandas" else "polars"
+    raise BadRows(
+        "rows must be a NumPy array, a list, a pandas DataFrame or a Polars DataFrame, "
+        f"got {type(rows).__module__}.{type(rows).__qualname__}"
+    )
+
+
+def layout(rows: Any) -> Layout:
+    """Describe a table without its values.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        A table.
+
+    Returns
+    -------
+    Layout
+        Container, column names and kinds.
+
+    Raises
+    ------
+    BadRows
+        If the container is unknown.
+    """
+    held = container(rows)
+    found = types(rows)
+    if held == "list":
+        return Layout(container=held, types=found)
+    if held == "array" and rows.dtype.names:
+        fields = [rows.dtype[name].kind in "biuf" for name in rows.dtype.names]
+        kinds = tuple("number" if flag else "other" for flag in fields)
+        names, inner = rows.dtype.names, rows.shape[1:]
+        return Layout(container=held, columns=names, kinds=kinds, inner=inner, types=found)
+    if held == "array":
+        kind = "number" if rows.dtype.kind in "biuf" else "other"
+        columns = tuple(str(i) for i in range(int(np.prod(rows.shape[1:])))) * (rows.ndim > 1)
+        kinds = (kind,) * max(1, len(columns))
+        inner = rows.shape[1:]
+        return Layout(container=held, columns=columns, kinds=kinds, inner=inner, types=found)
+    if held == "pandas":
+        numeric = [dtype.kind in "biuf" for dtype in rows.dtypes]
+    else:
+        numeric = [dtype.is_numeric() or str(dtype) == "Boolean" for dtype in rows.dtypes]
+    return Layout(
+        container=held,
+        columns=tuple(map(_label, rows.columns)),
+        kinds=tuple("number" if flag else "other" for flag in numeric),
+        types=found,
+    )
+
+
+def _label(name: object) -> str:
+    """Name of a column; one that is no text is told apart from the text of it."""
+    return name if type(name) is str else f"{name} ({type(name).__name__})"
+
+
+def types(rows: Any) -> tuple[Element, ...]:
+    """Types of the elements of a table.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        A table.
+
+    Returns
+    -------
+    tuple of Element
+        One for each column of a frame; one for an array or a list.
+
+    Raises
+    ------
+    BadRows
+        If the container is unknown.
+    """
+    held = container(rows)
+    if held == "list":
+        return (Element(cells=cells(rows, column=False)),)
+    if held == "array":
+        objects = cells(rows.ravel().tolist(), column=True) if rows.dtype.hasobject else None
+        return (Element(rows.dtype, objects),)
+    found = []
+    for place, dtype in enumerate(rows.dtypes):
+        objects = None
+        if held == "polars" and "Categorical" in str(dtype):
+            raise BadRows(
+                "a Polars Categorical numbers its texts in the order in which they come up, so "
+                "that one row may move the numbers of all others: cast it to polars.Enum with "
+                "public categories, or to polars.String, in the data and in the population"
+            )
+        if str(dtype) in ("object", "Object"):
+            column = rows.iloc[:, place] if held == "pandas" else rows[:, place]
+            objects = cells(column, column=True)
+        found.append(Element(dtype, objects))
+    return tuple(found)
+
+
+def signature(rows: Any) -> tuple[Any, ...]:
+    """Tell what must not change from one drawn table to the next; cheaper than `layout`.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        A table.
+
+    Returns
+    -------
+    tuple
+        To be compared by `same_signature`.
+
+    Raises
+    ------
+    BadRows
+        If the container is unknown.
+    """
+    plain = type(rows) is np.ndarray and rows.ndim > 0  # asked once for each pair: keep it quick
+    held = "array" if plain else container(rows)
+    if held == "array" and not rows.dtype.hasobject:
+        return (held, rows.dtype, rows.shape[1:])
+    found = types(rows)
+    if held in ("array", "list"):
+        return (held, *found, () if held == "list" else rows.shape[1:])
+    return (held, *rows.columns, *found)
+
+
+def same_signature(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
+    """Tell whether two drawn tables are of one kind.
+
+    Parameters
+    ----------
+    first, second : tuple
+        Their `signature`.
+
+    Returns
+    -------
+    bool
+        False if container, columns or types differ. Where Python objects are held, a place that
+        has no number in one of them may have any in the other.
+    """
+    if first == second:
+        return True
+    return len(first) == len(second) and all(map(_same_part, first, second))
+
+
+def _same_part(first: Any, second: Any) -> bool:
+    if isinstance(first, Element) and isinstance(second, Element):
+        ours, theirs = first.cells, second.cells
+        if ours is not None and theirs is not None:
+            return bool(first.dtype == second.dtype) and alike(ours, theirs)
+    return bool(first == second)
+
+
+def take(rows: Any, indices: NDArray[np.int64]) -> Any:
+    """Rows at given positions, in a new table.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        A table.
+    indices : ndarray of int, shape (count,)
+        Positions, possibly repeated.
+
+    Returns
+    -------
+    array, list or frame
+        The same kind of container with ``count`` rows; a pandas index is renumbered.
+    """
+    held = container(rows)
+    if held == "list":
+        return [rows[i] for i in indices]
+    if held == "pandas":
+        return rows.take(indices).reset_index(drop=True)
+    return rows[indices]
+
+
+def same(first: Any, second: Any) -> bool:
+    """Tell whether two tables hold equal values in equal order; NaN equals NaN.
+
+    Parameters
+    ----------
+    first, second : array, list or frame
+        Tables in the same kind of container.
+
+    Returns
+    -------
+    bool
+        True if nothing differs.
+    """
+    held = container(first)
+    if held == "array":
+        if first.shape != second.shape or first.dtype != second.dtype:
+            return False
+        if first.dtype.kind in "OV":
+            return _same_values(first.tolist(), second.tolist())
+        return bool(np.array_equal(first, second, equal_nan=first.dtype.kind in "fcmM"))
+    if held == "list":
+        return _same_values(first, second)
+    return bool(first.equals(second))
+
+
+def _same_values(first: Any, second: Any) -> bool:
+    """Equality of nested plain values in which NaN equals NaN."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, list | tuple):
+        return len(first) == len(second) and all(map(_same_values, first, second))
+    if isinstance(first, dict):
+        return list(first) == list(second) and all(
+            map(_same_values, first.values(), second.values())
+        )
+    if isinstance(first, np.ndarray):
+        return same(first, second) if first.ndim else bool(first == second)
+    if hasattr(first, "equals"):  # a series or frame within a row
+        return bool(first.equals(second))
+    nan = isinstance(first, float) and math.isnan(first) and math.isnan(second)
+    return nan or bool(np.all(first == second))
+
+
+def variations(
+    table: Any, count: int, swaps: Iterable[tuple[int, int]], *, fresh: bool = False
+) -> Iterator[Any]:
+    """Hand out the first ``count`` rows of a table, then the same with single rows replaced.
+
+    Parameters
+    ----------
+    table : array, list or frame, at least ``count`` + 1 rows
+        The drawn rows; an array is changed in place between two hand-outs and restored.
+    count : int
+        Rows in each table handed out.
+    swaps : iterable of (int, int)
+        For each variation, the position replaced and the row of ``table`` that replaces it.
+    fresh : bool, default False
+        Hand out writable copies of an array, for functions that refuse read-only input.
+
+    Yields
+    ------
+    array, list or frame, ``count`` rows
+        First the unchanged rows, then one table for each swap. An array is a read-only view,
+        good until the next one is asked for.
+    """
+    held = container(table)
+    if held != "array":
+        make = {"list": _list, "pandas": _pandas, "polars": _polars}[held]
+        yield make(table, count, None)
+        for swap in swaps:
+            yield make(table, count, swap)
+        return
+    view = table[:count]
+    view.flags.writeable = False
+    yield view.copy() if fresh else view
+    for position, source in swaps:
+        kept = table[position : position + 1].copy()
+        table[position] = table[source]
+        yield view.copy() if fresh else view
+        table[position] = kept[0]
+
+
+def _list(table: list[Any], count: int, swap: tuple[int, int] | None) -> list[Any]:
+    rows = table[:count]
+    if swap:
+        rows[swap[0]] = table[swap[1]]
+    # A function that changes a row now and then must not change it for the next table, too.
+    return [row.copy() if isinstance(row, list | dict | np.ndarray) else row for row in rows]
+
+
+def _pandas(table: Any, count: int, swap: tuple[int, int] | None) -> Any:
+    if swap is None:
+        return table.iloc[:count].copy(deep=False)
+    order = np.arange(count)
+    order[swap[0]] = swap[1]
+    return take(table, order)
+
+
+def _polars(table: Any, count: int, swap: tuple[int, int] | None) -> Any:
+    if swap is None:
+        return table[:count]
+    position, source = swap
+    return table[:position].vstack(table[source : source + 1]).vstack(table[position + 1 : count])

@@ -1,0 +1,323 @@
+"""A table of one's own: in a plain container, with nothing in it but its rows."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed._rows import _containers as containers
+from hushed._rows._elements import Element, cast_cells, convertible, target
+from hushed.errors import BadRows
+
+__all__ = ["deep", "fitted", "own", "plain"]
+
+_UNCHANGEABLE = {str, bytes, bool, int, float, complex, type(None)}
+
+_SIMPLE = re.compile(r"[A-Za-z]\w*(\[\w+\])?")
+_POLARS_NUMBERS = {
+    "Boolean": "bool",
+    **{
+        f"{sign}Int{bits}": f"{sign.lower()}int{bits}"
+        for sign in ("", "U")
+        for bits in (8, 16, 32, 64)
+    },
+    **{f"Float{bits}": f"float{bits}" for bits in (32, 64)},
+}
+
+
+def plain(rows: Any) -> Any:
+    """Put rows into a plain container, without what else hangs on it.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        A table.
+
+    Returns
+    -------
+    array, list or frame
+        A plain array in C order, a plain list, or a frame without index, names of axes, attributes
+        and flags. The table itself where it is so already; otherwise a new one.
+
+    Raises
+    ------
+    BadRows
+        If the container is unknown, or a subclass of arrays with rules of its own.
+    """
+    if type(rows) is np.ndarray and rows.ndim and rows.dtype.type is not np.record:
+        return rows if rows.flags.c_contiguous else np.ascontiguousarray(rows)
+    held = containers.container(rows)
+    if held == "array":
+        return np.ascontiguousarray(_base(rows))
+    if held == "list":
+        return rows if type(rows) is list else list(rows)
+    if held == "pandas":
+        return rows if _is_bare(rows) else _pandas(rows)
+    return rows
+
+
+def own(rows: Any) -> Any:
+    """Copy rows into a plain container of their own, the objects in their cells, too.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        A table.
+
+    Returns
+    -------
+    array, list or frame
+        As `plain`; shares nothing that can be changed with the table.
+
+    Raises
+    ------
+    BadRows
+        If the container is unknown, or an object in a cell cannot be copied.
+    """
+    held = containers.container(rows)
+    if held == "pandas":
+        return _pandas(rows)
+    if held == "polars":
+        return _polars(rows)
+    if held == "list":
+        return deep(list(rows))
+    base = _base(rows)
+    return np.array(deep(base) if base.dtype.hasobject else base, order="C", copy=True)
+
+
+def deep(objects: Any) -> Any:
+    """Copy an object and all that it holds.
+
+    Parameters
+    ----------
+    objects : object
+        Anything.
+
+    Returns
+    -------
+    object
+        Its copy; the same where nothing in it can be changed.
+
+    Raises
+    ------
+    BadRows
+        If it cannot be copied.
+    """
+    held = objects.ravel().tolist() if isinstance(objects, np.ndarray) else objects
+    if isinstance(held, list) and set(map(type, held)) <= _UNCHANGEABLE:
+        return objects
+    stopped = False
+    try:
+        return copy.deepcopy(objects)
+    except KeyboardInterrupt:
+        stopped = True
+    except BaseException:  # noqa: S110  (its text may show the object)
+        pass
+    if stopped:
+        raise KeyboardInterrupt
+    raise BadRows("the rows hold an object that cannot be copied: the function would see yours")
+
+
+def _base(rows: NDArray[Any]) -> NDArray[Any]:
+    """Plain array of a subclass that only looks different."""
+    if type(rows) not in (np.ndarray, np.matrix, np.memmap, np.recarray):
+        raise BadRows(
+            f"rows must be a plain NumPy array, got {type(rows).__module__}."
+            f"{type(rows).__qualname__}, which may compute in its own way: give np.asarray(rows)"
+        )
+    base = np.asarray(rows)
+    return base.view(_void(base.dtype)) if base.dtype.type is np.record else base
+
+
+def _void(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Fields of a record array without its class."""
+    names, fields = dtype.names or (), dict(dtype.fields or {})
+    layout: Any = {
+        "names": list(names),
+        "formats": [dtype[name] for name in names],
+        "offsets": [fields[name][1] for name in names],
+        "itemsize": dtype.itemsize,
+    }
+    made: np.dtype[Any] = np.dtype(layout)
+    return made
+
+
+def _is_bare(frame: Any) -> bool:
+    import pandas  # noqa: PLC0415
+
+    index = frame.index
+    return (
+        type(index) is pandas.RangeIndex
+        and (index.start, index.step, index.name) == (0, 1, None)
+        and not frame.attrs
+        and frame.flags.allows_duplicate_labels
+        and not any(name is not None for name in frame.columns.names)
+    )
+
+
+def _pandas(frame: Any) -> Any:
+    """Make a frame of copied columns, whose rows are numbered."""
+    import pandas  # noqa: PLC0415
+
+    columns = {}
+    for place, dtype in enumerate(frame.dtypes):
+        column = frame.iloc[:, place]
+        values = column.array.copy()
+        if str(dtype) == "object":
+            values = _cells_as_array(deep(list(column)))
+        columns[place] = pandas.Series(values, dtype=dtype)
+    made = pandas.DataFrame(columns, index=pandas.RangeIndex(len(frame)))
+    made.columns = pandas.Index(list(frame.columns)) if len(frame.columns) else made.columns
+    return made
+
+
+def _cells_as_array(held: list[Any]) -> NDArray[Any]:
+    """Array of objects that NumPy does not try to look into."""
+    made = np.empty(len(held), dtype=object)
+    for place, value in enumerate(held):
+        made[place] = value
+    return made
+
+
+def _polars(frame: Any) -> Any:
+    """Make a frame of copied columns; that one is said to be sorted is forgotten."""
+    import polars  # noqa: PLC0415
+
+    columns = []
+    for series in frame.get_columns():
+        if series.dtype == polars.Object:
+            held = deep(series.to_list())
+            columns.append(polars.Series(series.name, held, dtype=polars.Object))
+        elif series.flags.get("SORTED_ASC") or series.flags.get("SORTED_DESC"):
+            order = np.arange(len(series), dtype=np.uint32)
+            columns.append(series.gather(order))
+        else:
+            columns.append(series.clone())
+    return polars.DataFrame(columns)
+
+
+def fitted(rows: Any, sampled: containers.Layout) -> Any:
+    """Cast rows to the types that were sampled.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        What `own` gave, of the same container and columns.
+    sampled : Layout
+        Layout of the sampled tables.
+
+    Returns
+    -------
+    array, list or frame
+        Of these types.
+
+    Raises
+    ------
+    BadRows
+        If a type does not convert to the sampled one without loss, whatever the values.
+    """
+    found, wanted = containers.types(rows), sampled.types
+    if sampled.container == "list":
+        return _cast_objects(rows, found[0], wanted[0], "the rows of the list")
+    if sampled.container == "array":
+        return _cast_array(rows, found[0], wanted[0])
+    cast = _cast_pandas if sampled.container == "pandas" else _cast_polars
+    columns = [
+        cast(rows.iloc[:, i] if sampled.container == "pandas" else rows[:, i], ours, theirs, name)
+        for i, (ours, theirs, name) in enumerate(zip(found, wanted, sampled.columns, strict=True))
+    ]
+    if sampled.container == "polars":
+        return type(rows)(columns)
+    made = type(rows)(dict(enumerate(columns)), index=rows.index)
+    made.columns = rows.columns
+    return made
+
+
+def _refused(name: str, wanted: object, found: object) -> BadRows:
+    """Say which types differ; categories, names of fields and the like may be private."""
+    ours, theirs = (str(each) if _SIMPLE.fullmatch(str(each)) else "" for each in (wanted, found))
+    told = f"of type {ours} in the sample" if ours else "of one type in the sample"
+    return BadRows(
+        f"column {name!r} is {told} and {theirs or 'of another'} in the data, which does not "
+        "convert without loss: the function may compute with it differently; convert the data, or "
+        "sample tables of its type"
+    )
+
+
+def _cast_objects(held: Any, found: Element, wanted: Element, what: str) -> Any:
+    """Cast numbers among objects; the types that were found are facts about single rows."""
+    if found.cells is None or wanted.cells is None:
+        return held
+    casts = target(found.cells, wanted.cells)
+    made = None if casts is None else cast_cells(held, casts)
+    if made is None:
+        raise BadRows(
+            f"{what} hold other types of values than those that were sampled, which do not convert "
+            "without loss, or have other lengths or keys: make them the same, or use an array or a "
+            "frame with typed columns"
+        )
+    return made
+
+
+def _cast_array(rows: NDArray[Any], found: Element, wanted: Element) -> NDArray[Any]:
+    dtype = convertible(found.dtype, wanted.dtype)
+    if dtype is None and found.dtype.kind == wanted.dtype.kind and wanted.dtype.kind in "US":
+        raise BadRows(
+            f"the sensitivity was sampled on texts of type {wanted.dtype.str[1:]}, and the data "
+            "has wider ones: sample a population of texts wide enough for all, as "
+            "table.astype('U50') makes them"
+        )
+    if dtype is None:
+        ours, theirs = (each.dtype.type.__name__ for each in (wanted, found))
+        if ours == theirs:
+            ours, theirs = str(wanted.dtype), "another one"
+        raise BadRows(
+            f"the sensitivity was sampled on elements of type {ours}, the data has {theirs}, "
+            "which does not convert without loss"
+        )
+    cast = rows if rows.dtype == dtype else rows.astype(dtype)
+    if not dtype.hasobject:
+        return cast
+    made = _cast_objects(cast.ravel().tolist(), found, wanted, "the cells of the array")
+    return cast if dtype.names else _cells_as_array(made).reshape(cast.shape)
+
+
+def _cast_pandas(column: Any, found: Element, wanted: Element, name: str) -> Any:
+    ours, theirs = wanted.dtype, found.dtype
+    if found.cells is not None and wanted.cells is not None:
+        held = _cast_objects(list(column), found, wanted, f"the cells of column {name!r}")
+        return type(column)(_cells_as_array(held), dtype=object)
+    if isinstance(ours, np.dtype) and isinstance(theirs, np.dtype):
+        if convertible(theirs, ours) == ours:
+            return column.astype(ours)
+    elif ours == theirs:
+        categories = getattr(ours, "categories", None)
+        if categories is None or list(categories) == list(theirs.categories):
+            return column
+        return column.cat.set_categories(ours.categories)  # the same ones in another order
+    elif _both_nullable(ours, theirs) and (
+        convertible(theirs.numpy_dtype, ours.numpy_dtype) == ours.numpy_dtype
+    ):
+        return column.astype(ours)
+    raise _refused(name, ours, theirs)
+
+
+def _both_nullable(ours: Any, theirs: Any) -> bool:
+    return hasattr(ours, "numpy_dtype") and type(ours).__base__ is type(theirs).__base__
+
+
+def _cast_polars(column: Any, found: Element, wanted: Element, name: str) -> Any:
+    ours, theirs = wanted.dtype, found.dtype
+    if found.cells is not None and wanted.cells is not None:
+        held = _cast_objects(column.to_list(), found, wanted, f"the cells of column {name!r}")
+        return type(column)(column.name, held, dtype=ours)
+    if ours == theirs:
+        return column
+    names = [_POLARS_NUMBERS.get(str(dtype)) for dtype in (theirs, ours)]
+    if names[0] and names[1] and np.can_cast(names[0], names[1], "safe"):
+        return column.cast(ours)
+    raise _refused(name, ours, theirs)

@@ -1,0 +1,377 @@
+"""Public ranges of columns, and rows moved into them: row by row, so neighbours stay neighbours."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed._rows import _containers as containers
+from hushed._rows._owned import own, plain
+from hushed.errors import ParameterError
+
+__all__ = ["Range", "check_columns", "checked", "clamped", "read_ranges", "within"]
+
+_NUMBERS = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """Public range of a column.
+
+    Parameters
+    ----------
+    column : str
+        Its name, or its place in an array; empty where a row is one number.
+    low, high : float
+        Ends, both inside; one may be infinite.
+    missing : bool, default False
+        Whether the population has missing values there. Otherwise a missing value is moved to the
+        low end, or to the high one if that alone is finite.
+
+    Raises
+    ------
+    ParameterError
+        If the ends cross, are NaN, or none of them is finite.
+    """
+
+    column: str
+    low: float
+    high: float
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            ends = float(self.low), float(self.high)
+        except (TypeError, ValueError):
+            ends = (math.nan, math.nan)
+        if not ends[0] <= ends[1] or not (math.isfinite(ends[0]) or math.isfinite(ends[1])):
+            raise ParameterError(
+                f"bounds must be (low, high) with low <= high, and one of them finite; got "
+                f"({self.low!r}, {self.high!r})"
+            )
+        object.__setattr__(self, "low", ends[0])
+        object.__setattr__(self, "high", ends[1])
+
+    @property
+    def end(self) -> float:
+        """Where a missing value goes."""
+        return self.low if math.isfinite(self.low) else self.high
+
+
+def read_ranges(bounds: Any) -> tuple[Range, ...]:
+    """Read bounds as users write them.
+
+    Parameters
+    ----------
+    bounds : mapping, pair or sequence of pairs
+        ``{"age": (0, 120)}`` by column, ``(0, 1)`` where a row is one number, or one pair for each
+        column of an array; None for a column without.
+
+    Returns
+    -------
+    tuple of Range
+        The ranges.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else.
+    """
+    if isinstance(bounds, Mapping):
+        named = {str(name): pair for name, pair in bounds.items()}
+    elif _is_pair(bounds):
+        named = {"": bounds}
+    elif isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str):
+        named = {str(place): pair for place, pair in enumerate(bounds)}
+    else:
+        named = {"": None, " ": bounds}
+    for pair in named.values():
+        if pair is not None and not _is_pair(pair):
+            raise ParameterError(
+                "bounds are a mapping of columns to pairs (low, high), one pair where a row is one "
+                f"number, or a pair for each column; got {type(pair).__name__}"
+            )
+    return tuple(
+        Range(column=name, low=pair[0], high=pair[1])
+        for name, pair in named.items()
+        if pair is not None
+    )
+
+
+def _is_pair(found: Any) -> bool:
+    if not isinstance(found, tuple | list | np.ndarray) or len(found) != 2:
+        return False
+    return all(isinstance(end, int | float | np.number) for end in found)
+
+
+def check_columns(ranges: tuple[Range, ...], layout: containers.Layout) -> None:
+    """Refuse ranges of columns that are not there, or hold no numbers.
+
+    Parameters
+    ----------
+    ranges : tuple of Range
+        The ranges.
+    layout : Layout
+        Layout of public rows.
+
+    Raises
+    ------
+    ParameterError
+        If there is such a column.
+    """
+    if layout.container == "list" or not ranges:
+        return
+    names = [name.removesuffix(" (int)") for name in layout.columns] or [""]
+    times, kinds = Counter(names), dict(zip(names, layout.kinds, strict=True))
+    for each in ranges:
+        if times[each.column] != 1 or kinds[each.column] != "number":
+            there = ", ".join(map(repr, names[:8])) if layout.columns else "one number a row"
+            raise ParameterError(
+                f"bounds were given for {each.column!r}, which is no column of numbers, or no "
+                f"single one; there is {there}"
+            )
+
+
+def clamped(rows: Any, ranges: tuple[Range, ...]) -> Any:
+    """Move rows into ranges.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        Rows of one's own; may be changed.
+    ranges : tuple of Range
+        Ranges of its columns.
+
+    Returns
+    -------
+    array, list or frame
+        The same types. What lies outside of a range is moved to its nearer end, infinities, too.
+    """
+    if not ranges:
+        return rows
+    held = containers.container(rows)
+    if held == "list":
+        return [_row(row, {each.column: each for each in ranges}) for row in rows]
+    if held == "array":
+        return _array(rows, ranges)
+    for each in ranges:
+        if held == "pandas":
+            place = list(rows.columns.map(str)).index(each.column)
+            rows.isetitem(place, _series(rows.iloc[:, place], each))
+        else:
+            rows = rows.with_columns(_polars(rows[each.column], each))
+    return rows
+
+
+def _array(rows: NDArray[Any], ranges: tuple[Range, ...]) -> NDArray[Any]:
+    if rows.dtype.names:
+        for one in ranges:
+            rows[one.column] = _clip(rows[one.column], one)
+        return rows
+    columns = rows.reshape(len(rows), -1)
+    alike: dict[Range, list[int]] = {}  # columns of one range are moved together
+    for one in ranges:
+        alike.setdefault(replace(one, column=""), []).append(int(one.column or 0))
+    for one, places in alike.items():
+        columns[:, places] = _clip(columns[:, places], one)
+    return rows
+
+
+def _clip(values: NDArray[Any], one: Range) -> NDArray[Any]:
+    if values.dtype.kind not in "iuf":
+        return values
+    low, high = _ends(values.dtype, one)
+    moved = np.clip(values, low, high)
+    if values.dtype.kind == "f" and not one.missing:
+        moved[np.isnan(values)] = low if math.isfinite(one.low) else high
+    return np.asarray(moved)
+
+
+def _ends(dtype: np.dtype[Any], one: Range) -> tuple[Any, Any]:
+    """Find the outermost values of a type that do not leave a range."""
+    if dtype.kind in "iu":
+        least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        low = math.ceil(one.low) if math.isfinite(one.low) else least
+        high = math.floor(one.high) if math.isfinite(one.high) else most
+        return dtype.type(min(max(low, least), most)), dtype.type(min(max(high, least), most))
+    with np.errstate(over="ignore"):
+        low, high = dtype.type(one.low), dtype.type(one.high)
+    if float(low) < one.low:  # as doubles: NumPy would compare in the smaller type
+        low = np.nextafter(low, dtype.type(math.inf))
+    if float(high) > one.high:
+        high = np.nextafter(high, dtype.type(-math.inf))
+    return low, high
+
+
+def _series(column: Any, one: Range) -> Any:
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype):
+        return type(column)(_clip(column.to_numpy(copy=True), one), index=column.index)
+    ends = _plain_ends(getattr(dtype, "numpy_dtype", dtype), one)
+    if ends is None:
+        return column
+    # Arrow takes no number beyond its signed integers.
+    held = column.astype("UInt64") if str(dtype).startswith("uint64[") else column
+    moved = held.clip(*ends[:2])
+    return (moved if one.missing else moved.where(moved.notna(), ends[2])).astype(dtype)
+
+
+def _polars(column: Any, one: Range) -> Any:
+    ends = _plain_ends(column.dtype, one)
+    if ends is None:
+        return column
+    moved = column.clip(*ends[:2])
+    if not one.missing:
+        moved = moved.fill_null(ends[2])
+        moved = moved.fill_nan(ends[2]) if moved.dtype.is_float() else moved
+    return moved.cast(column.dtype)
+
+
+def _plain_ends(dtype: Any, one: Range) -> tuple[Any, Any, Any] | None:
+    """Find them for a type of pandas or Polars, and where a missing value goes."""
+    name = str(dtype).lower()
+    if name in ("bool", "boolean"):
+        return None
+    if name not in _NUMBERS:
+        raise ParameterError(f"bounds are for columns of integers or floats, not of {name}")
+    low, high = (end.item() for end in _ends(np.dtype(name), one))
+    end = low if math.isfinite(one.low) else high
+    kind = np.dtype(name)
+    ends = np.iinfo(kind) if kind.kind in "iu" else None
+    least, most = (ends.min, ends.max) if ends else (-math.inf, math.inf)  # no ends: left out
+    return None if low == least else low, None if high == most else high, end
+
+
+def _row(row: Any, ranges: dict[str, Range]) -> Any:
+    """One row of a list: a number, or numbers by place or key."""
+    if isinstance(row, dict):
+        for key, value in row.items():
+            row[key] = _number(value, ranges.get(str(key)))
+        return row
+    if isinstance(row, np.ndarray):
+        for name, one in ranges.items():
+            flat = row.reshape(-1)
+            if int(name) < len(flat):
+                flat[int(name) : int(name) + 1] = _clip(flat[int(name) : int(name) + 1], one)
+        return row
+    if type(row) in (list, tuple):
+        return type(row)(_number(value, ranges.get(str(i))) for i, value in enumerate(row))
+    return _number(row, ranges.get(""))
+
+
+def _number(value: Any, one: Range | None) -> Any:
+    if one is None or isinstance(value, bool):
+        return value
+    if isinstance(value, np.generic) and value.dtype.kind in "iuf":
+        return _clip(np.array([value]), one)[0]
+    if _is_missing(value):
+        return value if one.missing else one.end
+    if not isinstance(value, int | float):
+        return value
+    if value != value:  # noqa: PLR0124  (NaN)
+        return value if one.missing else type(value)(one.end)
+    low, high = one.low, one.high
+    if isinstance(value, int):
+        low = math.ceil(low) if math.isfinite(low) else low
+        high = math.floor(high) if math.isfinite(high) else high
+    moved = low if value < low else high if value > high else value
+    return value if moved is value else type(value)(moved)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _check_places(rows: list[Any], ranges: tuple[Range, ...]) -> None:
+    """Refuse ranges of places of public rows where `_row` moves nothing."""
+    for each in ranges:
+        held = [value for row in rows for value in _at(row, each.column)]
+        kinds = {type(value) for value in held if not _is_missing(value)}
+        numeric = all(
+            issubclass(kind, int | float | np.integer | np.floating | np.bool_) for kind in kinds
+        )
+        if not (held and numeric):
+            raise ParameterError(
+                f"bounds were given for {each.column!r}, where rows of the list hold no numbers, "
+                "or not only numbers: a row is a number, a list, tuple or array of numbers with "
+                "bounds by place, or a dict with bounds by key"
+            )
+
+
+def _at(row: Any, column: str) -> list[Any]:
+    """Give what a row holds at a place; nothing where it ends before, or lacks the key."""
+    if isinstance(row, dict):
+        return [value for key, value in row.items() if str(key) == column]
+    if type(row) in (list, tuple) or isinstance(row, np.ndarray):
+        flat = row.reshape(-1) if isinstance(row, np.ndarray) else row
+        if isinstance(row, np.ndarray) and row.dtype.hasobject:
+            return [row]
+        return list(flat[int(column) :][:1]) if column.isdecimal() else []
+    return [row] if not column else [object()]
+
+
+def checked(rows: Any, ranges: tuple[Range, ...]) -> tuple[Range, ...]:
+    """Check ranges against all rows of a public table.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        Public rows.
+    ranges : tuple of Range
+        Ranges of columns.
+
+    Returns
+    -------
+    tuple of Range
+        The same ranges, each with the mark whether its column has missing values.
+
+    Raises
+    ------
+    ParameterError
+        If a column is not there, or a row lies outside of its range.
+    """
+    check_columns(ranges, containers.layout(rows))
+    if within(rows, ranges):
+        return ranges
+    found = []
+    for each in ranges:
+        kept = each if within(rows, (each,)) else replace(each, missing=True)
+        if not within(rows, (kept,)):
+            raise ParameterError(
+                f"public rows lie outside of the bounds ({each.low:g}, {each.high:g})"
+                + (f" of column {each.column!r}" if each.column else "")
+                + ": give wider bounds, or leave those rows out"
+            )
+        found.append(kept)
+    return tuple(found)
+
+
+def within(rows: Any, ranges: tuple[Range, ...]) -> bool:
+    """Tell whether rows are left as they are by their ranges.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        A table.
+    ranges : tuple of Range
+        Ranges of its columns.
+
+    Returns
+    -------
+    bool
+        False if a row lies outside, or misses a value where none may be missing.
+
+    Raises
+    ------
+    ParameterError
+        If a range is of a place where the rows of a list hold no numbers.
+    """
+    if containers.container(rows) == "list":
+        _check_places(rows, ranges)
+    return not ranges or containers.same(clamped(own(rows), ranges), plain(rows))

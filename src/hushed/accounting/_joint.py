@@ -1,0 +1,563 @@
+"""Many releases on the same rows: what they promise together, and by which theorem."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, Protocol, get_args, runtime_checkable
+
+import numpy as np
+
+from hushed import privacy_loss
+from hushed._checks import require_one_of, require_within
+from hushed._decimals import (
+    decimal_of,
+    lower_double,
+    read,
+    stated_above,
+    stated_below,
+    total_of,
+)
+from hushed._printing import shown_above, shown_below
+from hushed.accounting._theorems import (
+    advanced_epsilon,
+    at_risk_mean,
+    optimal_bound_epsilon,
+    optimal_epsilon,
+    renyi_conversion,
+)
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee, Neighbours, Protect, Unit, union_gamma
+from hushed.privacy_loss import Bracket, LossCurve
+
+__all__ = ["Composition", "Method", "Promises", "Releasable", "compose", "joined", "parallel"]
+
+Method = Literal["basic", "advanced", "optimal", "zcdp", "renyi", "loss-distribution", "at-risk"]
+
+_THEOREMS: dict[str, str] = {
+    "basic": "sum of the promises (Dwork, Kenthapadi, McSherry, Mironov, Naor, EUROCRYPT 2006)",
+    "advanced": "advanced composition (Dwork, Rothblum, Vadhan, FOCS 2010; Dwork and Roth 2014, "
+    "Theorem 3.20)",
+    "optimal": "optimal composition of equal (epsilon, delta) promises (Kairouz, Oh, Viswanath, "
+    "ICML 2015, Theorem 3.3)",
+    "optimal-bound": "bound on the composition of unequal (epsilon, delta) promises (Kairouz, Oh, "
+    "Viswanath, ICML 2015, Theorem 3.5)",
+    "zcdp": "zero-concentrated privacy (Bun, Steinke, TCC 2016), converted by Canonne, Kamath, "
+    "Steinke, NeurIPS 2020, Proposition 12",
+    "renyi": "Renyi divergences (Mironov, CSF 2017), converted by Canonne, Kamath, Steinke, "
+    "NeurIPS 2020, Proposition 12",
+    "loss-distribution": "distribution of the privacy loss (Zhu, Dong, Wang, AISTATS 2022, "
+    "Theorem 10), upper end of a proven bracket",
+    "at-risk": "composition of Laplace mechanisms at risk (Dandekar, Basu, Bressan, PoPETs 2021, "
+    "Theorem 3.1)",
+}
+
+
+@runtime_checkable
+class Promises(Protocol):
+    """Anything that carries a guarantee: a certificate, for one."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised, and for whom."""
+
+
+@runtime_checkable
+class Releasable(Promises, Protocol):
+    """A guarantee together with the curve behind it: a mechanism."""
+
+    @property
+    def loss(self) -> LossCurve:
+        """Privacy loss at every level."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composition:
+    """What several releases promise together.
+
+    Parameters
+    ----------
+    epsilon : float
+        Joint epsilon, in nats, rounded up.
+    delta : float
+        Joint delta.
+    guarantee : Guarantee, optional
+        The joint promise; safe to state. None for bare curves of which the caller did not say
+        between which neighbours they hold: the numbers then hold for the curves' own relation.
+    method : str
+        How it was computed.
+    theorem : str
+        The theorem behind it, with its source.
+    releases : int
+        Number of releases.
+    exact : Bracket
+        Where the smallest possible epsilon at this delta lies, given what is known of the
+        releases.
+    warnings : tuple of str
+        What to know before relying on the numbers.
+    """
+
+    epsilon: float
+    delta: float
+    guarantee: Guarantee | None
+    method: str
+    theorem: str
+    releases: int
+    exact: Bracket
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def looseness(self) -> float:
+        """How far the promise lies above the smallest possible one: at most this share of it."""
+        if self.exact.low <= 0.0:
+            return 0.0 if self.epsilon <= 0.0 else math.inf
+        return self.epsilon / self.exact.low - 1.0 if math.isfinite(self.epsilon) else math.inf
+
+    def explain(self) -> str:
+        """Say in a few lines what was composed, by which theorem, and how tight it is.
+
+        Returns
+        -------
+        str
+            Plain text.
+        """
+        g = self.guarantee
+        whom = (
+            "relation: the curves' own (no promise until neighbours= says which)"
+            if g is None
+            else f"gamma {shown_above(g.gamma)}, neighbours {g.neighbours}, unit {g.unit}"
+        )
+        lines = [
+            f"{self.releases} releases together: epsilon {shown_above(self.epsilon)} at delta "
+            f"{shown_above(self.delta)}, {whom}.",
+            f"By: {self.theorem}.",
+            f"The smallest possible epsilon lies in [{shown_below(self.exact.low)}, "
+            f"{shown_above(self.exact.high)}].",
+        ]
+        return "\n".join([*lines, *(f"Note: {text}" for text in self.warnings)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    guarantee: Guarantee | None
+    loss: LossCurve
+    epsilon: float
+    delta: float
+
+
+def compose(
+    releases: Sequence[object],
+    *,
+    delta: float = 1e-6,
+    method: Method = "loss-distribution",
+    confidence_levels: Sequence[float] | None = None,
+    neighbours: Neighbours | None = None,
+    unit: Unit = "row",
+) -> Composition:
+    """Join the promises of several releases on the same rows.
+
+    Parameters
+    ----------
+    releases : sequence
+        Mechanisms, certificates, guarantees or loss curves; repeats allowed. Of a bare guarantee
+        only (epsilon, delta) is known, so the worst mechanism with that promise is assumed. A
+        curve does not say between which tables it holds: see ``neighbours``.
+    delta : float, default 1e-6
+        Joint delta, sensitivity sampling (gamma) apart; in [0, 1]. With ``method="basic"`` the
+        deltas add up and this is not used.
+    method : str, default "loss-distribution"
+        ``basic``, ``advanced``, ``optimal``, ``zcdp``, ``renyi``, ``loss-distribution`` or
+        ``at-risk``.
+    confidence_levels : sequence of float, optional
+        For ``at-risk`` alone: the stronger level claimed for each release; by default
+        ``epsilon0 / sqrt(3)``, which minimises the bound for small epsilon0.
+    neighbours : {"replace-one", "add-remove"}, optional
+        Between which neighbours the bare curves hold. Needed where they are joined with promises;
+        with curves alone and none given the result makes no promise.
+    unit : {"row", "user"}, default "row"
+        What differs between those neighbours.
+
+    Returns
+    -------
+    Composition
+        Joint guarantee, theorem, and the exact value beside it.
+
+    Raises
+    ------
+    ParameterError
+        If there is nothing to compose, delta is out of range or not reachable, the neighbour
+        relations or the units differ or are not known, a curve is one-sided, gamma adds up to 1,
+        or the method does not apply.
+
+    Notes
+    -----
+    All methods but ``at-risk`` also cover an adversary who chooses each release after seeing the
+    ones before. A sampled sensitivity that is used several times counts its gamma once.
+    """
+    delta = read("delta", delta, up=False)
+    require_within("delta", delta, 0, 1)
+    require_one_of("method", method, get_args(Method))
+    items = [_item(one) for one in _listed(releases)]
+    if not items:
+        raise ParameterError("there is nothing to compose: give at least one release")
+    relation = (
+        None if neighbours is None else Guarantee(epsilon=0.0, neighbours=neighbours, unit=unit)
+    )
+    _check_relation(items, relation)
+    total = privacy_loss.compose([item.loss for item in items])
+    theorem = _THEOREMS[method]
+    warnings: list[str] = []
+    if method == "basic":
+        epsilon = _sum(item.epsilon for item in items)
+        delta = min(1.0, _sum(item.delta for item in items))
+    elif method == "loss-distribution":
+        epsilon = total.epsilon(delta)
+    elif method == "optimal":
+        epsilon, theorem = _optimal(items, delta)
+    elif method == "advanced":
+        epsilon = _advanced(items, delta)
+    elif method in ("zcdp", "renyi"):
+        epsilon = _concentrated(total, delta, method)
+    else:
+        epsilon, warnings = _at_risk(items, delta, confidence_levels)
+    exact = _bracket(total, delta, math.inf if method == "at-risk" else epsilon)
+    if not math.isfinite(epsilon):
+        raise ParameterError(_unreachable(items, total, delta, method))
+    return Composition(
+        epsilon=epsilon,
+        delta=delta,
+        guarantee=_joint(items, relation, epsilon, delta),
+        method=method,
+        theorem=theorem,
+        releases=len(items),
+        exact=exact,
+        warnings=tuple(warnings + _too_low(epsilon, exact)),
+    )
+
+
+def _bracket(total: LossCurve, delta: float, proven: float) -> Bracket:
+    """Bracket of the curve, too coarse near the smallest doubles: what is proven bounds it."""
+    found = total.epsilon_bracket(delta)
+    return Bracket(low=min(found.low, proven), high=min(found.high, proven))
+
+
+def _listed(releases: object) -> list[object]:
+    if isinstance(releases, Iterable) and not isinstance(releases, str | bytes):
+        return list(releases)
+    raise ParameterError(
+        f"the releases must be a list, such as [first, second], got {type(releases).__name__}"
+    )
+
+
+def _item(release: object) -> _Item:
+    """Gather what is known of one release."""
+    if isinstance(release, LossCurve):
+        if release.one_sided:
+            raise ParameterError(
+                "a one-sided curve is half of a guarantee: it says nothing of the other order of "
+                "the two tables; compose hs.privacy_loss.pair(p, q), the larger of both"
+            )
+        end = release.supremum
+        return _Item(None, release, end, 0.0)
+    if isinstance(release, Guarantee):
+        return _Item(release, _worst(release), release.epsilon, release.delta)
+    if isinstance(release, Releasable) and isinstance(release.loss, LossCurve):
+        promise = release.guarantee
+        return _Item(promise, release.loss, promise.epsilon, promise.delta)
+    if isinstance(release, Promises) and isinstance(release.guarantee, Guarantee):
+        promise = release.guarantee
+        return _Item(promise, _worst(promise), promise.epsilon, promise.delta)
+    raise ParameterError(
+        "a release must be a mechanism, a certificate, the answer of a query, a Guarantee or a "
+        "loss curve (of a chain its guarantee(), of a release its certificate, for an epsilon "
+        f"alone Guarantee(epsilon=...)), got {type(release).__name__}"
+    )
+
+
+def _worst(promise: Guarantee) -> LossCurve:
+    return _worst_curve(promise.epsilon, promise.delta)
+
+
+@lru_cache(maxsize=1024)
+def _worst_curve(epsilon: float, delta: float) -> LossCurve:
+    return privacy_loss.approximate(epsilon, delta)
+
+
+def _check_relation(items: Sequence[_Item], relation: Guarantee | None) -> None:
+    """Refuse to guess between which neighbours a bare curve holds."""
+    bare = sum(item.guarantee is None for item in items)
+    if relation is None and 0 < bare < len(items):
+        raise ParameterError(
+            f"{bare} of the releases are bare loss curves, which do not say between which "
+            "neighbours they hold: give neighbours= (and unit=), or compose mechanisms"
+        )
+
+
+def _joint(
+    items: Sequence[_Item], relation: Guarantee | None, epsilon: float, delta: float
+) -> Guarantee | None:
+    """Joint guarantee, if there is one; refuses what cannot be joined."""
+    promises = [item.guarantee for item in items if item.guarantee is not None]
+    if relation is not None:
+        promises.append(relation)
+    return joined(promises, epsilon, delta) if promises else None
+
+
+def joined(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guarantee:
+    """Join what several promises say of gamma and of whom they cover, at a joint level.
+
+    Parameters
+    ----------
+    promises : sequence of Guarantee
+        At least one, all for one neighbour relation and one unit.
+    epsilon, delta : float
+        The joint level.
+
+    Returns
+    -------
+    Guarantee
+        With the gammas of different sampled sensitivities added up, each counted once.
+
+    Raises
+    ------
+    ParameterError
+        If the relations or the units differ, or the gammas reach 1.
+    """
+    _check_alike(promises)
+    gamma = union_gamma(promises)
+    if gamma >= 1:
+        raise ParameterError(
+            f"the gammas add up to {shown_above(gamma)}: nothing is promised any more; use fewer "
+            "different sampled sensitivities, or a smaller gamma for each"
+        )
+    sampled = {promise.protect for promise in promises if promise.gamma > 0}
+    events: dict[str, float] = {}
+    for promise in promises:
+        for fingerprint, share in promise.estimates:
+            events[fingerprint] = max(share, events.get(fingerprint, 0.0))
+    by_hand = any(promise.gamma > 0 and not promise.estimates for promise in promises)
+    return Guarantee(
+        epsilon=epsilon,
+        delta=delta,
+        gamma=gamma,
+        neighbours=promises[0].neighbours,
+        unit=promises[0].unit,
+        protect=_weakest(sampled or {promise.protect for promise in promises}),
+        data_dependent=any(promise.data_dependent for promise in promises),
+        # A gamma stated by hand has no fingerprint; the joint gamma then stands by itself.
+        estimates=() if by_hand else tuple(sorted(events.items())),
+        marginal=any(promise.marginal for promise in promises),
+    )
+
+
+def _check_alike(promises: Sequence[Guarantee]) -> None:
+    """Refuse promises that speak of different neighbours."""
+    relations = {promise.neighbours for promise in promises}
+    if len(relations) > 1:
+        raise ParameterError(
+            f"promises for different neighbour relations cannot be joined: {sorted(relations)}; "
+            "state all of them for one relation"
+        )
+    if len({promise.unit for promise in promises}) > 1:
+        raise ParameterError(
+            "promises for rows and promises for users cannot be joined: neither promise implies "
+            "the other; state all of them for one unit, as hs.table(..., user=COLUMN) does"
+        )
+
+
+def _weakest(found: set[Protect]) -> Protect:
+    """Weakest of the scopes: one record, then all records by whichever argument."""
+    if "record" in found:
+        return "record"
+    return "everyone" if "everyone" in found else "simultaneous"
+
+
+def _too_low(epsilon: float, exact: Bracket) -> list[str]:
+    if epsilon >= exact.low * (1 - 1e-9):
+        return []
+    return [
+        f"this epsilon, {shown_above(epsilon)}, lies below the smallest possible one, "
+        f"{shown_below(exact.low)}: it "
+        "is not a guarantee"
+    ]
+
+
+def _unreachable(items: Sequence[_Item], total: LossCurve, delta: float, method: str) -> str:
+    if total.infinite > 0 and total.infinite >= delta:
+        short = "is all used up" if total.infinite == delta else "cannot be reached"
+        return (
+            f"delta={delta!r} {short}: the releases lose everything with probability "
+            f"{shown_above(total.infinite, 12)}, and nothing is left for the other losses; ask for "
+            "a larger delta"
+        )
+    unbounded = sum(math.isinf(item.loss.supremum) for item in items)
+    if delta == 0 and unbounded:
+        return (
+            f"{unbounded} of the releases have no finite epsilon at delta = 0 (Gaussian noise, "
+            "for one); give delta above 0"
+        )
+    return (
+        f"method {method!r} gives no finite epsilon at delta={delta!r}; use "
+        "method='loss-distribution'"
+    )
+
+
+def _sum(values: Iterable[float]) -> float:
+    """Sum of parameters: exact, then the next float above."""
+    found = list(values)
+    return math.inf if math.inf in found else stated_above(total_of(found))
+
+
+def _split(items: Sequence[_Item], delta: float, method: str) -> tuple[list[_Item], float]:
+    """Items with finite promises, and the delta that their own deltas leave over."""
+    share = stated_below(decimal_of(delta) / (2 * len(items)))
+    bare = [
+        item
+        if math.isfinite(item.epsilon)
+        else _Item(item.guarantee, item.loss, item.loss.epsilon(share), share)
+        for item in items
+    ]
+    spent = total_of(item.delta for item in bare)
+    if spent >= decimal_of(delta):
+        raise ParameterError(
+            f"method {method!r} needs a joint delta above the sum of the releases' own, "
+            f"{shown_above(stated_above(spent), 12)}, got {delta!r}; ask for a larger delta or use "
+            "method='loss-distribution'"
+        )
+    return bare, stated_below(decimal_of(delta) - spent)
+
+
+def _advanced(items: Sequence[_Item], delta: float) -> float:
+    bare, left = _split(items, delta, "advanced")
+    if left <= 0 or left >= 1:
+        return _sum(item.epsilon for item in bare)
+    return advanced_epsilon([item.epsilon for item in bare], left)
+
+
+def _optimal(items: Sequence[_Item], delta: float) -> tuple[float, str]:
+    if any(math.isinf(item.epsilon) for item in items):
+        raise ParameterError(
+            "method 'optimal' needs an (epsilon, delta) promise for every release; a bare loss "
+            "curve without a largest loss has none: use method='loss-distribution'"
+        )
+    first = items[0]
+    if all((item.epsilon, item.delta) == (first.epsilon, first.delta) for item in items):
+        found = optimal_epsilon(first.epsilon, first.delta, len(items), delta)
+        return found, _THEOREMS["optimal"]
+    levels = [x.epsilon for x in items]
+    found = optimal_bound_epsilon(levels, [x.delta for x in items], delta)
+    return found, _THEOREMS["optimal-bound"]
+
+
+def _concentrated(total: LossCurve, delta: float, method: str) -> float:
+    """Best conversion over the orders; any order gives a valid bound."""
+    if delta >= 1.0:
+        return 0.0
+    if delta == 0.0:
+        return total.supremum
+    size = min(max(total.family.scale, 1e-150), 1e150)
+    reach = np.geomspace(1e-3, 1e5, 600) / min(size, 1e4)
+    orders = 1.0 + reach
+    if method == "zcdp":
+        divergence = total.zcdp() * orders
+    else:
+        divergence = np.array([total.renyi(float(order)) for order in orders])
+    return min(max(0.0, renyi_conversion(orders, divergence, delta)), total.supremum)
+
+
+def _at_risk(
+    items: Sequence[_Item], delta: float, levels: Sequence[float] | None
+) -> tuple[float, list[str]]:
+    """Theorem 3.1 for different levels: squares and means add up."""
+    from hushed.privacy_loss._families import LaplaceLoss  # noqa: PLC0415
+
+    laws = [item.loss.family for item in items]
+    bounds = [law.wide for law in laws if isinstance(law, LaplaceLoss)]
+    if len(bounds) != len(items):
+        raise ParameterError("method 'at-risk' is proved for Laplace mechanisms alone")
+    if not 0 < delta < 1:
+        raise ParameterError(f"method 'at-risk' needs delta in (0, 1), got {delta}")
+    chosen = [b / math.sqrt(3) for b in bounds]
+    if levels is not None:
+        chosen = [read("a confidence level", level, up=True) for level in _listed(levels)]
+    if len(chosen) != len(bounds):
+        raise ParameterError(
+            f"give one confidence level per release: {len(bounds)} wanted, {len(chosen)} given"
+        )
+    drift, mean = [], []
+    for bound, level in zip(bounds, chosen, strict=True):
+        if not 0 <= level <= bound:
+            raise ParameterError(f"a level must lie in [0, epsilon0={bound}], got {level}")
+        confidence = math.expm1(-level) / math.expm1(-bound)
+        drift.append(at_risk_mean(bound, level, confidence))
+        mean.append(bound + math.expm1(-bound))
+    swing = math.sqrt(2 * math.log(1 / lower_double(delta)) * math.fsum(b * b for b in bounds))
+    notes = ["the stronger level holds with a published confidence, not with a proved one"]
+    if math.fsum(drift) < math.fsum(mean):
+        notes.append(
+            f"the published mean loss, {math.fsum(drift):.6g}, is below the true one, "
+            f"{math.fsum(mean):.6g}: the theorem does not apply and this is not a guarantee"
+        )
+    return (swing + math.fsum(drift)) * (1 + 1e-14), notes
+
+
+def parallel(
+    parts: Sequence[object], *, membership: Literal["private", "public"] = "private"
+) -> Composition:
+    """Join releases on disjoint parts of the rows.
+
+    Parameters
+    ----------
+    parts : sequence
+        One release per part: mechanisms, certificates or guarantees.
+    membership : {"private", "public"}, default "private"
+        Whether which row lies in which part may itself depend on the row. Public membership
+        never changes between neighbours.
+
+    Returns
+    -------
+    Composition
+        The largest epsilon and the largest delta. Gammas are added: which part a record lies in
+        may depend on the record.
+
+    Raises
+    ------
+    ParameterError
+        If there are no parts, a promise is for users, or the relation is replace-one with private
+        membership: a replaced row may leave one part and enter another.
+
+    Notes
+    -----
+    McSherry, *Privacy Integrated Queries*, SIGMOD 2009, Theorem 4: for adding or removing one
+    record: it changes one part. The rows of one user may lie in many parts.
+    """
+    items = [_item(one) for one in _listed(parts)]
+    promises = [item.guarantee for item in items if item.guarantee is not None]
+    if not items or len(promises) != len(items):
+        raise ParameterError(
+            "parallel composition needs mechanisms, certificates or guarantees: the neighbour "
+            "relation must be known"
+        )
+    if membership not in ("private", "public"):
+        raise ParameterError(f"membership must be 'private' or 'public', got {membership!r}")
+    if membership == "private" and promises[0].neighbours == "replace-one":
+        raise ParameterError(
+            "under replace-one a replaced row may leave one part and enter another, so the largest "
+            "promise does not cover it; state the promises for add-remove, say "
+            "membership='public' if no row can change its part, or use compose"
+        )
+    if any(promise.unit == "user" for promise in promises):
+        raise ParameterError("disjoint parts may each hold rows of one user: use compose")
+    epsilon = max(promise.epsilon for promise in promises)
+    delta = max(promise.delta for promise in promises)
+    return Composition(
+        epsilon=epsilon,
+        delta=delta,
+        guarantee=joined(promises, epsilon, delta),
+        method="parallel",
+        theorem="disjoint parts (McSherry, SIGMOD 2009, Theorem 4)",
+        releases=len(items),
+        exact=Bracket(low=max(item.loss.epsilon(delta) for item in items), high=epsilon),
+    )

@@ -1,0 +1,234 @@
+"""The command ``hushed compose``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from hushed._printing import shown_above, shown_below
+from hushed.cli._options import JsonOption, PlotOption
+from hushed.cli._outcome import finish, note, notes, print_table, say
+from hushed.cli._written import check_figure
+from hushed.errors import ParameterError
+from hushed.guarantee import Neighbours
+
+if TYPE_CHECKING:
+    from hushed.accounting import Composition
+    from hushed.guarantee import Guarantee
+    from hushed.privacy_loss import LossCurve
+
+__all__ = ["compose", "read_release"]
+
+Membership = Literal["private", "public"]
+
+_WHOLE = ("response", "discrete-laplace", "discrete-gaussian")
+_METHODS = ("basic", "advanced", "optimal", "zcdp", "renyi", "loss-distribution", "at-risk")
+
+
+def read_release(text: str) -> tuple[LossCurve | Guarantee, int]:
+    """Read ``KIND:NUMBER[,NUMBER][xCOUNT]``.
+
+    Parameters
+    ----------
+    text : str
+        As typed.
+
+    Returns
+    -------
+    curve : LossCurve or Guarantee
+        One release.
+    count : int
+        How often it is made.
+
+    Raises
+    ------
+    ParameterError
+        If the text cannot be read.
+    """
+    from hushed import privacy_loss  # noqa: PLC0415
+    from hushed.guarantee import Guarantee  # noqa: PLC0415
+
+    kind, _, rest = text.partition(":")
+    numbers, _, times = rest.partition("x")
+    try:
+        values = [float(part) for part in numbers.split(",")]
+        count = int(times) if times else 1
+    except ValueError as problem:
+        raise ParameterError(
+            f"a release looks like laplace:0.1 or gaussian:0.05x200, got {text!r}"
+        ) from problem
+    one: dict[str, Callable[[float], LossCurve]] = {
+        "laplace": privacy_loss.laplace,
+        "gaussian": privacy_loss.gaussian,
+        "range": privacy_loss.bounded_range,
+    }
+    if len(values) > 2 or (kind in one and len(values) > 1) or not 1 <= count <= 10**6:
+        raise ParameterError(f"too many numbers, or a count outside 1 to 1000000, in {text!r}")
+    if kind in one:
+        return one[kind](values[0]), count
+    if kind == "guarantee":
+        return Guarantee(epsilon=values[0], delta=values[1] if len(values) > 1 else 0.0), count
+    if kind in _WHOLE and len(values) > 1 and not values[1].is_integer():
+        raise ParameterError(f"the second number must be whole, got {text!r}")
+    whole = int(values[1]) if kind in _WHOLE and len(values) > 1 else None
+    if kind == "response":
+        return privacy_loss.randomised_response(values[0], 2 if whole is None else whole), count
+    if kind == "discrete-laplace":
+        return privacy_loss.discrete_laplace(values[0], 1 if whole is None else whole), count
+    if kind == "discrete-gaussian":
+        return privacy_loss.discrete_gaussian(values[0], 1 if whole is None else whole), count
+    raise ParameterError(
+        f"unknown release {kind!r}; use {', '.join(one)}, response, discrete-laplace, "
+        "discrete-gaussian or guarantee"
+    )
+
+
+def compose(
+    releases: Annotated[
+        list[str],
+        typer.Argument(
+            help="laplace:EPSILON0, gaussian:RATIO, range:EPSILON, response:EPSILON[,CATEGORIES], "
+            "discrete-laplace:SCALE[,SENSITIVITY], discrete-gaussian:SIGMA[,SENSITIVITY] or "
+            "guarantee:EPSILON[,DELTA]; xCOUNT repeats."
+        ),
+    ],
+    delta: Annotated[float, typer.Option(help="Joint delta.")] = 1e-6,
+    method: Annotated[str, typer.Option(help=", ".join((*_METHODS, "all")))] = "loss-distribution",
+    disjoint: Annotated[
+        bool,
+        typer.Option(
+            "--parallel",
+            help="The releases are on disjoint parts of the rows: the largest counts, not the sum.",
+        ),
+    ] = False,
+    neighbours: Annotated[
+        Neighbours | None,
+        typer.Option(
+            help="The relation that the releases are for; without it no promise is made. With "
+            "--parallel add-remove, if left out."
+        ),
+    ] = None,
+    membership: Annotated[
+        Membership,
+        typer.Option(help="With --parallel: whether a row's part may depend on the row."),
+    ] = "private",
+    plot: PlotOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what several releases on the same rows promise together."""
+    from hushed import accounting  # noqa: PLC0415
+
+    with finish(json=as_json) as result:
+        if method not in (*_METHODS, "all"):
+            raise ParameterError(f"--method must be one of {(*_METHODS, 'all')}, got {method!r}")
+        check_figure(plot)
+        pieces = [read_release(text) for text in releases]
+        items = [_for(neighbours, one) for one, count in pieces for _ in range(count)]
+        if disjoint:
+            if method != "loss-distribution" or plot is not None:
+                raise ParameterError("--parallel goes with neither --method nor --plot")
+            _parallel(items, (neighbours or "add-remove", membership), delta, result, quiet=as_json)
+            return
+        found: list[Composition] = []
+        skipped: list[str] = []
+        for name in _METHODS if method == "all" else (method,):
+            try:
+                one = accounting.compose(
+                    items,
+                    delta=delta,
+                    method=name,  # type: ignore[arg-type]
+                    neighbours=neighbours or "replace-one",
+                )
+                found.append(one if neighbours else replace(one, guarantee=None))
+            except ParameterError as problem:
+                if method != "all" or name == "loss-distribution":
+                    raise
+                skipped.append(f"{name}: {problem}")
+        if plot is not None:
+            from hushed import privacy_loss  # noqa: PLC0415
+            from hushed.plots import _pricing as pricing  # noqa: PLC0415
+            from hushed.plots import save_figure  # noqa: PLC0415
+
+            curves = [
+                x
+                if isinstance(x, privacy_loss.LossCurve)
+                else privacy_loss.approximate(x.epsilon, x.delta)
+                for x in items
+            ]
+            save_figure(
+                pricing.tradeoff_curve({"all releases": privacy_loss.compose(curves)}), plot
+            )
+            note(f"written to {plot}")
+        records = [{**asdict(one), "looseness": one.looseness} for one in found]
+        result.update({"results": records, "skipped": skipped} if method == "all" else records[0])
+        if as_json:
+            return
+        print_table(
+            f"{len(items)} releases at delta = {shown_above(delta)}",
+            ["method", "epsilon", "delta", "above the smallest possible"],
+            [
+                [
+                    one.method,
+                    shown_above(one.epsilon),
+                    shown_above(one.delta),
+                    f"{shown_above(100 * one.looseness, 3)} %",
+                ]
+                for one in found
+            ],
+        )
+        exact = found[-1].exact
+        say(
+            f"Smallest possible epsilon: between {shown_below(exact.low, 8)} and "
+            f"{shown_above(exact.high, 8)}."
+        )
+        say(
+            f"Neighbours: {neighbours}."
+            if neighbours
+            else "Neighbours: the releases' own; --neighbours makes it a promise."
+        )
+        for one in found:
+            say(f"{one.method}: {one.theorem}.")
+            notes([f"{one.method}: {text}" for text in one.warnings])
+        notes([f"left out {text}" for text in skipped])
+
+
+def _for(neighbours: Neighbours | None, release: LossCurve | Guarantee) -> LossCurve | Guarantee:
+    """State a guarantee typed in for the relation that was asked for."""
+    from hushed.guarantee import Guarantee as Promise  # noqa: PLC0415
+
+    if neighbours is None or not isinstance(release, Promise):
+        return release
+    return replace(release, neighbours=neighbours)
+
+
+def _parallel(
+    items: Sequence[LossCurve | Guarantee],
+    relation: tuple[Neighbours, Membership],
+    delta: float,
+    result: dict[str, Any],
+    *,
+    quiet: bool,
+) -> None:
+    """Join the releases as if each were on rows of its own."""
+    from hushed import accounting  # noqa: PLC0415
+    from hushed.guarantee import Guarantee as Promise  # noqa: PLC0415
+
+    neighbours, membership = relation
+    parts = []
+    for one in items:
+        pure = one.epsilon if isinstance(one, Promise) else one.epsilon(0.0)
+        slack = one.delta if isinstance(one, Promise) else 0.0
+        if pure == math.inf and not isinstance(one, Promise):
+            pure, slack = one.epsilon(delta), delta
+        parts.append(Promise(epsilon=pure, delta=slack, neighbours=neighbours))
+    found = accounting.parallel(parts, membership=membership)
+    result.update(asdict(found))
+    if not quiet:
+        say(
+            f"Together: epsilon = {shown_above(found.epsilon)}, delta = {shown_above(found.delta)}."
+        )
+        say(f"parallel: {found.theorem}.")

@@ -1,0 +1,250 @@
+"""What a command line names, read: functions and populations."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hushed._printing import plain_path
+from hushed.cli._tables import Frame, read_table
+from hushed.errors import NotFound, ParameterError
+from hushed.populations import (
+    Exponential,
+    Normal,
+    Population,
+    Promise,
+    PublicTable,
+    Simulator,
+    Uniform,
+)
+from hushed.sensitivity import Blockwise
+
+__all__ = ["in_blocks", "read_bounds", "read_function", "read_population"]
+
+
+def read_function(spec: str) -> Any:
+    """Load what ``FILE.py:NAME`` names.
+
+    Parameters
+    ----------
+    spec : str
+        Path of a Python file, a colon, and a name defined in it.
+
+    Returns
+    -------
+    object
+        What the name holds; it can be sent to worker processes.
+
+    Raises
+    ------
+    NotFound
+        If the file or the name is not there; the message lists what is.
+    ParameterError
+        If the text has no colon, or the file fails when run.
+    """
+    file, colon, name = spec.rpartition(":")
+    if not colon or not name:
+        raise ParameterError(f"expected FILE.py:NAME, got {plain_path(spec)}")
+    path = Path(file)
+    if not path.is_file():
+        nearby = sorted(p.name for p in path.parent.glob("*.py")) if path.parent.is_dir() else []
+        there = f"; Python files there: {', '.join(nearby)}" if nearby else ""
+        raise NotFound(f"there is no file {plain_path(file)}{there}")
+    module = _module(path)
+    if not hasattr(module, name):
+        names = sorted(
+            key
+            for key, value in vars(module).items()
+            if not key.startswith("_")
+            and not isinstance(value, ModuleType)
+            and getattr(value, "__module__", module.__name__) == module.__name__
+        )
+        raise NotFound(
+            f"{path.name} defines no {name!r}; it defines {', '.join(names) or 'nothing'}"
+        )
+    return getattr(module, name)
+
+
+def _module(path: Path) -> ModuleType:
+    import cloudpickle  # noqa: PLC0415
+
+    name = f"hushed_user_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    if spec is None or spec.loader is None:
+        raise ParameterError(f"{path.name} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as cause:
+        raise ParameterError(
+            f"{path.name} failed when it was loaded: {type(cause).__name__}: {cause}"
+        ) from cause
+    cloudpickle.register_pickle_by_value(module)
+    return module
+
+
+def in_blocks(function: Any, rows: int | None) -> Any:
+    """Average a function over blocks, if so many rows were asked for.
+
+    Parameters
+    ----------
+    function : object
+        What the command line named.
+    rows : int, optional
+        Rows in a block.
+
+    Returns
+    -------
+    object
+        The same without ``rows``.
+    """
+    return function if rows is None else Blockwise(function, rows=rows)
+
+
+def read_population(
+    spec: str,
+    frame: Frame = "numpy",
+    *,
+    header: bool | None = None,
+    promise: Promise | None = None,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+) -> tuple[Population, tuple[str, ...] | None]:
+    """Read a population from the command line.
+
+    Parameters
+    ----------
+    spec : str
+        ``uniform:LOW,HIGH[:LOW,HIGH...]``, ``normal:MEAN,STD[:...]`` or
+        ``exponential:RATE[:...]``, one part for each column; a CSV or Parquet file of public
+        rows; or ``FILE.py:NAME``, a population or a function (rng, count) -> rows.
+    frame : {"numpy", "pandas", "polars"}, default "numpy"
+        What to hold the rows of a file in.
+    header : bool, optional
+        Whether the first row of a file names its columns; found out by default.
+    promise : {"population", "given-the-rest", "table"}, optional
+        What a sensitivity sampled from a file of rows speaks of; the population by default.
+    bounds : mapping of str to (float, float), optional
+        Range of columns, by name, or by place from 1.
+
+    Returns
+    -------
+    population : Population
+        The source of rows.
+    columns : tuple of str or None
+        Column names of a file, empty if it has no header; None if it is no file of rows.
+
+    Raises
+    ------
+    ParameterError, NotFound, BadRows
+        If it cannot be read.
+    """
+    kind, colon, rest = spec.partition(":")
+    distribution = kind in ("uniform", "normal", "exponential") and colon
+    if promise is not None and (distribution or ".py:" in spec):
+        raise ParameterError("--promise goes with a file of public rows as --population")
+    if distribution:
+        return _without(bounds, spec, _distribution(kind, rest, spec)), None
+    if ".py:" in spec:
+        found = read_function(spec)
+        if isinstance(found, Population):
+            return _without(bounds, spec, found), None
+        ranges = _by_place(bounds, ()) if frame == "numpy" else bounds
+        return Simulator(found, name=spec.rpartition(":")[2], bounds=ranges or None), None
+    path = Path(spec)
+    if not path.is_file():
+        raise NotFound(
+            f"cannot read population {plain_path(spec)}: no such file, and not uniform:LOW,HIGH, "
+            "normal:MEAN,STD, exponential:RATE or FILE.py:NAME"
+        )
+    table = read_table(path, frame, header=header)
+    ranges = _by_place(bounds, table.columns) if frame == "numpy" else bounds
+    public = PublicTable(
+        table.rows, name=path.name, promise=promise or "population", bounds=ranges or None
+    )
+    return public, table.columns
+
+
+def read_bounds(given: Sequence[str] | None) -> dict[str, tuple[float, float]]:
+    """Read ranges of columns from the command line.
+
+    Parameters
+    ----------
+    given : sequence of str, optional
+        ``COLUMN:LOW,HIGH`` each.
+
+    Returns
+    -------
+    dict of str to (float, float)
+        Ends by column.
+
+    Raises
+    ------
+    ParameterError
+        If one is written in another way, or a column is named twice.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    for text in given or ():
+        column, _, ends = text.rpartition(":")
+        try:
+            low, high = (float(end) for end in ends.split(","))
+        except ValueError:
+            column = ""
+        if not column or column in found:
+            raise ParameterError(f"expected COLUMN:LOW,HIGH, once for a column, got {text!r}")
+        found[column] = (low, high)
+    return found
+
+
+def _by_place(
+    bounds: Mapping[str, tuple[float, float]] | None, columns: Sequence[str]
+) -> dict[str, tuple[float, float]]:
+    """Ranges for an array, whose columns have places only, counted from 0."""
+    found = {}
+    for name, ends in (bounds or {}).items():
+        if name in columns:
+            found[str(columns.index(name))] = ends
+        elif name.isdecimal() and int(name) > 0:
+            found[str(int(name) - 1)] = ends
+        else:
+            raise ParameterError(
+                f"bounds were given for {name!r}, which is no column; there is "
+                f"{', '.join(map(repr, columns)) or 'a place from 1 onwards'}"
+            )
+    return found
+
+
+def _without(
+    bounds: Mapping[str, tuple[float, float]] | None, spec: str, population: Population
+) -> Population:
+    if bounds:
+        raise ParameterError(
+            f"bounds are for a file or a function that simulates, the population {spec!r} states "
+            "its range itself, or has none"
+        )
+    return population
+
+
+def _distribution(kind: str, rest: str, spec: str) -> Population:
+    width = 1 if kind == "exponential" else 2
+    try:
+        columns = [[float(x) for x in part.split(",")] for part in rest.split(":")]
+    except ValueError:
+        raise ParameterError(
+            f"population {plain_path(spec)} holds something that is no number"
+        ) from None
+    if any(len(column) != width for column in columns):
+        raise ParameterError(f"{kind} takes {width} number(s) per column, got {plain_path(spec)}")
+    parts = [list(part) for part in zip(*columns, strict=True)]
+    if kind == "uniform":
+        return Uniform(low=parts[0], high=parts[1])
+    if kind == "normal":
+        return Normal(mean=parts[0], std=parts[1])
+    return Exponential(rate=parts[0])

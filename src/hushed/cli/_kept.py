@@ -1,0 +1,141 @@
+"""The command ``hushed ledger answer``, and how a stored answer is told."""
+
+from __future__ import annotations
+
+from json import loads
+from shlex import quote
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import hushed as hs
+from hushed.cli._options import BudgetArgument, JsonOption, LedgerArgument
+from hushed.cli._outcome import finish, say
+from hushed.errors import BadFunction, NotFound, QueryFailed
+from hushed.mechanisms._bernstein import BernsteinPolynomial
+from hushed.releasing._keeping import raise_failure, read_release
+from hushed.tables._stored import read_answer
+
+__all__ = ["answer", "plain_value", "read_again", "told_release"]
+
+_MOST_DIGITS = 100
+
+
+def plain_value(value: Any) -> Any:
+    """Give a released value as JSON holds it.
+
+    Parameters
+    ----------
+    value : float, ndarray of float, int or BernsteinPolynomial
+        The value.
+
+    Returns
+    -------
+    object
+        A number or nested lists of them.
+    """
+    if isinstance(value, BernsteinPolynomial):
+        value = value.coefficients
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def told_release(value: Any, certificate: hs.Certificate) -> str:
+    """Say what was released and under which promise.
+
+    Parameters
+    ----------
+    value : object
+        As `plain_value` gives it.
+    certificate : Certificate
+        What it promises.
+
+    Returns
+    -------
+    str
+        The answer, a blank line, the certificate in words.
+    """
+    return f"released: {value}\n\n{certificate.explain()}"
+
+
+def read_again(ledger: str | None, budget: str | None, name: str | int | None) -> str:
+    """Say how a stored answer is read again, for the case that it cannot be printed.
+
+    Parameters
+    ----------
+    ledger, budget : str, optional
+        As given; the address of a server, which may hold a password, is not repeated.
+    name : str or int, optional
+        Key or number.
+
+    Returns
+    -------
+    str
+        A sentence with the command; empty if nothing was stored.
+    """
+    if ledger is None or budget is None or name is None:
+        return ""
+    address = ledger if ledger.startswith("sqlite:") else "LEDGER"
+    words = " ".join(quote(each) for each in (address, budget, str(name)))
+    if str(name).startswith("-") or budget.startswith("-"):  # names, and no options
+        words = f"-- {words}"
+    return f"the answer is kept, and read again at no cost by: hushed ledger answer {words}"
+
+
+def answer(
+    ledger: LedgerArgument,
+    budget: BudgetArgument,
+    name: Annotated[
+        str,
+        typer.Argument(metavar="KEY|NUMBER", help="Key of the release, or number of its entry."),
+    ],
+    json: JsonOption = False,
+) -> None:
+    """Read a released answer again; nothing is charged."""
+    with finish(json=json, stopped="stopped; nothing was charged") as result:
+        with hs.Ledger(ledger, create=False) as book:
+            number = name.isdecimal() and len(name) <= _MOST_DIGITS
+            text = book.answer(budget, int(name) if number else name)
+        if text is None:
+            raise NotFound(
+                f"no answer is stored in budget {budget!r} under {name!r}: neither a key nor a "
+                "number of an entry that released something"
+            )
+        result.update(_record(text))
+        if not json:
+            say(_plain(_told(text)))
+
+
+def _plain(text: str) -> str:
+    """Spell out what could steer a terminal: whoever may append may have stored any text."""
+    return "".join(
+        each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text
+    )
+
+
+def _record(text: str) -> dict[str, Any]:
+    """Read a stored answer as JSON; what is none is a text."""
+    try:
+        found = loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError):  # of numbers that JSON has not, too
+        found = text
+    return found if isinstance(found, dict) else {"answer": found}
+
+
+def _refused(name: str) -> None:
+    raise ValueError(name)
+
+
+def _told(text: str) -> str:
+    """Put a stored answer into words; one of a kind that is not known here stays as it is."""
+    try:
+        raise_failure(text)
+    except (BadFunction, QueryFailed) as failure:
+        return f"{type(failure).__name__}: {failure}"
+    schema = _record(text).get("schema")
+    if schema == "hushed answer":
+        return str(read_answer(text))
+    if schema != "hushed release":
+        return text
+    value, certificate = read_release(text)
+    return told_release(plain_value(value), certificate)

@@ -1,0 +1,366 @@
+"""The commands of the main job: sensitivity, release, verify."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from json import loads
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import hushed as hs
+from hushed._functions._gate import Outside
+from hushed._printing import plain_path, shown_above
+from hushed.cli._calibration import Target, numbers_of
+from hushed.cli._inputs import in_blocks, read_bounds, read_function, read_population
+from hushed.cli._kept import plain_value, read_again, told_release
+from hushed.cli._ledgers import open_named
+from hushed.cli._options import (
+    BlockOption,
+    BoundsOption,
+    CalibrationOption,
+    DependentOption,
+    FrameOption,
+    FunctionArgument,
+    GammaOption,
+    HeaderOption,
+    JsonOption,
+    KeyOption,
+    PairsOption,
+    PopulationOption,
+    PromiseOption,
+    ProtectOption,
+    SeedOption,
+    SymmetricOption,
+    UnitOption,
+    WorkersOption,
+)
+from hushed.cli._outcome import BAD_USE, REFUSED, finish, note, say
+from hushed.cli._panels import LEDGER, NOISE, OUTPUT, ROWS
+from hushed.cli._tables import Frame, check_columns, read_table
+from hushed.cli._written import check_targets, files_of, inputs_of
+from hushed.errors import NotFound, ParameterError
+from hushed.mechanisms._calibration import MechanismName
+from hushed.populations import PublicTable, Simulator
+from hushed.spaces import Norm
+
+__all__ = ["release", "sensitivity", "verify"]
+
+
+def sensitivity(
+    function: FunctionArgument,
+    population: PopulationOption,
+    rows: Annotated[int, typer.Option(help="Rows in the private table.")],
+    gamma: GammaOption = None,
+    norm: Annotated[Norm, typer.Option(help="Norm of the movement.", rich_help_panel=NOISE)] = "l1",
+    calibration: CalibrationOption = "training-conditional",
+    pairs: PairsOption = None,
+    protect: ProtectOption = "record",
+    promise: PromiseOption = None,
+    block_rows: BlockOption = None,
+    frame: FrameOption = "numpy",
+    header: HeaderOption = None,
+    symmetric: SymmetricOption = False,
+    bounds: BoundsOption = None,
+    unit: UnitOption = "row",
+    seed: SeedOption = 0,
+    workers: WorkersOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure how far a function moves between neighbouring tables."""
+    with finish(json=json) as result:
+        f = in_blocks(read_function(function), block_rows)
+        source, _ = read_population(
+            population, frame, header=header, promise=promise, bounds=read_bounds(bounds)
+        )
+        s = hs.sample_sensitivity(
+            f,
+            source,
+            rows=rows,
+            norm=norm,
+            gamma=gamma,
+            calibration=calibration,
+            pairs=pairs,
+            protect=protect,
+            symmetric=symmetric,
+            unit=unit,
+            seed=seed,
+            workers=workers,
+            progress=True,
+        )
+        result.update(
+            sensitivity=s.value,
+            norm=s.norm,
+            gamma=s.gamma,
+            pairs=s.pairs,
+            rank=s.rank,
+            calibration=calibration,
+            protect=protect,
+            rows=rows,
+            unit=unit,
+            seed=seed,
+            population=source.describe(),
+            route=s.sampling.design.route if s.sampling else "",
+            block_rows=block_rows,
+        )
+        if not json:
+            say(
+                f"sensitivity {shown_above(s.value)} in the {s.norm} norm: "
+                f"movement {s.rank} of {s.pairs}; "
+                f"gamma = {shown_above(s.gamma)} ({protect}, {calibration})"
+            )
+
+
+def release(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The private rows: CSV or Parquet.")],
+    function: FunctionArgument,
+    population: PopulationOption,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Privacy loss, in nats. This or --error.", rich_help_panel=NOISE),
+    ] = None,
+    error: Annotated[
+        float | None,
+        typer.Option(
+            help="Error you can live with, for the smallest epsilon that keeps to it.",
+            rich_help_panel=NOISE,
+        ),
+    ] = None,
+    beta: Annotated[
+        float | None,
+        typer.Option(help="Chance of a larger error; 0.05 by default.", rich_help_panel=NOISE),
+    ] = None,
+    gamma: GammaOption = None,
+    mechanism: Annotated[
+        MechanismName, typer.Option(help="What adds the noise.", rich_help_panel=NOISE)
+    ] = "laplace",
+    delta: Annotated[
+        float | None, typer.Option(help="Slack, for the Gaussian.", rich_help_panel=NOISE)
+    ] = None,
+    norm: Annotated[
+        Norm | None,
+        typer.Option(
+            help="For the exponential mechanism: sup (default) or range.", rich_help_panel=NOISE
+        ),
+    ] = None,
+    lattice: Annotated[
+        int | None,
+        typer.Option(
+            help="Bernstein: intervals along each axis; 10 by default.", rich_help_panel=NOISE
+        ),
+    ] = None,
+    dims: Annotated[
+        int | None,
+        typer.Option(help="Bernstein: dimension of the cube; 1 by default.", rich_help_panel=NOISE),
+    ] = None,
+    order: Annotated[
+        int | None,
+        typer.Option(help="Bernstein: order of the operator; 1 by default.", rich_help_panel=NOISE),
+    ] = None,
+    calibration: CalibrationOption = "training-conditional",
+    pairs: PairsOption = None,
+    protect: ProtectOption = "record",
+    promise: PromiseOption = None,
+    block_rows: BlockOption = None,
+    frame: FrameOption = "numpy",
+    header: HeaderOption = None,
+    symmetric: SymmetricOption = False,
+    data_dependent: DependentOption = False,
+    bounds: BoundsOption = None,
+    outside: Annotated[
+        Outside,
+        typer.Option(
+            help="What to do with private rows outside of the public range.", rich_help_panel=ROWS
+        ),
+    ] = "clamp",
+    unit: UnitOption = "row",
+    seed: SeedOption = 0,
+    workers: WorkersOption = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            help="Ledger to charge first: sqlite:///FILE or postgresql://...",
+            rich_help_panel=LEDGER,
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Budget in the ledger.", rich_help_panel=LEDGER)
+    ] = None,
+    remark: Annotated[
+        str, typer.Option("--note", help="Remark for the ledger.", rich_help_panel=LEDGER)
+    ] = "",
+    key: KeyOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the certificate as JSON.", rich_help_panel=OUTPUT)
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the certificate as a page.", rich_help_panel=OUTPUT)
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Replace files that are no former certificates.", rich_help_panel=OUTPUT
+        ),
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Release a private answer and its certificate."""
+    charged_first = "" if ledger is None else "; if the budget was charged, the charge stays"
+    with finish(json=json, stopped=f"stopped; nothing was released{charged_first}") as result:
+        inputs = inputs_of(data, function, population) + files_of(ledger)
+        _check_files(out, html, inputs, force=force)
+        given = {"delta": delta, "lattice": lattice, "dims": dims, "order": order}
+        target = Target(
+            name=mechanism,
+            epsilon=epsilon,
+            error=error,
+            beta=beta,
+            norm=norm,
+            options={name: value for name, value in given.items() if value is not None},
+        )
+        target.check()
+        charged = open_named(ledger, budget)
+        if key is not None and charged is None:
+            raise ParameterError("--key is the name of an answer in a ledger: --ledger URL, too")
+        f = in_blocks(target.numeric(read_function(function)), block_rows)
+        source, columns = read_population(
+            population, frame, header=header, promise=promise, bounds=read_bounds(bounds)
+        )
+        table = read_table(data, frame, header=header, known=columns or ())
+        check_columns(columns, table.columns)
+        s = hs.sample_sensitivity(
+            f,
+            source,
+            rows=len(table.rows),
+            norm=target.measured,
+            gamma=gamma,
+            calibration=calibration,
+            pairs=pairs,
+            protect=protect,
+            symmetric=symmetric,
+            data_dependent=data_dependent,
+            unit=unit,
+            seed=seed,
+            workers=workers,
+            progress=True,
+        )
+        calibrated = target.calibrated(s)
+        released = hs.release(
+            f,
+            table.rows,
+            calibrated,
+            charged,
+            budget=budget,
+            note=remark,
+            key=key,
+            outside=outside,
+        )
+        certificate = released.certificate
+        value = plain_value(released.value)
+        result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
+        result["kept"] = read_again(ledger, budget, key or released.entry)
+        if not json:
+            say(told_release(value, certificate))
+    # Standard output is complete: what goes wrong from here on is told on standard error.
+    with finish(json=False, stopped="stopped; the answer was released, its files may be missing"):
+        _write_files(certificate, out, html)
+
+
+def verify(
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help="JSON written by release --out.")
+    ],
+    function: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE.py:NAME]",
+            help="The function that was released; not needed if the sensitivity was proven.",
+        ),
+    ] = None,
+    population: Annotated[
+        str | None,
+        typer.Option(
+            help="The public file or simulator, if the certificate names one.", rich_help_panel=ROWS
+        ),
+    ] = None,
+    frame: FrameOption = "numpy",
+    header: HeaderOption = None,
+    accept_rounding: Annotated[
+        bool,
+        typer.Option(
+            "--accept-rounding",
+            help="Exit with 0 also if movements differ by rounding, as between two computers.",
+        ),
+    ] = False,
+    workers: WorkersOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Run the sampling of a certificate again and compare bit for bit.
+
+    For a proven sensitivity, whose proof is not checked, the numbers that follow from it.
+    """
+    # 1 says that it was not reproduced: whatever keeps the sampling from running is a 2.
+    with finish(json=json, refused=BAD_USE) as result:
+        known = _certificate(certificate)
+        f = None if function is None else read_function(function)
+        if known.mechanism.name == "bernstein" and f is not None:
+            shape = known.mechanism.parameters
+            f = numbers_of(f, lattice=int(shape["lattice"]), dims=int(shape["dims"]))
+        if f is not None and known.sampling is not None and known.sampling.blocks > 1:
+            f = in_blocks(f, known.sampling.rows // known.sampling.blocks)
+        source = _named(population, known, frame, header) if population else None
+        found = hs.verify(known, f, population=source, workers=workers, progress=True)
+        result.update(asdict(found))
+        accepted = ("bits", "rounding") if accept_rounding else ("bits",)
+        result["exit_code"] = 0 if found.agreement in accepted else REFUSED
+        if not json:
+            say(found.explain())
+
+
+def _check_files(
+    out: Path | None, html: Path | None, inputs: Sequence[Path], *, force: bool
+) -> None:
+    """Find whatever would keep the certificate from being written before anything runs."""
+    check_targets({"--out": out, "--html": html}, inputs, force=force)
+    if html is not None:
+        from hushed.plots._figures import altair_or_refuse  # noqa: PLC0415
+
+        altair_or_refuse()
+
+
+def _write_files(certificate: hs.Certificate, out: Path | None, html: Path | None) -> None:
+    if out is not None:
+        out.write_text(certificate.to_json() + "\n", encoding="utf-8")
+        note(f"certificate written to {out}")
+    if html is not None:
+        from hushed.plots import certificate_page  # noqa: PLC0415
+
+        html.write_text(certificate_page(certificate), encoding="utf-8")
+        note(f"page written to {html}")
+
+
+def _certificate(path: Path) -> hs.Certificate:
+    if not path.is_file():
+        raise NotFound(f"there is no file {plain_path(path)}")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ParameterError(f"{path.name} is no certificate: not text in UTF-8") from None
+    return hs.Certificate.from_json(text)
+
+
+def _named(
+    spec: str, known: hs.Certificate, frame: Frame, header: bool | None
+) -> hs.populations.Population:
+    """Read a population that a certificate names, with the ranges that it states."""
+    source, _ = read_population(spec, frame, header=header)
+    if known.sampling is None or not isinstance(source, PublicTable | Simulator):
+        return source
+    ends = {
+        column: (-math.inf if low is None else low, math.inf if high is None else high)
+        for column, low, high, _ in known.sampling.support
+    }
+    return replace(source, bounds=ends or None)

@@ -1,0 +1,228 @@
+"""Tables from CSV and Parquet files, with or without a header."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from hushed._printing import plain_path
+from hushed.cli._outcome import note
+from hushed.errors import BadRows, NotFound, ParameterError
+
+__all__ = ["Frame", "Table", "check_columns", "read_table"]
+
+Frame = Literal["numpy", "pandas", "polars"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows from a file.
+
+    Parameters
+    ----------
+    rows : ndarray of float or frame
+        The rows; an array has shape (rows, columns).
+    columns : tuple of str
+        Names from the header; empty without one.
+    """
+
+    rows: Any
+    columns: tuple[str, ...]
+
+
+def read_table(
+    path: Path,
+    frame: Frame = "numpy",
+    *,
+    header: bool | None = None,
+    known: Sequence[str] | None = None,
+) -> Table:
+    """Read a CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+        File; ``.parquet`` is read as Parquet, anything else as CSV with or without a header.
+    frame : {"numpy", "pandas", "polars"}, default "numpy"
+        What to hold the rows in.
+    header : bool, optional
+        Whether the first row names the columns. By default it does if none of its cells is a
+        number while a column below it is all numbers.
+    known : sequence of str, optional
+        Column names that are public. Errors call any other column by its position; without
+        the argument, all names may be shown.
+
+    Returns
+    -------
+    Table
+        Rows and column names.
+
+    Raises
+    ------
+    NotFound
+        If there is no such file.
+    BadRows
+        If the table is empty, ragged, has missing cells or text among numbers. Row numbers and
+        public names of columns are told, values never.
+    ParameterError
+        If the file may have a header or not, or a Parquet file is said to have none.
+    """
+    if not path.is_file():
+        raise NotFound(f"there is no file {plain_path(path)}")
+    if path.suffix == ".parquet":
+        if header is False:
+            raise ParameterError(f"{path.name} is a Parquet file, which always names its columns")
+        columns, cells = _parquet(path)
+    else:
+        columns, cells = _csv(path, header)
+    if not cells:
+        raise BadRows(f"{path.name} has no rows")
+    names = columns or tuple(f"column {i + 1}" for i in range(len(cells[0])))
+    _check_rectangular(path, len(names), cells)
+    shown = [
+        f"column {name!r}" if columns and (known is None or name in known) else f"column {i}"
+        for i, name in enumerate(names, start=1)
+    ]
+    read = {
+        name: _column(path, shown[i], [row[i] for row in cells], text=frame != "numpy")
+        for i, name in enumerate(names)
+    }
+    return Table(rows=_framed(read, frame), columns=columns)
+
+
+def check_columns(public: Sequence[str] | None, private: Sequence[str]) -> None:
+    """Refuse a private table whose header is not that of the public one.
+
+    Parameters
+    ----------
+    public : sequence of str or None
+        Names of the public columns, empty without a header; None if there is no public file.
+    private : sequence of str
+        Names of the private columns, empty without a header. Never shown.
+
+    Raises
+    ------
+    BadRows
+        If one table has a header and the other has none, or a name differs. The message tells
+        the public names and the position.
+    """
+    if public is None or tuple(public) == tuple(private):
+        return
+    if not public or not private:
+        has, lacks = ("public", "private") if public else ("private", "public")
+        raise BadRows(
+            f"the {has} table has a header, the {lacks} one has none; give both the same form, "
+            "or say --header or --no-header"
+        )
+    pairs = zip(public, private, strict=False)
+    same = min(len(public), len(private))
+    position = next((i for i, (a, b) in enumerate(pairs) if a != b), same) + 1
+    raise BadRows(
+        f"the public table has columns {', '.join(public)}; the private one differs from it "
+        f"in column {position}"
+    )
+
+
+def _csv(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[list[Any]]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except UnicodeDecodeError:
+        raise BadRows(f"{path.name} is not text in UTF-8; save it as CSV in UTF-8") from None
+    except csv.Error as cause:
+        raise BadRows(f"{path.name} cannot be read as CSV: {cause}") from None
+    if not rows or not (_has_header(path, rows) if header is None else header):
+        return (), [list(row) for row in rows]
+    names = tuple(cell.strip() for cell in rows[0])
+    if len(set(names)) < len(names):
+        raise BadRows(f"{path.name} names a column twice")
+    return names, [list(row) for row in rows[1:]]
+
+
+def _has_header(path: Path, rows: list[list[str]]) -> bool:
+    """Whether the first row names columns; refuses to guess where it may be a record."""
+    first, below = rows[0], rows[1:]
+    if any(_number(cell) is not None for cell in first):
+        note(f"no header found in {path.name}: its first row counts as a record")
+        return False
+    if any(
+        all(i < len(row) and _number(row[i]) is not None for row in below)
+        for i in range(len(first))
+        if below
+    ):
+        return True
+    found = "there is no column of numbers" if below else "there are no rows"
+    raise ParameterError(
+        f"{path.name}: the first row holds no number, and {found} below it, so it may be a header "
+        "or a record; say --header or --no-header"
+    )
+
+
+def _parquet(path: Path) -> tuple[tuple[str, ...], list[list[Any]]]:
+    try:
+        import polars  # noqa: PLC0415
+    except ImportError:
+        raise NotFound(
+            "reading Parquet needs Polars: pip install 'hushed[polars]', or save the table as CSV"
+        ) from None
+    try:
+        frame = polars.read_parquet(path)
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException):
+        raise BadRows(f"{path.name} cannot be read as Parquet; it may be damaged") from None
+    return tuple(frame.columns), [list(row) for row in frame.iter_rows()]
+
+
+def _check_rectangular(path: Path, width: int, cells: list[list[Any]]) -> None:
+    for number, row in enumerate(cells, start=1):
+        if len(row) != width:
+            raise BadRows(
+                f"{path.name}: row {number} has {len(row)} cells where {width} are expected"
+            )
+
+
+def _column(path: Path, shown: str, cells: list[Any], *, text: bool) -> list[Any]:
+    """Numbers of a column; its texts, if none is a number and texts are allowed."""
+    for number, cell in enumerate(cells, start=1):
+        if cell is None or (isinstance(cell, str) and not cell.strip()):
+            raise BadRows(
+                f"{path.name}: {shown} has a missing cell in row {number}; "
+                "fill it or leave the row out"
+            )
+    numbers = [_number(cell) for cell in cells]
+    if text and all(value is None for value in numbers):
+        return cells
+    for number, value in enumerate(numbers, start=1):
+        if value is None:
+            hint = "" if text else "; use --frame pandas or polars for columns of text"
+            raise BadRows(
+                f"{path.name}: {shown} holds text in row {number} where a number is expected{hint}"
+            )
+        if not np.isfinite(value):
+            raise BadRows(
+                f"{path.name}: {shown} holds NaN or infinity in row {number}; "
+                "fill it or leave the row out"
+            )
+    return numbers
+
+
+def _number(cell: Any) -> float | None:
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return None
+
+
+def _framed(columns: dict[str, list[Any]], frame: Frame) -> Any:
+    if frame == "numpy":
+        return np.column_stack([np.array(column, dtype=np.float64) for column in columns.values()])
+    try:
+        library = importlib.import_module(frame)
+    except ImportError:
+        raise NotFound(f"--frame {frame} needs pip install 'hushed[{frame}]'") from None
+    return library.DataFrame(columns)

@@ -1,0 +1,419 @@
+"""From tolerated errors and a budget to a level, a mechanism and a sentence for the report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Literal
+
+from hushed import privacy_loss, risk
+from hushed._decimals import decimal_of, read, stated_below, upper_double
+from hushed._numeric import first_true_near, round_up
+from hushed._printing import money_above, money_below, shown_above, shown_below
+from hushed.cost._model import CostModel, epsilon_for_error
+from hushed.errors import NotFeasible, ParameterError
+from hushed.privacy_loss import LossCurve
+
+__all__ = ["Choice", "Need", "Plan", "plan"]
+
+Mechanism = Literal["Laplace", "Gaussian"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """One release that somebody wants, with the error they can live with.
+
+    Parameters
+    ----------
+    error : float
+        Tolerated absolute error; above 0, in the unit of the answer.
+    beta : float, optional
+        Probability with which the error may be larger; in (0, 1). Left out, ``error`` is the mean
+        absolute error.
+    sensitivity : float, default 1
+        How far the answer can move between neighbours, in the L1 norm (1 for a count).
+    dims : int, default 1
+        Coordinates of the answer that must all keep the error.
+    name : str, default "the answer"
+        What to call it in the report.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+    """
+
+    error: float
+    beta: float | None = None
+    sensitivity: float = 1.0
+    dims: int = 1
+    name: str = "the answer"
+
+    def __post_init__(self) -> None:
+        for name, up in (("error", False), ("sensitivity", True), ("beta", False)):
+            if getattr(self, name) is not None or name != "beta":
+                object.__setattr__(self, name, read(name, getattr(self, name), up=up))
+        if math.isinf(self.error) or math.isinf(self.sensitivity):
+            raise ParameterError("error and sensitivity must be finite")
+        level = epsilon_for_error(
+            self.error, sensitivity=self.sensitivity, beta=self.beta, dims=self.dims
+        )
+        if not 1e-300 < level < 1e300 or self.error < 1e-300:
+            raise ParameterError(
+                f"an error of {self.error!r} at a sensitivity of {self.sensitivity!r} needs a "
+                "level that doubles cannot hold: use another unit"
+            )
+
+    def accuracy(self) -> str:
+        """Say the tolerated error in words.
+
+        Returns
+        -------
+        str
+            A clause without a full stop.
+        """
+        if self.beta is None:
+            return f"off by {shown_above(self.error)} on average"
+        all_of = "every coordinate " if self.dims > 1 else ""
+        kept = shown_below(stated_below(1 - decimal_of(self.beta)), 4)
+        return f"{all_of}within {shown_above(self.error)} of the truth with probability {kept}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The mechanism chosen for one need.
+
+    Parameters
+    ----------
+    need : Need
+        What was asked for.
+    mechanism : {"Laplace", "Gaussian"}
+        Which noise.
+    scale : float
+        Scale of the Laplace noise, or standard deviation of the Gaussian, in the answer's unit.
+    epsilon : float
+        Level of this release alone, in nats, rounded up.
+    delta : float
+        Slack of this release alone; 0 for Laplace noise.
+    """
+
+    need: Need
+    mechanism: Mechanism
+    scale: float
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Cheapest way to meet every tolerated error, and whether the budget allows it.
+
+    Parameters
+    ----------
+    choices : tuple of Choice
+        One per need.
+    epsilon : float
+        Joint level of all releases, in nats, rounded up.
+    delta : float
+        Joint slack.
+    cost : float or None
+        Worst-case cost, all people together; None without a cost model.
+    budget : float or None
+        What it may cost; None when no budget was given.
+    feasible : bool or None
+        Whether the cost fits; None when that cannot be known without a cost model.
+    remedies : tuple of str
+        What would make it fit, each alone, with numbers.
+    sentence : str
+        What to put in a report.
+    """
+
+    choices: tuple[Choice, ...]
+    epsilon: float
+    delta: float
+    cost: float | None
+    budget: float | None
+    feasible: bool | None
+    remedies: tuple[str, ...]
+    sentence: str
+
+    def require(self) -> Plan:
+        """Return the plan, or refuse it.
+
+        Returns
+        -------
+        Plan
+            The same plan, when it fits or nothing speaks against it.
+
+        Raises
+        ------
+        NotFeasible
+            If the cost exceeds the budget; the message says what would make it fit.
+        """
+        if self.feasible is False:
+            raise NotFeasible(_refusal(self))
+        return self
+
+
+def _refusal(found: Plan) -> str:
+    options = "; or ".join(found.remedies)
+    return (
+        f"not feasible: the tolerated errors need epsilon={shown_above(found.epsilon)}, which "
+        f"costs {money_above(found.cost or 0.0)} in the worst case, above the budget of "
+        f"{money_below(found.budget or 0.0)}. "
+        f"It would fit if you {options}"
+    )
+
+
+def plan(
+    needs: Sequence[Need],
+    *,
+    budget: float | None = None,
+    model: CostModel | None = None,
+    delta: float = 0.0,
+) -> Plan:
+    """Choose the cheapest level and mechanism for every wanted release.
+
+    Parameters
+    ----------
+    needs : sequence of Need
+        Releases on the same rows, each with its tolerated error; at least one.
+    budget : float, optional
+        Largest worst-case cost of all releases together; 0 or more.
+    model : CostModel, optional
+        Cost of a level. Without it the plan says for how much exposure the budget is enough.
+    delta : float, default 0
+        Joint slack; in [0, 1). Above 0, Gaussian noise is considered and compositions are
+        tighter.
+
+    Returns
+    -------
+    Plan
+        The cheapest plan, feasible or not; ``plan(...).require()`` refuses one that is not.
+
+    Raises
+    ------
+    ParameterError
+        If there is no need, or a number is out of range.
+
+    Notes
+    -----
+    The cost only grows with the level, so the cheapest level of each release is the smallest one
+    that keeps its error. The whole set then uses Laplace or Gaussian noise, whichever has the
+    smaller joint level; both joint levels are exact or rounded up.
+    """
+    if not isinstance(needs, Sequence) or not all(isinstance(one, Need) for one in needs):
+        raise ParameterError("needs must be a list of hs.cost.Need")
+    if not needs:
+        raise ParameterError("there is nothing to plan: give at least one Need")
+    delta = read("delta", delta, up=False)
+    if not 0 <= delta < 1:
+        raise ParameterError(f"delta must lie in [0, 1), got {delta}")
+    budget = None if budget is None else read("budget", budget, up=False)
+    if budget is not None and not budget >= 0:
+        raise ParameterError(f"budget must be 0 or more, got {budget}")
+    choices, epsilon, joint = _cheapest(needs, delta)
+    used = delta if _uses_delta(choices, epsilon) else 0.0
+    beyond = _beyond(joint, epsilon) if used else 0.0
+    cost = None if model is None else model.cost(epsilon, used)
+    feasible = None if budget is None or cost is None else cost <= budget
+    found = Plan(
+        choices=choices,
+        epsilon=epsilon,
+        delta=used,
+        cost=cost,
+        budget=budget,
+        feasible=feasible,
+        remedies=(),
+        sentence=_sentence(choices, (epsilon, used, beyond), cost, model),
+    )
+    if budget is None or feasible:
+        return found
+    if model is None:
+        share = math.exp(-1.0 / epsilon) if epsilon > 0 else 0.0
+        exposure = budget / share if budget < share * 1e300 else math.inf
+        return replace(found, remedies=(_exposure(exposure),))
+    return replace(found, remedies=_remedies(needs, model, budget, delta, found))
+
+
+def _beyond(joint: LossCurve, epsilon: float) -> float:
+    """Chance that the loss leaves ``[-epsilon, epsilon]``: a conclusion may be a denial, too.
+
+    The laws are symmetric, ``Q(L > e) = P(L < -e)``, so a loss below ``-epsilon`` is at least
+    ``exp(epsilon)`` times as rare as one above ``epsilon``.
+    """
+    one = joint.tail(epsilon * (1 - 1e-12))
+    return round_up(one * (1 + math.exp(-epsilon)), 2.0**20, ceiling=1.0)
+
+
+def _laplace(need: Need) -> Choice:
+    level = epsilon_for_error(
+        need.error, sensitivity=need.sensitivity, beta=need.beta, dims=need.dims
+    )
+    level = round_up(level)
+    return Choice(
+        need=need, mechanism="Laplace", scale=need.sensitivity / level, epsilon=level, delta=0.0
+    )
+
+
+def _gaussian(need: Need, delta: float) -> Choice:
+    # A normal error exceeds z sigma with probability beta; on average it is sigma sqrt(2/pi).
+    if need.beta is None:
+        factor = math.sqrt(2.0 / math.pi)
+    else:
+        factor = -NormalDist().inv_cdf(need.beta / need.dims / 2.0)
+    sigma = need.error / factor * (1.0 - 1e-12)
+    curve = _normal(need, sigma)
+    return Choice(
+        need=need, mechanism="Gaussian", scale=sigma, epsilon=curve.epsilon(delta), delta=delta
+    )
+
+
+def _normal(need: Need, sigma: float) -> LossCurve:
+    return privacy_loss.gaussian(round_up(need.sensitivity / sigma))
+
+
+def _cheapest(needs: Sequence[Need], delta: float) -> tuple[tuple[Choice, ...], float, LossCurve]:
+    """Choices, their joint level, and the curve of their joint loss."""
+    plain = tuple(_laplace(need) for need in needs)
+    curves = [privacy_loss.laplace(choice.epsilon) for choice in plain]
+    joint = privacy_loss.compose(curves)
+    pure = joint.supremum
+    if delta == 0.0:
+        return plain, pure, joint
+    epsilon = joint.epsilon(delta)
+    if epsilon > 0.99 * pure:  # a delta that buys less than 1 % is not worth stating
+        epsilon = pure
+    share = stated_below(decimal_of(delta) / len(needs))
+    normal = tuple(_gaussian(need, share) for need in needs)
+    both = privacy_loss.compose([_normal(choice.need, choice.scale) for choice in normal])
+    other = both.epsilon(delta)
+    return (normal, other, both) if other < epsilon else (plain, epsilon, joint)
+
+
+def _uses_delta(choices: tuple[Choice, ...], epsilon: float) -> bool:
+    pure = math.fsum(c.epsilon for c in choices)
+    return any(c.delta > 0 for c in choices) or epsilon < 0.995 * pure
+
+
+def _sentence(
+    choices: tuple[Choice, ...],
+    level: tuple[float, float, float],
+    cost: float | None,
+    model: CostModel | None,
+) -> str:
+    """Say what was released; every number on the side that promises less."""
+    epsilon, delta, beyond = level
+    parts = "; ".join(
+        f"{c.need.name} with {c.mechanism} noise of "
+        f"{'scale' if c.mechanism == 'Laplace' else 'standard deviation'} "
+        f"{shown_below(c.scale, 4)} ({c.need.accuracy()})"
+        for c in choices[:8]
+    )
+    if len(choices) > 8:
+        parts += f"; and {len(choices) - 8} more"
+    slack = f", delta = {shown_above(delta)}" if delta else ""
+    promise = f"epsilon = {shown_above(epsilon, 4)}{slack}"
+    limit = risk.belief(epsilon)
+    verb = "Together these satisfy" if len(choices) > 1 else "This satisfies"
+    text = (
+        f"We released {parts}. {verb} "
+        f"differential privacy with {promise}: {_but_for(beyond)}one person's record multiplies "
+        f"the odds of any conclusion by at most {_factor(epsilon)}, so that someone who thought a "
+        f"fact about a person as likely as not can come to believe it to at most "
+        f"{shown_above(round_up(100 * limit, ceiling=100.0), 4)} %"
+    )
+    if cost is None or model is None:
+        return text + "."
+    return text + (
+        f". In the cost model {model.per_person:,.10g} exp(-{model.rate:.10g}/epsilon)"
+        f"{f' + {model.floor:,.10g}' if model.floor else ''} per person, compensating all "
+        f"{model.people} people would cost at most {money_above(cost)}."
+    )
+
+
+def _but_for(chance: float) -> str:
+    """Chance that the loss exceeds epsilon: more than delta, which does not bound it."""
+    return f"but for a chance of {shown_above(chance, 3)}, " if chance else ""
+
+
+def _factor(epsilon: float) -> str:
+    if epsilon >= 700:
+        return "a practically unlimited factor"
+    return shown_above(round_up(math.exp(upper_double(epsilon))), 4)
+
+
+def _exposure(limit: float) -> str:
+    if math.isinf(limit):
+        return (
+            "say what full compensation is: at so small a level no sum that doubles hold would "
+            "cost as much; give per_person and people"
+        )
+    return (
+        f"hold people times full compensation per person at or below {money_below(limit)}; give "
+        "per_person and people to decide it"
+    )
+
+
+def _remedies(
+    needs: Sequence[Need], model: CostModel, budget: float, delta: float, found: Plan
+) -> tuple[str, ...]:
+    """List what would make the plan fit, each remedy alone."""
+    options = [f"raise the budget to {money_above(found.cost or 0.0)}"]
+    least = model.cost(0.0, delta)
+    if least < budget:
+        factor = _smallest_factor(needs, model, budget, delta)
+        if factor is not None:
+            errors = ", ".join(
+                f"{need.name} {shown_above(need.error * factor, 4)}" for need in needs[:5]
+            )
+            errors += ", ..." if len(needs) > 5 else ""
+            joint = _cheapest(_scaled(needs, factor), delta)[1]
+            options.append(
+                f"tolerate errors {shown_above(factor, 4)} times as large ({errors}), which "
+                f"needs a joint epsilon of {shown_above(joint, 4)}"
+            )
+    people = math.floor(budget / ((found.cost or math.inf) / model.people))
+    if people >= 1:
+        options.append(f"keep at most {people} of the {model.people} people in the rows")
+    if 1 < len(needs) <= 10:
+        options += _without_one(needs, model, budget, delta)
+    return tuple(options)
+
+
+def _without_one(needs: Sequence[Need], model: CostModel, budget: float, delta: float) -> list[str]:
+    """Releases whose absence alone makes the rest fit."""
+    found = []
+    for i, need in enumerate(needs):
+        rest = [other for j, other in enumerate(needs) if j != i]
+        if _cost(rest, model, delta) <= budget:
+            found.append(f"leave out {need.name}")
+    return found
+
+
+def _cost(needs: Sequence[Need], model: CostModel, delta: float) -> float:
+    choices, epsilon, _ = _cheapest(needs, delta)
+    return model.cost(epsilon, delta if _uses_delta(choices, epsilon) else 0.0)
+
+
+def _scaled(needs: Sequence[Need], factor: float) -> list[Need]:
+    return [replace(need, error=need.error * factor) for need in needs]
+
+
+def _smallest_factor(
+    needs: Sequence[Need], model: CostModel, budget: float, delta: float
+) -> float | None:
+    """Smallest common factor on the errors that fits, rounded up to 4 digits."""
+
+    def fits(factor: float) -> bool:
+        return _cost(_scaled(needs, factor), model, delta) <= budget
+
+    found = first_true_near(fits, 2.0, least=1.0, most=1e9, tolerance=1e-6)
+    return None if math.isinf(found) else _round_up(found)
+
+
+def _round_up(factor: float) -> float:
+    unit = 10.0 ** (math.floor(math.log10(factor)) - 3)
+    return math.ceil(factor / unit) * unit

@@ -1,0 +1,705 @@
+"""The ledger: budgets, charges, balances."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from threading import RLock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from hushed._checks import require_count
+from hushed.accounting._filters import Cost, FilterMethod, privacy_filters
+from hushed.errors import (
+    BudgetExists,
+    DamagedLedger,
+    KeyInUse,
+    LedgerUnavailable,
+    ParameterError,
+)
+from hushed.guarantee import Guarantee
+from hushed.ledger import _rows as rows
+from hushed.ledger._admission import check_promise
+from hushed.ledger._anchors import anchor, check_anchor, read_anchor
+from hushed.ledger._answers import answer_at, answered, insert_answer
+from hushed.ledger._balance import Balance, Moment, terms_of
+from hushed.ledger._entries import Budget, Entry, digest, write_budget, write_entry, write_promise
+from hushed.ledger._forks import watch
+from hushed.ledger._laws import write_law
+from hushed.ledger._migrations import now
+from hushed.ledger._store import Store, Unsettled, connect
+from hushed.ledger._tally import Tally, costs_of, tally_of
+from hushed.privacy_loss import LossCurve
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
+
+__all__ = ["Ledger"]
+
+_LONGEST_NAME, _LONGEST_NOTE = 200, 10_000
+_MOST_NUMBER = 2**31 - 1  # of an entry, in both databases
+
+
+class _Page:
+    """What this process remembers of one budget."""
+
+    __slots__ = ("lock", "tally")
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.tally: Tally | None = None
+
+
+class Ledger:
+    """Budgets that cannot be overspent, on disk, for any number of threads and processes.
+
+    Parameters
+    ----------
+    url : str
+        ``sqlite:///FILE`` or ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``.
+    create : bool, default True
+        Whether to make the ledger if there is none.
+    patience : float, default 60
+        Longest wait for other spenders, in seconds; above 0.
+
+    Raises
+    ------
+    ParameterError
+        If the address is of no known kind.
+    NotFound
+        If there is no ledger and none is to be made.
+    NotALedger, DamagedLedger, NewerLedger, LedgerUnavailable
+        If what is there cannot be used.
+
+    Notes
+    -----
+    A charge is committed before it returns. What is remembered between charges is derived from
+    the entries and checked against the head of their chain each time.
+    """
+
+    def __init__(self, url: str, *, create: bool = True, patience: float = 60.0) -> None:
+        self._store: Store = connect(url, create=create, patience=patience)
+        self._pages: dict[str, _Page] = {}
+        self._lock = RLock()
+        watch(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; the next use opens them again."""
+        self._store.close()
+
+    def open_budget(
+        self,
+        name: str,
+        limit: Guarantee,
+        *,
+        method: FilterMethod = "adaptive",
+        slack: float = 0.5,
+        order: float | None = None,
+        note: str = "",
+    ) -> Budget:
+        """Open a budget, once and for all.
+
+        Parameters
+        ----------
+        name : str
+            Name, best that of the data set; 1 to 200 printable characters.
+        limit : Guarantee
+            What all charges together have to keep. Its epsilon is finite and above 0.
+        method : str, default "adaptive"
+            Rule that stops the spending: ``adaptive``, ``basic``, ``zcdp``, ``renyi``,
+            ``gaussian`` or ``loss-distribution``; see
+            `hushed.accounting._filters.privacy_filters`.
+        slack : float, default 0.5
+            Share of delta that is set aside for the charges' own deltas; in [0, 1).
+        order : float, optional
+            For ``renyi``: the order.
+        note : str, default ""
+            Remark.
+
+        Returns
+        -------
+        Budget
+            As written down.
+
+        Raises
+        ------
+        BudgetExists
+            If there is a budget of this name, which stays as it is; a ParameterError, too.
+        ParameterError
+            If a parameter is out of range.
+        """
+        _check_text(name, note)
+        if not isinstance(limit, Guarantee):
+            raise ParameterError(f"limit must be a Guarantee, got {type(limit).__name__}")
+        if limit.estimates:
+            raise ParameterError(
+                "a limit on gamma is a number stated by hand, not that of a sampled sensitivity"
+            )
+        filters = privacy_filters(
+            limit.epsilon, limit.delta, method=method, slack=slack, order=order
+        )
+        budget = Budget(
+            name=name, limit=limit, method=method, filters=filters, note=note, opened=now()
+        )
+        budget = replace(budget, digest=digest("", write_budget(budget)))
+        with self._store.writing() as connection:
+            if any(each.name == name for each in rows.budgets(connection)):
+                raise BudgetExists(
+                    f"there is a budget {name!r} already, and a limit is not changed; charge it as "
+                    "it is, or open one by another name"
+                )
+            rows.insert_budget(connection, budget)
+        return budget
+
+    def budgets(self) -> tuple[Budget, ...]:
+        """All budgets.
+
+        Returns
+        -------
+        tuple of Budget
+            By name.
+        """
+        with self._store.reading() as connection:
+            return rows.budgets(connection)
+
+    def charge(
+        self,
+        name: str,
+        guarantee: Guarantee,
+        note: str = "",
+        *,
+        loss: LossCurve | None = None,
+        key: str | None = None,
+        question: str = "",
+    ) -> Entry:
+        """Charge a budget, or refuse; committed when it returns.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        guarantee : Guarantee
+            What the release is going to promise.
+        note : str, default ""
+            Remark; at most 10,000 characters.
+        loss : LossCurve, optional
+            The law of the loss behind the promise (``mechanism.loss``), which often costs less
+            than the worst mechanism with that promise. Both must hold.
+        key : str, optional
+            A name of your own for this charge: 1 to 200 printable characters, not only digits.
+            Charging again under it, for the same question at the same price, charges nothing.
+        question : str, default ""
+            What is asked, as a digest or in words that hold no private value.
+
+        Returns
+        -------
+        Entry
+            As written down; for a key in use, the entry that has it.
+
+        Raises
+        ------
+        Overspent
+            If it does not fit; nothing is charged.
+        KeyInUse
+            If the key stands for another question, or for another price; nothing is charged.
+        NotFound
+            If there is no such budget.
+        ParameterError
+            If the promise is for other neighbours or another unit than the budget, or for fewer
+            people, or not a promise at all.
+        LedgerUnavailable
+            If the ledger cannot be written; the message says if it may have been charged.
+        DamagedLedger
+            If the entries are not those that were written.
+        """
+        _check_text(name, note)
+        _check_key(key, question)
+        law = _law_of(loss)
+        known = None if law is None else loss
+        with self._page(name) as page:
+            tally = page.tally or self._current(page, name)
+            check_promise(tally.budget, guarantee, loss)
+            costs = costs_of(tally.budget, guarantee, known)
+            try:
+                with self._store.spending() as connection:
+                    head = rows.head_of(connection, name, lock=True)
+                    tally = self._caught_up(page, connection, head)
+                    paid = None if key is None else tally.keys.get(key)
+                    if paid is not None:
+                        entry = rows.entry_at(connection, tally.budget, paid)
+                        entry = _same_question(entry, tally.budget, guarantee, law, question)
+                    else:
+                        tally.check(guarantee, known, costs)
+                        entry = _next_entry(tally, guarantee, note, law, costs, key, question)
+                        body = write_entry(entry)
+                        entry = _chained(entry, tally, body)
+                        rows.append(connection, entry, body)
+            except Unsettled as error:
+                page.tally = None
+                if not self._settled(entry, error):
+                    raise LedgerUnavailable(f"nothing was charged: {error}") from None
+                return entry
+            if paid is not None:
+                return entry
+            page.tally = None  # until the entry is folded in, there is nothing to rely on
+            tally.add(entry)
+            page.tally = tally
+        return entry
+
+    def keep_answer(self, name: str, entry: Entry, text: str) -> str:
+        """Store the answer that a charge paid for, before it is shown; once.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        entry : Entry
+            The charge, as `charge` returned it.
+        text : str
+            The released answer, which is public. Best JSON; no zero bytes or lone surrogates.
+
+        Returns
+        -------
+        str
+            What is stored: the text, or the one that was stored before it. Show this one alone.
+
+        Raises
+        ------
+        ParameterError
+            If the entry is not of this budget, or the text none.
+        LedgerUnavailable
+            If it cannot be written. Then show nothing, and ask again under the same key.
+        """
+        if not isinstance(text, str) or "\x00" in text or not _is_text(text):
+            raise ParameterError("an answer is a text without zero bytes and lone surrogates")
+        with self._store.spending() as connection:
+            if entry.budget != name or not rows.is_written(connection, entry):
+                raise ParameterError(f"the entry is none of budget {name!r} of this ledger")
+            insert_answer(connection, entry, text)
+            kept = answer_at(connection, name, entry.number)
+        if kept is None:
+            raise DamagedLedger(f"the answer of entry {entry.number} of {name!r} was not stored")
+        return kept
+
+    def answer(self, name: str, key_or_number: str | int) -> str | None:
+        """Read a stored answer again; nothing is charged.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        key_or_number : str or int
+            The caller's key, or the number of the entry.
+
+        Returns
+        -------
+        str or None
+            The text as stored; None if there is no answer under this key or number.
+
+        Raises
+        ------
+        NotFound
+            If there is no such budget.
+        ParameterError
+            If it is asked by neither a key nor a number.
+        DamagedLedger
+            If it is not what was stored.
+        """
+        number = key_or_number
+        if not isinstance(number, str | int):
+            raise ParameterError(
+                f"an answer is read by a key or a number, got {type(number).__name__}"
+            )
+        with self._page(name) as page:
+            tally = self._current(page, name)
+            if isinstance(number, str):
+                number = tally.keys.get(number, 0)
+        if not 0 < number <= _MOST_NUMBER:
+            return None
+        with self._store.reading() as connection:
+            return answer_at(connection, name, number)
+
+    def quote(self, name: str, guarantee: Guarantee, *, loss: LossCurve | None = None) -> Balance:
+        """Balance that a charge would leave; nothing is charged.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        guarantee : Guarantee
+            What the release would promise.
+        loss : LossCurve, optional
+            As for `charge`.
+
+        Returns
+        -------
+        Balance
+            Balance after it.
+
+        Raises
+        ------
+        Overspent
+            If it would not fit.
+        NotFound, ParameterError, LedgerUnavailable, DamagedLedger
+            As for `charge`.
+        """
+        law = _law_of(loss)
+        known = None if law is None else loss
+        with self._page(name) as page:
+            tally = self._current(page, name)
+            check_promise(tally.budget, guarantee, loss)
+            costs = costs_of(tally.budget, guarantee, known)
+            tally.check(guarantee, known, costs)
+            page.tally = None  # the tally is used up for the preview
+            tally.add(_next_entry(tally, guarantee, "", law, costs))
+            return tally.balance()
+
+    def balance(self, name: str) -> Balance:
+        """Where a budget stands.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+
+        Returns
+        -------
+        Balance
+            Folded from its entries.
+
+        Raises
+        ------
+        NotFound
+            If there is no such budget.
+        """
+        with self._page(name) as page:
+            return self._current(page, name).balance()
+
+    def entries(self, name: str) -> tuple[Entry, ...]:
+        """All charges of a budget, checked against their chain.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+
+        Returns
+        -------
+        tuple of Entry
+            In the order in which they were charged. `hushed.compose` takes them as they are.
+
+        Raises
+        ------
+        NotFound
+            If there is no such budget.
+        DamagedLedger
+            If they are not those that were written.
+        """
+        with self._store.reading() as connection:
+            budget = rows.budget_named(connection, name)
+            head = rows.head_of(connection, name)
+            return tuple(rows.entries_after(connection, budget.name, (0, budget.digest), head))
+
+    def history(self, name: str, *, points: int = 200) -> tuple[Moment, ...]:
+        """Share of a budget that was used after each charge.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        points : int, default 200
+            Most charges to tell of, evenly spread and the last one among them; 1 or more.
+
+        Returns
+        -------
+        tuple of Moment
+            In order of time, the opening first.
+
+        Raises
+        ------
+        NotFound
+            If there is no such budget.
+        ParameterError
+            If ``points`` is below 1.
+        """
+        points = require_count("points", points)
+        with self._store.reading() as connection:
+            budget = rows.budget_named(connection, name)
+            head = rows.head_of(connection, name)
+            tally = tally_of(budget)
+            found = [Moment(at=budget.opened, number=0, used=0.0, note="opened")]
+            wanted = {head[0] - (head[0] * i) // points for i in range(points)}
+            for entry in rows.entries_after(connection, name, (0, budget.digest), head):
+                tally.add(entry)
+                if entry.number in wanted:
+                    used = tally.used()
+                    found.append(
+                        Moment(at=entry.at, number=entry.number, used=used, note=entry.note)
+                    )
+        return tuple(found)
+
+    def verify(self, name: str, expect: str | None = None) -> str:
+        """Check a budget from end to end, and against an anchor that was kept outside.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        expect : str, optional
+            ``NUMBER:DIGEST``, as this method returned it some time before; the first 16 or more
+            digits of the digest will do. The chain alone cannot tell that its last entries were
+            taken off, or that all of it was written anew.
+
+        Returns
+        -------
+        str
+            ``NUMBER:DIGEST`` of the last entry, to be written down where nobody who can write to
+            the ledger can change it.
+
+        Raises
+        ------
+        DamagedLedger
+            If entries or answers are not those that were written, or the anchor does not fit.
+        NotFound
+            If there is no such budget.
+        ParameterError
+            If ``expect`` is no anchor.
+        """
+        wanted = None if expect is None else read_anchor(expect)
+        with self._store.reading() as connection:
+            budget = rows.budget_named(connection, name)
+            head = rows.head_of(connection, name)
+            link = budget.digest if wanted is None or wanted[0] == 0 else ""
+            for entry in rows.entries_after(connection, name, (0, budget.digest), head):
+                if wanted is not None and entry.number == wanted[0]:
+                    link = entry.digest
+            for number in answered(connection, name):
+                answer_at(connection, name, number)
+        if wanted is not None:
+            check_anchor(name, wanted, head[0], link)
+        return anchor(head)
+
+    def backup(self, path: str | Path) -> Path:
+        """Copy an SQLite ledger while it is in use, as of one moment.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that does not exist.
+
+        Returns
+        -------
+        Path
+            The copy. It is no second ledger: what is charged to the first one later is not in it.
+
+        Raises
+        ------
+        ParameterError
+            If the file exists, or the ledger lies on a server, which has tools of its own.
+        NotFound
+            If its folder does not exist.
+        """
+        return self._store.backup(Path(path))
+
+    def export(self, name: str | None = None) -> str:
+        """Write budgets and their entries as JSON.
+
+        Parameters
+        ----------
+        name : str, optional
+            One budget; all by default.
+
+        Returns
+        -------
+        str
+            One JSON object: the texts as they lie in the ledger, with their digests, so that the
+            chain can be checked without this library.
+        """
+        names = [each.name for each in self.budgets()] if name is None else [name]
+        found = []
+        with self._store.reading() as connection:
+            for each in names:
+                budget = rows.budget_named(connection, each)
+                head = rows.head_of(connection, each)
+                read = rows.entries_after(connection, each, (0, budget.digest), head)
+                found.append(
+                    {
+                        "budget": json.loads(write_budget(budget)),
+                        "digest": budget.digest,
+                        "entries": [
+                            {**json.loads(write_entry(entry)), "digest": entry.digest}
+                            for entry in read
+                        ],
+                        "answers": {
+                            str(number): answer_at(connection, each, number)
+                            for number in answered(connection, each)
+                        },
+                    }
+                )
+        return json.dumps({"schema": "hushed ledger", "version": 1, "budgets": found})
+
+    def _settled(self, entry: Entry, error: Unsettled) -> bool:
+        """Whether an entry was committed when the connection broke during its commit.
+
+        The head of the chain is locked first, so that a commit still under way is waited for.
+        """
+        try:
+            with self._store.spending() as connection:
+                rows.head_of(connection, entry.budget, lock=True)
+                return rows.is_written(connection, entry)
+        except LedgerUnavailable:
+            raise LedgerUnavailable(
+                f"{error}. The connection broke during the commit: the charge of budget "
+                f"{entry.budget!r} may have been made. Do not release; look for entry "
+                f"{entry.number} with digest {entry.digest[:12]} before charging again"
+            ) from None
+
+    def before_fork(self) -> None:
+        """Close connections that a forked child must not inherit; not for callers."""
+        if self._store.sqlite:
+            self._store.close()
+
+    def in_child(self) -> None:
+        """Begin anew in a forked child, whose locks may be held for ever; not for callers."""
+        self._pages = {}
+        self._lock = RLock()
+        self._store.leave_to_parent()
+
+    @contextmanager
+    def _page(self, name: str) -> Iterator[_Page]:
+        _check_text(name, "")
+        with self._lock:
+            page = self._pages.setdefault(name, _Page())
+        with page.lock:
+            yield page
+
+    def _current(self, page: _Page, name: str) -> Tally:
+        """Tally up to the newest entry, read without keeping writers out."""
+        with self._store.reading() as connection:
+            if page.tally is None:
+                page.tally = tally_of(rows.budget_named(connection, name))
+            return self._caught_up(page, connection, rows.head_of(connection, name))
+
+    def _caught_up(self, page: _Page, connection: Transaction, head: rows.Head) -> Tally:
+        """Fold in the entries that others have added."""
+        tally = page.tally
+        if tally is None:
+            raise LedgerUnavailable("the ledger was used from a signal or a callback; try again")
+        if (tally.number, tally.link) == head:
+            return tally
+        page.tally = None
+        if head[0] < tally.number or head[0] == tally.number:
+            raise DamagedLedger(
+                f"budget {tally.budget.name!r} lost entries that were there before: the ledger "
+                "was replaced by another copy; charge again what was released since that copy"
+            )
+        known = (tally.number, tally.link)
+        for entry in rows.entries_after(connection, tally.budget.name, known, head):
+            tally.add(entry)
+        page.tally = tally
+        return tally
+
+
+def _check_text(name: str, note: str) -> None:
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
+        raise ParameterError(f"a budget's name is 1 to {_LONGEST_NAME} printable characters")
+    if not isinstance(note, str) or len(note) > _LONGEST_NOTE or "\x00" in note:
+        raise ParameterError(f"a note is a text of at most {_LONGEST_NOTE} characters")
+    if not _is_text(note):
+        raise ParameterError("a note is a text without lone surrogates")
+
+
+def _is_text(text: str) -> bool:
+    """Whether a text can be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_key(key: str | None, question: str) -> None:
+    short = isinstance(question, str) and len(question) <= _LONGEST_NOTE
+    if not short or "\x00" in question or not _is_text(question):
+        raise ParameterError(f"a question is a text of at most {_LONGEST_NOTE} characters")
+    if key is None:
+        return
+    plain = isinstance(key, str) and 0 < len(key) <= _LONGEST_NAME and key.isprintable()
+    if not plain or key.isdecimal():  # a number is that of an entry
+        raise ParameterError(
+            f"a key is 1 to {_LONGEST_NAME} printable characters, and not only digits"
+        )
+
+
+def _same_question(
+    entry: Entry,
+    budget: Budget,
+    guarantee: Guarantee,
+    law: list[dict[str, Any]] | None,
+    question: str,
+) -> Entry:
+    """Entry that has a key, if it is of this question and price."""
+    same = (entry.question, entry.law) == (question, law)
+    if not same or _price(entry.guarantee) != _price(guarantee):
+        raise KeyInUse(
+            f"the key {entry.key!r} of budget {budget.name!r} stands for another question (entry "
+            f"{entry.number}: {entry.note!r}): read its answer again with ledger.answer, or ask "
+            "this one under another key. Nothing was charged"
+        )
+    return replace(entry, terms=terms_of(budget, entry.number))
+
+
+def _price(guarantee: Guarantee) -> dict[str, Any]:
+    """Promise without what names the code of a sampled function, which differs between runs."""
+    named = tuple((name.partition(".")[0], gamma) for name, gamma in guarantee.estimates)
+    return write_promise(replace(guarantee, estimates=named))
+
+
+def _law_of(loss: LossCurve | None) -> list[dict[str, Any]] | None:
+    if loss is not None and not isinstance(loss, LossCurve):
+        raise ParameterError(
+            f"loss must be a LossCurve such as mechanism.loss, got {type(loss).__name__}"
+        )
+    return None if loss is None else write_law(loss)
+
+
+def _next_entry(
+    tally: Tally,
+    guarantee: Guarantee,
+    note: str,
+    law: list[dict[str, Any]] | None,
+    costs: tuple[Cost, ...],
+    key: str | None = None,
+    question: str = "",
+) -> Entry:
+    """Entry that follows a tally, not linked yet."""
+    return Entry(
+        budget=tally.budget.name,
+        number=tally.number + 1,
+        guarantee=guarantee,
+        law=law,
+        costs=costs,
+        note=note,
+        at=now(),
+        key=key,
+        question=question,
+    )
+
+
+def _chained(entry: Entry, tally: Tally, body: str) -> Entry:
+    terms = terms_of(tally.budget, entry.number)
+    return replace(entry, digest=digest(tally.link, body), terms=terms)

@@ -1,0 +1,126 @@
+"""Which promises a budget takes at all, whatever is left of it."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from hushed._printing import shown_below
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee
+from hushed.ledger._entries import Budget
+from hushed.privacy_loss import LossCurve
+
+__all__ = ["check_promise"]
+
+_ROUNDED = 1 + 2.0**-48  # sums of doubles
+
+
+def check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> None:
+    """Refuse what the budget's limit does not speak of.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+    promise : Guarantee
+        What is to be charged.
+    loss : LossCurve, optional
+        The law behind it.
+
+    Raises
+    ------
+    ParameterError
+        If the promise is for other neighbours or another unit than the budget, or for fewer
+        people, or not a promise at all, or does not hold under the law.
+    """
+    limit = budget.limit
+    if not isinstance(promise, Guarantee):
+        raise ParameterError(
+            f"a charge is a Guarantee, got {type(promise).__name__}; pass mechanism.guarantee, and "
+            "loss=mechanism.loss"
+        )
+    if mismatches := _mismatches(limit, promise):
+        raise ParameterError(
+            f"budget {budget.name!r} does not take this charge: {'; '.join(mismatches)}. "
+            f"{_way_out(limit, promise)}. Nothing was charged"
+        )
+    if loss is not None and loss.one_sided:
+        raise ParameterError(
+            "the loss is that of one of two neighbours against the other only, which is no "
+            "promise; charge the larger of both, hs.privacy_loss.pair(p, q), or the guarantee alone"
+        )
+    if loss is not None and not _explained(loss, promise.epsilon, promise.delta):
+        raise ParameterError(
+            f"the loss needs more than delta {shown_below(promise.delta, 4)} at epsilon "
+            f"{shown_below(promise.epsilon)}, which the guarantee says, or cannot be shown to keep "
+            "it: they are not of the same release. State what all of its parts keep together "
+            "(hushed compose). Nothing was charged"
+        )
+
+
+def _mismatches(limit: Guarantee, promise: Guarantee) -> list[str]:
+    """Everything in which a promise speaks of something else than the limit, not just the first."""
+    found = []
+    if promise.neighbours != limit.neighbours:
+        found.append(
+            f"the budget is for {limit.neighbours} neighbours, the charge for {promise.neighbours}"
+        )
+    if promise.unit != limit.unit:
+        found.append(f"the budget protects one {limit.unit}, the charge one {promise.unit}")
+    if found:
+        found[-1] += ", and neither promise implies the other, so they do not add up"
+    if _for_fewer(limit, promise):
+        found.append(
+            f"the budget speaks of all records at once (protect={limit.protect!r}), the charge of "
+            "one record at a time"
+        )
+    if promise.data_dependent and not limit.data_dependent:
+        found.append(
+            "the population behind the charge was made from private rows, so that its numbers are "
+            "nominal, and the budget was not opened for that"
+        )
+    return found
+
+
+def _for_fewer(limit: Guarantee, promise: Guarantee) -> bool:
+    return promise.gamma > 0 and promise.protect == "record" and limit.protect != "record"
+
+
+def _way_out(limit: Guarantee, promise: Guarantee) -> str:
+    """Say which budget would take a charge, in Python and on the command line."""
+    asked = []
+    if (promise.neighbours, promise.unit) != (limit.neighbours, limit.unit):
+        asked += [f"neighbours={promise.neighbours!r}", f"unit={promise.unit!r}"]
+    if _for_fewer(limit, promise):
+        asked.append(f"protect={promise.protect!r}")
+    options = ["--" + each.replace("=", " ").replace("'", "") for each in asked]
+    if promise.data_dependent and not limit.data_dependent:
+        asked.append("data_dependent=True")
+        options.append("--data-dependent")
+    spelled = f"{', '.join(asked)} in its limit ({' '.join(options)})"
+    others = []
+    if promise.unit != limit.unit and promise.neighbours == limit.neighbours == "add-remove":
+        others.append(f"query tables {'with' if limit.unit == 'user' else 'without'} user=COLUMN")
+    if _for_fewer(limit, promise):
+        others.append(f"sample with protect={limit.protect!r}")
+    return f"Open another budget with {spelled}" + "".join(f", or {each}" for each in others)
+
+
+@lru_cache(maxsize=4096)
+def _explained(loss: LossCurve, epsilon: float, delta: float) -> bool:
+    """Whether a law, be it of many parts, surely keeps a promise; by the outer end of a bracket."""
+    if math.isinf(epsilon):
+        return True
+    if loss.supremum <= epsilon * _ROUNDED and loss.infinite <= delta:
+        return True  # by adding up
+    try:
+        with np.errstate(all="ignore"):  # near the ends of the doubles: not explained then
+            if loss.delta_bracket(epsilon).high <= delta * (1 + 1e-9) + 1e-18:
+                return True
+            # A promise found as the smallest epsilon for its delta: by the same computation.
+            return loss.epsilon_bracket(delta).high <= epsilon * _ROUNDED
+    except ParameterError:
+        return False

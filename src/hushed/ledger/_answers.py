@@ -1,0 +1,101 @@
+"""Released answers, stored once with their entries; nothing here decides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hushed.errors import DamagedLedger
+from hushed.ledger._entries import Entry, digest
+from hushed.ledger._rows import run
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
+
+__all__ = ["answer_at", "answered", "insert_answer"]
+
+
+def insert_answer(connection: Transaction, entry: Entry, body: str) -> None:
+    """Store the answer of an entry, unless one is stored: the first stays.
+
+    Parameters
+    ----------
+    connection : Connection or sqlite3.Connection
+        In a transaction.
+    entry : Entry
+        The charge that paid for it.
+    body : str
+        The answer.
+    """
+    run(
+        connection,
+        "INSERT INTO hushed_answers VALUES (:name, :number, :body, :link) ON CONFLICT DO NOTHING",
+        {
+            "name": entry.budget,
+            "number": entry.number,
+            "body": body,
+            "link": digest(entry.digest, body),
+        },
+        "SELECT hushed_keep(:name, :number, :body, :link)",
+    )
+
+
+def answer_at(connection: Transaction, name: str, number: int) -> str | None:
+    """Answer of an entry.
+
+    Parameters
+    ----------
+    connection : Connection or sqlite3.Connection
+        In a transaction.
+    name : str
+        The budget.
+    number : int
+        Number of the entry.
+
+    Returns
+    -------
+    str or None
+        As stored; None if nothing is.
+
+    Raises
+    ------
+    DamagedLedger
+        If it is not what was stored.
+    """
+    row = run(
+        connection,
+        "SELECT a.body, a.digest, e.digest FROM hushed_answers a JOIN hushed_entries e "
+        "ON e.budget = a.budget AND e.number = a.number "
+        "WHERE a.budget = :name AND a.number = :number",
+        {"name": name, "number": number},
+        "SELECT body, digest, entry FROM hushed_answer(:name, :number)",
+    ).fetchone()
+    if row is None:
+        return None
+    body, link, before = map(str, row)
+    if digest(before, body) != link:
+        raise DamagedLedger(
+            f"the answer of entry {number} of budget {name!r} is not what was stored: its digest "
+            "does not fit"
+        )
+    return body
+
+
+def answered(connection: Transaction, name: str) -> tuple[int, ...]:
+    """Numbers of the entries whose answers are stored.
+
+    Parameters
+    ----------
+    connection : Connection or sqlite3.Connection
+        In a transaction.
+    name : str
+        The budget.
+
+    Returns
+    -------
+    tuple of int
+        Upwards.
+    """
+    statement = "SELECT number FROM hushed_answers WHERE budget = :name ORDER BY number"
+    seen = "SELECT number FROM hushed_answered(:name)"
+    found = run(connection, statement, {"name": name}, seen).fetchall()
+    return tuple(int(row[0]) for row in found)

@@ -1,0 +1,249 @@
+"""What a balance says: records and words; nothing here adds up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hushed._decimals import decimal_of
+from hushed._printing import shown_above, shown_below
+from hushed.guarantee import Guarantee
+from hushed.ledger._entries import Budget
+
+__all__ = ["Balance", "Moment", "assumption", "bought", "set_aside", "terms_of", "which_part"]
+
+_FULL = 0.999  # printed as 100.0 %
+_ASSUMPTIONS = {
+    "adaptive": "Every release, and how much it may lose, may be chosen after seeing the answers "
+    "before it.",
+    "loss-distribution": "Assumed: which releases are made, and how much each may lose, does not "
+    "depend on the answers before. No theorem covers this rule for an analyst who steers by them.",
+}
+_NOMINAL = (
+    "The limit is nominal, not a privacy guarantee: charges whose population was made from private "
+    "rows are taken. "
+)
+
+
+def assumption(budget: Budget) -> str:
+    """Say what the limit of a budget rests on.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+
+    Returns
+    -------
+    str
+        One to three sentences.
+    """
+    nominal = _NOMINAL if budget.limit.data_dependent else ""
+    return nominal + _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"])
+
+
+def terms_of(budget: Budget, number: int) -> str:
+    """Say what a charge counts towards.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+    number : int
+        Number of the charge.
+
+    Returns
+    -------
+    str
+        Two to four sentences, for a certificate.
+    """
+    return f"charge {number} of {_kept_by(budget)}"
+
+
+@lru_cache(maxsize=256)
+def _kept_by(budget: Budget) -> str:
+    limit = budget.limit
+    return (
+        f"the budget {budget.name!r}, which keeps epsilon = {shown_above(limit.epsilon)}, delta = "
+        f"{shown_above(limit.delta)}, gamma = {shown_above(limit.gamma)} for everything charged "
+        f"to it, for one {limit.unit} (method {budget.method}). {assumption(budget)}"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """How much of a budget was used at some time.
+
+    Parameters
+    ----------
+    at : str
+        Time, ISO 8601 in UTC.
+    number : int
+        Charges so far.
+    used : float
+        Share used, in [0, 1]; rounded up.
+    note : str
+        Remark of the last charge.
+    """
+
+    at: str
+    number: int
+    used: float
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """Where a budget stands.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget, its limit and its rule.
+    entries : int
+        Number of charges.
+    spent : Guarantee
+        What the charges so far keep together, by the rule that finds the least; rounded up. The
+        promise of the budget is its limit: a running number is a promise only for an analyst who
+        stops by a plan.
+    used : float
+        Share of the budget that is used, in [0, 1]; rounded up: the largest of the next three.
+    epsilon_used, delta_used, gamma_used : float
+        Shares of each part, in [0, 1]; rounded up. Of epsilon and delta by the rule with most room;
+        ``loss-distribution`` counts both as epsilon.
+    epsilon_left : float
+        Largest epsilon that can still be charged at delta = 0 with no law known, in nats; rounded
+        down.
+    delta_left : float
+        Largest delta that charges of known epsilon may still bring; rounded down.
+    gamma_left : float
+        Largest gamma of a new estimate; rounded down.
+    """
+
+    budget: Budget
+    entries: int
+    spent: Guarantee
+    used: float
+    epsilon_used: float
+    delta_used: float
+    gamma_used: float
+    epsilon_left: float
+    delta_left: float
+    gamma_left: float
+
+    def explain(self) -> str:
+        """Say what is spent, what is left, and what that rests on.
+
+        Returns
+        -------
+        str
+            Plain text, a few lines.
+        """
+        limit, spent = self.budget.limit, self.spent
+        kinds = ", ".join(each.name for each in self.budget.filters)
+        charges = "1 charge" if self.entries == 1 else f"{self.entries} charges"
+        lines = [
+            f"Budget {self.budget.name!r}: epsilon {shown_above(limit.epsilon)}, delta "
+            f"{shown_above(limit.delta)}, gamma {shown_above(limit.gamma)}, neighbours "
+            f"{limit.neighbours}, unit {limit.unit}; method {self.budget.method} ({kinds}).",
+            f"{charges} so far: epsilon {shown_above(spent.epsilon)} at delta "
+            f"{shown_above(spent.delta)}, gamma {shown_above(spent.gamma)}; {self._used()}.",
+            f"Left: {bought(self.epsilon_left)}; delta {shown_below(self.delta_left)} and gamma "
+            f"{shown_below(self.gamma_left)} for new charges.{self._full()}",
+            assumption(self.budget),
+        ]
+        return "\n".join(lines)
+
+    def _used(self) -> str:
+        """Share that is used, and of what, if not of epsilon."""
+        text = f"{_percent(self.used)} % used"
+        if self.used <= self.epsilon_used:
+            return text
+        part = "gamma" if self.used <= self.gamma_used else "delta"
+        return f"{text}, by {part} (of epsilon {_percent(self.epsilon_used)} %)"
+
+    def _full(self) -> str:
+        """Say what may go on although a part other than epsilon is used up."""
+        if self.epsilon_left <= 0:
+            return ""
+        found = ""
+        if self.gamma_used >= _FULL:
+            found += " A new estimate hardly fits; one that is paid for brings no more gamma."
+        if self.delta_used >= _FULL:
+            found += " A charge with a delta of its own hardly fits; one without may go on."
+        return found
+
+
+def _percent(share: float) -> str:
+    return f"{math.ceil(1000 * decimal_of(share)) / 10:.1f}"
+
+
+def which_part(*, epsilon: bool, delta: bool) -> str:
+    """Say which part of a refused charge does not fit.
+
+    Parameters
+    ----------
+    epsilon, delta : bool
+        Whether each would fit if the other were 0.
+
+    Returns
+    -------
+    str
+        A clause.
+    """
+    if epsilon and delta:
+        return "epsilon and delta would fit one by one, but not together"
+    if epsilon:
+        return "its delta does not fit, its epsilon would"
+    return "its epsilon does not fit" if delta else "neither its epsilon nor its delta fits"
+
+
+def set_aside(budget: Budget) -> str:
+    """Say how much of a limit's delta charges may bring, and how to choose that.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+
+    Returns
+    -------
+    str
+        A sentence and a space; empty where all of delta is for the charges.
+    """
+    if budget.limit.delta == 0:
+        return "The limit on delta is 0: open a budget with delta above 0. "
+    if budget.method == "adaptive":
+        return (
+            "Half of the limit's delta is set aside for the charges' own deltas, the other half "
+            "buys tighter sums: a budget opened with method='basic' (--method basic) leaves all of "
+            "it to the charges. "
+        )
+    if budget.method in ("basic", "loss-distribution"):
+        return ""
+    return (
+        "A share of the limit's delta is set aside for the charges' own deltas: slack= (--slack), "
+        "chosen when a budget is opened. "
+    )
+
+
+def bought(epsilon: float) -> str:
+    """Say what an epsilon buys.
+
+    Parameters
+    ----------
+    epsilon : float
+        Level, in nats; 0 or more.
+
+    Returns
+    -------
+    str
+        The level, and the Laplace noise that it buys for a count.
+    """
+    if epsilon <= 0:
+        return "no epsilon"
+    return (
+        f"epsilon {shown_below(epsilon)} in one charge (a count with Laplace noise of scale "
+        f"{shown_above(1 / epsilon, 3)})"
+    )

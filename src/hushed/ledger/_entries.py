@@ -1,0 +1,367 @@
+"""What a ledger holds: budgets and entries, as records, as text and as links of a chain.
+
+Text is canonical JSON with every double in hexadecimal. A record's digest covers its text and the
+digest before it, so that a changed, lost, added or swapped record is noticed. It guards against
+damage and mistakes, not against someone who rewrites the whole chain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from hushed.accounting._filters import Cost, FilterMethod, PrivacyFilter
+from hushed.errors import DamagedLedger, HushedError
+from hushed.guarantee import Guarantee
+from hushed.ledger._laws import read_law
+from hushed.privacy_loss import LossCurve
+
+__all__ = [
+    "Budget",
+    "Entry",
+    "digest",
+    "read_budget",
+    "read_entry",
+    "write_budget",
+    "write_entry",
+    "write_promise",
+]
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What may be spent on one data set, by all of its analysts together.
+
+    Parameters
+    ----------
+    name : str
+        Name of the budget.
+    limit : Guarantee
+        What everything charged keeps together.
+    method : str
+        Which rule stops the spending; see `hushed.accounting._filters.privacy_filters`.
+    filters : tuple of PrivacyFilter
+        The rule's sums and what they may reach, as computed at the opening.
+    note : str
+        Remark of whoever opened it.
+    opened : str
+        Time, ISO 8601 in UTC.
+    digest : str
+        Start of the chain of its entries.
+    """
+
+    name: str
+    limit: Guarantee
+    method: FilterMethod
+    filters: tuple[PrivacyFilter, ...]
+    note: str
+    opened: str
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One charge.
+
+    Parameters
+    ----------
+    budget : str
+        Name of the budget.
+    number : int
+        Place among its entries, from 1.
+    guarantee : Guarantee
+        What was charged.
+    law : list of dict, optional
+        The law of the loss behind it, as `hushed.ledger._laws.write_law` describes it.
+    costs : tuple of Cost
+        What was added to the sums of each of the budget's filters.
+    note : str
+        Remark of whoever charged.
+    at : str
+        Time, ISO 8601 in UTC.
+    key : str, optional
+        What the caller calls this charge, to ask again without paying again.
+    question : str
+        Digest of what was asked; empty if it was not told.
+    digest : str
+        Link of the chain.
+    terms : str
+        What the budget promises and rests on, in words; filled for a fresh charge, not stored.
+    """
+
+    budget: str
+    number: int
+    guarantee: Guarantee
+    law: list[dict[str, Any]] | None = field(default=None, repr=False)
+    costs: tuple[Cost, ...]
+    note: str
+    at: str
+    key: str | None = None
+    question: str = field(default="", repr=False)
+    digest: str = field(default="", repr=False)
+    terms: str = field(default="", repr=False, compare=False)
+
+    @property
+    def loss(self) -> LossCurve | None:
+        """Loss behind the guarantee, if it was known.
+
+        A law that cannot be read counts as unknown: then the guarantee is charged, which is never
+        less. On a server somebody may have written it by hand, and must not stop the others.
+        """
+        if self.law is None:
+            return None
+        try:
+            return read_law(self.law)
+        except DamagedLedger:
+            return None
+
+
+def digest(before: str, body: str) -> str:
+    """Link of the chain.
+
+    Parameters
+    ----------
+    before : str
+        Digest of the record before.
+    body : str
+        Text of this record.
+
+    Returns
+    -------
+    str
+        SHA-256 in hexadecimal.
+    """
+    return hashlib.sha256(f"{before}\n{body}".encode()).hexdigest()
+
+
+def write_budget(budget: Budget) -> str:
+    """Text of a budget.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+
+    Returns
+    -------
+    str
+        Canonical JSON.
+    """
+    return _text(
+        {
+            "kind": "budget",
+            "name": budget.name,
+            "limit": write_promise(budget.limit),
+            "method": budget.method,
+            "filters": [
+                {
+                    "name": each.name,
+                    "capacity": each.capacity.hex(),
+                    "slack": each.slack.hex(),
+                    "order": each.order.hex(),
+                    "conversion": each.conversion.hex(),
+                }
+                for each in budget.filters
+            ],
+            "note": budget.note,
+            "opened": budget.opened,
+        }
+    )
+
+
+def write_entry(entry: Entry) -> str:
+    """Text of an entry.
+
+    Parameters
+    ----------
+    entry : Entry
+        The entry.
+
+    Returns
+    -------
+    str
+        Canonical JSON.
+    """
+    record: dict[str, Any] = {
+        "kind": "charge",
+        "budget": entry.budget,
+        "number": entry.number,
+        "guarantee": write_promise(entry.guarantee),
+        "costs": [[cost.amount.hex(), cost.delta.hex()] for cost in entry.costs],
+        "note": entry.note,
+        "at": entry.at,
+    }
+    if entry.law is not None:
+        record["law"] = entry.law
+    if entry.key is not None:
+        record["key"] = entry.key
+    if entry.question:
+        record["question"] = entry.question
+    return _text(record)
+
+
+def read_budget(body: str, link: str) -> Budget:
+    """Budget from its text.
+
+    Parameters
+    ----------
+    body : str
+        As `write_budget` wrote it.
+    link : str
+        Digest written beside it.
+
+    Returns
+    -------
+    Budget
+        The same budget.
+
+    Raises
+    ------
+    DamagedLedger
+        If the text is not what was written.
+    """
+    if digest("", body) != link:
+        raise DamagedLedger("a budget is not what was opened: its digest does not fit its text")
+    record = _parsed(body, "budget")
+    try:
+        return Budget(
+            name=record["name"],
+            limit=_guarantee(record["limit"]),
+            method=record["method"],
+            filters=tuple(
+                PrivacyFilter(
+                    name=each["name"],
+                    capacity=float.fromhex(each["capacity"]),
+                    slack=float.fromhex(each["slack"]),
+                    order=float.fromhex(each["order"]),
+                    conversion=float.fromhex(each["conversion"]),
+                )
+                for each in record["filters"]
+            ),
+            note=record["note"],
+            opened=record["opened"],
+            digest=link,
+        )
+    except (KeyError, TypeError, ValueError):
+        raise DamagedLedger("a budget lacks a field, or holds one of another kind") from None
+
+
+def read_entry(body: str, link: str, before: str | None, number: int, budget: str) -> Entry:
+    """Entry from its text, checked against the chain.
+
+    Parameters
+    ----------
+    body : str
+        As `write_entry` wrote it.
+    link : str
+        Digest written beside it.
+    before : str, optional
+        Digest of the record before; None for a text of somebody else, of which a server shows a
+        part, so that it cannot be checked.
+    number : int
+        Place at which it was found.
+    budget : str
+        Budget under which it was found.
+
+    Returns
+    -------
+    Entry
+        The same entry.
+
+    Raises
+    ------
+    DamagedLedger
+        If the text is not what was written, or stands at another place.
+    """
+    if before is not None and digest(before, body) != link:
+        raise DamagedLedger(
+            f"entry {number} of budget {budget!r} is not what was written, or an entry before it "
+            "is missing: the digest does not fit"
+        )
+    record = _parsed(body, "charge")
+    try:
+        entry = Entry(
+            budget=record["budget"],
+            number=record["number"],
+            guarantee=_guarantee(record["guarantee"]),
+            law=record.get("law"),
+            costs=tuple(
+                Cost(amount=float.fromhex(amount), delta=float.fromhex(own))
+                for amount, own in record["costs"]
+            ),
+            note=record["note"],
+            at=record["at"],
+            key=record.get("key"),
+            question=record.get("question", ""),
+            digest=link,
+        )
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise DamagedLedger(f"entry {number} of budget {budget!r} lacks a field") from None
+    if not all(cost.amount >= 0 and cost.delta >= 0 for cost in entry.costs):  # nor not a number
+        raise DamagedLedger(f"entry {number} of budget {budget!r} costs less than nothing")
+    if not isinstance(entry.key, str | None):
+        raise DamagedLedger(f"entry {number} of budget {budget!r} has a key that is no text")
+    if (entry.budget, entry.number) != (budget, number):
+        raise DamagedLedger(f"entry {number} of budget {budget!r} was written for another place")
+    return entry
+
+
+def _text(record: dict[str, Any]) -> str:
+    return _CANONICAL.encode(record)
+
+
+def _parsed(body: str, kind: str) -> dict[str, Any]:
+    try:
+        record = json.loads(body)
+    except (ValueError, RecursionError):
+        raise DamagedLedger("a record is no JSON any more") from None
+    if not isinstance(record, dict) or record.get("kind") != kind:
+        raise DamagedLedger(f"a record is not of the kind {kind!r} that belongs there")
+    return record
+
+
+def write_promise(guarantee: Guarantee) -> dict[str, Any]:
+    """Describe a guarantee as it is written down.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        The promise.
+
+    Returns
+    -------
+    dict
+        Equal for equal promises.
+    """
+    return {
+        "unit": guarantee.unit,
+        "epsilon": float(guarantee.epsilon).hex(),
+        "delta": float(guarantee.delta).hex(),
+        "gamma": float(guarantee.gamma).hex(),
+        "neighbours": guarantee.neighbours,
+        "protect": guarantee.protect,
+        "data_dependent": guarantee.data_dependent,
+        "estimates": [[name, float(gamma).hex()] for name, gamma in guarantee.estimates],
+        "marginal": guarantee.marginal,
+    }
+
+
+def _guarantee(record: dict[str, Any]) -> Guarantee:
+    try:
+        return Guarantee(
+            epsilon=float.fromhex(record["epsilon"]),
+            delta=float.fromhex(record["delta"]),
+            gamma=float.fromhex(record["gamma"]),
+            neighbours=record["neighbours"],
+            unit=record["unit"],
+            protect=record["protect"],
+            data_dependent=record["data_dependent"],
+            estimates=tuple((name, float.fromhex(g)) for name, g in record["estimates"]),
+            marginal=record["marginal"],
+        )
+    except HushedError:
+        raise DamagedLedger("a record holds a guarantee out of range") from None

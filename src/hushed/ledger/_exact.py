@@ -1,0 +1,219 @@
+"""The exact composition of everything charged, kept up to date without composing it each time.
+
+Composing the laws of a long history takes longer than a charge may. So the history is composed
+now and then only; from that point on a *room* is kept: the squared ratio of the largest Gaussian
+release that could still follow. A release that is better than a Gaussian pair (every one is, see
+`hushed.accounting._pure.pure_gaussian`) takes its squared ratio from the room. When the room is
+used up the history is composed again. As the Gaussian pair overstates a law by a bounded factor,
+each round leaves a fixed share of what was left, so that the number of rounds grows with the
+logarithm of the number of charges. Of many different laws, later ones are rounded up to a grid.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from hushed import privacy_loss
+from hushed._decimals import decimal_of, stated_above
+from hushed._numeric import LARGEST
+from hushed.accounting._filters import Cost, gaussian_capacity
+from hushed.guarantee import Guarantee
+from hushed.ledger._doubles import fraction_of, whole
+from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss._composed import ComposedLoss
+from hushed.privacy_loss._curve import combine
+from hushed.privacy_loss._families import BoundedRangeLoss, Family, GaussianLoss, LaplaceLoss
+from hushed.privacy_loss._finite import FiniteLoss
+
+__all__ = ["LossSum"]
+
+_SHARES = (0.95, 0.7, 0.4, 0.15, 0.03)
+_MANY = 256  # different laws from which on new ones are rounded up, by at most 0.025 % to 0.05 %
+_LEAST, _MOST = 1e-100, 1e100  # losses that can be composed in doubles, with room to spare
+_EVERYTHING = privacy_loss.approximate(0.0, 1.0)
+_COARSE = 0.05  # relative width of the bracket that a room is found with
+
+
+@dataclass(slots=True)
+class LossSum:
+    """Laws of all charges of one budget, and a room for more; sums are `whole` numbers.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Limit of the budget.
+    """
+
+    epsilon: float
+    delta: float
+    counts: dict[Family, int] = field(default_factory=dict)
+    levels: int | None = 0
+    slacks: int = 0
+    room: tuple[int, int] | None = None
+
+    def add(self, promise: Guarantee, loss: LossCurve | None, cost: Cost) -> None:
+        """Take a charge into the sums.
+
+        Parameters
+        ----------
+        promise : Guarantee
+            What was charged.
+        loss : LossCurve, optional
+            Its law, if known.
+        cost : Cost
+            Its cost as a Gaussian release.
+        """
+        law = _law(promise, loss)
+        counts = self.counts
+        for family, count in law.parts:
+            kept = _coarse(family) if len(counts) >= _MANY and family not in counts else family
+            counts[kept] = counts.get(kept, 0) + count
+        self.levels = _plus(self.levels, promise.epsilon)
+        self.slacks += whole(promise.delta)
+        self.room = _less(self.room, cost)
+
+    def fits(self, promise: Guarantee, loss: LossCurve | None, cost: Cost) -> bool:
+        """Whether a charge keeps the limit.
+
+        Parameters
+        ----------
+        promise : Guarantee
+            What is to be charged.
+        loss : LossCurve, optional
+            Its law, if known.
+        cost : Cost
+            Its cost as a Gaussian release.
+
+        Returns
+        -------
+        bool
+            True only if a proven upper bound of the joint delta is within the limit.
+        """
+        levels = _plus(self.levels, promise.epsilon)
+        plain = levels is not None and levels <= whole(self.epsilon)
+        if plain and self.slacks + whole(promise.delta) <= whole(self.delta):
+            return True
+        if self.delta == 0.0:
+            return False
+        if _less(self.room, cost) is not None:
+            return True
+        if self.room is None:
+            self.room = _in_units(*self._found_room())
+            if _less(self.room, cost) is not None:
+                return True
+        law = _law(promise, loss)
+        return self._delta([(law, 1)]) <= decimal_of(self.delta)
+
+    def spent(self) -> float:
+        """Epsilon of everything charged at the delta of the limit, in nats, rounded up."""
+        plain = math.inf
+        if self.levels is not None and self.slacks <= whole(self.delta):
+            plain = stated_above(fraction_of(self.levels))
+        if not self.counts:
+            return 0.0
+        if self.delta == 0.0:
+            return plain
+        return min(plain, self._curve([]).epsilon(self.delta))
+
+    def epsilon_left(self) -> Fraction:
+        """Epsilon that is left by adding up levels, in nats, exact; 0 or less if none is."""
+        return (
+            Fraction(0)
+            if self.levels is None
+            else decimal_of(self.epsilon) - fraction_of(self.levels)
+        )
+
+    def delta_left(self) -> Fraction:
+        """Delta that charges may still bring, exact; 0 or less if none."""
+        return fraction_of(whole(self.delta) - self.slacks)
+
+    def _curve(self, more: list[tuple[LossCurve, int]]) -> LossCurve:
+        return combine([*((LossCurve(each), n) for each, n in self.counts.items()), *more])
+
+    def _delta(self, more: list[tuple[LossCurve, int]], relative: float = 1e-3) -> Fraction:
+        """Upper bound of delta at the limit; the wider the bracket may be, the sooner."""
+        family = self._curve(more).family
+        if isinstance(family, ComposedLoss):
+            return decimal_of(family.delta_bracket(self.epsilon, relative)[1])
+        return decimal_of(family.delta(self.epsilon))
+
+    def _found_room(self) -> tuple[Fraction, Fraction]:
+        """Squared ratio and own delta that may still follow; the largest of a few tried."""
+        limit = decimal_of(self.delta)
+        now = self._delta([])
+        if now >= limit:
+            return Fraction(0), Fraction(0)
+        reserve = (limit - now) / 8
+        whole = gaussian_capacity(self.epsilon, self.delta)
+        used = gaussian_capacity(self.epsilon, float(now)) if float(now) > 1e-290 else 0.0
+        for share in _SHARES:
+            squares = share * max(whole - used, 0.0)
+            follower = privacy_loss.gaussian(math.sqrt(squares) * (1 + 2.0**-50))
+            if squares > 0 and self._delta([(follower, 1)], _COARSE) + reserve <= limit:
+                return Fraction(squares), reserve
+        return Fraction(0), Fraction(0)
+
+
+def _coarse(family: Family) -> Family:
+    """Next larger law of a family with a bound on a geometric grid; a larger bound is worse."""
+    if not isinstance(family, LaplaceLoss | BoundedRangeLoss):
+        return family
+    share, exponent = math.frexp(family.bound)
+    return replace(family, bound=math.ldexp(math.ceil(share * 4096) / 4096, exponent))
+
+
+def _law(promise: Guarantee, loss: LossCurve | None) -> LossCurve:
+    """Loss of a charge; that of the worst mechanism with its promise if nothing else is known.
+
+    What doubles cannot compose is rounded up: tiny losses to `_LEAST`, huge ones to everything.
+    """
+    if loss is None:
+        if promise.epsilon > _MOST:
+            return _EVERYTHING
+        return privacy_loss.approximate(max(promise.epsilon, _LEAST), promise.delta)
+    if any(_size(family) > _MOST for family, _ in loss.parts):
+        return _EVERYTHING
+    if all(_size(family) >= _LEAST for family, _ in loss.parts):
+        return loss
+    return combine([(_raised(family), count) for family, count in loss.parts])
+
+
+def _size(family: Family) -> float:
+    """Largest finite loss of a law in either direction, or the ratio of a Gaussian one."""
+    if isinstance(family, GaussianLoss):
+        return family.ratio
+    if isinstance(family, FiniteLoss):
+        return float(abs(family.losses).max())
+    return family.supremum
+
+
+def _raised(family: Family) -> LossCurve:
+    """Law that is not tiny, and not better."""
+    if _size(family) >= _LEAST or family.scale == 0.0:
+        return LossCurve(family)
+    if isinstance(family, GaussianLoss | LaplaceLoss | BoundedRangeLoss):
+        return LossCurve(type(family)(_LEAST))
+    return privacy_loss.approximate(_LEAST, min(family.infinite, 1.0 - 2.0**-53))
+
+
+def _in_units(squares: Fraction, own: Fraction) -> tuple[int, int]:
+    """Room in `whole` units, rounded down."""
+    return math.floor(squares / fraction_of(1)), math.floor(own / fraction_of(1))
+
+
+def _plus(total: int | None, value: float) -> int | None:
+    """Exact sum; None stands for infinity, and for more than any double."""
+    if total is None or math.isinf(value):
+        return None
+    found = total + whole(value)
+    return found if found <= whole(LARGEST) else None
+
+
+def _less(room: tuple[int, int] | None, cost: Cost) -> tuple[int, int] | None:
+    """Room after a charge; None if it does not fit, or if there was none."""
+    if room is None or math.isinf(cost.amount):
+        return None
+    squares, own = room[0] - whole(cost.amount), room[1] - whole(cost.delta)
+    return (squares, own) if squares >= 0 and own >= 0 else None

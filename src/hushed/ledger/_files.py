@@ -1,0 +1,268 @@
+"""The file of an SQLite ledger: that it is one, and that it stays the same one.
+
+SQLite finds the write-ahead log by its name and keeps it by its inode. So a file that is replaced,
+or has a second name, has two logs, and two spenders who do not see each other. And closing any
+descriptor of a file drops all locks that the process holds on it: nothing here opens the file but
+SQLite itself, which knows better.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISREG
+
+from hushed.errors import DamagedLedger, LedgerUnavailable, NotALedger, NotFound
+from hushed.ledger._forks import active
+from hushed.ledger._migrations import APPLICATION_ID
+
+__all__ = [
+    "FileChanged",
+    "Identity",
+    "check_identity",
+    "check_place",
+    "identity_of",
+    "inspect",
+    "is_ledger",
+    "unchanged",
+]
+
+_SMALLEST = 512  # bytes of the smallest page
+_NO_DATABASE = ("not a database", "malformed")
+_Inode = tuple[int, int]
+
+
+class FileChanged(LedgerUnavailable):
+    """The file is not, or not for certain, the one that was opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which file a connection speaks to, and which write-ahead log.
+
+    Parameters
+    ----------
+    file, log : tuple of int and int, optional
+        Device and inode; None if there is none.
+    """
+
+    file: _Inode | None
+    log: _Inode | None
+
+
+def identity_of(path: Path) -> Identity:
+    """Find out which file and log lie at a path now.
+
+    Parameters
+    ----------
+    path : Path
+        The database.
+
+    Returns
+    -------
+    Identity
+        Device and inode of both.
+
+    Raises
+    ------
+    FileChanged
+        If the file has a second name, whose log would be another one.
+    """
+    found = _stat(path)
+    if found is not None and found.st_nlink > 1 and S_ISREG(found.st_mode):
+        raise FileChanged(
+            f"the ledger {path.name} has {found.st_nlink} names (hard links), and spenders under "
+            "different names would not see each other: keep one of them. Nothing was charged"
+        )
+    return Identity(_inode(found), _inode(_stat(path.with_name(path.name + "-wal"))))
+
+
+def unchanged(path: str, log: str, opened: Identity) -> bool:
+    """Tell quickly, for every charge asks, that nothing has happened to a file and its log.
+
+    Parameters
+    ----------
+    path, log : str
+        The database and its write-ahead log.
+    opened : Identity
+        What was there when the connection was made.
+
+    Returns
+    -------
+    bool
+        True if both are there and the same, under one name.
+    """
+    try:
+        file, beside = os.lstat(path), os.lstat(log)
+    except OSError:
+        return False
+    return file.st_nlink == 1 and _inode(file) == opened.file and _inode(beside) == opened.log
+
+
+def check_identity(path: Path, opened: Identity, *, committed: bool = False) -> None:
+    """Refuse to go on if the file or its log is not the one that was opened.
+
+    Parameters
+    ----------
+    path : Path
+        The database.
+    opened : Identity
+        What was there when the connection was made.
+    committed : bool, default False
+        Whether something was just written.
+
+    Raises
+    ------
+    FileChanged
+        If file or log was deleted, replaced, or got a second name.
+    """
+    found = identity_of(path)
+    if found == opened:
+        return
+    what = "was deleted" if found.file is None else "was replaced by another one"
+    if found.file == opened.file:
+        what = "lost its write-ahead log (was it opened or copied by other means than SQLite?)"
+    told = (
+        "What was just written may be lost: do not release, and look for it in the ledger"
+        if committed
+        else "Nothing was charged"
+    )
+    raise FileChanged(
+        f"the ledger {path.name} {what} while it was in use. {told}. Open it again, and compare "
+        "its entries with what was released"
+    )
+
+
+def check_place(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> None:
+    """Refuse a file that is mounted alone: its log would lie in another folder than its own.
+
+    Parameters
+    ----------
+    path : Path
+        The database.
+    mounts : Path
+        Where the system lists its mounts.
+
+    Raises
+    ------
+    LedgerUnavailable
+        If the path is a mount point (Linux).
+    """
+    try:
+        found = mounts.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    for line in found.splitlines():
+        fields = line.split(" ")
+        if len(fields) > 4 and _unescaped(fields[4]) == str(path):
+            raise LedgerUnavailable(
+                f"the ledger {path.name} is mounted as a single file, without its write-ahead log: "
+                "mount the folder that it lies in"
+            )
+
+
+def inspect(path: Path, *, create: bool) -> None:
+    """Refuse files that are no ledger before anything is written to them.
+
+    Parameters
+    ----------
+    path : Path
+        Where the ledger lies, or is to lie.
+    create : bool
+        Whether to make it if there is none.
+
+    Raises
+    ------
+    NotFound
+        If there is no file and none is to be made, or no folder for it.
+    NotALedger, DamagedLedger, LedgerUnavailable
+        If the file is another one, cannot be read, or has a second name.
+    """
+    if not os.path.exists(path):
+        if not create:
+            raise NotFound(f"there is no file {path.name}: open a budget first")
+        if not os.path.isdir(path.parent):
+            raise NotFound(f"there is no folder for the ledger {path.name}")
+        return
+    if not path.is_file():
+        raise NotALedger(f"{path.name} is no file")
+    identity_of(path)
+    check_place(path)
+    if 0 < path.stat().st_size < _SMALLEST:  # SQLite would take it for an empty database
+        raise NotALedger(f"{path.name} is no SQLite file; nothing was changed")
+    try:
+        mark, tables = _marks(path)
+    except sqlite3.DatabaseError as error:
+        raise _unreadable(path, error) from None
+    if tables and mark != APPLICATION_ID:  # none: another process is just making it
+        raise NotALedger(
+            f"{path.name} is an SQLite file with other tables, not a ledger; nothing was changed"
+        )
+
+
+def is_ledger(path: Path) -> bool:
+    """Tell whether a file is a ledger, or belongs to one, under whatever name.
+
+    Parameters
+    ----------
+    path : Path
+        Any path.
+
+    Returns
+    -------
+    bool
+        True for a ledger, its write-ahead log and its shared memory; also if it cannot be told.
+    """
+    resolved = Path(os.path.realpath(path))  # follows no loop of links
+    for ending in ("-wal", "-shm", "-journal"):
+        if resolved.name.endswith(ending):
+            beside = resolved.with_name(resolved.name.removesuffix(ending))
+            if beside.is_file() and is_ledger(beside):
+                return True
+    if not resolved.is_file() or resolved.stat().st_size < _SMALLEST:
+        return False
+    try:
+        return _marks(resolved)[0] == APPLICATION_ID
+    except sqlite3.DatabaseError as error:
+        return not any(word in str(error) for word in _NO_DATABASE)
+
+
+def _marks(path: Path) -> tuple[int, list[str]]:
+    """Application and tables of an SQLite file, read by SQLite."""
+    with (
+        active(),
+        closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=60)) as found,
+    ):
+        mark = found.execute("PRAGMA application_id").fetchone()[0]
+        names = found.execute("SELECT name FROM sqlite_master").fetchall()
+    return int(mark), [str(name) for (name,) in names]
+
+
+def _unreadable(path: Path, error: sqlite3.DatabaseError) -> Exception:
+    if "not a database" in str(error):
+        return NotALedger(f"{path.name} is no SQLite file; nothing was changed")
+    if "malformed" in str(error):
+        return DamagedLedger(f"{path.name} cannot be read as an SQLite file")
+    return LedgerUnavailable(f"{path.name} cannot be opened ({error})")
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    """Look at a path that no link was in when it was read: one that is there now is new."""
+    try:
+        return os.lstat(path)
+    except OSError:
+        return None
+
+
+def _inode(found: os.stat_result | None) -> _Inode | None:
+    return None if found is None else (found.st_dev, found.st_ino)
+
+
+def _unescaped(field: str) -> str:
+    """Path as it is, from its form in mountinfo."""
+    for code, plain in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        field = field.replace(code, plain)
+    return field

@@ -1,0 +1,196 @@
+"""The tables of a ledger, version by version; each step commits together with its record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from hushed.errors import NewerLedger
+from hushed.ledger._postgres import FUNCTIONS
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "Migration", "found_version", "migrate", "now"]
+
+Dialect = Literal["sqlite", "postgresql"]
+
+# In the header of an SQLite file: "hush" in ASCII.
+APPLICATION_ID = int.from_bytes(b"hush", "big")
+
+# Who appended, which the server knows, and keys, of which one does not see those of others.
+_OWN = {
+    "sqlite": "",
+    "postgresql": "author TEXT NOT NULL DEFAULT session_user, "
+    "key TEXT GENERATED ALWAYS AS (body::jsonb ->> 'key') STORED, "
+    "CONSTRAINT hushed_keys UNIQUE (budget, key), ",
+}
+_ONLY_ADDED = ("hushed_migrations", "hushed_budgets", "hushed_entries", "hushed_answers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """One step from a version to the next.
+
+    Parameters
+    ----------
+    version : int
+        Version after the step.
+    name : str
+        What it does.
+    statements : callable
+        The SQL of the step, for a dialect.
+    """
+
+    version: int
+    name: str
+    statements: Callable[[Dialect], Sequence[str]]
+
+
+def now() -> str:
+    """Time as it is written down.
+
+    Returns
+    -------
+    str
+        ISO 8601 in UTC, with microseconds.
+    """
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _tables(dialect: Dialect) -> Sequence[str]:
+    """Tables, and what guards them: rows are added and never changed."""
+    mark = [f"PRAGMA application_id = {APPLICATION_ID}"] if dialect == "sqlite" else []
+    return [
+        *mark,
+        "CREATE TABLE hushed_budgets (name TEXT PRIMARY KEY, body TEXT NOT NULL, "
+        "digest TEXT NOT NULL)",
+        "CREATE TABLE hushed_entries (budget TEXT NOT NULL REFERENCES hushed_budgets (name), "
+        "number INTEGER NOT NULL, body TEXT NOT NULL, digest TEXT NOT NULL, "
+        f"{_OWN[dialect]}PRIMARY KEY (budget, number))",
+        "CREATE TABLE hushed_heads (budget TEXT PRIMARY KEY REFERENCES hushed_budgets (name), "
+        "entries INTEGER NOT NULL, digest TEXT NOT NULL)",
+        "CREATE TABLE hushed_answers (budget TEXT NOT NULL, number INTEGER NOT NULL, "
+        "body TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (budget, number), "
+        "FOREIGN KEY (budget, number) REFERENCES hushed_entries (budget, number))",
+        *_guards(dialect),
+    ]
+
+
+def _guards(dialect: Dialect) -> Sequence[str]:
+    """Rows are added and never changed; the head of a chain moves by one."""
+    if dialect == "sqlite":
+        return _sqlite_guards()
+    refuse = (
+        "CREATE FUNCTION hushed_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ "
+        "BEGIN RAISE EXCEPTION 'a ledger is append-only'; END $$"
+    )
+    step = (
+        "CREATE FUNCTION hushed_step() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "IF NEW.budget <> OLD.budget OR NEW.entries <> OLD.entries + 1 THEN "
+        "RAISE EXCEPTION 'the head of a ledger moves by one entry'; END IF; RETURN NEW; END $$"
+    )
+    rows = [
+        f"CREATE TRIGGER hushed_keep BEFORE UPDATE OR DELETE ON {table} "
+        "FOR EACH ROW EXECUTE FUNCTION hushed_refuse()"
+        for table in _ONLY_ADDED
+    ]
+    whole = [
+        f"CREATE TRIGGER hushed_whole BEFORE TRUNCATE ON {table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION hushed_refuse()"
+        for table in (*_ONLY_ADDED, "hushed_heads")
+    ]
+    heads = [
+        "CREATE TRIGGER hushed_step BEFORE UPDATE ON hushed_heads "
+        "FOR EACH ROW EXECUTE FUNCTION hushed_step()",
+        "CREATE TRIGGER hushed_keep BEFORE DELETE ON hushed_heads "
+        "FOR EACH ROW EXECUTE FUNCTION hushed_refuse()",
+    ]
+    return [refuse, step, *rows, *whole, *heads, *(each.replace("%", "%%") for each in FUNCTIONS)]
+
+
+def _sqlite_guards() -> Sequence[str]:
+    refuse = "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
+    rows = [
+        f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} {refuse}"
+        for table in _ONLY_ADDED
+        for verb in ("UPDATE", "DELETE")
+    ]
+    return [
+        *rows,
+        f"CREATE TRIGGER hushed_heads_delete BEFORE DELETE ON hushed_heads {refuse}",
+        "CREATE TRIGGER hushed_heads_step BEFORE UPDATE ON hushed_heads "
+        "WHEN NEW.budget <> OLD.budget OR NEW.entries <> OLD.entries + 1 "
+        "BEGIN SELECT RAISE(ABORT, 'the head of a ledger moves by one entry'); END",
+    ]
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(version=1, name="budgets, chains of entries, and their answers", statements=_tables),
+)
+
+
+def found_version(connection: Connection) -> int:
+    """Version of the tables in a database; 0 if there are none.
+
+    Parameters
+    ----------
+    connection : Connection
+        To the database.
+
+    Returns
+    -------
+    int
+        Largest version recorded.
+    """
+    from sqlalchemy import inspect  # noqa: PLC0415
+
+    if not inspect(connection).has_table("hushed_migrations"):
+        return 0
+    found = connection.exec_driver_sql("SELECT MAX(version) FROM hushed_migrations").scalar()
+    return int(found or 0)
+
+
+def migrate(connection: Connection, upto: int | None = None) -> int:
+    """Bring the tables to a version, inside the transaction that is under way.
+
+    Parameters
+    ----------
+    connection : Connection
+        To the database, in a transaction that keeps other writers out.
+    upto : int, optional
+        Version to stop at; the newest by default.
+
+    Returns
+    -------
+    int
+        Version now.
+
+    Raises
+    ------
+    NewerLedger
+        If the tables were written by a newer version of this library.
+    """
+    newest = MIGRATIONS[-1].version
+    version = found_version(connection)
+    if version > newest:
+        raise NewerLedger(
+            f"the ledger has version {version}, this version of hushed knows up to {newest}: "
+            "update hushed; nothing was changed"
+        )
+    if version == 0:
+        connection.exec_driver_sql(
+            "CREATE TABLE hushed_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, "
+            "applied TEXT NOT NULL)"
+        )
+    dialect: Dialect = "sqlite" if connection.dialect.name == "sqlite" else "postgresql"
+    for step in MIGRATIONS:
+        if version < step.version <= (newest if upto is None else upto):
+            for statement in step.statements(dialect):
+                connection.exec_driver_sql(statement)
+            connection.exec_driver_sql(
+                f"INSERT INTO hushed_migrations VALUES ({step.version}, '{step.name}', '{now()}')"  # noqa: S608
+            )
+    return found_version(connection)

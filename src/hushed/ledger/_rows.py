@@ -1,0 +1,324 @@
+"""Budgets, entries and heads as rows of the tables; nothing here decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from hushed.errors import DamagedLedger, NotFound
+from hushed.ledger._entries import Budget, Entry, read_budget, read_entry, write_budget
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from sqlalchemy import Connection, TextClause
+
+    Transaction = Connection | sqlite3.Connection
+
+__all__ = [
+    "Head",
+    "append",
+    "budget_named",
+    "budgets",
+    "entries_after",
+    "entry_at",
+    "head_of",
+    "insert_budget",
+    "is_written",
+    "run",
+]
+
+Head = tuple[int, str]
+_BATCH = 1000
+_NAMED = 10  # budgets named in a message
+
+
+@lru_cache(maxsize=32)
+def _text(statement: str) -> TextClause:
+    from sqlalchemy import text  # noqa: PLC0415
+
+    return text(statement)
+
+
+def run(
+    connection: Transaction, statement: str, values: dict[str, Any], server: str | None = None
+) -> Any:
+    """Run a statement on either kind of connection.
+
+    Parameters
+    ----------
+    connection : Connection or sqlite3.Connection
+        In a transaction.
+    statement : str
+        SQL with names for values, such as ``:name``.
+    values : dict
+        Values by name.
+    server : str, optional
+        SQL that says the same on PostgreSQL, where spenders have no rights on the tables.
+
+    Returns
+    -------
+    object
+        Cursor of the driver or of SQLAlchemy.
+    """
+    import sqlite3  # noqa: PLC0415
+
+    if isinstance(connection, sqlite3.Connection):
+        return connection.execute(statement, values)
+    if server is not None and connection.dialect.name != "sqlite":
+        statement = server
+    return connection.execute(_text(statement), values)
+
+
+def insert_budget(connection: Transaction, budget: Budget) -> None:
+    """Add a budget and the head of its empty chain.
+
+    Parameters
+    ----------
+    connection : Connection or sqlite3.Connection
+        In a transaction.
+    budget : Budget
+        With its digest.
+    """
+    values = {"name": budget.name, "body": write_budget(budget), "link": budget.digest}
+    run(connection, "INSERT INTO hushed_budgets VALUES (:name, :body, :link)", values)
+    run(
+        connection,
+        "INSERT INTO hushed_heads VALUES (:name, 0, :link)",
+        {"name": budget.name, "link": budget.digest},
+    )
+
+
+def budgets(connection: Transaction) -> tuple[Budget, ...]:
+    """All budgets.
+
+    Parameters
+    ----------
+    connection : Connection or sqlite3.Connection
+        In a transaction.
+
+    Returns
+    -------
+    tuple of Budget
+        By name.
+    """
+    rows = run(connection, "SELECT name, body, digest FROM hushed_budgets ORDER BY name", {})
+    return tuple(_checked(*row) for row in rows.fetchall())
+
+
+def budget_named(connection: Transaction, name: str) -> Budget:
+    """One budget.
+
+    Parameters
+    ----------
+    connection : Connection or sqlite3.Connection
+        In a transaction.
+    name : str
+        Its name.
+
+    Returns
+    -------
+    Budget
+        As opened.
+
+    Raises
+    ------
+    NotFound
+        If there is none of this name.
+    """
+    statement = "SELECT name, body, digest FROM hushed_budgets WHERE name = :name"
+    row = run(connection, statement, {"name": name}).fetchone()
+    if row is None:
+        raise NotFound(_unknown(connection, name))
+    return _checked(*row)
+
+
+def _unknown(connection: Transaction, name: str) -> str:
+    """Say which budgets there are, for a name is soon misspelt."""
+    found = run(connection, "SELECT name FROM hushed_budgets ORDER BY name", {}).fetchall()
+    known = ", ".join(repr(row[0]) for row in found[:_NAMED]) or "none"
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return f"there is no budget {name!r} in this ledger, which has {known}{more}: open it first"
+
+
+def _checked(name: str, body: str, link: str) -> Budget:
+    budget = read_budget(body, link)
+    if budget.name != name:
+        raise DamagedLedger(f"the budget found under the name {name!r} has another name")
+    return budget
+
+
+def head_of(connection: Transaction, name: str, *, lock: bool = False) -> Head:
+    """End of the chain of a budget.
+
+    Parameters
+    ----------
+    connection : Connection or sqlite3.Connection
+        In a transaction.
+    name : str
+        The budget.
+    lock : bool, default False
+        Whether to keep other spenders out until the transaction ends (PostgreSQL; on SQLite the
+        transaction does).
+
+    Returns
+    -------
+    tuple of int and str
+        Number of entries, digest of the last.
+
+    Raises
+    ------
+    NotFound
+        If there is no such budget.
+    """
+    statement = "SELECT entries, digest FROM hushed_heads WHERE budget = :name"
+    locking = "SELECT entries, digest FROM hushed_head(:name)" if lock else None
+    row = run(connection, statement, {"name": name}, locking).fetchone()
+    if row is None:
+        raise NotFound(f"there is no budget {name!r} in this ledger: open it first")
+    return int(row[0]), str(row[1])
+
+
+def append(connection: Transaction, entry: Entry, body: str) -> None:
+    """Add an entry and move the head of its chain.
+
+    Parameters
+    ----------
+    connection : Connection or sqlite3.Connection
+        In a transaction that holds the head.
+    entry : Entry
+        With its digest.
+    body : str
+        Its text.
+    """
+    import sqlite3  # noqa: PLC0415
+
+    values = {
+        "name": entry.budget,
+        "number": entry.number,
+        "body": body,
+        "link": entry.digest,
+    }
+    if not isinstance(connection, sqlite3.Connection) and connection.dialect.name != "sqlite":
+        run(connection, "SELECT hushed_append(:name, :number, :body, :link)", values)
+        return
+    run(connection, "INSERT INTO hushed_entries VALUES (:name, :number, :body, :link)", values)
+    moved = run(
+        connection,
+        "UPDATE hushed_heads SET entries = :number, digest = :link WHERE budget = :name",
+        {"name": entry.budget, "number": entry.number, "link": entry.digest},
+    )
+    if moved.rowcount != 1:
+        raise DamagedLedger(f"the head of budget {entry.budget!r} is gone")
+
+
+def is_written(connection: Transaction, entry: Entry) -> bool:
+    """Whether an entry stands in the ledger.
+
+    Parameters
+    ----------
+    connection : Connection or sqlite3.Connection
+        In a transaction that holds the head.
+    entry : Entry
+        The entry.
+
+    Returns
+    -------
+    bool
+        True if it does, at its place.
+    """
+    statement = "SELECT digest FROM hushed_entries WHERE budget = :name AND number = :number"
+    values = {"name": entry.budget, "number": entry.number}
+    seen = "SELECT digest FROM hushed_seen(:name, :number - 1, 1)"
+    row = run(connection, statement, values, seen).fetchone()
+    return row is not None and bool(row[0] == entry.digest)
+
+
+def entry_at(connection: Transaction, budget: Budget, number: int) -> Entry:
+    """One entry, checked against the one before it.
+
+    Parameters
+    ----------
+    connection : Connection or sqlite3.Connection
+        In a transaction.
+    budget : Budget
+        The budget.
+    number : int
+        Number of an entry that is there.
+
+    Returns
+    -------
+    Entry
+        As written.
+
+    Raises
+    ------
+    DamagedLedger
+        If it is missing or changed.
+    """
+    before = (number - 1, budget.digest)
+    values = {"name": budget.name, "first": number - 1, "last": number}
+    found = run(
+        connection,
+        "SELECT number, body, digest, 1 FROM hushed_entries WHERE budget = :name "
+        "AND number BETWEEN :first AND :last ORDER BY number",
+        values,
+        "SELECT number, body, digest, mine FROM hushed_seen(:name, :first - 1, 2) "
+        "WHERE number <= :last",
+    ).fetchall()
+    if len(found) == 2:
+        before = (int(found[0][0]), str(found[0][2]))
+    if not found or found[-1][0] != number or before[0] != number - 1:
+        raise DamagedLedger(f"entry {number} of budget {budget.name!r} is missing")
+    _, body, link, mine = found[-1]
+    return read_entry(body, link, before[1] if mine else None, number, budget.name)
+
+
+def entries_after(connection: Transaction, name: str, start: Head, end: Head) -> Iterator[Entry]:
+    """Entries between two heads, each checked against the chain.
+
+    Parameters
+    ----------
+    connection : Connection or sqlite3.Connection
+        In a transaction.
+    name : str
+        The budget.
+    start : tuple of int and str
+        Head that is known already.
+    end : tuple of int and str
+        Head to reach.
+
+    Yields
+    ------
+    Entry
+        In order.
+
+    Raises
+    ------
+    DamagedLedger
+        If an entry is missing, changed, or one too many.
+    """
+    number, link = start
+    statement = (
+        "SELECT number, body, digest, 1 FROM hushed_entries WHERE budget = :name "
+        "AND number > :after ORDER BY number LIMIT :most"
+    )
+    seen = "SELECT number, body, digest, mine FROM hushed_seen(:name, :after, :most)"
+    while True:
+        values = {"name": name, "after": number, "most": _BATCH}
+        rows = run(connection, statement, values, seen).fetchall()
+        for found, body, own, mine in rows:
+            number += 1
+            if found != number:
+                raise DamagedLedger(f"entry {number} of budget {name!r} is missing")
+            entry = read_entry(body, own, link if mine else None, number, name)
+            link = own
+            yield entry
+        if len(rows) < _BATCH:
+            break
+    if (number, link) != end:
+        raise DamagedLedger(
+            f"budget {name!r} has {number} entries where its head says {end[0]}, or another last "
+            "one: entries were lost or added by hand"
+        )

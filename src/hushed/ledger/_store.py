@@ -1,0 +1,511 @@
+"""Where a ledger lies: SQLite or PostgreSQL, with transactions that keep other spenders out.
+
+SQLite: write-ahead log, every commit synchronised to the disk, and ``BEGIN IMMEDIATE``, so that
+only one writer reads a balance and adds to it at a time. PostgreSQL: the head of the budget's
+chain is locked (``SELECT ... FOR UPDATE``), and every commit is synchronised whatever the server's
+default.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus
+
+from hushed._decimals import read
+from hushed.errors import (
+    DamagedLedger,
+    HushedError,
+    LedgerUnavailable,
+    NotFound,
+    ParameterError,
+)
+from hushed.ledger._files import (
+    Identity,
+    check_identity,
+    identity_of,
+    inspect,
+    is_ledger,
+    unchanged,
+)
+from hushed.ledger._forks import active
+from hushed.ledger._migrations import MIGRATIONS, found_version, migrate
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Connection, Engine
+
+    from hushed.ledger._rows import Transaction
+
+__all__ = ["Store", "Unsettled", "connect"]
+
+_MIGRATING = 0x68757368  # key of the lock that migrations take on PostgreSQL
+_ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_REFUSED = ("append-only", "moves by one", "and nothing else")  # by triggers and functions
+_DAMAGE = ("malformed", "not a database", "corrupt", "disk image")
+
+
+_OF_THE_PARENT: list[Engine] = []  # kept, for what nobody holds is closed
+
+
+class Unsettled(LedgerUnavailable):
+    """The connection was lost while a transaction was being committed."""
+
+
+class Store:
+    """An open database with the tables of a ledger.
+
+    Parameters
+    ----------
+    url : str
+        Address, as `connect` takes it.
+    patience : float
+        Longest wait for other writers, in seconds.
+    """
+
+    def __init__(self, url: str, patience: float) -> None:
+        self.url = url
+        self.sqlite = url.startswith("sqlite:")
+        self.path = Path(url.removeprefix("sqlite:///"))
+        self._names = str(self.path), f"{self.path}-wal"
+        self.patience = patience
+        self._engine: Engine | None = None
+        self._making = RLock()
+        self._file: Identity | None = None
+        self._secrets: tuple[str, ...] = ()
+
+    def engine(self) -> Engine:
+        """Give the connections of this process; a forked child gets its own.
+
+        Returns
+        -------
+        Engine
+            Of SQLAlchemy.
+        """
+        with self._making:
+            if self._engine is None:
+                self._engine = _engine(self)
+            return self._engine
+
+    def hide(self, url: URL) -> None:
+        """Remember what no message may show.
+
+        Parameters
+        ----------
+        url : URL
+            Address with its password.
+        """
+        asked = [str(v) for name, v in url.query.items() if "pass" in name.lower()]
+        found = [each for each in (url.password, *asked) if each]
+        self._secrets = (*found, *(quote_plus(each) for each in found), *map(quote, found))
+
+    def leave_to_parent(self) -> None:
+        """Forget the connections of the parent: a forked child neither uses nor closes them."""
+        self._making = RLock()
+        if self._engine is not None:
+            _OF_THE_PARENT.append(self._engine)
+            self._engine = None
+
+    def expect(self) -> None:
+        """Remember which file lies there before it is opened: every connection has to be to it."""
+        if os.path.exists(self.path):
+            self._file = identity_of(self.path)
+
+    def open_file(self) -> Any:
+        """Connect to the file; it is made for the first connection alone, if at all.
+
+        Returns
+        -------
+        sqlite3.Connection
+            To the file that was there before, if there was one.
+        """
+        import sqlite3  # noqa: PLC0415
+
+        known = self._file
+        if known is not None and identity_of(self.path).file != known.file:
+            check_identity(self.path, known)
+        mode = "rwc" if known is None else "rw"
+        return sqlite3.connect(
+            f"{self.path.as_uri()}?mode={mode}",  # as it is: % and ? of a name are written as codes
+            uri=True,
+            timeout=self.patience,
+            check_same_thread=False,
+        )
+
+    def opened(self, record: Any) -> None:
+        """Remember which file and log a new connection speaks to.
+
+        Parameters
+        ----------
+        record : object
+            Record of the connection in its pool.
+
+        Raises
+        ------
+        LedgerUnavailable
+            If it is another file than that of the connections before.
+        """
+        found = identity_of(self.path)
+        if self._file is not None and self._file.file != found.file:
+            check_identity(self.path, self._file)
+        record.info["hushed"] = self._file = found
+
+    def check_file(self, info: dict[Any, Any], *, committed: bool = False) -> None:
+        """Refuse to go on with a file that is not the one that was opened.
+
+        Parameters
+        ----------
+        info : dict
+            What `opened` remembered.
+        committed : bool, default False
+            Whether something was just written.
+
+        Raises
+        ------
+        LedgerUnavailable
+            If the file or its log was deleted, replaced, or got a second name.
+        """
+        if not self.sqlite or unchanged(*self._names, info["hushed"]):
+            return
+        try:
+            check_identity(self.path, info["hushed"], committed=committed)
+        except LedgerUnavailable:
+            self.close()  # the next use opens the file, if it is the same one, with its new log
+            raise
+
+    def close(self) -> None:
+        """Close the connections."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.dispose()
+
+    def backup(self, target: Path) -> Path:
+        """Copy the file through SQLite, as of one moment.
+
+        Parameters
+        ----------
+        target : Path
+            A file that does not exist.
+
+        Returns
+        -------
+        Path
+            The copy.
+
+        Raises
+        ------
+        ParameterError
+            If it exists, or there is no file to copy.
+        NotFound
+            If its folder does not exist.
+        """
+        import sqlite3  # noqa: PLC0415
+
+        if not self.sqlite:
+            raise ParameterError("a ledger on a server is copied by its own tools, such as pg_dump")
+        try:
+            # SQLite would take it for the log of the ledger beside it.
+            if not target.exists() and is_ledger(target):
+                raise ParameterError(f"{target} is a name that belongs to a ledger; take another")
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            raise ParameterError(f"{target} exists; a backup is written to a new file") from None
+        except OSError as error:
+            raise NotFound(f"{target} cannot be made: {error.strerror}") from None
+        try:
+            with self.reading() as source, closing(sqlite3.connect(target)) as copy:
+                driver: Any = source.connection.driver_connection
+                driver.backup(copy)
+        except (sqlite3.Error, HushedError) as error:
+            target.unlink(missing_ok=True)
+            raise error if isinstance(error, HushedError) else _told(error) from None
+        return target
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Read in one transaction, as of one moment, without keeping writers out.
+
+        Yields
+        ------
+        Connection
+            In a transaction.
+
+        Raises
+        ------
+        DamagedLedger, LedgerUnavailable
+            If the database fails.
+        """
+        from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
+        from sqlalchemy.exc import TimeoutError as Crowded  # noqa: PLC0415
+
+        try:
+            with (
+                active(),
+                self.engine().execution_options(hushed_reads=True).connect() as connection,
+                connection.begin(),
+            ):
+                if not self.sqlite:  # head and entries have to be of the same moment
+                    connection.exec_driver_sql(_ONE_MOMENT)
+                self.check_file(connection.info)
+                yield connection
+        except (DBAPIError, Crowded) as error:
+            raise _told(error, self._secrets) from None
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Write in one transaction that keeps other writers out; committed at the end.
+
+        Yields
+        ------
+        Connection
+            In a transaction.
+
+        Raises
+        ------
+        DamagedLedger, LedgerUnavailable
+            If the database fails before the commit: nothing was written.
+        Unsettled
+            If it fails during the commit: it is not known whether it was written.
+        """
+        from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
+        from sqlalchemy.exc import TimeoutError as Crowded  # noqa: PLC0415
+
+        committing = False
+        try:
+            with active(), self.engine().connect() as connection:
+                transaction = connection.begin()
+                try:
+                    self.check_file(connection.info)
+                    yield connection
+                    committing = True
+                    transaction.commit()
+                    self.check_file(connection.info, committed=True)
+                finally:
+                    if transaction.is_active:
+                        transaction.rollback()
+        except (DBAPIError, Crowded) as error:
+            raise _told(error, self._secrets, committing=committing) from None
+
+    @contextmanager
+    def spending(self) -> Iterator[Transaction]:
+        """Write as in `writing`, by the shortest way: for charges, of which there are many.
+
+        Yields
+        ------
+        Connection or sqlite3.Connection
+            In a transaction; on SQLite the driver's own connection, as every statement that
+            SQLAlchemy passes on costs more than SQLite takes to run it.
+
+        Raises
+        ------
+        DamagedLedger, LedgerUnavailable, Unsettled
+            As in `writing`.
+        """
+        if not self.sqlite:
+            with self.writing() as connection:
+                yield connection
+            return
+        import sqlite3  # noqa: PLC0415
+
+        from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
+        from sqlalchemy.exc import TimeoutError as Crowded  # noqa: PLC0415
+
+        committing = False
+        try:
+            with active(), closing(self.engine().raw_connection()) as lent:
+                driver: Any = lent.driver_connection
+                driver.execute("BEGIN IMMEDIATE")
+                self.check_file(lent.info)
+                yield driver
+                committing = True
+                driver.commit()
+                self.check_file(lent.info, committed=True)
+                # Whatever is not committed is rolled back as the connection goes back to its pool.
+        except (sqlite3.Error, DBAPIError, Crowded) as error:
+            raise _told(error, committing=committing) from None
+
+
+def connect(url: str, *, create: bool, patience: float) -> Store:
+    """Open a ledger, and bring its tables up to date.
+
+    Parameters
+    ----------
+    url : str
+        ``sqlite:///FILE`` (three slashes for a relative path, four for an absolute one) or
+        ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``.
+    create : bool
+        Whether to make the ledger if there is none.
+    patience : float
+        Longest wait for other writers, in seconds; above 0.
+
+    Returns
+    -------
+    Store
+        With tables of this version.
+
+    Raises
+    ------
+    ParameterError
+        If the address is of no known kind, or patience is not above 0.
+    NotFound
+        If there is no ledger and none is to be made.
+    NotALedger, DamagedLedger, NewerLedger, LedgerUnavailable
+        If what is there cannot be used.
+    """
+    patience = read("patience", patience, up=True)
+    if not 0 < patience < 1e6:
+        raise ParameterError(f"patience must be above 0 and below 1e6 seconds, got {patience}")
+    store = Store(_address(url), patience)
+    if store.sqlite:
+        inspect(store.path, create=create)
+        store.expect()
+    try:
+        _prepare(store, create=create)
+    except HushedError:
+        store.close()
+        raise
+    return store
+
+
+def _prepare(store: Store, *, create: bool) -> None:
+    """Check the pages of a file, and migrate."""
+    with store.reading() as connection:
+        version = found_version(connection)
+        if version == 0 and not create:
+            raise NotFound("there is no ledger at this address: open a budget first")
+        if store.sqlite and version:
+            _check_pages(connection)
+    if version != MIGRATIONS[-1].version:
+        with store.writing() as connection:
+            if not store.sqlite:
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATING})")
+            migrate(connection)
+
+
+def _address(url: str) -> str:
+    """Address in the form that SQLAlchemy takes."""
+    if not isinstance(url, str):
+        raise ParameterError(
+            f"the address of a ledger is a text such as 'sqlite:///FILE', got {type(url).__name__}"
+        )
+    asked = re.search(r"[?&]\w+=", url)  # options, which SQLAlchemy takes, would be lost
+    if re.match(r"sqlite:///.", url) and ":memory:" not in url and "\0" not in url and not asked:
+        path = Path(os.path.realpath(os.path.expanduser(url.removeprefix("sqlite:///"))))
+        return f"sqlite:///{path}"
+    found = re.match(r"(postgres|postgresql|postgresql\+psycopg)://", url)
+    if found:
+        return "postgresql+psycopg://" + url[found.end() :]
+    plain = "://" not in url and ":" not in url and "@" not in url and url.isprintable()
+    raise ParameterError(  # an address may hold a password, and is not shown; the name of a file is
+        "the address of a ledger is sqlite:///FILE or postgresql://USER@HOST/DATABASE (a ledger "
+        "in memory would forget), got "
+        + (f"{url!r}; for a file sqlite:///{url}" if plain and url else "another one")
+    )
+
+
+def _check_pages(connection: Connection) -> None:
+    found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+    if found != "ok":
+        raise DamagedLedger(
+            "the file of the ledger is damaged: restore a copy, and charge again whatever was "
+            "released after that copy was made"
+        )
+
+
+def _engine(store: Store) -> Engine:
+    from sqlalchemy import URL, create_engine, event, make_url  # noqa: PLC0415
+    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
+
+    patience = store.patience
+    if store.sqlite:
+        engine = create_engine(
+            URL.create("sqlite", database=str(store.path)),
+            creator=store.open_file,
+            pool_timeout=patience,
+        )
+        event.listen(engine, "connect", _prepare_sqlite(store))
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    unread = "the address of the ledger cannot be read as one; it is not shown, for its password"
+    try:
+        url = make_url(store.url)
+        engine = create_engine(
+            url,
+            connect_args={"connect_timeout": math.ceil(patience)},
+            pool_pre_ping=True,
+            pool_timeout=patience,
+        )
+    except ImportError:
+        raise ParameterError(
+            "a ledger on PostgreSQL needs the extra postgres: pip install 'hushed[postgres]'"
+        ) from None
+    except (ArgumentError, ValueError):  # a ValueError quotes what stands in the port's place
+        raise ParameterError(unread) from None
+    if str(store.url).count("@") > 1:  # the driver would look for a host named by half a password
+        raise ParameterError(f"{unread}: write an @ in a user name or password as %40")
+    store.hide(url)
+    event.listen(engine, "connect", _prepare_postgres(patience))
+    return engine
+
+
+def _prepare_sqlite(store: Store) -> Any:
+    def prepare(connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # transactions are begun by _begin_sqlite alone
+        for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {setting}")
+        connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()  # opens the log
+        store.opened(record)
+
+    return prepare
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    reads = connection.get_execution_options().get("hushed_reads", False)
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+def _prepare_postgres(patience: float) -> Any:
+    def prepare(connection: Any, _: object) -> None:
+        before, connection.autocommit = connection.autocommit, True
+        with connection.cursor() as cursor:
+            cursor.execute("SET synchronous_commit TO on")
+            cursor.execute(f"SET lock_timeout TO {int(1000 * patience)}")
+            cursor.execute("SET default_transaction_isolation TO 'read committed'")
+        connection.autocommit = before
+
+    return prepare
+
+
+def _told(
+    error: Exception, secrets: tuple[str, ...] = (), *, committing: bool = False
+) -> DamagedLedger | LedgerUnavailable:
+    """Say in the words of this library what the database refused; no statement is quoted."""
+    from sqlalchemy.exc import TimeoutError as Crowded  # noqa: PLC0415
+
+    cause = getattr(error, "orig", error)  # what the driver said
+    text = "".join(str(cause or "").splitlines()[:1]) or "no reason given"
+    if any(each in text for each in secrets):
+        text = "its message is withheld, for it holds a password"
+    if isinstance(error, Crowded):
+        text = "all its connections are in use by other threads that wait, too"
+    found: DamagedLedger | LedgerUnavailable
+    if any(word in text for word in _DAMAGE):
+        found = DamagedLedger(
+            f"the file of the ledger is damaged ({text}): restore a copy, and charge again "
+            "whatever was released after that copy was made"
+        )
+    elif "hushed_keys" in text:
+        found = LedgerUnavailable(
+            "somebody else used this key, whose entries this login does not see: take another key. "
+            "Nothing was charged"
+        )
+    elif any(word in text for word in _REFUSED):
+        found = DamagedLedger(f"refused by the ledger itself: {text}")
+    else:
+        found = LedgerUnavailable(f"the ledger cannot be used now ({text}); try again")
+    return Unsettled(str(found)) if committing else found

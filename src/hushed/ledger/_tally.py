@@ -1,0 +1,390 @@
+"""Balances: entries folded into sums, and what is left of a budget."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from hushed._decimals import decimal_of, stated_above, stated_below
+from hushed._numeric import last_true, last_true_near
+from hushed._printing import shown_above, shown_below
+from hushed.accounting._filters import Cost, PrivacyFilter, filter_cost
+from hushed.errors import Overspent, ParameterError
+from hushed.guarantee import Guarantee, stated_gamma
+from hushed.ledger._balance import Balance, bought, set_aside, which_part
+from hushed.ledger._doubles import fraction_of, whole
+from hushed.ledger._entries import Budget, Entry
+from hushed.ledger._exact import LossSum
+from hushed.privacy_loss import LossCurve
+
+__all__ = ["Tally", "costs_of", "tally_of"]
+
+
+def costs_of(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> tuple[Cost, ...]:
+    """Price a charge in the units of each filter of a budget.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+    promise : Guarantee
+        What is charged.
+    loss : LossCurve, optional
+        Its law, if known.
+
+    Returns
+    -------
+    tuple of Cost
+        One per filter.
+    """
+    return tuple(filter_cost(each, promise, loss) for each in budget.filters)
+
+
+@dataclass(slots=True)
+class _Sum:
+    """The two sums of one filter, exact, in `whole` units; None is infinity."""
+
+    amounts: int | None = 0
+    deltas: int = 0
+
+    @property
+    def amount(self) -> Fraction | None:
+        return None if self.amounts is None else fraction_of(self.amounts)
+
+    @property
+    def delta(self) -> Fraction:
+        return fraction_of(self.deltas)
+
+    def plus(self, cost: Cost) -> _Sum:
+        deltas = self.deltas + whole(cost.delta)
+        if self.amounts is None or math.isinf(cost.amount):
+            return _Sum(None, deltas)
+        return _Sum(self.amounts + whole(cost.amount), deltas)
+
+    def within(self, found: PrivacyFilter) -> bool:
+        return (
+            self.amounts is not None
+            and self.amounts <= whole(found.capacity)
+            and self.deltas <= whole(found.slack)
+        )
+
+
+@dataclass(slots=True)
+class Tally:
+    """Running sums of one budget, folded from its entries; can be thrown away at any time.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+    """
+
+    budget: Budget
+    number: int = 0
+    link: str = ""
+    sums: list[_Sum] = field(default_factory=list)
+    by_hand: Fraction = Fraction(0)
+    events: dict[str, Fraction] = field(default_factory=dict)
+    data_dependent: bool = False
+    marginal: bool = False
+    exact: LossSum | None = None
+    keys: dict[str, int] = field(default_factory=dict)  # the callers' keys, and their entries
+
+    def add(self, entry: Entry) -> None:
+        """Fold one entry in.
+
+        Parameters
+        ----------
+        entry : Entry
+            The next one of this budget.
+        """
+        promise = entry.guarantee
+        self.sums = [total.plus(cost) for total, cost in zip(self.sums, entry.costs, strict=True)]
+        if promise.gamma > 0:
+            self.by_hand += stated_gamma(promise)
+        for name, gamma in promise.estimates:
+            self.events[name] = max(decimal_of(gamma), self.events.get(name, Fraction(0)))
+        self.data_dependent |= promise.data_dependent
+        self.marginal |= promise.marginal
+        if self.exact is not None:
+            self.exact.add(promise, entry.loss, entry.costs[0])
+        if entry.key is not None:
+            self.keys[entry.key] = entry.number
+        self.number, self.link = entry.number, entry.digest
+
+    def gamma(self, promise: Guarantee | None = None) -> Fraction:
+        """Gamma spent, exact, with one more promise if given; each estimate counts once.
+
+        Parameters
+        ----------
+        promise : Guarantee, optional
+            A further promise.
+
+        Returns
+        -------
+        Fraction
+            Union bound.
+        """
+        total = self.by_hand + sum(self.events.values(), Fraction(0))
+        if promise is None:
+            return total
+        fresh: dict[str, Fraction] = {}
+        for name, gamma in promise.estimates:
+            known = self.events.get(name, Fraction(0))
+            fresh[name] = max(fresh.get(name, Fraction(0)), decimal_of(gamma) - known)
+        return total + stated_gamma(promise) + sum(fresh.values(), Fraction(0))
+
+    def fits(self, promise: Guarantee, loss: LossCurve | None, costs: tuple[Cost, ...]) -> bool:
+        """Whether a charge keeps the limit on epsilon and delta.
+
+        Parameters
+        ----------
+        promise : Guarantee
+            What is to be charged.
+        loss : LossCurve, optional
+            Its law, if known.
+        costs : tuple of Cost
+            Its costs.
+
+        Returns
+        -------
+        bool
+            True if any filter of the budget lets it through.
+        """
+        if self.exact is not None:
+            return self.exact.fits(promise, loss, costs[0])
+        triples = zip(self.sums, costs, self.budget.filters, strict=True)
+        return any(total.plus(cost).within(found) for total, cost, found in triples)
+
+    def check(self, promise: Guarantee, loss: LossCurve | None, costs: tuple[Cost, ...]) -> None:
+        """Refuse a charge that does not fit.
+
+        Parameters
+        ----------
+        promise : Guarantee
+            What is to be charged.
+        loss : LossCurve, optional
+            Its law, if known.
+        costs : tuple of Cost
+            Its costs.
+
+        Raises
+        ------
+        Overspent
+            If epsilon, delta or gamma would pass the limit.
+        """
+        limit = self.budget.limit
+        name = self.budget.name
+        sampled = promise.gamma > 0 or promise.estimates
+        if sampled and self.gamma(promise) > decimal_of(limit.gamma):
+            raise Overspent(
+                f"budget {name!r}: this charge brings gamma {shown_above(promise.gamma)}, of "
+                f"which {shown_above(stated_above(self.gamma(promise) - self.gamma()))} is new; "
+                f"{shown_below(self.gamma_left())} of {shown_below(limit.gamma)} is left. "
+                "Release with an estimate that is paid for, or sample with a smaller gamma. "
+                "Nothing was charged",
+                name,
+                self.epsilon_left(),
+            )
+        if not self.fits(promise, loss, costs):
+            left = self.epsilon_left()
+            epsilon, delta = self._parts_that_fit(promise, loss, costs)
+            number = "1 charge" if self.number == 1 else f"{self.number} charges"
+            raise Overspent(
+                f"budget {name!r}: this charge of epsilon {shown_above(promise.epsilon)}, "
+                f"delta {shown_above(promise.delta)} does not fit into epsilon "
+                f"{shown_below(limit.epsilon)}, delta {shown_below(limit.delta)} "
+                f"({number} so far, method {self.budget.method}): "
+                f"{which_part(epsilon=epsilon, delta=delta)}. Left: "
+                f"{bought(left)}, and delta {shown_below(self.delta_left())} for new charges. "
+                f"{'' if delta else set_aside(self.budget)}"
+                "Nothing was charged",
+                name,
+                left,
+            )
+
+    def _parts_that_fit(
+        self, promise: Guarantee, loss: LossCurve | None, costs: tuple[Cost, ...]
+    ) -> tuple[bool, bool]:
+        """Whether the epsilon of a refused charge would fit without its delta, and the reverse."""
+        if self.exact is not None:
+            if promise.delta == 0.0 or loss is not None:  # a law has no delta apart from it
+                return False, True
+            alone = replace(promise, delta=0.0), replace(promise, epsilon=0.0)
+            one, other = (self.fits(p, None, costs_of(self.budget, p, None)) for p in alone)
+            return one, other
+        return (
+            self.fits(promise, loss, tuple(replace(cost, delta=0.0) for cost in costs)),
+            self.fits(promise, loss, tuple(replace(cost, amount=0.0) for cost in costs)),
+        )
+
+    def gamma_left(self) -> float:
+        """Largest gamma of a new estimate, rounded down."""
+        left = decimal_of(self.budget.limit.gamma) - self.gamma()
+        return max(0.0, stated_below(left))
+
+    def delta_left(self) -> float:
+        """Largest own delta that any filter still takes, rounded down."""
+        if self.exact is not None:
+            return max(0.0, stated_below(self.exact.delta_left()))
+        pairs = zip(self.sums, self.budget.filters, strict=True)
+        left = (decimal_of(found.slack) - total.delta for total, found in pairs)
+        return max(max(0.0, stated_below(each)) for each in left)
+
+    def epsilon_left(self) -> float:
+        """Largest epsilon that could still be charged at delta = 0, rounded down."""
+        if self.exact is not None:
+            return self._exact_left()
+        pairs = zip(self.sums, self.budget.filters, strict=True)
+        return max(_level_left(total, each) for total, each in pairs)
+
+    def _exact_left(self) -> float:
+        exact = self.exact
+        if exact is None:
+            return 0.0
+
+        def accepted(level: float) -> bool:
+            promise = self._plain(level)
+            return self.fits(promise, None, costs_of(self.budget, promise, None))
+
+        limit = self.budget.limit.epsilon
+        basic = stated_below(exact.epsilon_left())
+        if exact.delta == 0.0:
+            return max(0.0, basic) if exact.slacks == 0 else 0.0
+        low = basic if basic > 0 and accepted(basic) else 0.0
+        if accepted(limit):
+            return limit
+        return last_true(accepted, low, limit, tolerance=1e-3, absolute=1e-9 * limit)
+
+    def _plain(self, level: float) -> Guarantee:
+        limit = self.budget.limit
+        return Guarantee(epsilon=level, neighbours=limit.neighbours, unit=limit.unit)
+
+    def balance(self) -> Balance:
+        """Where the budget stands.
+
+        Returns
+        -------
+        Balance
+            A record of its own.
+        """
+        limit = self.budget.limit
+        epsilon, delta = self._spent()
+        gamma = min(stated_above(self.gamma()), 1.0 - 2.0**-53)
+        spent = replace(
+            limit,
+            epsilon=epsilon,
+            delta=delta,
+            gamma=gamma,
+            data_dependent=self.data_dependent,
+            estimates=tuple(sorted((name, stated_above(g)) for name, g in self.events.items())),
+            marginal=self.marginal,
+        )
+        shares = self.shares()
+        return Balance(
+            budget=self.budget,
+            entries=self.number,
+            spent=spent,
+            used=max(shares),
+            epsilon_used=shares[0],
+            delta_used=shares[1],
+            gamma_used=shares[2],
+            epsilon_left=self.epsilon_left(),
+            delta_left=self.delta_left(),
+            gamma_left=self.gamma_left(),
+        )
+
+    def used(self) -> float:
+        """Share of the budget that is used, in [0, 1], rounded up; the filter with most room."""
+        return max(self.shares())
+
+    def shares(self) -> tuple[float, float, float]:
+        """Shares of epsilon, delta and gamma that are used, each in [0, 1], rounded up.
+
+        Returns
+        -------
+        tuple of float
+            Of epsilon and delta in the filter with most room.
+        """
+        limit = self.budget.limit
+        gamma = _share(self.gamma(), limit.gamma)
+        if self.number == 0:
+            return 0.0, 0.0, gamma
+        if self.exact is not None:
+            spent = self.exact.spent()
+            share = 1.0 if math.isinf(spent) else _share(decimal_of(spent), limit.epsilon)
+            return share, 0.0, gamma
+        shares = [
+            (1.0, 1.0)
+            if total.amount is None or not total.within(each)
+            else (_share(total.amount, each.capacity), _share(total.delta, each.slack))
+            for total, each in zip(self.sums, self.budget.filters, strict=True)
+        ]
+        return *min(shares, key=max), gamma
+
+    def _spent(self) -> tuple[float, float]:
+        """Smallest epsilon, and its delta, over the filters."""
+        limit = self.budget.limit
+        if self.number == 0:
+            return 0.0, 0.0
+        if self.exact is not None:
+            return self.exact.spent(), limit.delta
+        found = []
+        for total, each in zip(self.sums, self.budget.filters, strict=True):
+            if total.amount is not None and total.within(each):
+                own = stated_above(total.delta + decimal_of(each.conversion))
+                delta = min(own, limit.delta)
+                found.append((each.epsilon(stated_above(total.amount)), delta))
+        return min(found) if found else (limit.epsilon, limit.delta)
+
+
+def tally_of(budget: Budget) -> Tally:
+    """Tally of a budget to which nothing was charged yet.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget.
+
+    Returns
+    -------
+    Tally
+        Empty sums.
+
+    Raises
+    ------
+    ParameterError
+        If the rule of the budget has no filter.
+    """
+    if not budget.filters:
+        raise ParameterError("a budget needs a rule that stops the spending")
+    exact = None
+    if budget.method == "loss-distribution":
+        exact = LossSum(budget.limit.epsilon, budget.limit.delta)
+    return Tally(
+        budget=budget, link=budget.digest, sums=[_Sum() for _ in budget.filters], exact=exact
+    )
+
+
+def _level_left(total: _Sum, found: PrivacyFilter) -> float:
+    """Largest epsilon that one filter still takes."""
+    if not total.within(found) or total.amount is None:
+        return 0.0
+    left = decimal_of(found.capacity) - total.amount
+    if left <= 0:
+        return 0.0
+    if found.name == "basic":
+        return stated_below(left)
+
+    def takes(level: float) -> bool:
+        cost = filter_cost(found, Guarantee(epsilon=level), None)
+        return not math.isinf(cost.amount) and decimal_of(cost.amount) <= left
+
+    return last_true_near(takes, max(math.sqrt(float(left)), 1e-150), tolerance=1e-12)
+
+
+def _share(part: Fraction, limit: float) -> float:
+    if part == 0:
+        return 0.0
+    return min(1.0, stated_above(part / decimal_of(limit))) if limit > 0 else 1.0

@@ -1,0 +1,164 @@
+"""Chains of ours in OpenDP: built anew from its constructors.
+
+An exported chain asks the same question in OpenDP's arithmetic, under OpenDP's map and with
+OpenDP's noise. What has no equivalent there is refused, and the step is named. Functions of the
+caller go over as they are, where OpenDP was told to trust them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hushed.errors import NotFound, ParameterError
+from hushed.measurements._export_spaces import Place, aligned, begin, beyond
+from hushed.measurements._export_steps import named, scored, step_behind
+from hushed.measurements._record import Measurement
+from hushed.spaces import LOSS_CURVE, PURE, ZCDP
+from hushed.transformations._chain import Transformation
+
+__all__ = ["to_opendp"]
+
+_STATED = {
+    "MaxDivergence": PURE,
+    "ZeroConcentratedDivergence": ZCDP,
+    "Approximate(MaxDivergence)": LOSS_CURVE,
+    "SmoothedMaxDivergence": LOSS_CURVE,
+}
+_ENDS = ("laplace", "gaussian", "exponential", "compose", "from_opendp", "a function of the answer")
+
+
+def to_opendp(chain: Transformation | Measurement) -> Any:
+    """Build a chain anew in OpenDP.
+
+    Parameters
+    ----------
+    chain : Transformation or Measurement
+        From a column, a table or answers; by select, clip, impute, cast (of texts and integers),
+        drop_missing, resize, to_change_one, to_symmetric, count, sum_of, mean, variance and
+        histogram, to laplace or gaussian; by quantile_scores to exponential; several of them in
+        `compose`; what `from_opendp` put in. Behind it may come a function of the answer. That,
+        select, map_rows, filter_rows and declared functions are taken by OpenDP only after
+        ``opendp.prelude.enable_features("honest-but-curious")``: it cannot check them.
+
+    Returns
+    -------
+    opendp.Transformation or opendp.Measurement
+        The same question in OpenDP's arithmetic and under OpenDP's map, in the measure of the
+        chain. Exponential noise there makes `exponential` permute-and-flip under ``PURE``
+        (McKenna and Sheldon, NeurIPS 2020), which is never worse; under ``ZCDP`` it is the
+        exponential mechanism. Texts that spell a number with spaces or underscores are missing
+        there. A composition gives a list.
+
+    Raises
+    ------
+    NotFound
+        If OpenDP is not installed.
+    ParameterError
+        If a step has no equivalent there; it is named.
+    """
+    dp = _opendp()
+    place = begin(dp, chain.source)
+    if isinstance(chain, Transformation):
+        return _transformed(dp, place, chain).built
+    return _measured(dp, place, chain)
+
+
+def _opendp() -> Any:
+    try:
+        import opendp.prelude as dp  # noqa: PLC0415  (1.5 s)
+    except ImportError:
+        raise NotFound("OpenDP is not installed: pip install 'hushed[opendp]'") from None
+    dp.enable_features("contrib")
+    return dp
+
+
+def _transformed(dp: Any, place: Place, chain: Transformation) -> Place:
+    for step in chain.steps or (chain,):
+        place = step_behind(dp, place, step)
+    place = aligned(dp, place, chain.target)
+    if place.built is None:  # nothing was to be done
+        return place.behind(beyond(dp, chain, dp.t.make_identity, place.domain, place.metric))
+    return place
+
+
+def _measured(dp: Any, place: Place, chain: Measurement) -> Any:
+    """Build the transformations before the noise, the noise, and what follows."""
+    kind, *rest = chain.settings or ("",)
+    if kind == "then":
+        before, function = rest
+        inner = _measured(dp, place, _ending(chain, before))
+        return beyond(dp, chain, inner.__rshift__, _on_ours(function, before))
+    steps = () if chain.first is None else chain.first.steps or (chain.first,)
+    if kind == "exponential" and steps and named(steps[-1]) == "quantile_scores":
+        for step in steps[:-1]:
+            place = step_behind(dp, place, step)
+        place, made = scored(dp, place, steps[-1], rest[0], _chosen_by(dp, chain))
+        return _stated(dp, chain, place.closed(made))
+    for step in steps:
+        place = step_behind(dp, place, step)
+    if kind == "compose":
+        parts = [_measured(dp, place.fresh(), part.to(chain.measure)) for part in rest[0]]
+        return place.closed(beyond(dp, chain, dp.c.make_composition, parts))
+    return _stated(dp, chain, beyond(dp, chain, place.closed, _noisy(dp, place, chain)))
+
+
+def _ending(chain: Measurement, settings: tuple[Any, ...]) -> Measurement:
+    return replace(chain, name=chain.name.rpartition(" >> ")[0], settings=settings)
+
+
+def _noisy(dp: Any, place: Place, chain: Measurement) -> Any:
+    kind, *rest = chain.settings or ("",)
+    space = place.domain, place.metric
+    if kind == "opendp":
+        return rest[0]
+    if kind == "laplace":
+        return beyond(dp, chain, dp.m.make_laplace, *space, float(rest[0]))
+    if kind == "gaussian":
+        return beyond(dp, chain, dp.m.make_gaussian, *space, float(rest[0]))
+    if kind == "exponential":
+        measure = _chosen_by(dp, chain)
+        return beyond(dp, chain, dp.m.make_noisy_max, *space, measure, float(rest[0]))
+    last = chain.name.rpartition(" >> ")[2]
+    raise ParameterError(f"OpenDP has no equivalent of {last}; a chain may end in {_ENDS}")
+
+
+def _chosen_by(dp: Any, chain: Measurement) -> Any:
+    return dp.zero_concentrated_divergence() if chain.measure == ZCDP else dp.max_divergence()
+
+
+def _stated(dp: Any, chain: Measurement, made: Any) -> Any:
+    """Convert what OpenDP states into the measure of the chain."""
+    given = repr(made.output_measure)
+    if _STATED.get(given) == chain.measure:
+        return made
+    converters = {
+        ("MaxDivergence", ZCDP): dp.c.make_pureDP_to_zCDP,
+        ("MaxDivergence", LOSS_CURVE): dp.c.make_approximate,
+        ("ZeroConcentratedDivergence", LOSS_CURVE): dp.c.make_zCDP_to_approxDP,
+    }
+    convert = converters.get((given, chain.measure))
+    if convert is None:
+        raise ParameterError(
+            f"OpenDP states the loss of {chain.name} as {given}, which says nothing in terms of "
+            f"{chain.measure}; give the chain another measure, with .to(...)"
+        )
+    return beyond(dp, chain, convert, made)
+
+
+def _on_ours(function: Any, settings: tuple[Any, ...]) -> Any:
+    """Give a function what it gets from a chain of ours: arrays for vectors, tuples of answers."""
+    return lambda released: function(_as_ours(released, settings))
+
+
+def _as_ours(released: Any, settings: tuple[Any, ...]) -> Any:
+    kind, *rest = settings or ("",)
+    if kind == "compose":
+        return tuple(
+            _as_ours(each, part.settings) for each, part in zip(released, rest[0], strict=True)
+        )
+    if kind in ("laplace", "gaussian"):
+        return np.array(released, float) if isinstance(released, list) else float(released)
+    return released

@@ -1,0 +1,235 @@
+"""Privacy losses in the terms of a measure, and what one measure says in the terms of another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hushed import privacy_loss
+from hushed._decimals import stated_above, total_of
+from hushed._numeric import round_up
+from hushed.accounting._pure import pure_renyi, pure_zcdp
+from hushed.accounting._theorems import renyi_conversion
+from hushed.errors import ParameterError
+from hushed.privacy_loss import LossCurve
+from hushed.spaces import LOSS_CURVE, PURE, RENYI, ZCDP, Measure
+
+__all__ = ["CurveLoss", "Loss", "RenyiBound", "added", "epsilon_at", "pure_curve", "restated"]
+
+_ORDERS = 1.0 + np.geomspace(1e-3, 1e5, 400)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurveLoss:
+    """A loss curve as one of several kinds of loss; for neighbours in both orders.
+
+    Parameters
+    ----------
+    curve : LossCurve
+        Loss of the mechanism; that of noise on its grid included.
+    """
+
+    curve: LossCurve
+
+    def __post_init__(self) -> None:
+        if self.curve.one_sided:
+            raise ParameterError(
+                "a one-sided curve is half of a guarantee; use hs.privacy_loss.pair(p, q)"
+            )
+
+    def delta(self, epsilon: float) -> float:
+        """Bound delta at a level.
+
+        Parameters
+        ----------
+        epsilon : float
+            Level in nats; 0 or more.
+
+        Returns
+        -------
+        float
+            Rounded up; at most 1.
+        """
+        return self.curve.delta(epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """Bound epsilon at a slack.
+
+        Parameters
+        ----------
+        delta : float
+            Slack; in [0, 1].
+
+        Returns
+        -------
+        float
+            Level in nats, rounded up; infinite where none is known to suffice.
+        """
+        return self.curve.epsilon(delta)
+
+
+RenyiBound = Callable[[float], float]
+Loss = float | CurveLoss | RenyiBound
+
+
+def pure_curve(epsilon: float) -> LossCurve:
+    """Worst loss curve of a pure promise.
+
+    Parameters
+    ----------
+    epsilon : float
+        The promise, in nats.
+
+    Returns
+    -------
+    LossCurve
+        That of randomised response.
+    """
+    return privacy_loss.approximate(epsilon, 0.0)
+
+
+def restated(known: Mapping[Measure, Loss], measure: Measure) -> Loss:
+    """State a loss in the terms of a measure.
+
+    Parameters
+    ----------
+    known : mapping of Measure to loss
+        What is known of it: epsilon, rho, a curve, a bound for every order.
+    measure : Measure
+        The terms wanted.
+
+    Returns
+    -------
+    float, CurveLoss or callable
+        The loss; never smaller than the real one.
+
+    Raises
+    ------
+    ParameterError
+        If what is known says nothing in these terms.
+
+    Notes
+    -----
+    A pure promise is that of randomised response at worst (Kairouz, Oh and Viswanath, ICML 2015),
+    whose curve gives the other measures.
+    """
+    if measure in known:
+        return known[measure]
+    found: Loss | None = None
+    curve = known.get(LOSS_CURVE)
+    if isinstance(curve, CurveLoss):
+        found = _of_curve(curve, measure)
+    if ZCDP in known and measure == RENYI:
+        return _concentrated_or(found, _number(known[ZCDP]))
+    if found is None and PURE in known:
+        found = _of_pure(_number(known[PURE]), measure)
+    if found is None:
+        names = " and ".join(str(each) for each in known)
+        raise ParameterError(
+            f"a loss known as {names} says nothing in terms of {measure}; ask for {names}"
+        )
+    return found
+
+
+def _concentrated_or(bound: Loss | None, rho: float) -> RenyiBound:
+    """Smaller one of ``rho order`` and what else is known of every order."""
+    if not callable(bound):
+        return lambda order: round_up(rho * order)
+    return lambda order: min(bound(order), round_up(rho * order))
+
+
+def _number(loss: Loss) -> float:
+    if not isinstance(loss, int | float):
+        raise ParameterError(f"expected a number, got {type(loss).__name__}")
+    return float(loss)
+
+
+def _of_pure(epsilon: float, measure: Measure) -> Loss | None:
+    """Loss of randomised response; rho and divergences in closed form, to the last digits."""
+    if measure == RENYI:
+        return lambda order: pure_renyi(epsilon, order)
+    if measure == ZCDP:
+        return pure_zcdp(epsilon) if math.isfinite(epsilon) else None
+    return _of_curve(CurveLoss(curve=pure_curve(epsilon)), measure)
+
+
+def _of_curve(loss: CurveLoss, measure: Measure) -> Loss | None:
+    if measure == LOSS_CURVE:
+        return loss
+    if measure == RENYI:
+        return loss.curve.renyi
+    number = loss.curve.zcdp() if measure == ZCDP else loss.curve.supremum
+    return number if math.isfinite(number) else None
+
+
+def epsilon_at(known: Mapping[Measure, Loss], delta: float) -> float:
+    """Smallest level that what is known of a loss gives at a slack.
+
+    Parameters
+    ----------
+    known : mapping of Measure to loss
+        What is known.
+    delta : float
+        Slack; in [0, 1].
+
+    Returns
+    -------
+    float
+        Level in nats, rounded up; infinite where none is known.
+    """
+    found = [math.inf]
+    if PURE in known:
+        found.append(_number(known[PURE]))
+    if delta:
+        if LOSS_CURVE in known or PURE in known:
+            loss = restated(known, LOSS_CURVE)
+            if isinstance(loss, CurveLoss):
+                found.append(loss.epsilon(delta))
+        if not {LOSS_CURVE, PURE} & set(known) and delta < 1:
+            found.append(_concentrated(known, delta))
+    return min(found)
+
+
+def _concentrated(known: Mapping[Measure, Loss], delta: float) -> float:
+    bound = restated(known, RENYI)
+    if not callable(bound):
+        return math.inf
+    divergences = [bound(order) for order in _ORDERS.tolist()]
+    return max(0.0, renyi_conversion(_ORDERS, divergences, delta))
+
+
+def added(losses: Sequence[Loss], measure: Measure) -> Loss:
+    """Loss of several releases on the same rows, in one measure: losses add up.
+
+    Parameters
+    ----------
+    losses : sequence
+        Losses, all in that measure.
+    measure : Measure
+        The measure.
+
+    Returns
+    -------
+    float, CurveLoss or callable
+        The joint loss, rounded up.
+
+    Notes
+    -----
+    Epsilon: Dwork et al., EUROCRYPT 2006. Rho: Bun and Steinke, TCC 2016, Lemma 1.7. Renyi:
+    Mironov, CSF 2017, Proposition 1. Curves: Zhu, Dong, Wang, AISTATS 2022, Theorem 10.
+    """
+    if measure == LOSS_CURVE:
+        curves = [loss for loss in losses if isinstance(loss, CurveLoss)]
+        return CurveLoss(curve=privacy_loss.compose([loss.curve for loss in curves]))
+    if measure == RENYI:
+        bounds = [loss for loss in losses if callable(loss)]
+        return lambda order: round_up(
+            math.fsum(bound(order) for bound in bounds), 4.0 * len(bounds)
+        )
+    numbers = [_number(loss) for loss in losses]
+    if not all(map(math.isfinite, numbers)):
+        return math.inf
+    return stated_above(total_of(numbers))

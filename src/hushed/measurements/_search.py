@@ -1,0 +1,160 @@
+"""Maps read backwards: the largest distance or the smallest scale for a target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from hushed._numeric import first_true_near, last_whole
+from hushed.errors import NotFeasible, ParameterError
+from hushed.guarantee import Guarantee
+from hushed.measurements._losses import epsilon_at
+from hushed.measurements._record import Measurement
+from hushed.sensitivity import Sensitivity, proven_sensitivity
+from hushed.spaces import Distance, Norm
+from hushed.transformations._chain import Transformation, distance_in, neighbours_at
+
+__all__ = ["chain_sensitivity", "largest_distance", "smallest_scale"]
+
+_MOST_ROWS = 1 << 40
+_IMPLIED: dict[str, tuple[Norm, ...]] = {
+    "absolute": ("l1", "l2", "sup"),
+    "l1": ("l1", "l2", "sup", "range"),
+    "one-sided": ("range", "sup"),
+    "l2": ("l2", "sup"),
+    "sup": ("sup",),
+}
+
+
+def largest_distance(chain: Transformation | Measurement, target: float | Guarantee) -> int:
+    """Most rows by which two tables may differ so that a target is kept.
+
+    Parameters
+    ----------
+    chain : Transformation or Measurement
+        From rows.
+    target : float or Guarantee
+        Largest distance of the outputs, or largest loss in the measure of the chain (epsilon or
+        rho); or an (epsilon, delta) promise, whose gamma limits the gamma of the chain.
+
+    Returns
+    -------
+    int
+        The largest such distance up to ``2**40``, rounded down; 0 if one row is too many.
+
+    Raises
+    ------
+    ParameterError
+        If the chain does not start at rows, or the target is none for it.
+    """
+    if not chain.source.metric.of_rows:
+        raise ParameterError(f"{chain.name} does not start at rows")
+
+    return last_whole(lambda rows: _within(chain, rows, target), most=_MOST_ROWS)
+
+
+def smallest_scale(
+    build: Callable[[float], Measurement], d_in: int, target: float | Guarantee
+) -> float:
+    """Smallest noise that keeps a loss within a target.
+
+    Parameters
+    ----------
+    build : callable
+        Makes the measurement of a given scale, such as ``lambda b: chain >> laplace(b)``.
+    d_in : int
+        How far neighbours are apart.
+    target : float or Guarantee
+        Largest loss in the measure of the chain, or an (epsilon, delta) promise.
+
+    Returns
+    -------
+    float
+        A scale that keeps the target; one smaller by a relative ``2**-50`` does not.
+
+    Raises
+    ------
+    NotFeasible
+        If no scale up to ``2**970`` does.
+    """
+    found = first_true_near(
+        lambda scale: _within(build(scale), d_in, target),
+        1.0,
+        least=2.0**-900,
+        most=2.0**970,
+        tolerance=2.0**-50,
+    )
+    if math.isinf(found):
+        raise NotFeasible("no amount of noise keeps the target at this distance")
+    return found
+
+
+def _within(chain: Transformation | Measurement, rows: int, target: float | Guarantee) -> bool:
+    if isinstance(chain, Measurement) and isinstance(target, Guarantee):
+        distance = distance_in(chain.source, rows)
+        if chain.relation(distance).gamma > target.gamma:
+            return False
+        return epsilon_at(chain.known(distance), target.delta) <= target.epsilon
+    loss = chain.map(rows)
+    reached = loss.value if isinstance(loss, Distance) else loss
+    if isinstance(target, Guarantee) or not isinstance(reached, int | float):
+        raise ParameterError(
+            "the target of a transformation is a distance, that of a measurement under pure or "
+            f"zcdp a number, and otherwise a Guarantee; got {type(target).__name__}"
+        )
+    return reached <= target
+
+
+def chain_sensitivity(
+    chain: Transformation, d_in: int = 1, *, norm: Norm | None = None
+) -> Sensitivity:
+    """State the sensitivity of a chain, for the mechanisms and for `hushed.release`.
+
+    Parameters
+    ----------
+    chain : Transformation
+        From rows to an answer.
+    d_in : int, default 1
+        How far neighbours are apart under the source metric: rows of one person.
+    norm : {"l1", "l2", "sup", "range"}, optional
+        Norm of the movement; by default the one of the chain (l1 for one number, range where the
+        chain bounds the one-sided distance). The l1 norm bounds the others, l2 bounds sup, and the
+        one-sided distance bounds range and sup.
+
+    Returns
+    -------
+    Sensitivity
+        Proven, with the steps of the chain as its argument.
+
+    Raises
+    ------
+    ParameterError
+        If the chain does not lead from rows to an answer, carries a sampled sensitivity (use a
+        measurement, or that sensitivity itself), or does not bound this norm.
+    """
+    space = chain.source
+    implied = _IMPLIED.get(chain.target.metric.name)
+    if not space.metric.of_rows or implied is None:
+        raise ParameterError(f"{chain.name} does not lead from rows to an answer")
+    neighbours = neighbours_at(space, d_in)
+    wanted = implied[0] if norm is None else norm
+    if wanted not in implied:
+        raise ParameterError(f"the chain bounds {' and '.join(implied)}, not {wanted!r}")
+    moved = chain.map(d_in)
+    if moved.terms:
+        raise ParameterError(
+            "the chain carries a sampled sensitivity: give that to the mechanism, or end the "
+            "chain with a measurement"
+        )
+    if not math.isfinite(moved.value):
+        raise ParameterError(f"{chain.name} can move without bound")
+    return proven_sensitivity(
+        moved.value,
+        wanted,
+        neighbours=neighbours,
+        unit=space.metric.unit,
+        argument=(
+            f"{chain.name}, on {space}, at a distance of {d_in}; computed from what each step says "
+            "of itself, arithmetic included"
+        ),
+    )

@@ -1,0 +1,154 @@
+"""What every mechanism asks of its parameters, in one place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushed._numeric import first_true
+from hushed.errors import ParameterError, WrongNorm, ZeroSensitivity
+from hushed.spaces import Movement, Norm
+from hushed.spaces._cells import moved_by_rounding
+
+__all__ = [
+    "exponential_quantile",
+    "finite_values",
+    "require_movement",
+    "smallest_epsilon",
+]
+
+_BEST = {
+    "l1": "Laplace",
+    "l2": "Gaussian",
+    "sup": "Exponential or Bernstein",
+    "range": "Exponential",
+}
+
+
+def require_movement(movement: Movement, mechanism: str, *norms: Norm) -> None:
+    """Refuse a sensitivity in the wrong norm, or of size zero.
+
+    Parameters
+    ----------
+    movement : Movement
+        The sensitivity handed in.
+    mechanism : str
+        Name for the message.
+    *norms : {"l1", "l2", "sup", "range"}
+        Norms that the mechanism can use.
+
+    Raises
+    ------
+    WrongNorm
+        If the norm is another one.
+    ZeroSensitivity
+        If the value is 0: noise of scale 0 would publish the exact answer.
+    """
+    if not hasattr(movement, "norm"):
+        raise ParameterError(
+            f"{mechanism} takes a sensitivity from hs.sample_sensitivity or "
+            f"hs.proven_sensitivity, got {type(movement).__name__}"
+        )
+    if movement.norm not in norms:
+        wanted = " or ".join(repr(norm) for norm in norms)
+        raise WrongNorm(
+            f"{mechanism} needs a sensitivity in the norm {wanted}, got {movement.norm!r}; "
+            f"sample it with norm={norms[0]!r}, or use {_BEST[movement.norm]}"
+        )
+    if movement.value == 0:
+        raise ZeroSensitivity(
+            "the sensitivity is 0: the pairs it rests on did not move the function, so there is "
+            "nothing to calibrate noise to, and releasing the exact answer is refused; "
+            "the function may ignore its rows, round its answer, or react to rarer rows than the "
+            "population yields"
+        )
+
+
+def exponential_quantile(beta: float, count: int) -> float:
+    """Level that the largest of several unit exponential variables exceeds with probability beta.
+
+    Parameters
+    ----------
+    beta : float
+        Probability; in (0, 1).
+    count : int
+        Number of independent variables.
+
+    Returns
+    -------
+    float
+        ``-log(1 - (1 - beta)^(1/count))``; the union bound where the share of each is no double.
+    """
+    each = -math.expm1(math.log1p(-beta) / count)
+    return -math.log(each) if each > 1e-300 else math.log(count) - math.log(beta)
+
+
+def finite_values(value: ArrayLike) -> NDArray[np.float64]:
+    """Read an answer as finite doubles, without ever showing it.
+
+    Parameters
+    ----------
+    value : array_like
+        The exact answer.
+
+    Returns
+    -------
+    ndarray of float
+        The same numbers.
+
+    Raises
+    ------
+    ParameterError
+        If it is not made of finite real numbers.
+    """
+    try:
+        numbers = np.asarray(value)
+    except Exception:  # its text may hold the answer
+        numbers = np.empty(0)
+    if numbers.dtype.kind not in "biuf" or numbers.size == 0:
+        raise ParameterError("the answer must be one number or an array of numbers")
+    if moved_by_rounding(value, numbers):
+        raise ParameterError(
+            "the answer holds integers beyond 2**53, or long doubles: reading them as doubles "
+            "would move them by more than the sensitivity says; divide them by a constant"
+        )
+    numbers = numbers.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise ParameterError("the answer holds NaN or infinity; it must be finite")
+    return numbers
+
+
+def smallest_epsilon(guess: float, accuracy: Callable[[float], float], error: float) -> float:
+    """Smallest epsilon, up to rounding, whose accuracy is at most a wanted error.
+
+    Parameters
+    ----------
+    guess : float
+        Epsilon that would suffice in exact arithmetic; above 0.
+    accuracy : callable
+        Error at an epsilon; falls as epsilon grows.
+    error : float
+        Wanted error.
+
+    Returns
+    -------
+    float
+        Epsilon at least ``guess`` with ``accuracy(epsilon) <= error``.
+
+    Raises
+    ------
+    ParameterError
+        If a larger epsilon does not help, because the error is below the grid of the noise.
+    """
+    step = 2.0**-52
+    while accuracy(guess * (1 + step)) > error:
+        step *= 2
+        if step >= 1:
+            raise ParameterError(f"no epsilon reaches an error of {error}; ask for a larger error")
+    found = first_true(
+        lambda step: accuracy(guess * (1 + step)) <= error, step / 2, step, tolerance=2.0**-20
+    )
+    return guess * (1 + found)

@@ -1,0 +1,124 @@
+"""A certificate as a page: the promise in words, and the sampled movements as a picture."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+from hushed._printing import shown_above, shown_below
+from hushed.errors import ParameterError
+from hushed.plots._figures import COLOURS, altair_or_refuse
+from hushed.releasing import Certificate
+from hushed.releasing._words import flat
+
+__all__ = ["certificate_page", "movement_figure"]
+
+_BLUE, _ORANGE = COLOURS[:2]
+
+
+def movement_figure(certificate: Certificate) -> Any:
+    """Draw the sampled movements and the one that was kept.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        With a sampled sensitivity from a public population.
+
+    Returns
+    -------
+    altair.LayerChart
+        Share of pairs that move at most so far, and the kept rank as a line.
+
+    Raises
+    ------
+    ParameterError
+        If the certificate holds no movements.
+    NotFound
+        If the extra ``hushed[plot]`` is not installed.
+    """
+    alt = altair_or_refuse()
+    sampling = certificate.sampling
+    if sampling is None or not sampling.movements:
+        raise ParameterError(
+            "the certificate holds no sampled movements: its sensitivity was proven, or its "
+            "population was made from private rows"
+        )
+    count, size = len(sampling.movements), sampling.rows // sampling.blocks
+    points = [
+        {"movement": value, "share": (i + 1) / count} for i, value in enumerate(sampling.movements)
+    ]
+    kept = [
+        {
+            "movement": certificate.sensitivity,
+            "label": f"kept: number {sampling.rank} of {sampling.pairs}",
+        }
+    ]
+    x = alt.X("movement:Q").title(f"movement of the answer between neighbours ({certificate.norm})")
+    curve = (
+        alt.Chart(alt.Data(values=points))
+        .mark_line(interpolate="step-after", color=_BLUE)
+        .encode(x=x, y=alt.Y("share:Q").title("share of sampled pairs").axis(format="%"))
+    )
+    rule = alt.Chart(alt.Data(values=kept)).mark_rule(color=_ORANGE, strokeDash=[6, 3], size=2)
+    text = alt.Chart(alt.Data(values=kept)).mark_text(
+        align="right", dx=-6, y=200, color=_ORANGE, fontSize=12
+    )
+    return (
+        (curve + rule.encode(x="movement:Q") + text.encode(x="movement:Q", text="label:N"))
+        .properties(
+            width=560,
+            height=280,
+            title=alt.Title(
+                f"How far {sampling.function} moved",
+                subtitle=f"{sampling.pairs} draws of {size} rows from the population; "
+                f"gamma = {shown_above(certificate.guarantee.gamma)}, {sampling.calibration}",
+            ),
+        )
+        .configure_view(stroke=None)
+    )
+
+
+def certificate_page(certificate: Certificate) -> str:
+    """Write a certificate as one self-contained HTML page.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Any certificate.
+
+    Returns
+    -------
+    str
+        HTML without references to anything outside it; holds no private value.
+
+    Raises
+    ------
+    NotFound
+        If the extra ``hushed[plot]`` is not installed.
+    """
+    altair_or_refuse()
+    import jinja2  # noqa: PLC0415
+    import vl_convert  # noqa: PLC0415
+
+    picture = ""
+    if certificate.sampling is not None and certificate.sampling.movements:
+        picture = vl_convert.vegalite_to_svg(movement_figure(certificate).to_dict())
+    page = files("hushed.plots").joinpath("certificate.html").read_text(encoding="utf-8")
+    template = jinja2.Environment(autoescape=True).from_string(page)
+    g, made = certificate.guarantee, certificate.mechanism
+    return template.render(
+        certificate=certificate,
+        picture=picture,
+        rows=[
+            ("epsilon", shown_above(g.epsilon)),
+            ("delta", shown_above(g.delta)),
+            ("gamma", f"{shown_above(g.gamma)} ({g.protect})"),
+            ("neighbours", f"{g.neighbours}, one {'person' if certificate.person else g.unit}"),
+            ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
+            ("mechanism", f"{made.name}, scale {shown_below(made.scale)}"),
+            ("accuracy at 95 %", shown_above(certificate.mechanism.accuracy)),
+            ("created", flat(certificate.created)),
+        ],
+        paragraphs=certificate.explain().split("\n\n"),
+        json=certificate.to_json(),
+    )

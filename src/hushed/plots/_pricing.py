@@ -1,0 +1,256 @@
+"""Figures of risk, cost, composition, loss and trade-off; each with units, legend and source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hushed import risk
+from hushed._printing import shown_above
+from hushed.cost import CostModel
+from hushed.plots._figures import COLOURS, altair_or_refuse
+from hushed.privacy_loss import LossCurve
+
+__all__ = [
+    "composition_curves",
+    "cost_against_level",
+    "loss_distribution",
+    "risk_against_level",
+    "tradeoff_curve",
+]
+
+Rows = list[dict[str, Any]]
+_SOURCE = "Dandekar, Basu, Bressan, Differential Privacy at Risk, PoPETs 2021"
+
+
+def _lines(rows: Rows, *, x: str, y: str, by: str, title: str, caption: str) -> Any:
+    """Line chart of plain rows."""
+    alt = altair_or_refuse()
+    return (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line()
+        .encode(
+            x=alt.X("x:Q", title=x),
+            y=alt.Y("y:Q", title=y),
+            color=alt.Color("series:N", title=by, sort=None, scale=alt.Scale(range=list(COLOURS))),
+            strokeDash=alt.StrokeDash("series:N", title=by, sort=None),
+        )
+        .properties(title={"text": title, "subtitle": caption}, width=480, height=320)
+    )
+
+
+def risk_against_level(epsilon0: Sequence[float], *, dims: Sequence[int] = (1,)) -> Any:
+    """Draw the published risk against the level, with the exact delta beside it.
+
+    Parameters
+    ----------
+    epsilon0 : sequence of float
+        Levels that the noise was calibrated to, in nats; above 0.
+    dims : sequence of int, default (1,)
+        Numbers of coordinates.
+
+    Returns
+    -------
+    altair.Chart
+        One line per pair of values.
+
+    Raises
+    ------
+    HushedError
+        If the plotting packages are missing.
+    """
+    rows: Rows = []
+    for top in epsilon0:
+        levels = [top * i / 100 for i in range(101)]
+        for k in dims:
+            rows += [
+                {
+                    "x": level,
+                    "y": 1 - risk.published_confidence(level, top, k),
+                    "series": f"published, ε₀ = {shown_above(top)}, k = {k}",
+                }
+                for level in levels
+            ]
+        rows += [
+            {
+                "x": level,
+                "y": risk.delta(level, top),
+                "series": f"exact delta, ε₀ = {shown_above(top)}",
+            }
+            for level in levels
+        ]
+    return _lines(
+        rows,
+        x="level ε (nats)",
+        y="risk or delta (probability)",
+        by="quantity",
+        title="Privacy at risk of the Laplace mechanism",
+        caption=f"Published risk: {_SOURCE}, Theorem 4.1. Exact: hockey-stick divergence.",
+    )
+
+
+def cost_against_level(
+    model: CostModel, epsilon0: float, *, bases: Sequence[str] = ("published", "exact", "loss")
+) -> Any:
+    """Cost against the level, with the optimum of each basis marked.
+
+    Parameters
+    ----------
+    model : CostModel
+        Cost of a level.
+    epsilon0 : float
+        Level that the noise was calibrated to, in nats; above 0.
+    bases : sequence of str, default all three
+        Confidences to draw.
+
+    Returns
+    -------
+    altair.LayerChart
+        One line and one point per basis.
+
+    Raises
+    ------
+    HushedError
+        If the plotting packages are missing.
+    """
+    alt = altair_or_refuse()
+    rows: Rows = []
+    points: Rows = []
+    for basis in bases:
+        for i in range(1, 201):
+            level = epsilon0 * i / 200
+            cost = model.cost_at_risk(level, epsilon0, basis=basis)  # type: ignore[arg-type]
+            rows.append({"x": level, "y": cost, "series": basis})
+        best = model.optimum(epsilon0, basis=basis)  # type: ignore[arg-type]
+        label = f"{best.budget:,.2f} at ε = {best.epsilon:.4g}"
+        points.append({"x": best.epsilon, "y": best.budget, "series": basis, "label": label})
+    lines = _lines(
+        rows,
+        x="level ε (nats)",
+        y="cost, all people together (currency of the model)",
+        by="confidence",
+        title=f"Compensation budget at ε₀ = {shown_above(epsilon0)}",
+        caption=f"{_SOURCE}, section 5; the exact and the published basis are nominal.",
+    )
+    # Not coloured: colours of points would have a legend of their own.
+    marked = alt.Chart(alt.Data(values=points)).encode(x="x:Q", y="y:Q", detail="series:N")
+    below = {"dy": 16, "align": "left"}  # of the least cost no line of its own lies there
+    return (
+        lines
+        + marked.mark_circle(size=60, opacity=1, color="black")
+        + marked.mark_text(**below, stroke="white", strokeWidth=5).encode(text="label:N")
+        + marked.mark_text(**below).encode(text="label:N")
+    )
+
+
+def composition_curves(
+    methods: dict[str, Callable[[int], float]], counts: Sequence[int], *, delta: float
+) -> Any:
+    """Joint level against the number of releases, one line per method.
+
+    Parameters
+    ----------
+    methods : dict of str to callable
+        Name of a method, and the joint epsilon it gives for a number of releases.
+    counts : sequence of int
+        Numbers of releases to draw.
+    delta : float
+        Joint delta, for the caption.
+
+    Returns
+    -------
+    altair.Chart
+        One line per method; infinite values are left out.
+
+    Raises
+    ------
+    HushedError
+        If the plotting packages are missing.
+    """
+    rows: Rows = []
+    for name, joint in methods.items():
+        values = ((count, joint(count)) for count in counts)
+        rows += [{"x": n, "y": y, "series": name} for n, y in values if math.isfinite(y)]
+    return _lines(
+        rows,
+        x="releases",
+        y="joint ε (nats)",
+        by="method",
+        title=f"Composition at delta = {shown_above(delta)}",
+        caption="Dwork and Roth 2014; Kairouz, Oh, Viswanath 2015; Zhu, Dong, Wang 2022; "
+        "Theorem 3.1 of Dandekar et al. 2021",
+    )
+
+
+def loss_distribution(curves: dict[str, LossCurve], *, points: int = 400) -> Any:
+    """Distribution function of the privacy loss.
+
+    Parameters
+    ----------
+    curves : dict of str to LossCurve
+        Curves by the name to show.
+    points : int, default 400
+        Levels drawn.
+
+    Returns
+    -------
+    altair.Chart
+        One line per curve.
+
+    Raises
+    ------
+    HushedError
+        If the plotting packages are missing.
+    """
+    rows: Rows = []
+    for name, curve in curves.items():
+        mean, square = curve.moment(1), curve.moment(2)
+        width = math.sqrt(max(square - mean * mean, 0.0)) if math.isfinite(square) else 1.0
+        center = mean if math.isfinite(mean) else 0.0
+        low, high = center - 5 * width - 1e-9, min(center + 5 * width, curve.supremum) + 1e-9
+        for i in range(points + 1):
+            level = low + (high - low) * i / points
+            rows.append({"x": level, "y": curve.cdf(level), "series": name})
+    return _lines(
+        rows,
+        x="privacy loss (nats)",
+        y="probability of at most this loss",
+        by="mechanism",
+        title="Distribution of the privacy loss",
+        caption="log P(o)/Q(o) for an output o under P, the worst pair of neighbours",
+    )
+
+
+def tradeoff_curve(curves: dict[str, LossCurve], *, points: int = 100) -> Any:
+    """Trade-off of the best attacker's two errors.
+
+    Parameters
+    ----------
+    curves : dict of str to LossCurve
+        Curves by the name to show.
+    points : int, default 100
+        False-positive rates drawn.
+
+    Returns
+    -------
+    altair.Chart
+        One line per curve, and the line of a blind guess.
+
+    Raises
+    ------
+    HushedError
+        If the plotting packages are missing.
+    """
+    rates = [i / points for i in range(points + 1)]
+    rows: Rows = [{"x": a, "y": 1 - a, "series": "blind guess"} for a in rates]
+    for name, curve in curves.items():
+        rows += [{"x": a, "y": curve.tradeoff(a), "series": name} for a in rates]
+    return _lines(
+        rows,
+        x="false-positive rate (probability)",
+        y="least false-negative rate (probability)",
+        by="mechanism",
+        title="What the best attacker cannot avoid",
+        caption="Dong, Roth, Su, Gaussian Differential Privacy, JRSS-B 2022",
+    )

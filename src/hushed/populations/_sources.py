@@ -1,0 +1,607 @@
+"""Public sources of rows: ranges, distributions, public tables, simulators."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hushed._checks import require_one_of
+from hushed._rows import _containers as containers
+from hushed._rows._ranges import Range, check_columns, checked, read_ranges, within
+from hushed._rows._recognition import digest, shares_rows
+from hushed._types import Floats
+from hushed.errors import BadRows, ParameterError
+
+__all__ = [
+    "OWN",
+    "Exponential",
+    "Normal",
+    "Population",
+    "Promise",
+    "PublicTable",
+    "Simulator",
+    "Uniform",
+    "description",
+    "from_description",
+    "overlaps",
+    "support",
+]
+
+Promise = Literal["population", "given-the-rest", "table"]
+
+
+@runtime_checkable
+class Population(Protocol):
+    """A public source of independent rows.
+
+    Anything with these two methods can be sampled. Equal generators must yield equal rows. A third
+    one, ``support()``, may give the bounds of its columns, as `PublicTable` takes them: private
+    rows are then moved into them before a release.
+    """
+
+    def draw(self, rng: np.random.Generator, count: int) -> Any:
+        """Draw ``count`` rows, using only the generator given."""
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source in plain values for a certificate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Rows uniform on a box; scalars give an array of scalars, lists one column for each entry.
+
+    Parameters
+    ----------
+    low, high : float or sequence of float, shape (columns,)
+        Ends of the range of each column; finite, ``low <= high``.
+
+    Raises
+    ------
+    ParameterError
+        If an end is not finite, the ends cross or the shapes differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Uniform(low=[0, 0], high=[1, 10]).draw(np.random.default_rng(0), 3).shape
+    (3, 2)
+    """
+
+    low: ArrayLike
+    high: ArrayLike
+    _box: tuple[Floats, Floats] = field(init=False, repr=False, compare=False)
+    _top: Floats | None = field(init=False, repr=False, compare=False)
+    _unit: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        low, high = _columns(self.low, "low"), _columns(self.high, "high")
+        if low.shape != high.shape:
+            raise ParameterError(f"low has shape {low.shape} but high has shape {high.shape}")
+        if not np.all(low <= high):
+            raise ParameterError(f"low must not exceed high, got low={low} and high={high}")
+        with np.errstate(over="ignore"):
+            span = high - low
+        if not np.all(np.isfinite(span)):
+            raise ParameterError(f"high - low must be finite, got low={low} and high={high}")
+        object.__setattr__(self, "low", _kept(low))
+        object.__setattr__(self, "high", _kept(high))
+        object.__setattr__(self, "_box", (low, span))
+        beyond = np.any((1 - 2.0**-53) * span + low > high)  # rounding may leave the box
+        object.__setattr__(self, "_top", high if beyond else None)
+        object.__setattr__(self, "_unit", bool(np.all(low == 0) and np.all(high == 1)))
+
+    def draw(self, rng: np.random.Generator, count: int) -> Floats:
+        """Draw rows.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of rows.
+
+        Returns
+        -------
+        ndarray of float, shape (count,) or (count, columns)
+            Independent uniform rows.
+        """
+        low, span = self._box
+        drawn = rng.random((count, *low.shape))
+        if not self._unit:
+            drawn *= span
+            drawn += low
+        if self._top is not None:
+            np.minimum(drawn, self._top, out=drawn)
+        return drawn
+
+    def support(self) -> tuple[Range, ...]:
+        """Range of each column.
+
+        Returns
+        -------
+        tuple of Range
+            The box.
+        """
+        low = self._box[0]
+        return _ranges(low, np.asarray(self.high, dtype=np.float64))
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source.
+
+        Returns
+        -------
+        dict
+            Kind and ends.
+        """
+        return {"kind": "uniform", "low": _plain(self.low), "high": _plain(self.high)}
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """Rows with independent normal columns.
+
+    Parameters
+    ----------
+    mean : float or sequence of float, shape (columns,)
+        Centre of each column; finite.
+    std : float or sequence of float, shape (columns,)
+        Standard deviation (not variance) of each column; finite, 0 or more.
+
+    Raises
+    ------
+    ParameterError
+        If a number is not finite, a deviation negative, or the shapes differ.
+    """
+
+    mean: ArrayLike = 0.0
+    std: ArrayLike = 1.0
+
+    def __post_init__(self) -> None:
+        mean, std = _columns(self.mean, "mean"), _columns(self.std, "std")
+        if std.shape not in {mean.shape, ()}:
+            raise ParameterError(f"mean has shape {mean.shape} but std has shape {std.shape}")
+        if np.any(std < 0):
+            raise ParameterError(f"std must be 0 or more, got {std}")
+        object.__setattr__(self, "mean", _kept(mean))
+        object.__setattr__(self, "std", _kept(std))
+
+    def draw(self, rng: np.random.Generator, count: int) -> Floats:
+        """Draw rows.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of rows.
+
+        Returns
+        -------
+        ndarray of float, shape (count,) or (count, columns)
+            Independent normal rows.
+        """
+        mean = np.asarray(self.mean, dtype=np.float64)
+        drawn = rng.standard_normal((count, *mean.shape))
+        drawn *= np.asarray(self.std, dtype=np.float64)
+        drawn += mean
+        return drawn
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source.
+
+        Returns
+        -------
+        dict
+            Kind, mean and standard deviation.
+        """
+        return {"kind": "normal", "mean": _plain(self.mean), "std": _plain(self.std)}
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """Rows with independent exponential columns.
+
+    Parameters
+    ----------
+    rate : float or sequence of float, shape (columns,)
+        Rate lambda of each column (the mean is 1 / rate); finite, above 0.
+
+    Raises
+    ------
+    ParameterError
+        If a rate is not finite or not above 0.
+    """
+
+    rate: ArrayLike = 1.0
+
+    def __post_init__(self) -> None:
+        rate = _columns(self.rate, "rate")
+        if not np.all(rate > 0):
+            raise ParameterError(f"rate must be above 0, got {rate}")
+        object.__setattr__(self, "rate", _kept(rate))
+
+    def draw(self, rng: np.random.Generator, count: int) -> Floats:
+        """Draw rows.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of rows.
+
+        Returns
+        -------
+        ndarray of float, shape (count,) or (count, columns)
+            Independent exponential rows.
+        """
+        rate = np.asarray(self.rate, dtype=np.float64)
+        drawn = rng.standard_exponential((count, *rate.shape))
+        drawn /= rate
+        return drawn
+
+    def support(self) -> tuple[Range, ...]:
+        """Range of each column.
+
+        Returns
+        -------
+        tuple of Range
+            From 0 upwards.
+        """
+        low = np.zeros_like(np.asarray(self.rate, dtype=np.float64))
+        return _ranges(low, low + math.inf)
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source.
+
+        Returns
+        -------
+        dict
+            Kind and rate.
+        """
+        return {"kind": "exponential", "rate": _plain(self.rate)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicTable:
+    """The rows of a table that is public.
+
+    Parameters
+    ----------
+    frame : array, list, pandas.DataFrame or polars.DataFrame
+        Public rows; at least one. What is drawn comes in the same container. Rows that are equal
+        must all be there, as they came: a table without its duplicates has another law.
+    name : str, optional
+        What to call the table in a certificate.
+    promise : {"population", "given-the-rest", "table"}, default "population"
+        What a sampled sensitivity speaks of. ``"population"``: the law that public and private
+        rows come from; every sampled pair is made of rows of its own, so that the number of rows
+        limits how small gamma can be. ``"given-the-rest"``: the weaker promise for tables whose
+        other rows are drawn from these rows; only the record replaced and its replacement are
+        fresh. ``"table"``: tables drawn with replacement from these very rows, and nothing else.
+    bounds : mapping, pair or sequence of pairs, optional
+        Public range of columns of numbers, into which private rows are moved before a release:
+        ``{"age": (0, 120)}``, ``(0, 1)`` where a row is one number, or a pair for each column of
+        an array. Take it from what the column means, not from the rows.
+
+    Raises
+    ------
+    BadRows
+        If the table is empty or not of a known kind.
+    ParameterError
+        If ``promise`` is none of these, the bounds are none, or public rows lie outside of them.
+    """
+
+    frame: Any
+    name: str = "public table"
+    promise: Promise = "population"
+    bounds: Any = None
+    _ranges: tuple[Range, ...] = field(default=(), init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        containers.container(self.frame)
+        if len(self.frame) == 0:
+            raise BadRows("the public table has no rows; a population needs at least one")
+        require_one_of("promise", self.promise, get_args(Promise))
+        if self.bounds is not None:
+            object.__setattr__(self, "_ranges", checked(self.frame, read_ranges(self.bounds)))
+
+    def support(self) -> tuple[Range, ...]:
+        """Range of each column that was given bounds.
+
+        Returns
+        -------
+        tuple of Range
+            Empty without bounds: the table's own extremes are no bounds.
+
+        Raises
+        ------
+        ParameterError
+            If rows lie outside of them by now.
+        """
+        # Asked again, because the frame may have been changed since.
+        return checked(self.frame, self._ranges) if self._ranges else ()
+
+    def draw(self, rng: np.random.Generator, count: int) -> Any:
+        """Draw one table of rows, each row of the public table at most once.
+
+        Two tables drawn in this way share rows, and so are not independent of each other; see
+        `hushed.sensitivity._designs` for those that are.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of rows; at most those of the table, unless ``promise="table"``.
+
+        Returns
+        -------
+        array, list or frame
+            Rows of the table in random order, in the container of ``frame``; with
+            ``promise="table"`` independent ones, which may repeat.
+
+        Raises
+        ------
+        BadRows
+            If there are fewer rows.
+        """
+        known = len(self.frame)
+        if self.promise == "table":
+            return containers.take(self.frame, rng.integers(known, size=count))
+        if count > known:
+            raise BadRows(
+                f"{count} rows were asked of a public table of {known}, each at most once; give "
+                "more public rows or smaller tables, or say promise='table' to draw with "
+                "replacement, for a statement about these very rows"
+            )
+        return containers.take(self.frame, rng.choice(known, size=count, replace=False))
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source.
+
+        Returns
+        -------
+        dict
+            Kind, name, layout, number of rows, a digest of the content, and the promise.
+        """
+        shape = containers.layout(self.frame)
+        return {
+            "kind": "public table",
+            "name": self.name,
+            "rows": len(self.frame),
+            "container": shape.container,
+            "columns": list(shape.columns),
+            "sha256": digest(self.frame),
+            "promise": self.promise,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Simulator:
+    """Rows made by a function.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a ``numpy.random.Generator`` and a count, gives that many independent rows. It must
+        use no other randomness.
+    name : str, optional
+        What to call it in a certificate; the name of the function by default.
+    bounds : mapping, pair or sequence of pairs, optional
+        As for `PublicTable`. The function must keep to them, without missing values.
+    """
+
+    function: Callable[[np.random.Generator, int], Any]
+    name: str = ""
+    bounds: Any = None
+    _ranges: tuple[Range, ...] = field(default=(), init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise ParameterError(
+                "Simulator takes a function (rng, count) -> rows, "
+                f"got {type(self.function).__name__}"
+            )
+        if not self.name:
+            name = getattr(self.function, "__qualname__", type(self.function).__name__)
+            object.__setattr__(self, "name", name)
+        if self.bounds is not None:
+            object.__setattr__(self, "_ranges", read_ranges(self.bounds))
+
+    def support(self) -> tuple[Range, ...]:
+        """Range of each column that was given bounds.
+
+        Returns
+        -------
+        tuple of Range
+            Empty without bounds.
+        """
+        return self._ranges
+
+    def draw(self, rng: np.random.Generator, count: int) -> Any:
+        """Draw rows.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of rows.
+
+        Returns
+        -------
+        array, list or frame
+            What the function gives.
+
+        Raises
+        ------
+        BadRows
+            If that leaves the bounds.
+        """
+        rows = self.function(rng, count)
+        if self._ranges:
+            check_columns(self._ranges, containers.layout(rows))
+            if not within(rows, self._ranges):
+                raise BadRows("the simulator gave rows outside of its bounds, or missing values")
+        return rows
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source.
+
+        Returns
+        -------
+        dict
+            Kind and name.
+        """
+        return {"kind": "simulator", "name": self.name}
+
+
+OWN = (Uniform, Normal, Exponential, PublicTable)
+"""What surely draws independent rows from its generator alone, unless a subclass does otherwise."""
+
+
+def description(population: Population) -> dict[str, Any]:
+    """Describe a population in values that survive a trip through JSON.
+
+    Parameters
+    ----------
+    population : Population
+        Source of rows.
+
+    Returns
+    -------
+    dict
+        What ``describe`` gave, tuples turned into lists.
+
+    Raises
+    ------
+    ParameterError
+        If it has no ``describe``, or that gives anything but plain values.
+    """
+    if not isinstance(population, Population):
+        raise ParameterError(
+            "a population has methods draw(rng, count) and describe(); see hs.populations. "
+            f"Got {type(population).__name__}"
+        )
+    told = population.describe()
+    try:
+        plain = json.loads(json.dumps(told, allow_nan=False))
+    except (TypeError, ValueError) as cause:
+        raise ParameterError(
+            f"describe() must give plain values that fit into JSON (use .tolist()): {cause}"
+        ) from cause
+    if not isinstance(plain, dict):
+        raise ParameterError(f"describe() must give a dict, got {type(told).__name__}")
+    return plain
+
+
+def support(population: Population, layout: containers.Layout) -> tuple[Range, ...]:
+    """Ranges that a population keeps to, one for each column that has one.
+
+    Parameters
+    ----------
+    population : Population
+        Source of rows. It may have a method ``support()``, which gives bounds as `PublicTable`
+        takes them.
+    layout : Layout
+        Of its rows.
+
+    Returns
+    -------
+    tuple of Range
+        Empty if nothing is known.
+
+    Raises
+    ------
+    ParameterError
+        If what ``support()`` gives are no bounds of these columns.
+    """
+    found: Any = getattr(population, "support", tuple)()
+    known = isinstance(found, tuple) and all(isinstance(each, Range) for each in found)
+    ranges = found if known else read_ranges(found)
+    check_columns(ranges, layout)
+    return ranges
+
+
+def from_description(description: dict[str, Any]) -> Population | None:
+    """Rebuild a population from what a certificate says of it.
+
+    Parameters
+    ----------
+    description : dict
+        What ``describe`` gave.
+
+    Returns
+    -------
+    Population or None
+        None for tables and simulators, and wherever the description does not say it all.
+
+    Raises
+    ------
+    ParameterError
+        If a number in it is out of range.
+    """
+    kinds: dict[str, tuple[type[Any], set[str]]] = {
+        "uniform": (Uniform, {"low", "high"}),
+        "normal": (Normal, {"mean", "std"}),
+        "exponential": (Exponential, {"rate"}),
+    }
+    made, wanted = kinds.get(str(description.get("kind")), (None, set()))
+    numbers = {key: value for key, value in description.items() if key != "kind"}
+    if made is None or set(numbers) != wanted:
+        return None
+    rebuilt: Population = made(**numbers)
+    return rebuilt
+
+
+def overlaps(population: Population, private: Any) -> bool:
+    """Tell whether a population was visibly made of the private rows.
+
+    Parameters
+    ----------
+    population : Population
+        Source of the sampled pairs.
+    private : array, list or frame
+        The private rows.
+
+    Returns
+    -------
+    bool
+        True if it is a public table that is the private one, shares its memory, holds the same
+        rows in any order, or shares at least half of the rows of the smaller table, if the private
+        rows are nearly all different. A population fitted to private rows by other means is
+        not seen.
+    """
+    return isinstance(population, PublicTable) and shares_rows(population.frame, private)
+
+
+def _ranges(low: Floats, high: Floats) -> tuple[Range, ...]:
+    names = [""] if low.ndim == 0 else [str(place) for place in range(low.size)]
+    ends = zip(names, low.ravel().tolist(), high.ravel().tolist(), strict=True)
+    return tuple(Range(column=name, low=least, high=most) for name, least, most in ends)
+
+
+def _columns(value: ArrayLike, name: str) -> Floats:
+    try:
+        numbers = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as cause:
+        raise ParameterError(f"{name} must be a number or a list of them: {cause}") from cause
+    if numbers.ndim > 1 or numbers.size == 0 or not np.all(np.isfinite(numbers)):
+        raise ParameterError(f"{name} must be a finite number or a list of them, got {value!r}")
+    return numbers
+
+
+def _kept(numbers: Floats) -> ArrayLike:
+    """Numbers that nobody can change afterwards, so that what is drawn stays what is described."""
+    return tuple(numbers.tolist()) if numbers.ndim else float(numbers)
+
+
+def _plain(value: ArrayLike) -> Any:
+    return np.asarray(value, dtype=np.float64).tolist()

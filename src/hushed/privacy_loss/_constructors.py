@@ -1,0 +1,340 @@
+"""One constructor of a loss curve per mechanism."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from numpy.typing import ArrayLike
+
+from hushed._checks import read_count, require_least
+from hushed._decimals import read
+from hushed.errors import ParameterError
+from hushed.privacy_loss import _finite as finite
+from hushed.privacy_loss._curve import EVERYTHING, NOTHING, LossCurve, combine
+from hushed.privacy_loss._envelope import worst_of_both
+from hushed.privacy_loss._families import BoundedRangeLoss, GaussianLoss, LaplaceLoss
+
+__all__ = [
+    "approximate",
+    "bounded_range",
+    "compose",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "gaussian",
+    "laplace",
+    "one_sided",
+    "pair",
+    "profile",
+    "randomised_response",
+]
+
+
+def compose(curves: Iterable[LossCurve]) -> LossCurve:
+    """Curve of several releases on the same rows.
+
+    Parameters
+    ----------
+    curves : iterable of LossCurve
+        One per release; repeats allowed, order without meaning.
+
+    Returns
+    -------
+    LossCurve
+        Their composition. Gaussian releases are merged exactly into one.
+    """
+    given = list(curves) if isinstance(curves, Iterable) else [curves]
+    if not all(isinstance(curve, LossCurve) for curve in given):
+        raise ParameterError(
+            "curves must be a list of loss curves, such as hs.privacy_loss.laplace(0.1); to join "
+            "mechanisms or guarantees use hs.compose"
+        )
+    return combine([(curve, 1) for curve in given])
+
+
+def _level(name: str, value: float) -> float:
+    """Read a level: a decimal of 0 or more."""
+    level = read(name, value, up=True)
+    require_least(name, level)
+    return level
+
+
+def laplace(epsilon0: float) -> LossCurve:
+    """Curve of Laplace noise of scale sensitivity over ``epsilon0``.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        L1 sensitivity divided by the scale of the noise; 0 or more, may be infinite.
+
+    Returns
+    -------
+    LossCurve
+        Exact for one coordinate that moves by the full sensitivity.
+
+    Raises
+    ------
+    ParameterError
+        If ``epsilon0`` is negative or NaN.
+    """
+    level = _level("epsilon0", epsilon0)
+    return _edge(level) or LossCurve(LaplaceLoss(level))
+
+
+def gaussian(
+    ratio: float | None = None, *, sigma: float | None = None, sensitivity: float | None = None
+) -> LossCurve:
+    """Curve of Gaussian noise.
+
+    Parameters
+    ----------
+    ratio : float, optional
+        L2 sensitivity divided by the standard deviation of the noise; 0 or more.
+    sigma : float, optional
+        Standard deviation, instead of ``ratio``; above 0.
+    sensitivity : float, optional
+        L2 sensitivity that goes with ``sigma``; 1 if left out.
+
+    Returns
+    -------
+    LossCurve
+        Exact.
+
+    Raises
+    ------
+    ParameterError
+        If not exactly one of ``ratio`` and ``sigma`` is given, or one is out of range.
+    """
+    if (ratio is None) == (sigma is None):
+        raise ParameterError("give either ratio, or sigma with its sensitivity")
+    if ratio is None:
+        moved = read("sensitivity", 1.0 if sensitivity is None else sensitivity, up=True)
+        sigma = read("sigma", sigma, up=False)
+        if not sigma > 0 or not moved >= 0:
+            raise ParameterError(
+                f"sigma must be above 0 and sensitivity 0 or more, got {sigma} and {moved}"
+            )
+        ratio = moved / sigma
+    ratio = read("ratio", ratio, up=True)
+    require_least("ratio", ratio)
+    return _edge(ratio) or LossCurve(GaussianLoss(ratio))
+
+
+def bounded_range(epsilon: float) -> LossCurve:
+    """Curve that covers every mechanism of bounded range, the exponential mechanism among them.
+
+    Parameters
+    ----------
+    epsilon : float
+        Range of the loss over the outcomes, in nats: the epsilon of the exponential mechanism;
+        0 or more, may be infinite.
+
+    Returns
+    -------
+    LossCurve
+        Smallest curve above all of them.
+
+    Raises
+    ------
+    ParameterError
+        If ``epsilon`` is negative or NaN.
+    """
+    level = _level("epsilon", epsilon)
+    return _edge(level) or LossCurve(BoundedRangeLoss(level))
+
+
+def randomised_response(epsilon: float, categories: int = 2) -> LossCurve:
+    """Curve of answering truthfully with odds ``exp(epsilon)`` against each other category.
+
+    Parameters
+    ----------
+    epsilon : float
+        Log odds; 0 or more, may be infinite.
+    categories : int, default 2
+        Number of answers; 2 or more.
+
+    Returns
+    -------
+    LossCurve
+        Exact.
+
+    Raises
+    ------
+    ParameterError
+        If ``epsilon`` is negative or NaN, or there are fewer than 2 categories.
+    """
+    level = _level("epsilon", epsilon)
+    categories = read_count("categories", categories, 2)
+    edge = _edge(level)
+    if edge is not None:
+        return edge
+    return LossCurve(finite.randomised_response_atoms(level, categories))
+
+
+def discrete_laplace(scale: float, sensitivity: int = 1) -> LossCurve:
+    """Curve of two-sided geometric noise on whole numbers.
+
+    Parameters
+    ----------
+    scale : float
+        The noise y has mass proportional to ``exp(-|y|/scale)``; above 0.
+    sensitivity : int, default 1
+        How far the answer moves; 0 to 1 million.
+
+    Returns
+    -------
+    LossCurve
+        Exact.
+
+    Raises
+    ------
+    ParameterError
+        If ``scale`` is not above 0, or ``sensitivity`` is not a whole number in range.
+    """
+    scale, sensitivity = _steps("scale", scale, sensitivity)
+    if sensitivity == 0 or math.isinf(scale):
+        return LossCurve(NOTHING)
+    return LossCurve(finite.discrete_laplace_atoms(scale, sensitivity))
+
+
+def discrete_gaussian(sigma: float, sensitivity: int = 1) -> LossCurve:
+    """Curve of discrete Gaussian noise on whole numbers.
+
+    Parameters
+    ----------
+    sigma : float
+        The noise y has mass proportional to ``exp(-y**2 / (2 sigma**2))``; above 0, at most 1e5.
+    sensitivity : int, default 1
+        How far the answer moves; 0 to 1 million.
+
+    Returns
+    -------
+    LossCurve
+        Exact, but for noise beyond 37 sigma, which counts as an infinite loss.
+
+    Raises
+    ------
+    ParameterError
+        If ``sigma`` or ``sensitivity`` is out of range.
+    """
+    sigma, sensitivity = _steps("sigma", sigma, sensitivity)
+    if sensitivity == 0:
+        return LossCurve(NOTHING)
+    return LossCurve(finite.discrete_gaussian_atoms(sigma, sensitivity))
+
+
+def _steps(name: str, value: float, sensitivity: int) -> tuple[float, int]:
+    """Read the scale of discrete noise, and how far a whole number moves."""
+    spread = read(name, value, up=False)
+    if not spread > 0:
+        raise ParameterError(f"{name} must be above 0, got {value!r}")
+    return spread, read_count("sensitivity", sensitivity, 0, 1_000_000)
+
+
+def pair(p: ArrayLike, q: ArrayLike) -> LossCurve:
+    """Curve of a mechanism with finitely many outcomes, in the worse of both directions.
+
+    Parameters
+    ----------
+    p : array_like of float, shape (n,)
+        Probabilities of the outcomes for one table.
+    q : array_like of float, shape (n,)
+        Probabilities of the same outcomes for its neighbour.
+
+    Returns
+    -------
+    LossCurve
+        Larger of the curves of p against q and of q against p; safe under composition.
+
+    Raises
+    ------
+    ParameterError
+        If the arrays are not two distributions of equal length.
+    """
+    return LossCurve(worst_of_both(p, q))
+
+
+def one_sided(p: ArrayLike, q: ArrayLike) -> LossCurve:
+    """Curve of p against q alone: half of a guarantee.
+
+    Parameters
+    ----------
+    p : array_like of float, shape (n,)
+        Probabilities of the outcomes under P.
+    q : array_like of float, shape (n,)
+        Probabilities of the same outcomes under Q.
+
+    Returns
+    -------
+    LossCurve
+        Exact for this direction, and marked as such, also when composed: neither `hushed.compose`
+        nor a ledger makes a promise of it. Use `pair` for that.
+
+    Raises
+    ------
+    ParameterError
+        If the arrays are not two distributions of equal length.
+    """
+    return LossCurve(finite.pair_atoms(p, q), one_sided=True)
+
+
+def approximate(epsilon: float, delta: float = 0.0) -> LossCurve:
+    """Worst curve of a mechanism of which only (epsilon, delta) is known.
+
+    Parameters
+    ----------
+    epsilon : float
+        Promised level, in nats; 0 or more, may be infinite.
+    delta : float, default 0
+        Promised slack; in [0, 1].
+
+    Returns
+    -------
+    LossCurve
+        Kairouz, Oh and Viswanath's least favourable pair.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+    """
+    level, slack = _level("epsilon", epsilon), read("delta", delta, up=True)
+    if not 0 <= slack <= 1:
+        raise ParameterError(f"delta must lie in [0, 1], got {delta}")
+    if math.isinf(level) or slack == 1.0:
+        return LossCurve(EVERYTHING)
+    return LossCurve(finite.approximate_atoms(level, slack))
+
+
+def profile(delta: Callable[[float], float]) -> LossCurve:
+    """Worst curve of a mechanism of which only a bound on delta at every level is known.
+
+    Parameters
+    ----------
+    delta : callable
+        Takes a level of 0 or more, in nats, and gives a bound on delta there that holds for
+        neighbours in both orders; 1 says nothing.
+
+    Returns
+    -------
+    LossCurve
+        Never below the real one; between 4096 levels it is the chord, so that it lies above the
+        bound by about the square of their distance.
+
+    Raises
+    ------
+    ParameterError
+        If the bound is NaN somewhere.
+    """
+    if not callable(delta):
+        raise ParameterError(
+            f"delta must be a function of a level, epsilon, got {type(delta).__name__}"
+        )
+    return LossCurve(finite.profile_atoms(delta))
+
+
+def _edge(size: float) -> LossCurve | None:
+    """Curve of a loss that is always 0 or always infinite."""
+    if size == 0.0:
+        return LossCurve(NOTHING)
+    return LossCurve(EVERYTHING) if math.isinf(size) else None

@@ -1,0 +1,18 @@
+"""Releases and their certificates: what was promised, and whether it holds."""
+
+from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord, certify
+from hushed.releasing._release import Release, release
+from hushed.releasing._verification import Verification, verify
+from hushed.releasing._words import explained
+
+__all__ = [
+    "Certificate",
+    "MechanismRecord",
+    "Release",
+    "SamplingRecord",
+    "Verification",
+    "certify",
+    "explained",
+    "release",
+    "verify",
+]

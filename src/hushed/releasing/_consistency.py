@@ -1,0 +1,341 @@
+"""Whether the numbers of a certificate agree with each other; nothing is sampled."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed import noise
+from hushed.errors import HushedError, ParameterError
+from hushed.guarantee import Guarantee
+from hushed.mechanisms import Bernstein, Exponential, Gaussian
+from hushed.mechanisms._calibration import Mechanism, calibrated
+from hushed.sensitivity import Sensitivity
+from hushed.sensitivity._plan import plan
+from hushed.sensitivity._record import sampled_argument, shifted_gamma
+
+if TYPE_CHECKING:
+    from hushed.releasing._certificate import Certificate, SamplingRecord
+
+__all__ = ["accuracy_of", "check_agreement", "drawn", "kept_ranks", "rebuilt"]
+
+_FOLLOW = ("epsilon", "delta", "neighbours")
+_CLOSE = 1e-9  # mathematical libraries differ in the last digits
+_QUANTILES = 201
+_PROMISE_OF = {"disjoint": "population", "given-the-rest": "given-the-rest", "resampled": "table"}
+
+
+def drawn(mechanism: Mechanism, values: int) -> tuple[float, int]:
+    """Noise that is drawn, the enlargement by the grid included.
+
+    Parameters
+    ----------
+    mechanism : Laplace, Gaussian, Exponential or Bernstein
+        A calibrated mechanism.
+    values : int
+        Numbers released together, or candidates chosen from.
+
+    Returns
+    -------
+    scale : float
+        Scale of the noise in the units of the answer; for choices the temperature.
+    grid : int
+        Answers (or scores) are rounded to multiples of ``2**grid``.
+    """
+    if isinstance(mechanism, Exponential):
+        return noise.selection_scale(width=mechanism.width, epsilon=mechanism.epsilon)
+    moved = mechanism.sensitivity.value
+    if isinstance(mechanism, Gaussian):
+        grid = noise.gaussian_grid(sensitivity=moved, sigma=mechanism.scale, dims=values)
+    elif isinstance(mechanism, Bernstein):
+        grid = noise.laplace_grid(
+            sensitivity=mechanism.total, epsilon=mechanism.epsilon, dims=mechanism.points
+        )
+    else:
+        grid = noise.laplace_grid(sensitivity=moved, epsilon=mechanism.epsilon, dims=values)
+    try:
+        return math.ldexp(grid.scale, grid.exponent), grid.exponent
+    except OverflowError:
+        raise ParameterError("the noise would exceed every double: rescale the answer") from None
+
+
+def rebuilt(certificate: Certificate) -> Mechanism:
+    """Build the mechanism again from the stated sensitivity and parameters.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        A certificate.
+
+    Returns
+    -------
+    Laplace, Gaussian, Exponential or Bernstein
+        Calibrated as stated; its sensitivity is taken as proven.
+
+    Raises
+    ------
+    ParameterError
+        If sensitivity and parameters make no mechanism.
+    """
+    stated = Sensitivity(
+        value=certificate.sensitivity,
+        norm=certificate.norm,
+        neighbours=certificate.neighbours,
+        unit=certificate.guarantee.unit,
+        argument=certificate.argument,
+    )
+    return calibrated(certificate.mechanism.name, stated, certificate.mechanism.parameters)
+
+
+def check_agreement(certificate: Certificate) -> None:
+    """Refuse a certificate whose numbers contradict each other.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        The certificate.
+
+    Raises
+    ------
+    ParameterError
+        If scale, grid, accuracy or guarantee do not follow from the sensitivity and the
+        parameters, or the guarantee does not say what the sampling says; all are named.
+    """
+    wrong = [*_of_mechanism(certificate), *_of_gamma(certificate), *_of_words(certificate)]
+    sampling = certificate.sampling
+    if sampling is not None:
+        # Only of numbers that make sense one by one is it asked whether they fit.
+        wrong += _of_sampling(sampling) or [
+            *_of_rank(sampling),
+            *_of_rows(sampling),
+            *_of_movements(certificate, sampling),
+        ]
+    if wrong:
+        raise ParameterError(f"the certificate contradicts itself: {'; '.join(wrong)}")
+
+
+def _of_mechanism(certificate: Certificate) -> list[str]:
+    """Compare with the mechanism that sensitivity and parameters make."""
+    record, promise = certificate.mechanism, certificate.guarantee
+    if record.values < 1:
+        return ["mechanism.values must be 1 or more"]
+    try:
+        mechanism = rebuilt(certificate)
+        scale, grid = drawn(mechanism, record.values)
+        fresh = mechanism.guarantee
+        accuracy = accuracy_of(mechanism, record.values)
+    except (HushedError, TypeError, ValueError, OverflowError, ZeroDivisionError) as problem:
+        return [f"sensitivity and parameters make no mechanism ({problem})"]
+    found = []
+    if not _near(record.scale, scale) or record.grid != grid:
+        found.append(
+            f"mechanism.scale {record.scale!r} on grid {record.grid} does not follow from "
+            f"sensitivity and parameters ({scale!r} on {grid} does)"
+        )
+    if not _near(record.accuracy, accuracy):
+        found.append(f"mechanism.accuracy {record.accuracy!r} does not follow ({accuracy!r} does)")
+    said = [(name, getattr(promise, name), getattr(fresh, name)) for name in _FOLLOW]
+    return found + [
+        f"guarantee.{name} {stated!r} does not follow from the mechanism ({right!r} does)"
+        for name, stated, right in said
+        if stated != right
+    ]
+
+
+def accuracy_of(mechanism: Mechanism, values: int) -> float:
+    """Error that no released number exceeds but with probability 5 %.
+
+    Parameters
+    ----------
+    mechanism : Laplace, Gaussian, Exponential or Bernstein
+        A calibrated mechanism.
+    values : int
+        Numbers released together, or candidates chosen from.
+
+    Returns
+    -------
+    float
+        In the units of the answer.
+    """
+    if isinstance(mechanism, Bernstein):
+        return mechanism.accuracy(0.05)
+    return mechanism.accuracy(0.05, values)
+
+
+def _of_gamma(certificate: Certificate) -> list[str]:
+    """Compare what the guarantee says of gamma with where it comes from."""
+    promise, sampling = certificate.guarantee, certificate.sampling
+    if sampling is None:
+        sure = Guarantee(
+            epsilon=promise.epsilon,
+            delta=promise.delta,
+            neighbours=promise.neighbours,
+            unit=promise.unit,
+        )
+        return [] if promise == sure else ["a proven sensitivity has no gamma and no estimate"]
+    found = []
+    if promise.gamma != sampling.gamma or [g for _, g in promise.estimates] != [sampling.gamma]:
+        found.append(
+            f"guarantee.gamma {promise.gamma!r} and its estimates are not sampling.gamma "
+            f"{sampling.gamma!r}"
+        )
+    if promise.protect != sampling.protect:
+        found.append("guarantee.protect is not sampling.protect")
+    if promise.marginal != (sampling.calibration == "marginal"):
+        found.append("guarantee.marginal contradicts sampling.calibration")
+    hidden = not sampling.population_is_public and not sampling.support  # made from private rows
+    if not hidden and (certificate.outside == "no range") == bool(sampling.support):
+        found.append("outside contradicts sampling.support")
+    if promise.data_dependent == sampling.population_is_public:
+        found.append("guarantee.data_dependent contradicts sampling.population_is_public")
+    return found
+
+
+def _of_words(certificate: Certificate) -> list[str]:
+    """Compare what is said of rows, people and users."""
+    unit, found = certificate.guarantee.unit, []
+    if certificate.person and unit != "row":
+        found.append("each row is one person, or a user has several: not both")
+    if certificate.sampling is None:
+        if certificate.confirmed or certificate.outside != "no range":
+            found.append("confirmed and outside speak of a sampled sensitivity, this one is proven")
+    elif (certificate.neighbours, unit) != ("replace-one", "row"):
+        found.append("a sampled sensitivity is for a replaced row")
+    return found
+
+
+def _of_sampling(sampling: SamplingRecord) -> list[str]:
+    """List what no sampler writes."""
+    asked = (sampling.asked_gamma, sampling.asked_pairs)
+    columns = [each[0] for each in sampling.support]
+    rules = {
+        "sampling.rank must lie between 1 and sampling.pairs": 1 <= sampling.rank <= sampling.pairs,
+        "sampling.gamma must lie in (0, 1)": 0 < sampling.gamma < 1,
+        "sampling.rows must be 1 or more": sampling.rows >= 1,
+        "sampling.blocks must divide sampling.rows": sampling.blocks >= 1
+        and sampling.rows % sampling.blocks == 0,
+        "sampling.shift must be 0 or more": sampling.shift >= 0,
+        "sampling.movements must be sorted and not negative": _sorted(sampling.movements),
+        "sampling.pairs is not the number asked for": asked[1] in (None, sampling.pairs),
+        "sampling.gamma is not the gamma asked for": sampling.shift > 0
+        or asked[0] in (None, sampling.gamma),
+        "sampling asked for neither gamma nor pairs": asked != (None, None),
+        "sampling.share and sampling.luck must lie in [0, 1]": 0 <= sampling.share <= 1
+        and 0 <= sampling.luck <= 1,
+        "sampling.seed, threads, largest, public_rows, tables must be 0 or more": min(
+            sampling.seed,
+            sampling.threads,
+            sampling.largest,
+            sampling.public_rows,
+            sampling.tables,
+            *sampling.shape,
+        )
+        >= 0,
+        "sampling.support must hold one range for each of its columns": len(set(columns))
+        == len(columns)
+        and all(
+            (low, high) != (None, None) and (low is None or high is None or low <= high)
+            for _, low, high, _ in sampling.support
+        ),
+    }
+    return [text for text, holds in rules.items() if not holds]
+
+
+def _of_rank(sampling: SamplingRecord) -> list[str]:
+    """Compare gamma with what so many pairs and that rank support."""
+    try:
+        rank, gamma = plan(
+            sampling.calibration,
+            rows=sampling.rows,
+            gamma=sampling.asked_gamma,
+            pairs=sampling.pairs,
+            protect=sampling.protect,
+            blocks=sampling.blocks,
+        )
+        gamma = shifted_gamma(gamma, sampling.shift, sampling.rows, sampling.protect)
+    except (HushedError, OverflowError, ValueError):
+        return ["sampling.pairs do not support sampling.gamma under that calibration"]
+    found = []
+    if sampling.rank < rank.rank:
+        found.append(f"sampling.rank is below {rank.rank}, which sampling.gamma takes")
+    if not _near(sampling.gamma, gamma):
+        found.append(f"sampling.gamma does not follow from pairs and shift ({gamma!r} does)")
+    return found
+
+
+def _of_rows(sampling: SamplingRecord) -> list[str]:
+    """Compare the route with the population and its number of rows."""
+    known, route = sampling.public_rows, sampling.route
+    if not sampling.population_is_public:
+        empty = (known, sampling.tables, len(sampling.support), len(sampling.movements))
+        right = not any(empty) and not sampling.largest and route in ("independent", "resampled")
+        return [] if right else ["of a population made from private rows no more than its kind"]
+    said = sampling.population
+    if (said.get("kind") == "public table") != (route != "independent"):
+        return ["sampling.route contradicts sampling.population"]
+    if route == "independent":
+        return ["sampling.public_rows without a public table"] if known or sampling.tables else []
+    size = sampling.rows // sampling.blocks
+    count = 2 * size if sampling.protect == "simultaneous" else size + 1
+    needed = {"disjoint": sampling.pairs * count, "given-the-rest": 2 * sampling.pairs + 1}
+    rules = {
+        "sampling.route is not the promise of the public table": said.get("promise")
+        == _PROMISE_OF[route],
+        "sampling.public_rows is not the size of the public table": said.get("rows") == known,
+        "sampling.tables does not follow from sampling.public_rows": sampling.tables
+        == known // count,
+        "sampling.public_rows are too few for that route": known >= needed.get(route, 1),
+        "sampling.protect speaks of all records, though the rest is given": route
+        != "given-the-rest"
+        or sampling.protect == "record",
+    }
+    return [text for text, holds in rules.items() if not holds]
+
+
+def _of_movements(certificate: Certificate, sampling: SamplingRecord) -> list[str]:
+    """Compare the sensitivity with the movement of its rank, and the answer with its numbers."""
+    kept = (sampling.rank, sampling.pairs, sampling.calibration, sampling.blocks)
+    found = ["argument is not that of the sampling"] * (
+        certificate.argument != sampled_argument(*kept)
+    )
+    if math.prod(sampling.shape) != certificate.mechanism.values:
+        found.append("mechanism.values is not the size of sampling.shape")
+    if not sampling.population_is_public:
+        return found
+    moved, ranks = sampling.movements, kept_ranks(sampling.pairs)
+    if len(moved) != len(ranks):
+        return [*found, f"sampling.movements must be {len(ranks)}"]
+    below = int(np.searchsorted(ranks, sampling.rank - 1, side="right")) - 1
+    above = int(np.searchsorted(ranks, sampling.rank - 1, side="left"))
+    if not moved[below] <= certificate.sensitivity <= moved[above]:
+        found.append("sensitivity is not the movement of sampling.rank")
+    return found
+
+
+def kept_ranks(pairs: int) -> NDArray[np.int64]:
+    """Ranks, counted from 0, of the movements that a certificate keeps.
+
+    Parameters
+    ----------
+    pairs : int
+        Sampled movements.
+
+    Returns
+    -------
+    ndarray of int
+        All of them, or 201 that are evenly spaced.
+    """
+    if pairs <= _QUANTILES:
+        return np.arange(pairs)
+    return np.round(np.linspace(0, float(min(pairs, 2**53) - 1), _QUANTILES)).astype(np.int64)
+
+
+def _sorted(movements: tuple[float, ...]) -> bool:
+    return list(movements) == sorted(movements) and all(each >= 0 for each in movements[:1])
+
+
+def _near(one: float, other: float) -> bool:
+    return abs(one - other) <= _CLOSE * abs(other)

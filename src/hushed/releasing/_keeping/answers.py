@@ -1,0 +1,135 @@
+"""Released answers as text, and back, bit for bit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+import numpy as np
+
+from hushed import errors
+from hushed.errors import BadFunction, DamagedLedger, ParameterError, QueryFailed
+from hushed.mechanisms._bernstein import BernsteinPolynomial
+from hushed.releasing._certificate import Certificate
+
+__all__ = ["raise_failure", "read_release", "write_failure", "write_release"]
+
+_VERSION = 1
+
+
+def write_release(value: Any, certificate: Certificate) -> str:
+    """Write a released answer as JSON, every double exact.
+
+    Parameters
+    ----------
+    value : float, ndarray of float, int or BernsteinPolynomial
+        The private answer.
+    certificate : Certificate
+        What it promises.
+
+    Returns
+    -------
+    str
+        One JSON object.
+    """
+    table = value.coefficients if isinstance(value, BernsteinPolynomial) else value
+    kind = "polynomial" if table is not value else type(value).__name__
+    if isinstance(table, np.ndarray):
+        if table.dtype != np.float64:
+            raise ParameterError(f"an answer of type {table.dtype} cannot be stored")
+        kind = "array" if table is value else kind
+        # A shape beside it: an array without numbers has one, too.
+        table = {"shape": list(table.shape), "numbers": table.ravel().tolist()}
+    elif kind not in ("int", "float"):
+        raise ParameterError(f"an answer of type {kind} cannot be stored")
+    record = {"kind": kind, "value": table, "certificate": json.loads(certificate.to_json())}
+    return json.dumps({"schema": "hushed release", "version": _VERSION} | record, sort_keys=True)
+
+
+def read_release(text: str) -> tuple[Any, Certificate]:
+    """Read what `write_release` wrote; a failure that was stored is raised again.
+
+    Parameters
+    ----------
+    text : str
+        An answer from a ledger.
+
+    Returns
+    -------
+    value : float, ndarray of float, int or BernsteinPolynomial
+        The same answer.
+    certificate : Certificate
+        Its certificate.
+
+    Raises
+    ------
+    BadFunction
+        If the answer was that the function failed.
+    DamagedLedger
+        If the text is none of these.
+    """
+    raise_failure(text)
+    try:
+        record = json.loads(text)
+        if not _known(record):
+            raise KeyError(record)  # noqa: TRY301
+        value = record["value"]
+        if record["kind"] in ("array", "polynomial"):
+            value = np.array(value["numbers"], dtype=np.float64).reshape(value["shape"])
+        if record["kind"] == "polynomial":
+            value = BernsteinPolynomial(value)
+        return value, Certificate.from_json(json.dumps(record["certificate"]))
+    except (KeyError, TypeError, ValueError):
+        raise DamagedLedger("the stored answer is not one of hs.release of this version") from None
+
+
+def _known(record: Any) -> bool:
+    return isinstance(record, dict) and (record["schema"], record["version"]) == (
+        "hushed release",
+        _VERSION,
+    )
+
+
+def write_failure(error: BadFunction | QueryFailed) -> str:
+    """Write down that a function or a query failed on the private rows: an answer, too.
+
+    Parameters
+    ----------
+    error : BadFunction or QueryFailed
+        What is told; holds no private value.
+
+    Returns
+    -------
+    str
+        One JSON object.
+    """
+    record = {"schema": "hushed failure", "version": _VERSION}
+    return json.dumps(record | {"error": type(error).__name__, "message": str(error)})
+
+
+def raise_failure(text: str) -> None:
+    """Raise the failure that is stored as an answer; nothing if it is another answer.
+
+    Parameters
+    ----------
+    text : str
+        An answer from a ledger.
+
+    Raises
+    ------
+    HushedError
+        The failure, as it was told first.
+    """
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(record, dict) and record.get("schema") == "hushed failure":
+        _raise(str(record.get("error")), str(record.get("message")))
+
+
+def _raise(name: str, message: str) -> NoReturn:
+    kind = getattr(errors, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, BadFunction | QueryFailed)):
+        kind = BadFunction
+    raise kind(message)

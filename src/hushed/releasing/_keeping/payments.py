@@ -1,0 +1,261 @@
+"""Charges whose answers are stored, and ledgers that store none."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
+from hushed.guarantee import Guarantee
+from hushed.ledger._files import FileChanged
+from hushed.privacy_loss import LossCurve
+
+__all__ = ["Charges", "Payment", "check_ledger", "pay", "stops_told"]
+
+
+class Charges(Protocol):
+    """A ledger, as a release needs it."""
+
+    def charge(
+        self, budget: str, guarantee: Guarantee, note: str = "", *, loss: LossCurve | None = None
+    ) -> object:
+        """Commit a charge, or raise and leave the budget as it was.
+
+        What is returned may have a text ``terms``: under which terms it was charged. It goes into
+        the certificate. A ledger with a method ``keep_answer`` is asked to store answers, as
+        `hushed.Ledger` does, and then takes ``key`` and ``question``, too; keys need a method
+        ``answer``.
+        """
+
+
+def check_ledger(ledger: object, budget: str | None, key: str | None = None) -> None:
+    """Refuse a ledger without a budget, a budget without a ledger, and what is no ledger.
+
+    Parameters
+    ----------
+    ledger : Ledger or Charges, optional
+        The ledger.
+    budget : str, optional
+        Name of the budget in it.
+    key : str, optional
+        The caller's key for the answer.
+
+    Raises
+    ------
+    ParameterError
+        If only one is given, or the ledger cannot be charged or keeps no answers; the message
+        says what to write.
+    """
+    if ledger is None:
+        for name, given in (("budget", budget), ("key", key)):
+            if given:
+                raise ParameterError(
+                    f"{name}={given!r} was named, but there is no ledger to charge: ledger="
+                    "hs.Ledger('sqlite:///FILE')"
+                )
+        return
+    if not hasattr(ledger, "charge"):
+        advice = "give a hs.Ledger, or an object with such a method charge as hs.Ledger has"
+        if isinstance(ledger, str):
+            advice = "open it first: ledger=hs.Ledger(...)"
+        raise ParameterError(f"a {type(ledger).__name__} cannot be charged; {advice}")
+    if hasattr(ledger, "keep_answer") and not _takes(ledger.charge, "key", "question"):
+        raise ParameterError(
+            f"a {type(ledger).__name__} has a method keep_answer, so that its charge has to take "
+            "key= and question=, too, as that of hs.Ledger does"
+        )
+    if not budget:
+        raise ParameterError("there is a ledger, but no budget was named in it: budget='NAME'")
+    if key is not None and not (hasattr(ledger, "keep_answer") and hasattr(ledger, "answer")):
+        raise ParameterError(
+            f"a {type(ledger).__name__} keeps no answers, so that key= has no meaning; leave it out"
+        )
+
+
+def _takes(method: Any, *names: str) -> bool:
+    """Whether a method can be called with arguments of these names; unknown is taken for yes."""
+    try:
+        known = inspect.signature(method).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    if any(each.kind is each.VAR_KEYWORD for each in known):
+        return True
+    return set(names) <= {each.name for each in known if each.kind is not each.POSITIONAL_ONLY}
+
+
+@contextmanager
+def stops_told(ledger: object, budget: str | None, key: str | None = None) -> Iterator[None]:
+    """Say what a stop by the user leaves behind, where nothing else has said it.
+
+    Parameters
+    ----------
+    ledger : Ledger or Charges, optional
+        The ledger.
+    budget : str, optional
+        Name of the budget.
+    key : str, optional
+        The caller's key.
+
+    Yields
+    ------
+    None
+        From before the charge until the answer is stored.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        With a text: what may have been charged, and how to go on.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if str(stop) or ledger is None:
+            raise
+    else:
+        return
+    if key is not None:
+        told = f"ask again under the key {key!r}: what was charged is not charged again"
+    else:
+        told = f"look at the last entry of budget {budget!r}; a charge stays"
+        if hasattr(ledger, "answer"):
+            told += ", and ledger.answer(budget, NUMBER) tells its answer if it was stored"
+    raise KeyboardInterrupt(f"stopped; nothing was shown, but it may have been charged: {told}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """A charge, and where its answer goes.
+
+    Parameters
+    ----------
+    ledger : object, optional
+        What was charged; None if nothing was.
+    budget : str
+        Name of the budget.
+    entry : object
+        What the ledger returned.
+    key : str, optional
+        The caller's key.
+    kept : str, optional
+        The answer that was stored under this key before: show it and nothing else.
+    """
+
+    ledger: Any = None
+    budget: str = ""
+    entry: Any = None
+    key: str | None = None
+    kept: str | None = None
+
+    @property
+    def terms(self) -> str:
+        """Under which terms it was charged; empty if that is not told."""
+        return str(getattr(self.entry, "terms", ""))
+
+    @property
+    def number(self) -> int | None:
+        """Number of the entry under which the answer is stored; None if it is not."""
+        kept = hasattr(self.ledger, "keep_answer")
+        return getattr(self.entry, "number", None) if kept else None
+
+    def keep(self, text: str) -> str:
+        """Store the answer before it is shown.
+
+        Parameters
+        ----------
+        text : str
+            The answer.
+
+        Returns
+        -------
+        str
+            What to show: the text, or what another process stored first under this key.
+
+        Raises
+        ------
+        LedgerUnavailable
+            If there is a key and the answer could not be stored: nothing may be shown then. Without
+            a key nobody can ask again, and the answer is shown; a warning says that it is not kept.
+            Nothing is shown, either, if the ledger's file is another one since the charge.
+        DamagedLedger
+            If the charge is not in the ledger any more.
+        """
+        if self.number is None:
+            return text
+        try:
+            return str(self.ledger.keep_answer(self.budget, self.entry, text))
+        except FileChanged as error:
+            told = str(error).replace("Nothing was charged", "The answer was paid for")
+            raise FileChanged(
+                f"the answer is not shown, for its charge may be lost: {told}"
+            ) from None
+        except ParameterError as error:
+            raise DamagedLedger(
+                f"the answer is not shown, for its charge is not in the ledger any more ({error}): "
+                "another copy was put in its place"
+            ) from None
+        except LedgerUnavailable as error:
+            told = f"entry {self.number} of budget {self.budget!r}: {error}"
+            if self.key is not None:
+                raise LedgerUnavailable(
+                    f"the answer was paid for and could not be stored, so that it is not shown "
+                    f"({told}). Ask again under the key {self.key!r}: nothing more is charged"
+                ) from None
+            _warn(f"the answer is shown, but could not be stored: {told}")
+            return text
+
+
+def _warn(text: str) -> None:
+    """Warn, and lose nothing where warnings are made errors: then it is only printed."""
+    try:
+        warnings.warn(text, stacklevel=4)
+    except UserWarning:
+        print(text, file=sys.stderr)  # noqa: T201
+
+
+def pay(
+    ledger: Any,
+    budget: str | None,
+    guarantee: Guarantee,
+    note: str,
+    *,
+    loss: LossCurve | None,
+    key: str | None = None,
+    question: str = "",
+) -> Payment:
+    """Charge a ledger, and look for the answer that was stored under the key.
+
+    Parameters
+    ----------
+    ledger : Ledger or Charges, optional
+        The ledger; without one nothing happens.
+    budget : str, optional
+        Name of the budget.
+    guarantee : Guarantee
+        What is going to be promised.
+    note : str
+        Remark.
+    loss : LossCurve, optional
+        The law of the loss.
+    key : str, optional
+        The caller's key.
+    question : str, default ""
+        Digest of what is asked.
+
+    Returns
+    -------
+    Payment
+        With ``kept`` if the answer was given before.
+    """
+    if ledger is None or not budget:
+        return Payment()
+    if not hasattr(ledger, "keep_answer"):
+        entry = ledger.charge(budget, guarantee, note=note, loss=loss)
+        return Payment(ledger=ledger, budget=budget, entry=entry)
+    entry = ledger.charge(budget, guarantee, note=note, loss=loss, key=key, question=question)
+    kept = None if key is None else ledger.answer(budget, getattr(entry, "number", key))
+    return Payment(ledger=ledger, budget=budget, entry=entry, key=key, kept=kept)

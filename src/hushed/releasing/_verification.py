@@ -1,0 +1,382 @@
+"""Run a certificate's sampling again and compare bit for bit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, get_args
+
+from hushed._functions._environment import differences, rounding_limit
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee
+from hushed.mechanisms._calibration import calibrated
+from hushed.populations import Population, Promise, PublicTable, from_description
+from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord, certify
+from hushed.releasing._consistency import rebuilt
+from hushed.releasing._words import flat
+from hushed.sensitivity import Blockwise, Sensitivity, sample_sensitivity
+from hushed.sensitivity._plan import plan
+
+__all__ = ["MOST_DRAWS", "Verification", "verify"]
+
+MOST_DRAWS = 2**40  # rows drawn, all tables together
+_UNCHECKED = ("created", "versions", "charged", "person")
+# Of a release whose sensitivity was sampled: what happened then, and how things were called.
+_UNCHECKED_OF_SAMPLES = (
+    *_UNCHECKED,
+    "confirmed",
+    "the choice of outside",
+    "sampling.environment",
+    "sampling.unwatched",
+    "the name of the function, also in guarantee.estimates",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What running the sampling again has shown.
+
+    It shows that the certificate's numbers follow from the function, the population, the seed and
+    the parameters. It does not show who wrote the certificate, that a published value was released
+    under it, or that a population known by name only is the same one.
+
+    Parameters
+    ----------
+    agreement : {"bits", "rounding", "different"}
+        Whether sensitivity, all recorded movements, scale and guarantee came out bit for bit; or
+        differ by no more than computers round differently; or neither.
+    reproduced : bool
+        True for bits only.
+    recorded, recomputed : float
+        The two sensitivities.
+    judged, differing : int
+        Movements that the certificate keeps, and how many of them came out otherwise.
+    largest, limit : float
+        Largest difference of movements or sensitivities, and what counts as rounding: 64 units in
+        the last place of the largest answer, times what the norm makes of several numbers.
+    differences : tuple of str
+        What did not come out the same, in words.
+    environments : tuple of str
+        What differs between the computers: versions, processor, BLAS. A possible reason.
+    unchecked : tuple of str
+        Fields that nothing here speaks for: they may have been written by anybody.
+    proven : bool, default False
+        True if the sensitivity was stated, not sampled, so that nothing was run.
+    """
+
+    agreement: Literal["bits", "rounding", "different"]
+    reproduced: bool
+    recorded: float
+    recomputed: float
+    judged: int
+    differing: int
+    largest: float
+    limit: float
+    differences: tuple[str, ...]
+    environments: tuple[str, ...]
+    unchecked: tuple[str, ...]
+    proven: bool = False
+
+    def explain(self) -> str:
+        """Say the outcome in a sentence or two.
+
+        Returns
+        -------
+        str
+            Plain words.
+        """
+        return f"{self._found()}. Not checked: {', '.join(self.unchecked)}"
+
+    def _found(self) -> str:
+        if self.agreement == "bits" and self.proven:
+            return (
+                f"scale, accuracy and guarantee follow, bit for bit, from the sensitivity "
+                f"{self.recorded!r}, which is stated and not sampled: its proof is not checked here"
+            )
+        if self.agreement == "bits":
+            return f"reproduced bit for bit: sensitivity {self.recorded!r}"
+        if self.agreement == "rounding":
+            kept = "equal" if self.recorded == self.recomputed else "among them"
+            text = (
+                f"not bit for bit, but within rounding: {self.differing} of the {self.judged} "
+                f"recorded movements differ; the largest difference is {self.largest:.2g}, and "
+                f"rounding may reach {self.limit:.2g} in answers of this size. The kept movement "
+                f"is {kept}"
+            )
+        else:
+            text = "not reproduced: " + "; ".join(self.differences)
+            if 0 < self.largest < math.inf:
+                text += (
+                    f". {self.differing} of the {self.judged} recorded movements differ, by up to "
+                    f"{self.largest:.2g}, where rounding would reach {self.limit:.2g}"
+                )
+        if self.environments:
+            text += f". The computers differ: {'; '.join(self.environments)}"
+        if self.environments and self.agreement == "different":
+            text += (
+                ". If the function magnifies rounding (a matrix that is nearly singular), run it "
+                "on a like computer, or set OPENBLAS_CORETYPE to the kernel recorded"
+            )
+        elif not self.environments:
+            text += (
+                ". The computers are alike in all that is recorded: the function may be another one"
+            )
+        return text
+
+
+def verify(
+    certificate: Certificate | str | bytes,
+    f: Callable[[Any], Any] | None = None,
+    *,
+    population: Population | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+) -> Verification:
+    """Run the sampling of a certificate again, or follow its numbers from a proven sensitivity.
+
+    Parameters
+    ----------
+    certificate : Certificate, str or bytes
+        The certificate, or its JSON.
+    f : callable, optional
+        The function that was released. Not needed if the sensitivity was proven: then there is
+        nothing to run.
+    population : Population, optional
+        The public table or simulator, which the certificate names but does not contain. Not
+        needed for ranges and distributions.
+    workers : int, optional
+        Worker processes.
+    progress : bool, default False
+        Show a progress bar on a terminal.
+
+    Returns
+    -------
+    Verification
+        Whether sensitivity, movements, scale and guarantee come out bit for bit, or within
+        rounding; for a proven sensitivity whether scale, accuracy and guarantee follow from it.
+        The proof itself is not checked.
+
+    Raises
+    ------
+    ParameterError
+        If it is no certificate or contradicts itself, the function or the population is missing,
+        or the sampling it speaks of would take more than `MOST_DRAWS` draws.
+    """
+    known = certificate
+    if isinstance(known, str | bytes):
+        known = Certificate.from_json(known)
+    if not isinstance(known, Certificate):
+        raise ParameterError(
+            f"verify takes a certificate or its JSON text, got {type(known).__name__}; of a "
+            "release give its certificate; the answer of a query has no certificate to verify"
+        )
+    sampling = known.sampling
+    if sampling is None:
+        return _followed(known)
+    if f is None:
+        raise ParameterError("give the function that was released: its sensitivity was sampled")
+    _check_work(sampling)
+    blocks = f.blocks(sampling.rows) if type(f) is Blockwise else 1
+    if blocks != sampling.blocks:
+        raise ParameterError(
+            f"the certificate averages over {sampling.blocks} block(s), the function over {blocks}"
+            + (f": hs.Blockwise(f, rows={sampling.rows // sampling.blocks})" * (blocks == 1))
+        )
+    source = _as_recorded(population, sampling) if population else _rebuilt(sampling)
+    again = _sampled_again(known, sampling, f, source, workers=workers, progress=progress)
+    if sampling.shift:
+        again = again.shifted(sampling.shift)
+    options = known.mechanism.parameters
+    mechanism = calibrated(known.mechanism.name, again, options)
+    fresh = certify(mechanism, values=math.prod(again.sampling.shape if again.sampling else ()))
+    return _compared(known, sampling, fresh)
+
+
+def _compared(known: Certificate, old: SamplingRecord, fresh: Certificate) -> Verification:
+    new = fresh.sampling
+    if new is None:
+        raise ParameterError("the sampling that was run again gave none")
+    pairs = list(zip(old.movements, new.movements, strict=False))
+    apart = [abs(a - b) for a, b in pairs]
+    largest = max([*apart, abs(known.sensitivity - fresh.sensitivity)])
+    limit = rounding_limit(max(old.largest, new.largest), new.shape, fresh.norm)
+    exact, rounded = _differences(known, old, fresh, new)
+    near = largest <= limit and _near(known.mechanism, fresh, largest)
+    agreement: Literal["bits", "rounding", "different"] = "different"
+    if not exact and (near or not rounded):
+        agreement = "rounding" if rounded else "bits"
+    then = differences(known.versions, fresh.versions)
+    between = differences(old.environment, new.environment)
+    return Verification(
+        agreement=agreement,
+        reproduced=agreement == "bits",
+        recorded=known.sensitivity,
+        recomputed=fresh.sensitivity,
+        judged=len(pairs),
+        differing=sum(each > 0 for each in apart),
+        largest=largest,
+        limit=limit,
+        differences=(*exact, *rounded),
+        environments=tuple(map(flat, dict.fromkeys((*then, *between)))),
+        unchecked=_UNCHECKED_OF_SAMPLES,
+    )
+
+
+def _followed(known: Certificate) -> Verification:
+    """Follow scale, accuracy and guarantee from a proven sensitivity."""
+    fresh = certify(rebuilt(known), values=known.mechanism.values)
+    found = ["scale or accuracy of the mechanism"] if known.mechanism != fresh.mechanism else []
+    if known.guarantee != fresh.guarantee:
+        found.append("guarantee")
+    return Verification(
+        agreement="different" if found else "bits",
+        reproduced=not found,
+        recorded=known.sensitivity,
+        recomputed=fresh.sensitivity,
+        judged=0,
+        differing=0,
+        largest=0.0,
+        limit=0.0,
+        differences=tuple(found),
+        environments=tuple(map(flat, differences(known.versions, fresh.versions))),
+        unchecked=(*_UNCHECKED, "the sensitivity and its argument"),
+        proven=True,
+    )
+
+
+def _check_work(sampling: SamplingRecord) -> None:
+    """Refuse a certificate, which anybody may have written, that would run for ever."""
+    rank, _ = plan(
+        sampling.calibration,
+        rows=sampling.rows,
+        gamma=sampling.asked_gamma,
+        pairs=sampling.asked_pairs,
+        protect=sampling.protect,
+        blocks=sampling.blocks,
+    )
+    if rank.pairs * (sampling.rows + 1) > MOST_DRAWS:
+        raise ParameterError(
+            f"the certificate speaks of {rank.pairs} pairs of tables with {sampling.rows} rows: "
+            "more than is sampled again on a certificate's word; sample the sensitivity yourself "
+            "and compare"
+        )
+
+
+def _near(old: MechanismRecord, fresh: Certificate, moved: float) -> bool:
+    """Whether scale and accuracy differ by no more than the sensitivity does."""
+    new = fresh.mechanism
+    share = 1e-9 + (2 * moved / fresh.sensitivity if fresh.sensitivity else 0.0)
+    same = (old.name, old.parameters, old.values) == (new.name, new.parameters, new.values)
+    return same and all(
+        math.isclose(a, b, rel_tol=share)
+        for a, b in ((old.scale, new.scale), (old.accuracy, new.accuracy))
+    )
+
+
+def _as_recorded(population: Population, sampling: SamplingRecord) -> Population:
+    """Public table with the promise that the certificate names: its rows alone do not tell."""
+    named = sampling.population.get("promise")
+    for promise in get_args(Promise):
+        if isinstance(population, PublicTable) and promise == named:
+            return replace(population, promise=promise)
+    return population
+
+
+def _rebuilt(sampling: SamplingRecord) -> Population:
+    population = from_description(sampling.population)
+    if population is None:
+        raise ParameterError(
+            f"the certificate names its population ({flat(sampling.population.get('kind'))} "
+            f"{sampling.population.get('name')!r}) but does not contain it; hand it in as "
+            "population= (--population on the command line)"
+        )
+    return population
+
+
+def _sampled_again(
+    known: Certificate,
+    sampling: SamplingRecord,
+    f: Callable[[Any], Any],
+    population: Population,
+    *,
+    workers: int | None,
+    progress: bool,
+) -> Sensitivity:
+    return sample_sensitivity(
+        f,
+        population,
+        rows=sampling.rows,
+        norm=known.norm,
+        gamma=sampling.asked_gamma,
+        pairs=sampling.asked_pairs,
+        calibration=sampling.calibration,
+        protect=sampling.protect,
+        batch=sampling.batch,
+        symmetric=sampling.symmetric,
+        data_dependent=not sampling.population_is_public,
+        unit="person" if known.person else "row",
+        seed=sampling.seed,
+        workers=workers,
+        progress=progress,
+    )
+
+
+def _differences(
+    known: Certificate, old: SamplingRecord, fresh: Certificate, new: SamplingRecord
+) -> tuple[list[str], list[str]]:
+    """List what differs: first what rounding cannot explain, then what it may."""
+    exact = []
+    if old.population != new.population:
+        exact.append("the population is another one")
+    if (old.pairs, old.rank, old.gamma) != (new.pairs, new.rank, new.gamma):
+        exact.append(f"rank {old.rank} of {old.pairs} recorded, {new.rank} of {new.pairs} now")
+    if len(old.movements) != len(new.movements):
+        exact.append("the number of recorded movements differs")
+    # The function's name is a label: a renamed function may be verified. What it kept to itself
+    # depends on what it was asked before.
+    settled = {"function", "population", "pairs", "rank", "gamma", "unwatched", "environment"}
+    names = {field.name for field in fields(SamplingRecord)} - settled - {"movements", "largest"}
+    exact += _unequal(old, new, sorted(names))
+    exact += _unequal(known, fresh, ["norm", "neighbours", "argument"])
+    if _of_draws(known.guarantee) != _of_draws(fresh.guarantee):
+        exact.append("guarantee")
+    if not math.isclose(old.largest, new.largest, rel_tol=1e-9):
+        exact.append("largest answer")
+    roundable = _roundable(known, old, fresh, new)
+    if _names(known.guarantee) != _names(fresh.guarantee):
+        # The name is a digest of all draws: it differs where one of them does, and not else.
+        # A certificate keeps 201 of them at most; of the others only a like computer may judge.
+        kept = len(old.movements) == old.pairs or old.environment == new.environment
+        forged = kept and old.movements == new.movements
+        (exact if forged else roundable).append("name of the estimate")
+    return exact, roundable
+
+
+def _roundable(
+    known: Certificate, old: SamplingRecord, fresh: Certificate, new: SamplingRecord
+) -> list[str]:
+    found = []
+    if known.sensitivity != fresh.sensitivity:
+        found.append(f"sensitivity {known.sensitivity!r} recorded, {fresh.sensitivity!r} now")
+    if old.movements != new.movements:
+        found.append("the sampled movements differ")
+    if known.mechanism != fresh.mechanism:
+        found.append("scale or accuracy of the mechanism")
+    if old.largest != new.largest:
+        found.append("largest answer in its last digits")
+    return found
+
+
+def _of_draws(guarantee: Guarantee) -> Guarantee:
+    """Leave out how the estimates are called; see `_names`."""
+    return replace(guarantee, estimates=tuple(("", gamma) for _, gamma in guarantee.estimates))
+
+
+def _names(guarantee: Guarantee) -> list[str]:
+    """Name the estimates by their draws alone: how a function is named may differ between runs."""
+    return [name.partition(".")[0] for name, _ in guarantee.estimates]
+
+
+def _unequal(old: object, new: object, names: list[str]) -> list[str]:
+    return [name for name in names if getattr(old, name) != getattr(new, name)]

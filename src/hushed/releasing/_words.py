@@ -1,0 +1,374 @@
+"""A certificate in plain words: what was promised, to whom, and what is assumed."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_FLOOR, Decimal, localcontext
+from typing import TYPE_CHECKING
+
+from hushed._decimals import decimal_of, stated_above, upper_double
+from hushed._functions._environment import differences
+from hushed._numeric import round_up
+from hushed._printing import shown_above, shown_below
+
+if TYPE_CHECKING:
+    from hushed.releasing._certificate import Certificate, SamplingRecord
+
+__all__ = ["explained", "flat"]
+
+_FAR = 1000  # times the kept movement: then the largest drawn one deserves a remark
+
+
+def explained(certificate: Certificate) -> str:
+    """Explain a certificate.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        What to explain.
+
+    Returns
+    -------
+    str
+        Paragraphs separated by blank lines.
+    """
+    parts = [
+        _promise(certificate),
+        _accuracy(certificate),
+        _reach(certificate),
+        *_watched(certificate),
+        _assumptions(certificate),
+    ]
+    if certificate.charged:
+        parts.append(f"What it was charged to: {flat(certificate.charged)}")
+    if certificate.guarantee.data_dependent:
+        parts.insert(0, _warning())
+    return "\n\n".join(parts)
+
+
+def flat(text: object) -> str:
+    """Show what a stranger may have written, in one line.
+
+    Parameters
+    ----------
+    text : object
+        Anything; its text is shown.
+
+    Returns
+    -------
+    str
+        Without line ends and other characters that are not printed, or that turn the direction of
+        the text: each is a space, so that no words look like a paragraph of their own.
+    """
+    return "".join(each if each.isprintable() else " " for each in str(text))
+
+
+def _warning() -> str:
+    return (
+        "WARNING: NOT A PRIVACY GUARANTEE. The population was made from the private rows, as the "
+        "caller admitted. The sensitivity itself then leaks about them, and the numbers below are "
+        "nominal: they say what would hold had the population been public."
+    )
+
+
+def _promise(certificate: Certificate) -> str:
+    g = certificate.guarantee
+    factor = round_up(math.exp(upper_double(g.epsilon))) if g.epsilon < 700 else math.inf
+    row = "the row of one person" if certificate.person else "one row"
+    whose = row if g.unit == "row" else "all rows of one user"
+    pair = {
+        "replace-one": f"with {whose} replaced by {'another row' if g.unit == 'row' else 'others'}",
+        "add-remove": f"with {whose} added or removed",
+    }[g.neighbours]
+    slack = f", up to a slack of {shown_above(g.delta, 3)}" if g.delta else ""
+    covered = "" if g.gamma else " This holds for every such pair of tables."
+    return (
+        f"What is promised: epsilon = {shown_above(g.epsilon)}, "
+        f"delta = {shown_above(g.delta)}, gamma = {shown_above(g.gamma)}. Whatever is "
+        f"concluded from the released answer would have been "
+        f"concluded with nearly the same probability from the table {pair}: no probability "
+        f"changes by more than a factor e^epsilon = {shown_above(factor, 4)}{slack}.{covered}"
+    )
+
+
+def _accuracy(certificate: Certificate) -> str:
+    m = certificate.mechanism
+    error = shown_above(m.accuracy, 4)
+    if m.name == "exponential":
+        what = f"the chosen candidate's score is within {error} of the best of {m.values}"
+    elif m.name == "bernstein":
+        what = f"noise moves the released function by at most {error} anywhere"
+    elif m.values == 1:
+        what = f"the released number is within {error} of the exact answer"
+    else:
+        what = f"all {m.values} released numbers are within {error} of the exact ones"
+    return (
+        f"How exact the answer is: {m.name} noise of scale {shown_below(m.scale, 4)}, on a grid of "
+        f"2^{m.grid}. With probability 95 % {what}."
+    )
+
+
+def _reach(certificate: Certificate) -> str:
+    sampling = certificate.sampling
+    moved = shown_above(certificate.sensitivity)
+    if sampling is None:
+        return (
+            f"Whom it protects: {_everyone(certificate)}, whatever the rows. The answer was stated "
+            f"to move by at most {moved} in the {certificate.norm} norm, "
+            f"because: {flat(certificate.argument)}. This reason stands as it "
+            "was given: nothing was sampled to check it."
+            f"{'' if certificate.guarantee.unit == 'user' else _person_words(certificate)}"
+        )
+    n, gamma = sampling.rows, certificate.guarantee.gamma
+    size, blocks = n // sampling.blocks, sampling.blocks
+    of = f" of {size} rows" if blocks > 1 else ""
+    part = f", of which a part of 1 / {blocks} reaches the average" if blocks > 1 else ""
+    kept = (
+        f"the answer's movement was measured on {sampling.pairs} "
+        f"{'tables' if sampling.protect == 'simultaneous' else 'pairs of tables'}{of} drawn from "
+        f"{_source(sampling)}, and the noise covers number {sampling.rank} of them "
+        f"counted from the smallest{part}: {moved} in the {certificate.norm} norm"
+    )
+    rows = "people" if certificate.person else "rows"
+    words = [kept, *_route_words(sampling, size)]
+    return (
+        f"Whom it protects: {'. '.join(words)}. {_rare(certificate)}"
+        f"{_gamma_words(sampling, n, gamma, rows)} "
+        f"{_range_words(certificate)}{_person_words(certificate)}"
+    )
+
+
+def _rare(certificate: Certificate) -> str:
+    """Say if a few drawn movements were far larger than the kept one."""
+    movements = certificate.sampling.movements if certificate.sampling else ()
+    if not movements or movements[-1] <= _FAR * certificate.sensitivity:
+        return ""
+    return (
+        f"The largest movement drawn was {shown_above(movements[-1], 3)}, more than {_FAR} times "
+        "that: against rows that move the answer so far the noise hides next to nothing. "
+    )
+
+
+def _watched(certificate: Certificate) -> list[str]:
+    """Say whether the released function was the sampled one, and what could not be watched."""
+    sampling, how = certificate.sampling, certificate.confirmed
+    if sampling is None:
+        return []
+    lines = []
+    if how:
+        lines.append(
+            "Just before the release the function answered the first sampled table again, and "
+            + (
+                "gave the same answer bit for bit"
+                if how == "bits"
+                else "gave the same answer within rounding, for the computer differs: "
+                + _plain(differences(sampling.environment, certificate.versions))
+                + ". What rounding adds to a movement is below a millionth of the sensitivity, and "
+                "not counted"
+            )
+        )
+    if sampling.unwatched:
+        lines.append(
+            "What it uses was watched for changes, but for these, which have no readable content "
+            f"or changed by themselves: {_plain(sampling.unwatched)}. If they hold something of "
+            "the rows of a former call, the promise does not hold"
+        )
+    text = ". ".join(lines)
+    return [f"Whether it is the sampled function: {text}."] if lines else []
+
+
+def _plain(texts: tuple[str, ...]) -> str:
+    return ", ".join(each if each.isprintable() else repr(each) for each in texts)
+
+
+def _route_words(sampling: SamplingRecord, size: int) -> list[str]:
+    """How the rows were drawn, and which law the promise therefore speaks of; no full stops."""
+    words = []
+    if sampling.blocks > 1:
+        words.append(
+            f"The released answer is the average of the function over {sampling.blocks} blocks of "
+            f"{size} rows, dealt in a random order that is public: a record is in one block only"
+        )
+    if not sampling.population_is_public or sampling.route == "independent":
+        return words
+    known = sampling.public_rows
+    if sampling.route == "disjoint":
+        words.append(
+            f"The {known} public rows were shuffled and dealt, so that no two "
+            f"{'tables' if sampling.protect == 'simultaneous' else 'pairs'} share a row (they make "
+            f"{sampling.tables} at most): the promise is about the law that the public rows come "
+            "from, not about these rows"
+        )
+    elif sampling.route == "given-the-rest":
+        rest, repeats = known - 2 * sampling.pairs, known - 2 * sampling.pairs < size
+        words += [
+            f"THE PROMISE IS A WEAKER ONE, given the rest: the two rows exchanged in a pair were "
+            f"its own, but the other {size - 1} were drawn from the same {rest} public rows for "
+            f"every pair, {'with' if repeats else 'without'} repetition. So it is over the "
+            "replaced record and its replacement (fresh draws of the population) that the answer "
+            "of such a table moves so far at most",
+            "Nothing is promised for a table whose other rows look different"
+            + (", e.g. without the repetitions that resampling makes" if repeats else ""),
+        ]
+    else:
+        words.append(
+            f"THE PROMISE IS ABOUT THE {known} PUBLIC ROWS ONLY: all rows were drawn from them "
+            "with replacement. For rows that come from the law behind them, and are no copies of "
+            "them, no gamma is established"
+        )
+    return words
+
+
+def _everyone(certificate: Certificate) -> str:
+    if certificate.guarantee.unit == "user":
+        return "each user in the table"
+    return "each person in the table" if certificate.person else "each row of the table"
+
+
+def _person_words(certificate: Certificate) -> str:
+    if certificate.person:
+        return " That each row is one person was declared, and not checked."
+    return (
+        " The promise is for rows: somebody with several is protected less, for each of them "
+        "that is replaced costs epsilon again."
+    )
+
+
+def _range_words(certificate: Certificate) -> str:
+    """Say what was done with rows outside of the population's range."""
+    sampling = certificate.sampling
+    if sampling is None or certificate.outside == "no range":
+        return "The population has no stated range: nothing was done with private rows unlike it."
+    ranges = _ranges(sampling.support) or "the range of the population"
+    if certificate.outside == "allow":
+        return (
+            f"Private rows outside of {ranges} were let pass, as the caller asked: a table that "
+            "holds such rows is not covered."
+        )
+    return (
+        f"Each private row was clamped to {ranges}, by itself; a missing value became an end of "
+        "the range where the population has none missing."
+    )
+
+
+def _ranges(support: tuple[tuple[str, float | None, float | None, bool], ...]) -> str:
+    def interval(low: float | None, high: float | None) -> str:
+        left = "(-infinity" if low is None else f"[{low:.10g}"
+        return f"{left}, {'infinity)' if high is None else f'{high:.10g}]'}"
+
+    if len({each[1:3] for each in support}) == 1:
+        named = interval(*support[0][1:3])
+        return (
+            named if len(support) == 1 and not support[0][0] else f"{named} in {_columns(support)}"
+        )
+    few = ", ".join(f"{interval(low, high)} in {name!r}" for name, low, high, _ in support[:8])
+    return few + (f" and {len(support) - 8} more columns" if len(support) > 8 else "")
+
+
+def _columns(support: tuple[tuple[str, float | None, float | None, bool], ...]) -> str:
+    if len(support) > 8:
+        return f"{len(support)} columns"
+    return "column" + "s" * (len(support) > 1) + " " + ", ".join(repr(each[0]) for each in support)
+
+
+def _gamma_words(sampling: SamplingRecord, n: int, gamma: float, rows: str) -> str:
+    limits = (
+        "Replacements worse than what the population yields, and adding or removing a row, are "
+        "not covered."
+    )
+    if sampling.protect != "record":
+        held = f", and each block held to gamma / {sampling.blocks}" * (sampling.blocks > 1)
+        detail = (
+            f"each table's largest movement over all rows was taken{held}"
+            if sampling.protect == "simultaneous"
+            else "each single pair was held to gamma / n"
+        )
+        return (
+            f"With probability at least {_complement(gamma)} over the table, the replacements and "
+            f"the sampler, the promise holds at once for all {n} {rows} of the table, each "
+            f"replaced by a fresh draw from the population ({detail}). {limits}"
+        )
+    everyone = "protect='everyone' covers all at once, at the price of more pairs and more noise. "
+    if sampling.route == "given-the-rest":  # then there is no such promise
+        everyone = ""
+    return (
+        f"The promise is per record: it fails for a given record with probability at most "
+        f"{shown_above(gamma)}. Among the {n} {rows} of the table, up to "
+        f"{shown_above(stated_above(decimal_of(gamma) * n), 4)} on average may "
+        f"be outside it, and those are the unusual ones, which move the answer most. {everyone}"
+        f"{limits}"
+    )
+
+
+def _complement(gamma: float) -> str:
+    """One minus the gamma that is printed, rounded down."""
+    with localcontext(rounding=ROUND_FLOOR):
+        return str(1 - Decimal(shown_above(gamma)))
+
+
+def _assumptions(certificate: Certificate) -> str:
+    sampling = certificate.sampling
+    lines = [
+        "the number of released values does not depend on the rows",
+        "the released answer is the function's only output: not its running time, its messages or "
+        "whether it fails",
+        "the function and all settings were chosen without looking at the private rows",
+    ]
+    if sampling is not None:
+        drawn = _drawn(sampling)
+        lines = [
+            f"the private rows are independent draws from {drawn[0]}"
+            if not sampling.shift
+            else f"the private rows are independent draws from a distribution Q with "
+            f"KL(P || Q) of at most {shown_below(sampling.shift)} per row, where P is {drawn[0]}",
+            *drawn[1:],
+            "the population is public"
+            if sampling.population_is_public
+            else "the population was made from the private rows, so none of this protects them",
+            "the sampler's seed was fixed in advance: trying several and keeping the smallest "
+            "sensitivity voids gamma",
+            "the function is deterministic, and keeps nothing of the rows for its next call",
+            *lines,
+        ]
+        if sampling.symmetric:
+            lines.append(
+                "the order of the rows does not change the answer, as declared (tried on a few "
+                "orders, up to a millionth of the sensitivity)"
+            )
+        elif sampling.protect != "simultaneous":
+            lines.append("the record in question sits at a random position of the table")
+    return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
+
+
+def _drawn(sampling: SamplingRecord) -> list[str]:
+    """Tell what the private rows are drawn from, then what that asks of a public table."""
+    if not sampling.population_is_public or sampling.route == "independent":
+        return ["the population that was sampled"]
+    if sampling.route == "resampled":
+        return ["the rows of the public table, each as likely as the other"]
+    law = "the law that the public rows were drawn from"
+    given = f"{law}, for the record and its replacement; the others look like public rows"
+    return [
+        given if sampling.route == "given-the-rest" else law,
+        "the public rows are independent draws from that law, and all of them are there: none was "
+        "left out for being equal to another",
+        "no person of the private table is in the public one",
+    ]
+
+
+def _source(sampling: SamplingRecord) -> str:
+    population = sampling.population
+    if not sampling.population_is_public:
+        return f"a population made from the private rows ({flat(population.get('kind', 'custom'))})"
+    kind = flat(population.get("kind", "custom"))
+    if kind == "public table" and {"name", "rows"} <= set(population):
+        return f"the public table {population['name']!r} of {flat(population['rows'])} rows"
+    if kind == "simulator" and "name" in population:
+        return f"the simulator {population['name']!r}"
+    # In one order, whatever file it was read from: low before high, mean before std.
+    details = ", ".join(
+        f"{flat(k)} {flat(population[k])}"
+        for k in sorted(population, key=lambda name: (name == "high", name))
+        if k != "kind"
+    )
+    return f"the {kind} population" + (f" ({details})" if details else "")

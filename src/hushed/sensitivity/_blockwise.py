@@ -1,0 +1,161 @@
+"""Averages over blocks: what can be released when the public table is smaller than the private."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hushed._checks import is_whole
+from hushed._functions._calls import answer
+from hushed._rows import _containers as containers
+from hushed._types import Floats
+from hushed.errors import BadFunction, ParameterError
+
+__all__ = ["Blockwise", "averaged", "limit"]
+
+
+# An average of doubles is off by 2^-52 of its size, which must stay small beside the movement of
+# the answer. So it is held to 2^40 movements, and the movement is enlarged by 2^-10.
+_LARGEST = 2.0**40
+_ENLARGED = 1 + 2.0**-10
+_ROUNDED_AWAY = 2.0**-1073  # what two averages, and a part, may lose below the normal doubles
+_DEALING = 2012  # seed of the public order in which rows are dealt to blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Blockwise:
+    """A function that answers with its average over blocks of rows.
+
+    The movement of one block of ``rows`` rows can be measured where that of the whole table
+    cannot, because the public table is too small. A record is in one block only, so that it moves
+    the average over B blocks by a B-th of that.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a block, as it would take a table; returns a number or an array of numbers.
+    rows : int
+        Rows in a block; 2 or more. They must divide the rows of the table. Rows are dealt to
+        blocks in an order that is random, fixed and public, so that a sorted table does no harm.
+
+    Raises
+    ------
+    ParameterError
+        If it is no function, or ``rows`` no integer of 2 or more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> largest = Blockwise(np.max, rows=50)
+    >>> bool(largest(np.arange(100.0)) < 99)
+    True
+    """
+
+    function: Callable[[Any], Any]
+    rows: int
+
+    def __post_init__(self) -> None:
+        if not callable(self.function) or isinstance(self.function, Blockwise):
+            raise ParameterError(
+                f"Blockwise takes a function of rows, got {type(self.function).__name__}"
+            )
+        if not is_whole(self.rows) or self.rows < 2:
+            raise ParameterError(
+                f"a block has an integer number of rows, 2 or more, got {self.rows!r}"
+            )
+        object.__setattr__(self, "rows", int(self.rows))
+
+    def __call__(self, table: Any) -> Any:
+        """Answer on a table: the function's own answer if it is of one block."""
+        blocks = self.blocks(len(table))
+        if blocks == 1:
+            return self.function(table)
+        order = np.random.default_rng(_DEALING).permutation(len(table))
+        parts = (order[i : i + self.rows] for i in range(0, len(order), self.rows))
+        answers = [answer(self.function, containers.take(table, p), private=False) for p in parts]
+        if any(each.shape != answers[0].shape for each in answers):
+            raise BadFunction("the function's answer changes shape between blocks")
+        stacked = np.stack(answers).reshape(blocks, -1)
+        means = [_mean(column) for column in stacked.T.tolist()]
+        return np.array(means).reshape(answers[0].shape)
+
+    def blocks(self, rows: int) -> int:
+        """Count the blocks of a table.
+
+        Parameters
+        ----------
+        rows : int
+            Rows of the table.
+
+        Returns
+        -------
+        int
+            Number of blocks.
+
+        Raises
+        ------
+        ParameterError
+            If the table does not fall into whole blocks; the message names sizes that would do.
+        """
+        if rows < self.rows or rows % self.rows:
+            fitting = [d for d in range(2, min(rows, 100_000) + 1) if rows % d == 0]
+            near = sorted(sorted(fitting, key=lambda d: abs(d - self.rows))[:4])
+            raise ParameterError(
+                f"blocks of {self.rows} rows do not divide {rows} rows: every row is in one block, "
+                f"and every block is full. Sizes that divide: {', '.join(map(str, near)) or 'none'}"
+            )
+        return rows // self.rows
+
+
+def _mean(numbers: list[float]) -> float:
+    """Mean, rounded twice; of numbers whose sum leaves the doubles, too."""
+    try:
+        return math.fsum(numbers) / len(numbers)
+    except OverflowError:  # by a power of two, so that nothing is lost beside such a sum
+        scale = 2.0 ** len(numbers).bit_length()
+        return math.fsum(each / scale for each in numbers) / len(numbers) * scale
+
+
+def averaged(movements: Floats, blocks: int) -> Floats:
+    """Bound how far an average over blocks moves when one block's answer does.
+
+    Parameters
+    ----------
+    movements : ndarray of float
+        Movements of the answer of one block.
+    blocks : int
+        Number of blocks; with 1 the movements themselves are meant.
+
+    Returns
+    -------
+    ndarray of float
+        Their part, with room for the rounding of the average.
+    """
+    if blocks == 1:
+        return movements
+    # Beside numbers of any usual size the last term is nothing; beside the smallest it is all.
+    return movements / blocks * _ENLARGED + _ROUNDED_AWAY * (movements > 0)
+
+
+def limit(movement: float, blocks: int, values: int) -> float:
+    """Largest average whose rounding the enlarged movement covers: private ones are held to it.
+
+    Parameters
+    ----------
+    movement : float
+        As `averaged` gives it.
+    blocks : int
+        Number of blocks.
+    values : int
+        Numbers in an answer.
+
+    Returns
+    -------
+    float
+        Above 0 if the movement is; infinite with one block, where nothing is averaged.
+    """
+    return math.inf if blocks == 1 else movement * _LARGEST / max(1, values)

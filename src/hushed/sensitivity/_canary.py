@@ -1,0 +1,236 @@
+"""The canary: before private rows are touched, the function answers a sampled table once more."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed._functions._calls import answer
+from hushed._functions._environment import alone, differences, facts, rounding_limit
+from hushed._functions._fingerprints import Look, changed, content, look, strangers
+from hushed._functions._trials import streams
+from hushed.errors import BadFunction, HushedError
+from hushed.sensitivity._designs import Design
+from hushed.sensitivity._pairs import BlockTrial, PairTrial, draw_table
+
+if TYPE_CHECKING:
+    from hushed.sensitivity._record import Sampling
+
+__all__ = ["Agreement", "Alike", "confirm", "first_table", "shown"]
+
+_SMALL = 1e-6  # of the sampled sensitivity: what rounding may add to a movement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How well a function agrees with itself when it was sampled.
+
+    Parameters
+    ----------
+    agreement : {"bits", "rounding"}
+        Bit for bit, or within rounding in an environment that differs.
+    differences : tuple of str
+        What differs in the environment.
+    """
+
+    agreement: Literal["bits", "rounding"]
+    differences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """Tells whether a function, loaded in a worker, is the one of the process that sent it there.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the sampler.
+    batch : bool
+        Whether the function takes stacked tables.
+    marks : dict of str to str
+        Digests of the code and the data that the function uses where it was sent from.
+    answer : ndarray of float
+        What it answered there on the first table.
+    table : str
+        Digest of that table.
+    """
+
+    seed: int
+    batch: bool
+    marks: dict[str, str]
+    answer: NDArray[np.float64]
+    table: str
+
+    def __call__(self, trial: PairTrial | BlockTrial) -> bool:
+        """Look at the function, draw the first table and ask for the answer."""
+        try:
+            table = first_table(trial.design, seed=self.seed, private=trial.private)
+            given = copy.deepcopy(shown(table, trial.design.rows, batch=self.batch))
+            found = alone(lambda: answer(trial.function, given, private=trial.private))
+        except HushedError:
+            return False
+        found = found[0] if self.batch and found.ndim else found
+        if content(table) != self.table or not np.array_equal(found, self.answer):
+            return False
+        # Methods that Python made for a class look like its own code in one of the processes.
+        now = look(trial.function).marks
+        return all(now.get(k) == mark for k, mark in self.marks.items() if not mark.startswith("="))
+
+
+def first_table(design: Design, *, seed: int, private: bool) -> Any:
+    """Draw the rows of the first trial of a sampling.
+
+    Parameters
+    ----------
+    design : Design
+        Rows of every trial.
+    seed : int
+        Seed of the sampler.
+    private : bool
+        Withhold the message of an exception.
+
+    Returns
+    -------
+    array, list or frame
+        The table, then the rows that take the place of some; the same at every call.
+    """
+    return draw_table(design, next(streams(seed, 0, 1)), 0, None, private=private)
+
+
+def shown(table: Any, rows: int, *, batch: bool) -> Any:
+    """Rows of a table as the function is given them.
+
+    Parameters
+    ----------
+    table : array, list or frame
+        At least that many rows.
+    rows : int
+        Rows in a table.
+    batch : bool
+        Whether the function takes stacked tables: then a stack of one.
+
+    Returns
+    -------
+    array, list or frame
+        The first rows.
+    """
+    return table[None, :rows] if batch else table[:rows]
+
+
+def confirm(function: Callable[[Any], Any], sampling: Sampling) -> Agreement:
+    """Refuse a function that is not, or no longer, the one that was sampled.
+
+    Parameters
+    ----------
+    function : callable
+        The function that is to see private rows.
+    sampling : Sampling
+        How its sensitivity was sampled.
+
+    Returns
+    -------
+    Agreement
+        Whether it gave the recorded answer on the first sampled table bit for bit. The function
+        is called once.
+
+    Raises
+    ------
+    BadFunction
+        If it has other code or data, or gives another answer. A difference within rounding is
+        let pass if the environment differs, and rounding is small against the sensitivity.
+    """
+    found = look(function)
+    if function is not sampling.called:
+        _refuse_strangers(found, sampling)
+    since = changed(sampling.state, found.marks, sampling.unwatched)
+    table = first_table(sampling.design, seed=sampling.seed, private=sampling.data_dependent)
+    drawn = content(table)
+    try:
+        again = _asked(function, table, sampling)
+    except BadFunction:
+        if since:
+            raise _changed(function, sampling, since) from None
+        raise
+    if since:  # unless it was only not imported or filled yet, as after the call of the sampler
+        since = changed(sampling.state, look(function).marks, sampling.unwatched)
+    if since:
+        raise _changed(function, sampling, since)
+    if again.shape == sampling.answer.shape and np.array_equal(again, sampling.answer):
+        return Agreement(agreement="bits")
+    others = differences(sampling.environment, facts(found.packages))
+    if others and _is_rounding(again, sampling):
+        return Agreement(agreement="rounding", differences=others)
+    raise BadFunction(_why(others, same_rows=drawn == sampling.table))
+
+
+def _refuse_strangers(found: Look, sampling: Sampling) -> None:
+    before = look(sampling.called)
+    code = "its own code"
+    if found.marks.get(code) != sampling.state.get(code):
+        raise _another(sampling, [code])
+    if odd := strangers(found, before):
+        raise _another(sampling, odd)
+
+
+def _changed(function: Any, sampling: Sampling, names: list[str]) -> BadFunction:
+    if function is not sampling.called:
+        return _another(sampling, names)
+    return BadFunction(
+        f"the function uses {_few(names)}, which changed since its sensitivity was sampled: sample "
+        "it again"
+    )
+
+
+def _another(sampling: Sampling, names: list[str]) -> BadFunction:
+    return BadFunction(
+        f"the sensitivity was sampled on another function, {sampling.function!r} (what differs: "
+        f"{_few(names)}); sample it on the one to be released"
+    )
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _asked(function: Callable[[Any], Any], table: Any, sampling: Sampling) -> NDArray[np.float64]:
+    """Answer of the function on the first table."""
+    given = copy.deepcopy(shown(table, sampling.design.rows, batch=sampling.batch))
+    try:
+        found = alone(lambda: answer(function, given, private=sampling.data_dependent))
+    except BadFunction as failed:
+        raise BadFunction(
+            f"asked the first sampled table again, {failed}: it did not when it was sampled; "
+            "sample it again"
+        ) from None
+    return found[0] if sampling.batch and found.ndim else found
+
+
+def _is_rounding(again: NDArray[np.float64], sampling: Sampling) -> bool:
+    """Whether a difference is rounding, and rounding small against the sensitivity."""
+    if again.shape != sampling.answer.shape:
+        return False
+    limit = rounding_limit(sampling.largest, ())
+    value = float(sampling.draws[sampling.rank - 1])
+    moved = 2 * rounding_limit(sampling.largest, sampling.shape, "l1")
+    return float(np.abs(again - sampling.answer).max()) <= limit and moved <= _SMALL * value
+
+
+def _why(others: tuple[str, ...], *, same_rows: bool) -> str:
+    if not same_rows:
+        return (
+            "the population no longer gives the rows that were sampled, and the function's answer "
+            "on the first table is another one: a population must draw equal rows from equal "
+            "generators; sample it again"
+        )
+    said = (
+        "asked the first sampled table again, the function gave another answer than when it was "
+        "sampled: something that it uses has changed"
+    )
+    if others:
+        said += f", or this computer rounds too differently ({'; '.join(others)})"
+    return said + "; sample it again" + (" here" if others else "")

@@ -1,0 +1,292 @@
+"""What callers declare of functions and populations, tried on the very things it is used for."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from itertools import combinations, islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed._functions._calls import answer
+from hushed._functions._environment import alone
+from hushed._functions._fingerprints import content
+from hushed._functions._trials import streams
+from hushed._rows import _containers as containers
+from hushed._types import Floats
+from hushed.errors import BadFunction, BadRows
+from hushed.populations import OWN
+from hushed.sensitivity._designs import Design
+from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial, draw_table, drawn_block
+from hushed.spaces import Norm, size
+
+__all__ = [
+    "block_dependence",
+    "check_memory",
+    "check_population",
+    "check_small",
+    "order_dependence",
+]
+
+
+_SMALL = 1e-6  # share of the sampled sensitivity that order, or company, may move an answer by
+_TABLES, _MOST_TABLES = 4, 16
+_ORDERED_TABLES, _ORDERS = 3, 2
+_REMEMBERED_TRIALS = 8
+_ALONE = 64  # tables of a block that are asked on their own
+_FEW_ROWS = 12
+_MOST_COLUMNS = 10_000
+_FIRST = 1000  # rows that are looked at for whether they vary
+
+
+def check_population(design: Design, first: Any, *, seed: int, private: bool) -> None:
+    """Refuse a population whose rows do not follow from the generator that it is given.
+
+    Parameters
+    ----------
+    design : Design
+        Rows of every trial; populations of this package are not tried.
+    first : array, list or frame
+        The rows of the first trial.
+    seed : int
+        Seed of the sampler.
+    private : bool
+        Withhold the message of an exception.
+
+    Raises
+    ------
+    BadRows
+        If equal generators give unequal rows, or unequal ones equal rows or an equal column.
+        Constants and plain counting are let pass. Independent rows of any law are refused with a
+        probability below 1e-11.
+    """
+    if type(design.population) in OWN:
+        return
+    like = containers.signature(first)
+    source = (
+        draw_table(design, generator, trial, like, private=private)
+        for trial, generator in enumerate(streams(seed, 0, _MOST_TABLES))
+    )
+    again = next(source)
+    if content([first]) != content([again]) and not containers.same(first, again):
+        raise BadRows(
+            "the population gave unequal rows from equal generators: draw(rng, count) must use no "
+            "other randomness than rng, and keep no state"
+        )
+    drawn = [_columns(first), *(_columns(each) for each in islice(source, _TABLES - 1))]
+    if _stands_still(drawn):  # an honest law of few values may repeat itself, but not that often
+        drawn += [_columns(each) for each in source]
+        if _stands_still(drawn):
+            raise BadRows(
+                "the population gave equal rows, or an equal column, from unequal generators, as "
+                "if it did not use rng: take all randomness of draw(rng, count) from rng, and "
+                "leave out a column that does not vary from table to table"
+            )
+    if design.rows >= _FEW_ROWS and any(map(_all_differ, drawn[0])):
+        marks = [content(columns) for columns in drawn]
+        if any(a == b for a, b in combinations(marks, 2)):
+            raise BadRows(
+                "the population gave one table from two generators, though its rows are all "
+                "different: take all randomness of draw(rng, count) from rng"
+            )
+
+
+def _columns(table: Any) -> list[Any]:
+    """Columns of a table as arrays or lists; the whole of one that has none, or very many."""
+    held = containers.container(table)
+    if held == "list":
+        return [table]
+    if held == "array" and table.dtype.names:
+        return [table[name] for name in table.dtype.names]
+    if held == "array":
+        flat = table.reshape(len(table), -1)
+        return list(flat.T) if 1 < flat.shape[1] <= _MOST_COLUMNS else [table]
+    if held == "pandas":
+        return [table.iloc[:, i].to_numpy() for i in range(table.shape[1])]
+    return [table[name].to_list() for name in table.columns]
+
+
+def _stands_still(drawn: list[list[Any]]) -> bool:
+    """Whether a column that varies within a table is the same in all of them."""
+    return any(
+        _varies(column[0]) and len({content([each]) for each in column}) == 1
+        for column in zip(*drawn, strict=True)
+    )
+
+
+def _varies(column: Any) -> bool:
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        steps = np.nan_to_num(np.diff(column.astype(np.float64), axis=0))
+        return bool(np.any(steps != steps[:1]))  # neither constant nor counting
+    return _distinct(column[:_FIRST]) > 1
+
+
+def _all_differ(column: Any) -> bool:
+    return _distinct(column[:_FIRST]) == len(column[:_FIRST])
+
+
+def _distinct(column: Any) -> int:
+    """Count different cells, among the first ones."""
+    if isinstance(column, np.ndarray) and not column.dtype.hasobject:
+        return len(np.unique(column, axis=0))
+    return len({content([each]) for each in column})
+
+
+def order_dependence(trial: PairTrial | BlockTrial, *, seed: int, batch: bool) -> float:
+    """Measure how far the order of the rows moves an answer.
+
+    Parameters
+    ----------
+    trial : PairTrial or BlockTrial
+        What is to be run.
+    seed : int
+        Seed of the sampler; orders come from a stream apart from the trials.
+    batch : bool
+        Whether the function takes stacked tables.
+
+    Returns
+    -------
+    float
+        Largest movement, over three tables, when rows are reversed, shuffled, or the last one
+        changes places with a random one.
+    """
+    rows, private = trial.design.rows, trial.private
+    rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(1,))))
+    plain = np.arange(rows)
+    found = 0.0
+    for number, generator in enumerate(streams(seed, 0, _ORDERED_TABLES)):
+        drawn = draw_table(trial.design, generator, number, trial.like, private=private)
+
+        def asked(order: NDArray[np.int64], drawn: Any = drawn) -> Floats:
+            table = copy.deepcopy(containers.take(drawn, order))
+            given = table[None] if batch else table
+            return alone(lambda: answer(trial.function, given, private=private))
+
+        base = asked(plain)
+        orders = [plain[::-1], *(rng.permutation(rows) for _ in range(_ORDERS))]
+        for place in rng.integers(rows - 1, size=_ORDERS):
+            swapped = plain.copy()
+            swapped[[place, -1]] = swapped[[-1, place]]
+            orders.append(swapped)
+        for order in orders:
+            found = max(found, _apart(base, asked(order), trial.norm))
+    return found
+
+
+def block_dependence(trial: BlockTrial, *, seed: int) -> float:
+    """Measure how far the other tables of a block move the answer for one of them.
+
+    Parameters
+    ----------
+    trial : BlockTrial
+        What is to be run.
+    seed : int
+        Seed of the sampler.
+
+    Returns
+    -------
+    float
+        Largest difference between the answers of a block as it is sampled and those of single
+        tables, as they are released.
+    """
+    n, count = trial.design.rows, trial.at_once
+    generator = next(streams(seed, 0, 1))
+    drawn = drawn_block(trial.design, generator, 0, count, trial.like, private=trial.private)
+    rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(2,))))
+    chosen = rng.permutation(np.arange(2, count - 1))[: _ALONE - 3]
+    places = {0, min(1, count - 1), count - 1, *chosen.tolist()}
+
+    def asked(stack: Floats) -> Floats:
+        return alone(lambda: answer(trial.function, stack.copy(), private=trial.private))
+
+    block = drawn[:, :n].copy() if trial.fresh else drawn[:, :n]  # as it is sampled
+    block.flags.writeable = trial.fresh
+    together = alone(lambda: answer(trial.function, block, private=trial.private))
+    if together.shape != (count, *trial.shape):
+        return 0.0  # the trial itself says what is wrong
+    return max(_apart(together[i : i + 1], asked(drawn[i : i + 1, :n]), trial.norm) for i in places)
+
+
+@dataclass(frozen=True, slots=True)
+class _Between:
+    """A function that is asked another table before each one."""
+
+    function: Function
+    table: Any
+
+    def __call__(self, rows: Any) -> Any:
+        self.function(copy.deepcopy(self.table))
+        return self.function(rows)
+
+
+def check_memory(trial: PairTrial | BlockTrial, found: Floats, other: Any, *, seed: int) -> None:
+    """Refuse a function whose answer depends on what it was asked before.
+
+    Neighbours are asked one after the other: what starts from its last answer, or gives that again
+    for a table much like the last, hides how far it moves.
+
+    Parameters
+    ----------
+    trial : PairTrial or BlockTrial
+        What was run.
+    found : ndarray of float
+        What it gave, for each trial.
+    other : array, list or frame
+        A table to be asked in between.
+    seed : int
+        Seed of the sampler.
+
+    Raises
+    ------
+    BadFunction
+        If a trial gives something else than it did.
+    """
+    between = replace(trial, function=_Between(trial.function, other))
+    again = alone(lambda: between(streams(seed, 0, min(_REMEMBERED_TRIALS, len(found)))))
+    if not np.array_equal(again, found[: len(again)]):
+        raise BadFunction(
+            "the function's answer depends on what it was asked before, and neighbours were asked "
+            "one after the other: let it keep nothing of its rows, and start from the same state"
+        )
+
+
+def _apart(first: Floats, second: Floats, norm: Norm) -> float:
+    if first.shape != second.shape:
+        return float("inf")
+    return float(size((first - second).ravel(), norm))
+
+
+def check_small(moved: float, value: float, what: str) -> None:
+    """Refuse a declaration that is not true, seen against the sensitivity that was sampled.
+
+    Parameters
+    ----------
+    moved : float
+        How far an answer moved that should have stayed.
+    value : float
+        The sampled sensitivity.
+    what : {"symmetric", "batch"}
+        The declaration.
+
+    Raises
+    ------
+    BadFunction
+        If it moved by more than a millionth of the sensitivity.
+    """
+    if moved <= _SMALL * value:
+        return
+    against = (
+        f"it moves by {moved:.3g}, and the sensitivity is {value:.3g}; up to a millionth of that "
+        "is let pass. If this is rounding, take a large common part off the answer"
+    )
+    if what == "symmetric":
+        raise BadFunction(
+            "the function was declared symmetric, but reordering the rows changes its answer: "
+            f"{against}; or leave symmetric out"
+        )
+    raise BadFunction(
+        "with batch=True the answer for one table depends on the tables beside it, or on their "
+        f"number: {against}; or leave batch out"
+    )

@@ -1,0 +1,276 @@
+"""Which rows each trial of the sampler sees: fresh ones, or a part of a public table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed._printing import shown_above
+from hushed._rows import _containers as containers
+from hushed._rows._ranges import Range, within
+from hushed.errors import BadRows, ParameterError, TooFewRows
+from hushed.guarantee import Protect
+from hushed.populations import Population, PublicTable
+from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
+
+__all__ = ["Design", "Route", "designed"]
+
+Route = Literal["independent", "disjoint", "given-the-rest", "resampled"]
+
+_DEALING = 14  # key of the stream that shuffles a public table, apart from those of trials
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """Rows for every trial, as a function of the seed and the number of the trial.
+
+    Parameters
+    ----------
+    population : Population
+        Source of rows.
+    route : {"independent", "disjoint", "given-the-rest", "resampled"}
+        ``"independent"``: each trial asks the population. A public table is shuffled once, by the
+        seed; with ``"disjoint"`` each trial then gets rows that no other one gets. With
+        ``"given-the-rest"`` only the two rows exchanged are its own; the others are drawn from the
+        rows that no pair uses, each at most once if there are enough. ``"resampled"``: all are
+        drawn from the whole table with replacement.
+    rows : int
+        Rows in the table that the function sees.
+    count : int
+        Rows drawn for a trial: ``rows``, then those that take the place of some.
+    public_rows, tables : int
+        Rows of the public table, and how many disjoint trials they would make; 0 for any other
+        population.
+    pairs : int
+        Trials.
+    dealt : ndarray of int
+        Positions in the public table, shuffled; empty where none are dealt.
+    ranges : tuple of Range
+        What the population says of its rows, if nothing but its word speaks for that.
+    """
+
+    population: Population
+    route: Route
+    rows: int
+    count: int
+    public_rows: int = 0
+    tables: int = 0
+    pairs: int = 0
+    dealt: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    ranges: tuple[Range, ...] = ()
+
+    @property
+    def rest(self) -> bool:
+        """Whether only the rows exchanged are a trial's own, so that the others are given."""
+        return self.route == "given-the-rest"
+
+    def draw(self, rng: np.random.Generator, first: int, trials: int = 1) -> Any:
+        """Draw the rows of consecutive trials.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness of the first of them; consumed.
+        first : int
+            Number of the first trial. Those beyond the last one get rows of others.
+        trials : int, default 1
+            How many.
+
+        Returns
+        -------
+        array, list or frame
+            ``count`` rows for each, one after the other.
+
+        Raises
+        ------
+        BadRows
+            If they leave the ranges.
+        """
+        count = self.count * trials
+        if self.route == "independent" or not isinstance(self.population, PublicTable):
+            drawn = self.population.draw(rng, count)
+            if self.ranges and not within(drawn, self.ranges):
+                raise BadRows(
+                    "the population gave rows outside of the range that it states as its support"
+                )
+            return drawn
+        if self.route == "resampled":
+            chosen = rng.integers(self.public_rows, size=count)
+        elif self.route == "disjoint":
+            start = first * self.count
+            chosen = self.dealt.take(np.arange(start, start + count), mode="wrap")
+        else:
+            each = [self._given_the_rest(rng, first + i) for i in range(trials)]
+            chosen = each[0] if trials == 1 else np.concatenate(each)
+        return containers.take(self.population.frame, chosen)
+
+    def _given_the_rest(self, rng: np.random.Generator, trial: int) -> NDArray[np.int64]:
+        """Rows of the rest, of which the replaced one is never seen, then the trial's own two."""
+        own = 2 * (trial % self.pairs)
+        rest = self.dealt[2 * self.pairs :]
+        others = rng.choice(rest, size=self.rows, replace=len(rest) < self.rows)
+        return np.concatenate([others, self.dealt[own : own + 2]])
+
+
+def designed(
+    population: Population,
+    *,
+    rows: int,
+    blocks: int,
+    rank: Rank,
+    gamma: float,
+    calibration: Calibration,
+    protect: Protect,
+    seed: int,
+    nominal: bool,
+) -> Design:
+    """Choose the rows of every trial, so that the rank keeps what it promises.
+
+    Parameters
+    ----------
+    population : Population
+        Source of rows.
+    rows, blocks : int
+        Rows of the private table, and of how many blocks the answers are averaged.
+    rank : Rank
+        Trials to make.
+    gamma : float
+        Gamma of the whole promise.
+    calibration : {"training-conditional", "marginal", "dkw"}
+        How the rank was chosen.
+    protect : {"record", "everyone", "simultaneous"}
+        Whom gamma speaks of.
+    seed : int
+        Seed of the sampler.
+    nominal : bool
+        The population was made from the private rows, so that nothing is promised: a table is
+        drawn from with replacement, whatever it says.
+
+    Returns
+    -------
+    Design
+        Rows for every trial.
+
+    Raises
+    ------
+    TooFewRows
+        If the public table does not hold rows of their own for that many trials.
+    ParameterError
+        If all records are to be protected, while the rest is given.
+
+    Notes
+    -----
+    Tables of different rows of independent draws are independent draws: everything then holds as
+    with a simulator. Sharing rows between them proves nothing more: by Hoeffding's inequality for
+    U-statistics, a correction of the rank that pays for it is never met where disjoint tables
+    are too few.
+    """
+    size = rows // blocks
+    count = 2 * size if protect == "simultaneous" else size + 1
+    plain = Design(population=population, route="independent", rows=size, count=count)
+    if not isinstance(population, PublicTable):
+        return plain
+    known, pairs = len(population.frame), rank.pairs
+    table = replace(plain, route="resampled", public_rows=known, tables=known // count)
+    if nominal or population.promise == "table":
+        return table
+    given = population.promise == "given-the-rest"
+    if given and protect != "record":
+        raise ParameterError(
+            f"promise='given-the-rest' speaks of one record among given others, so that there is "
+            f"no protect={protect!r} of all of them"
+        )
+    needed = 2 * pairs + 1 if given else pairs * count
+    if known < needed:
+        ask = _Ask(rows=rows, blocks=blocks, pairs=pairs, calibration=calibration, protect=protect)
+        supported = ask.supported((known - 1) // 2 if given else known // count)
+        raise TooFewRows(
+            given=known,
+            needed=needed,
+            gamma=gamma,
+            supported=supported,
+            advice=ask.advice(known, needed, count, gamma, supported, given=given),
+        )
+    key = np.random.SeedSequence(seed, spawn_key=(_DEALING,))
+    dealt = np.random.Generator(np.random.PCG64DXSM(key)).permutation(known)
+    if given:
+        return replace(table, route="given-the-rest", count=size + 2, pairs=pairs, dealt=dealt)
+    return replace(table, route="disjoint", pairs=pairs, dealt=dealt[:needed])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ask:
+    """What was asked of a public table that has too few rows for it."""
+
+    rows: int
+    blocks: int
+    pairs: int
+    calibration: Calibration
+    protect: Protect
+
+    def supported(self, pairs: int) -> float | None:
+        """Smallest gamma of the whole promise that so many trials support."""
+        if pairs < 1:
+            return None
+        try:
+            gamma = choose_rank(self.calibration, pairs=pairs).gamma * self.parts
+        except ParameterError:
+            return None
+        stated = float(shown_above(gamma, 3))  # one that can be asked for as it is printed
+        return stated if stated < 1 else None
+
+    @property
+    def parts(self) -> int:
+        """Among how many events gamma is divided."""
+        return {"record": 1, "everyone": self.rows, "simultaneous": self.blocks}[self.protect]
+
+    def advice(
+        self,
+        known: int,
+        needed: int,
+        count: int,
+        gamma: float,
+        supported: float | None,
+        *,
+        given: bool,
+    ) -> str:
+        """Say what was needed, what the rows support, and what to do."""
+        each = "2 rows of their own" if given else f"{count} rows of their own"
+        whole = " and a row for the rest" if given else ""
+        level = "no gamma below 1" if supported is None else f"gamma={supported}"
+        ways = ["give more public rows"]
+        if supported is not None:
+            ways.append("accept a larger gamma")
+        if self.calibration != "marginal":
+            ways.append("choose the marginal calibration, which needs fewer pairs")
+        if not given:
+            ways += self._other_promises(known)
+        return (
+            f"gamma={gamma:.6g} for {self.protect!r} takes {self.pairs} pairs of {each}{whole} "
+            f"under the {self.calibration!r} calibration: {needed} public rows. The public table "
+            f"has {known}, which support {level}: {', or '.join(ways)}"
+        )
+
+    def _other_promises(self, known: int) -> list[str]:
+        ways = []
+        fitting = 0
+        if self.protect != "simultaneous":
+            fitting = max(
+                (d for d in _divisors(self.rows) if d > 1 and self.pairs * (d + 1) <= known),
+                default=0,
+            )
+        if fitting:
+            ways.append(
+                f"release the average over blocks of {fitting} rows, hs.Blockwise(f, "
+                f"rows={fitting})"
+            )
+        if self.protect == "record" and known > 2 * self.pairs:
+            ways.append("settle for the weaker promise='given-the-rest'")
+        return ways
+
+
+def _divisors(number: int) -> list[int]:
+    return [d for d in range(1, number + 1) if number % d == 0] if number < 1_000_000 else []

@@ -1,0 +1,85 @@
+"""From what the caller asked for to the rank of one trial and the gamma of the whole promise."""
+
+from __future__ import annotations
+
+from hushed._decimals import decimal_of, read, stated_above
+from hushed.errors import ParameterError, TooFewPairs
+from hushed.guarantee import Protect
+from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
+
+__all__ = ["DEFAULT_GAMMA", "plan"]
+
+DEFAULT_GAMMA = 0.05
+
+
+def plan(
+    calibration: Calibration,
+    *,
+    rows: int,
+    gamma: float | None,
+    pairs: int | None,
+    protect: Protect,
+    blocks: int = 1,
+) -> tuple[Rank, float]:
+    """Choose the rank for one trial.
+
+    Parameters
+    ----------
+    calibration : {"training-conditional", "marginal", "dkw"}
+        How the rank is chosen.
+    rows : int
+        Records of the table; ``protect="everyone"`` divides gamma among them.
+    gamma : float, optional
+        Wanted gamma of the whole promise; 0.05 if ``pairs`` is left out, too.
+    pairs : int, optional
+        Number of trials.
+    protect : {"record", "everyone", "simultaneous"}
+        Whom gamma speaks of.
+    blocks : int, default 1
+        Blocks that are measured one at a time; ``protect="simultaneous"`` divides gamma among
+        them.
+
+    Returns
+    -------
+    rank : Rank
+        Trials and rank, with the gamma of a single trial.
+    total : float
+        Gamma of the whole promise; rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If gamma leaves (0, 1), or ``pairs`` alone supports no gamma below 1.
+    TooFewPairs
+        If ``pairs`` does not support ``gamma``.
+    """
+    if gamma is None and pairs is None:
+        gamma = DEFAULT_GAMMA
+    if gamma is not None:
+        gamma = read("gamma", gamma, up=False)
+        if not 0 < gamma < 1:
+            raise ParameterError(f"gamma must be a number in (0, 1), got {gamma!r}")
+    shared = {"record": 1, "everyone": rows, "simultaneous": blocks}.get(protect, 1)
+    level = None if gamma is None else decimal_of(gamma) / shared
+    try:
+        rank = choose_rank(calibration, gamma=level, pairs=None if pairs is None else int(pairs))
+    except TooFewPairs as few:
+        if gamma is None or shared == 1:
+            raise
+        raise TooFewPairs(  # speaks of the caller's gamma, not of its part
+            given=few.given,
+            needed=few.needed,
+            gamma=gamma,
+            calibration=calibration,
+            shared=shared,
+        ) from None
+    if gamma is not None:
+        return rank, gamma
+    total = rank.gamma if shared == 1 else stated_above(decimal_of(rank.gamma) * shared)
+    if not total < 1:
+        raise ParameterError(
+            f"pairs={pairs} supports no gamma below 1 for all {shared} "
+            f"{'records' if protect == 'everyone' else 'blocks'}; give gamma instead "
+            "of pairs and the number of pairs will follow"
+        )
+    return rank, total

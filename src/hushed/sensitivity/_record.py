@@ -1,0 +1,449 @@
+"""How far an answer can move between neighbours, and how that is known."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed._checks import require_one_of
+from hushed._decimals import decimal_of, read, stated_above, upper_double
+from hushed._numeric import finite_above, round_up
+from hushed._rows._containers import Layout
+from hushed._rows._ranges import Range
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee, Neighbours, Protect, RowUnit, Unit
+from hushed.sensitivity._canary import Agreement, confirm
+from hushed.sensitivity._designs import Design
+from hushed.sensitivity._ranks import Calibration
+from hushed.spaces import NORMS, Norm
+
+__all__ = [
+    "Sampling",
+    "Sensitivity",
+    "proven_sensitivity",
+    "sampled_argument",
+    "shifted_gamma",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """Where a sampled sensitivity comes from: enough to draw it again.
+
+    Parameters
+    ----------
+    calibration : {"training-conditional", "marginal", "dkw"}
+        How the rank was chosen.
+    pairs, rank : int
+        Movements drawn, and the one-based rank of the one kept.
+    gamma : float
+        Probability that the real pair (or, for ``everyone`` and ``simultaneous``, any pair of
+        the table) moves further; in (0, 1).
+    share, luck : float
+        The two parts of the per-trial gamma: share of pairs, bad luck of the sampler.
+    asked_gamma, asked_pairs : float and int, optional
+        What the caller asked for; None where it followed from the other.
+    protect : {"record", "everyone", "simultaneous"}
+        Whom gamma speaks of.
+    rows : int
+        Rows in each sampled table, and in the private one.
+    seed : int
+        Seed of the sampler.
+    symmetric, batch : bool
+        As declared by the caller.
+    population : dict
+        Description of the public source.
+    source : object
+        The population itself; not compared, not printed.
+    called : callable
+        The function itself; not compared, not printed.
+    data_dependent : bool
+        True if the caller said that the population was made from the private rows.
+    layout : Layout
+        Container and columns of the sampled tables.
+    shape : tuple of int
+        Shape of the answer.
+    function : str
+        Name of the sampled function.
+    identity : str
+        Name of the function by its content; see `hushed._functions._fingerprints.identity`.
+    draws : ndarray of float, shape (pairs,)
+        Movements, sorted upwards.
+    answer : ndarray of float
+        What the function answered on the first drawn table.
+    table : str
+        Digest of that table.
+    largest : float
+        Largest absolute number in the answers on the drawn tables.
+    environment : dict of str to str
+        What the last bits of an answer depended on; see `hushed._functions._environment.facts`.
+    threads : int
+        Threads that BLAS and OpenMP had while the function ran.
+    state : dict of str to str
+        Digests of the code and the data that the function used; see `look`.
+    unwatched : tuple of str
+        What it used that has no digest, or changed by itself while it was sampled.
+    shift : float
+        Kullback-Leibler divergence per row, in nats, that ``gamma`` was enlarged for.
+    design : Design
+        Which rows each trial saw; not compared, not printed.
+    blocks : int
+        Blocks of the private table, whose answers are averaged; 1 if it is taken whole.
+    limit : float
+        Largest absolute number that doubles can average exactly enough; private averages are
+        held to it. Infinite if nothing is averaged.
+    support : tuple of Range
+        Ranges that the population keeps to, one for each column that has one.
+    """
+
+    calibration: Calibration
+    pairs: int
+    rank: int
+    gamma: float
+    share: float
+    luck: float
+    asked_gamma: float | None
+    asked_pairs: int | None
+    protect: Protect
+    rows: int
+    seed: int
+    symmetric: bool
+    batch: bool
+    population: dict[str, Any]
+    source: Any = field(repr=False, compare=False)
+    called: Any = field(repr=False, compare=False)
+    data_dependent: bool
+    layout: Layout
+    shape: tuple[int, ...]
+    function: str
+    identity: str
+    draws: NDArray[np.float64] = field(repr=False, compare=False)
+    answer: NDArray[np.float64] = field(repr=False, compare=False)
+    table: str = field(repr=False, compare=False)
+    largest: float
+    environment: dict[str, str] = field(repr=False, compare=False)
+    threads: int = 1
+    state: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    unwatched: tuple[str, ...] = ()
+    shift: float = 0.0
+    design: Design = field(repr=False, compare=False)
+    blocks: int = 1
+    limit: float = math.inf
+    support: tuple[Range, ...] = ()
+
+    def confirm(self, function: Callable[[Any], Any]) -> Agreement:
+        """Ask a function the first sampled table again; see `hushed.sensitivity._canary.confirm`.
+
+        Parameters
+        ----------
+        function : callable
+            The function to be evaluated on private rows.
+
+        Returns
+        -------
+        Agreement
+            How well it agrees with what was sampled.
+        """
+        return confirm(function, self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """How far an answer can move between neighbouring tables.
+
+    Parameters
+    ----------
+    value : float
+        Largest movement, in the units of the answer; finite, 0 or more.
+    norm : {"l1", "l2", "sup", "range"}
+        Norm in which the movement is measured.
+    neighbours : {"replace-one", "add-remove"}
+        Relation between the two tables.
+    unit : {"row", "user"}, default "row"
+        What is replaced, added or removed between them; ``row`` for a sampled one.
+    argument : str
+        Why the value holds, in words.
+    sampling : Sampling, optional
+        How it was sampled; None for a proven one.
+    person : bool, default False
+        True if the caller declared that each row is one person. Words then speak of people; the
+        promise is the same.
+    """
+
+    value: float
+    norm: Norm
+    neighbours: Neighbours = "replace-one"
+    unit: Unit = "row"
+    argument: str
+    sampling: Sampling | None = field(default=None, repr=False)
+    person: bool = False
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.value) and self.value >= 0):
+            raise ParameterError(
+                f"a sensitivity must be a finite number of 0 or more, got {self.value}"
+            )
+        require_one_of("norm", self.norm, NORMS)
+        if self.unit not in get_args(Unit) or (self.sampling is not None and self.unit != "row"):
+            raise ParameterError(
+                f"unit must be one of {get_args(Unit)}, and 'row' for a sampled sensitivity; got "
+                f"{self.unit!r}"
+            )
+        if self.sampling is not None and self.value != self.sampling.draws[self.sampling.rank - 1]:
+            raise ParameterError(
+                f"the sampled movement number {self.sampling.rank} is another one than "
+                f"{self.value}: a value of your own needs a proof, hs.proven_sensitivity"
+            )
+        if self.person and self.unit != "row":
+            raise ParameterError("each row is one person, or a user has several: not both")
+
+    @property
+    def gamma(self) -> float:
+        """Probability that the real pair moves further; 0 if proven."""
+        return self.sampling.gamma if self.sampling else 0.0
+
+    @property
+    def pairs(self) -> int | None:
+        """Number of sampled pairs; None if proven."""
+        return self.sampling.pairs if self.sampling else None
+
+    @property
+    def rank(self) -> int | None:
+        """One-based rank of the kept movement; None if proven."""
+        return self.sampling.rank if self.sampling else None
+
+    @property
+    def draws(self) -> NDArray[np.float64]:
+        """Sampled movements, sorted upwards, shape (pairs,); empty if proven."""
+        return self.sampling.draws if self.sampling else np.empty(0)
+
+    @property
+    def fingerprint(self) -> str:
+        """Name of the estimate: equal for equal draws of one function, whose gamma is spent once.
+
+        A name for the draws and one for the function, joined by a dot. Two functions may agree on
+        every sampled pair and still fail on different pairs, so that their gammas add.
+        """
+        return _fingerprint(self) if self.sampling else ""
+
+    def guarantee(self, epsilon: float, delta: float = 0.0) -> Guarantee:
+        """Promise of a mechanism calibrated to this sensitivity.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy loss of the mechanism when the answer moves by ``value``, in nats.
+        delta : float, default 0
+            Its slack.
+
+        Returns
+        -------
+        Guarantee
+            With the gamma of this sensitivity and the estimate it comes from.
+        """
+        if self.sampling is None:
+            return Guarantee(
+                epsilon=epsilon, delta=delta, neighbours=self.neighbours, unit=self.unit
+            )
+        return Guarantee(
+            epsilon=epsilon,
+            delta=delta,
+            gamma=self.gamma,
+            neighbours=self.neighbours,
+            unit=self.unit,
+            protect=self.sampling.protect,
+            data_dependent=self.sampling.data_dependent,
+            estimates=((self.fingerprint, self.gamma),),
+            marginal=self.sampling.calibration == "marginal",
+        )
+
+    def shifted(self, tau: float) -> Sensitivity:
+        """Carry a sampled sensitivity to private rows drawn from a nearby distribution.
+
+        Parameters
+        ----------
+        tau : float
+            Bound on the Kullback-Leibler divergence KL(P || Q), in nats, of the sampled
+            population P from the distribution Q of one private row; 0 or more.
+
+        Returns
+        -------
+        Sensitivity
+            The same value with gamma enlarged by ``sqrt(r tau / 2)``, rounded up, where r is
+            the number of rows that the promise speaks of: n + 1 for one record, 2 n otherwise.
+
+        Raises
+        ------
+        ParameterError
+            If tau is negative or NaN, the sensitivity is proven (nothing to carry) or already
+            shifted, or gamma would reach 1.
+
+        Notes
+        -----
+        Pinsker's inequality; Rubinstein and Alda, ICML 2017, Proposition 8.
+        """
+        if self.sampling is None:
+            raise ParameterError("a proven sensitivity holds for every population: no shift needed")
+        tau = read("tau", tau, up=True)
+        if not 0 <= tau < math.inf:
+            raise ParameterError(f"tau must be 0 or more and finite, got {tau}")
+        if self.sampling.shift:
+            raise ParameterError(
+                f"the sensitivity is already shifted by tau={self.sampling.shift}; shift the "
+                "original one, by a bound on the divergence from the population that was sampled"
+            )
+        n, protect = self.sampling.rows, self.sampling.protect
+        gamma, involved = shifted_gamma(self.gamma, tau, n, protect), _involved(n, protect)
+        if not gamma < 1:
+            raise ParameterError(
+                f"tau={tau} over {involved} rows makes gamma reach {gamma:.3g}: nothing is left "
+                f"of the promise; gamma={self.gamma} tolerates tau below "
+                f"{2 * (1 - self.gamma) ** 2 / involved:.3g}"
+            )
+        return replace(self, sampling=replace(self.sampling, gamma=gamma, shift=tau))
+
+
+def _involved(rows: int, protect: Protect) -> int:
+    """Count the rows that a promise speaks of."""
+    return rows + 1 if protect == "record" else 2 * rows
+
+
+def shifted_gamma(gamma: float, tau: float, rows: int, protect: Protect) -> float:
+    """Enlarge a gamma for rows from a nearby distribution; see `Sensitivity.shifted`.
+
+    Parameters
+    ----------
+    gamma : float
+        Gamma for rows of the sampled population.
+    tau : float
+        Divergence per row, in nats; 0 or more.
+    rows : int
+        Rows of the table.
+    protect : {"record", "everyone", "simultaneous"}
+        Whom gamma speaks of.
+
+    Returns
+    -------
+    float
+        Rounded up; may reach 1 or more.
+    """
+    if not tau:
+        return gamma
+    step = round_up(math.sqrt(_involved(rows, protect) * upper_double(tau) / 2))
+    return stated_above(decimal_of(gamma) + Fraction(step))
+
+
+def sampled_argument(rank: int, pairs: int, calibration: Calibration, blocks: int) -> str:
+    """Say why a sampled sensitivity holds.
+
+    Parameters
+    ----------
+    rank, pairs : int
+        Movement that was kept, and how many were drawn.
+    calibration : {"training-conditional", "marginal", "dkw"}
+        How the rank was chosen.
+    blocks : int
+        Blocks whose answers are averaged; 1 if the table is taken whole.
+
+    Returns
+    -------
+    str
+        A clause.
+    """
+    part = f", divided by {blocks} blocks" if blocks > 1 else ""
+    return f"sampled: movement {rank} of {pairs}, {calibration} calibration{part}"
+
+
+def _fingerprint(sensitivity: Sensitivity) -> str:
+    sampling = sensitivity.sampling
+    if sampling is None:
+        return ""
+    facts = [
+        sensitivity.value.hex(),
+        sensitivity.norm,
+        sampling.calibration,
+        sampling.rank,
+        sampling.protect,
+        sampling.rows,
+        sampling.seed,
+        sampling.population,
+        sampling.shift,
+        sampling.blocks,
+    ]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    digest.update(sampling.draws.tobytes())
+    return f"{digest.hexdigest()[:32]}.{sampling.identity}"
+
+
+def proven_sensitivity(
+    value: float,
+    norm: Norm = "l1",
+    *,
+    neighbours: Neighbours = "replace-one",
+    unit: Unit | RowUnit = "row",
+    argument: str,
+) -> Sensitivity:
+    """State a sensitivity that you can prove.
+
+    Parameters
+    ----------
+    value : float
+        Bound on the movement of the answer over all neighbouring tables, as computed in floating
+        point; finite, above 0.
+    norm : {"l1", "l2", "sup", "range"}, default "l1"
+        Norm in which the movement is bounded.
+    neighbours : {"replace-one", "add-remove"}, default "replace-one"
+        Relation between the tables.
+    unit : {"row", "user", "person"}, default "row"
+        What is replaced, added or removed between them: one row, or all rows of one user.
+        ``"person"`` declares that each row is one person, and is for rows otherwise.
+    argument : str
+        The proof, or where to find it; goes into the certificate.
+
+    Returns
+    -------
+    Sensitivity
+        With gamma = 0.
+
+    Raises
+    ------
+    ParameterError
+        If the value is not finite or negative, or the argument is empty.
+
+    Examples
+    --------
+    >>> proven_sensitivity(1 / 500, "l1", argument="mean of 500 values in [0, 1]").gamma
+    0.0
+    """
+    if not isinstance(argument, str) or not argument.strip():
+        raise ParameterError(f"argument must say why the bound holds, got {argument!r}")
+    return Sensitivity(
+        value=_bound(value),
+        norm=norm,
+        neighbours=neighbours,
+        unit="row" if unit == "person" else unit,
+        argument=argument,
+        person=unit == "person",
+    )
+
+
+def _bound(value: Any) -> float:
+    """Read a bound as a double that is not below it: it is compared with rows, so no decimal."""
+    if isinstance(value, Rational | Decimal):
+        try:
+            return finite_above(Fraction(value))
+        except (ValueError, OverflowError):
+            raise ParameterError(f"value must be finite, got {value!r}") from None
+    if isinstance(value, float | int | np.number) and not math.isfinite(value):
+        raise ParameterError(f"value must be finite, got {value!r}")
+    return read("value", value, up=True)

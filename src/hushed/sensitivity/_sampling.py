@@ -1,0 +1,352 @@
+"""Measure how far a function moves between neighbours drawn from a public population."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+
+from hushed._checks import is_whole, require_one_of
+from hushed._functions._calls import Probe, probe
+from hushed._functions._environment import facts
+from hushed._functions._fingerprints import changed, content, identity, look
+from hushed._functions._trials import run_trials, seed_from
+from hushed._rows import _containers as containers
+from hushed._rows._ranges import Range, within
+from hushed.errors import BadFunction, BadRows, ParameterError
+from hushed.guarantee import Protect, RowUnit
+from hushed.populations import (
+    OWN,
+    Population,
+    PublicTable,
+    Simulator,
+    description,
+    support,
+)
+from hushed.sensitivity._blockwise import Blockwise, averaged, limit
+from hushed.sensitivity._canary import Alike, first_table, shown
+from hushed.sensitivity._declarations import (
+    block_dependence,
+    check_memory,
+    check_population,
+    check_small,
+    order_dependence,
+)
+from hushed.sensitivity._designs import designed
+from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
+from hushed.sensitivity._plan import plan
+from hushed.sensitivity._ranks import Calibration
+from hushed.sensitivity._record import Sampling, Sensitivity, sampled_argument
+from hushed.spaces import NORMS, Norm
+
+__all__ = ["sample_sensitivity"]
+
+# Rows drawn at once in batch mode: about what fits the second-level cache.
+_BATCH_ROWS = 2**16
+_MOST_NAMES = 20
+
+
+def sample_sensitivity(
+    f: Function,
+    population: Population,
+    *,
+    rows: int,
+    norm: Norm = "l1",
+    gamma: float | None = None,
+    calibration: Calibration = "training-conditional",
+    pairs: int | None = None,
+    protect: Protect = "record",
+    batch: bool = False,
+    symmetric: bool = False,
+    data_dependent: bool = False,
+    unit: RowUnit = "row",
+    seed: int | np.random.Generator | None = 0,
+    workers: int | None = None,
+    progress: bool = False,
+) -> Sensitivity:
+    """Measure how far a function moves between neighbours, for all but a gamma share of them.
+
+    Draws pairs of tables that differ in one row from a public population, evaluates the function
+    on both, and keeps one of the largest movements: which one follows from gamma.
+
+    Parameters
+    ----------
+    f : callable
+        The function of the rows: deterministic, returning a number or an array of numbers of
+        fixed shape. It is given the container that the population yields and must not change it.
+        A `Blockwise` function is measured on tables of one block.
+    population : Population
+        Public source of independent rows. Never the private rows, nor anything fitted to them.
+        The pairs drawn from a `PublicTable` have no row in common, so that it must be larger than
+        the private table many times over; `Blockwise` and its ``promise`` are the ways out.
+    rows : int
+        Rows in the private table; 2 or more. A release on another number of rows is refused.
+    norm : {"l1", "l2", "sup", "range"}, default "l1"
+        How movement is measured: l1 for Laplace, l2 for Gaussian, sup for exponential and
+        Bernstein, range (largest minus smallest change) for the exponential mechanism.
+    gamma : float, optional
+        Probability with which the promise may fail; in (0, 1). Without ``gamma`` and ``pairs``
+        it is 0.05; with ``pairs`` alone it is the smallest that they support.
+    calibration : {"training-conditional", "marginal", "dkw"}, default "training-conditional"
+        How the rank is chosen; see `choose_rank`.
+    pairs : int, optional
+        Pairs to draw (tables, under ``protect="simultaneous"``); as few as gamma allows by
+        default.
+    protect : {"record", "everyone", "simultaneous"}, default "record"
+        ``"record"``: gamma is per record. ``"everyone"``: gamma covers all n records at once, by
+        the union bound (level gamma / n per pair). ``"simultaneous"``: the same statement, by
+        taking the largest movement over the n rows of each drawn table, each replaced by its own
+        fresh draw (n + 1 evaluations per table).
+    batch : bool, default False
+        Hand the function an array (tables, rows, columns) at once; it returns one answer for
+        each table along the first axis. Tried: some tables of a block are asked on their own.
+    symmetric : bool, default False
+        Declare that the order of the rows does not matter: the last row is then replaced instead
+        of a random one. Tried: on three tables, rows are reversed and shuffled, and the last one
+        changes places with a random one; none may move the answer by more than a millionth of
+        the sensitivity.
+    data_dependent : bool, default False
+        Admit that the population was made from the private rows. Guarantee and certificate are
+        then marked as nominal.
+    unit : {"row", "person"}, default "row"
+        ``"person"`` declares that each row is one person: certificates then speak of people. What
+        is promised is the same, for rows.
+    seed : int, numpy.random.Generator or None, default 0
+        Seed of the sampler, which must not depend on the private rows; None draws a fresh one.
+        The result is the same for any number of workers.
+    workers : int, optional
+        Worker processes; see `hushed._functions._trials.run_trials`.
+    progress : bool, default False
+        Show a progress bar on standard error, if that is a terminal.
+
+    Returns
+    -------
+    Sensitivity
+        The kept movement, in the units of the answer, with gamma and all that is needed to
+        measure it again.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
+    TooFewPairs
+        If ``pairs`` cannot support ``gamma``; the message says how many can.
+    TooFewRows
+        If a public table has too few rows for ``gamma``; the message says how many would do, and
+        which gamma they support.
+    BadFunction, RandomFunction
+        If the function raises, changes its input, is random, returns something else than finite
+        numbers of one shape, or is not what it was declared to be.
+    BadRows
+        If the population gives a wrong number of rows or an unknown container, or its rows do
+        not follow from the generator it is given.
+
+    Notes
+    -----
+    Rubinstein and Alda, *Pain-Free Random Differential Privacy with Sensitivity Sampling*,
+    ICML 2017, Algorithm 1, with the replaced position drawn at random, so that statements hold
+    for every position on average when the order of the rows matters.
+
+    Examples
+    --------
+    >>> import hushed as hs
+    >>> ages = hs.populations.Uniform(low=0, high=100)
+    >>> s = hs.sample_sensitivity(lambda rows: rows.mean(), ages, rows=500, gamma=0.05)
+    >>> s.pairs, s.value < 100 / 500
+    (112, True)
+    """
+    _check(rows, norm, pairs, protect, batch=batch)
+    if unit not in get_args(RowUnit):
+        raise ParameterError(
+            f"unit must be one of {get_args(RowUnit)}, got {unit!r}; a user with several rows "
+            "needs a proven sensitivity, or a table query"
+        )
+    rows, used = int(rows), seed_from(seed)
+    blocks = _blocks(f, rows, batch=batch)
+    rank, total = plan(
+        calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect, blocks=blocks
+    )
+    described = description(population)
+    if described.get("kind") == "public table" and not isinstance(population, PublicTable):
+        raise ParameterError(
+            "the population describes itself as a public table, but is none: its tables would "
+            "share rows; hand in the hs.populations.PublicTable itself"
+        )
+    design = designed(
+        population,
+        rows=rows,
+        blocks=blocks,
+        rank=rank,
+        gamma=total,
+        calibration=calibration,
+        protect=protect,
+        seed=used,
+        nominal=data_dependent,
+    )
+    first = first_table(design, seed=used, private=data_dependent)
+    check_population(design, first, seed=used, private=data_dependent)
+    known = _probed(f, first, design.rows, batch=batch, private=data_dependent)
+    shape, layout, before = known.shape, containers.layout(first), look(f)
+    ranges = _support(population, first, layout)
+    if type(population) not in (Simulator, *OWN):  # these keep to theirs
+        design = replace(design, ranges=ranges)
+    block = min(max(1, _BATCH_ROWS // design.count), rank.pairs) if batch else 1
+    evaluate = (BlockTrial if batch else PairTrial)(
+        function=f,
+        design=design,
+        norm=norm,
+        symmetric=symmetric,
+        at_once=block if batch else int(protect == "simultaneous"),
+        like=containers.signature(first),
+        shape=shape,
+        fresh=known.fresh,
+        private=data_dependent,
+    )
+    # What the declarations are worth, before the long run; judged against what it finds.
+    moved = {
+        "batch": block_dependence(evaluate, seed=used) if isinstance(evaluate, BlockTrial) else 0.0,
+        "symmetric": order_dependence(evaluate, seed=used, batch=batch) if symmetric else 0.0,
+    }
+    mark = content(first)
+    alike = Alike(seed=used, batch=batch, marks=before.marks, answer=known.answer, table=mark)
+    trials = -(-rank.pairs // block)
+    with _progress(trials, shown=progress) as report:
+        found = run_trials(evaluate, trials, seed=used, workers=workers, report=report, alike=alike)
+    draws = averaged(np.sort(found[..., 0].ravel()[: rank.pairs]), blocks)
+    draws.flags.writeable = False
+    after = look(f)
+    # By the function itself: a counter, a cache.
+    unwatched = _few({*changed(before.marks, after.marks), *after.unseen})
+    if unwatched:
+        check_memory(evaluate, found, shown(first, design.rows, batch=batch), seed=used)
+    value = float(draws[rank.rank - 1])
+    for declared, size in moved.items():
+        check_small(size / blocks, value, declared)
+    largest = max(float(found[..., 1].max()), float(np.abs(known.answer).max()))
+    most = limit(value, blocks, math.prod(shape))
+    if blocks > 1 and 0 < most / 2 < largest:
+        raise BadFunction(
+            "the function's answers are so much larger than their movement that their average "
+            "cannot be computed exactly enough in doubles: let it subtract a public constant"
+        )
+    sampling = Sampling(
+        calibration=calibration,
+        pairs=rank.pairs,
+        rank=rank.rank,
+        gamma=total,
+        share=rank.share,
+        luck=rank.luck,
+        asked_gamma=total if gamma is not None or pairs is None else None,
+        asked_pairs=None if pairs is None else int(pairs),
+        protect=protect,
+        rows=rows,
+        seed=used,
+        symmetric=symmetric,
+        batch=batch,
+        population=described,
+        source=population,
+        called=f,
+        data_dependent=data_dependent,
+        layout=layout,
+        shape=shape,
+        function=_name(f),
+        identity=identity(f, after, unwatched),
+        draws=draws,
+        answer=known.answer,
+        table=mark,
+        largest=largest,
+        environment=facts(after.packages),
+        state=after.marks,
+        unwatched=unwatched,
+        design=design,
+        blocks=blocks,
+        limit=most,
+        support=ranges,
+    )
+    return Sensitivity(
+        value=value,
+        norm=norm,
+        argument=sampled_argument(rank.rank, rank.pairs, calibration, blocks),
+        sampling=sampling,
+        person=unit == "person",
+    )
+
+
+def _support(population: Population, first: Any, layout: containers.Layout) -> tuple[Range, ...]:
+    """Ranges that the population keeps to; its first rows must."""
+    ranges = support(population, layout)
+    if not within(first, ranges):
+        raise BadRows("the population gave rows outside of the range that it states as its support")
+    return ranges
+
+
+def _probed(f: Function, first: Any, rows: int, *, batch: bool, private: bool) -> Probe:
+    """Call the function on the first table, to find what is wrong with it before the long run."""
+    if batch and not isinstance(first, np.ndarray):
+        raise ParameterError(
+            "batch=True needs a population that gives NumPy arrays, "
+            f"this one gives {containers.layout(first)}"
+        )
+    given = shown(first, rows, batch=batch)
+    known = probe(f, given, private=private)
+    if batch and known.shape[:1] != (1,):
+        raise BadFunction(
+            f"with batch=True the function got one table in an array of shape {given.shape} and "
+            f"returned shape {known.shape}; it must return one answer for each table along the "
+            "first axis"
+        )
+    return replace(known, shape=known.shape[1:], answer=known.answer[0]) if batch else known
+
+
+def _blocks(f: Function, rows: int, *, batch: bool) -> int:
+    """Count the blocks whose answers the function averages; 1 if it takes the table whole."""
+    if type(f) is not Blockwise:  # a subclass may do something else than average
+        return 1
+    if batch:
+        raise ParameterError("batch=True stacks whole tables: not with hs.Blockwise")
+    return f.blocks(rows)
+
+
+def _name(f: Function) -> str:
+    inner = f.function if type(f) is Blockwise else f
+    return str(getattr(inner, "__qualname__", type(inner).__name__))
+
+
+def _few(names: set[str]) -> tuple[str, ...]:
+    """Sort names; of very many parts only what they are parts of."""
+    if len(names) > _MOST_NAMES:
+        names = {name.partition(".")[0].partition("[")[0] for name in names}
+    return tuple(sorted(names))
+
+
+def _check(rows: int, norm: Norm, pairs: int | None, protect: Protect, *, batch: bool) -> None:
+    """Refuse parameters that make no sense before anything is drawn."""
+    if not is_whole(rows) or rows < 2:
+        raise ParameterError(
+            f"rows must be an integer of 2 or more, got {rows!r}: neighbours differ in one row "
+            "and share the others"
+        )
+    require_one_of("norm", norm, NORMS)
+    require_one_of("protect", protect, get_args(Protect))
+    if batch and protect == "simultaneous":
+        raise ParameterError("batch=True measures single pairs: not with protect='simultaneous'")
+    if pairs is not None and not is_whole(pairs):
+        raise ParameterError(f"pairs must be an integer, got {pairs!r}")
+
+
+@contextmanager
+def _progress(trials: int, *, shown: bool) -> Iterator[Callable[[int], None] | None]:
+    if not (shown and sys.stderr.isatty()):
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("measuring movement", total=trials)
+        yield lambda finished: bar.advance(task, finished)

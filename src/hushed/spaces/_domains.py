@@ -1,0 +1,453 @@
+"""Domains: what a table, a column or an answer may be, and the check that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed._checks import is_plain_int, require_count
+from hushed.errors import BadRows, ParameterError
+from hushed.spaces._cells import LARGEST_FLOAT, Cell, moved_by_rounding, read_numbers
+from hushed.spaces._movement import size as size_in
+
+__all__ = [
+    "Column",
+    "Domain",
+    "Groups",
+    "Numbers",
+    "Opaque",
+    "Table",
+    "Vectors",
+    "check_size",
+    "refuse_size",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of cells.
+
+    Parameters
+    ----------
+    cell : Cell
+        What each row holds.
+    size : int, optional
+        Number of rows, if public.
+    """
+
+    cell: Cell
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        check_size(self.size)
+
+    def __str__(self) -> str:
+        """Words for messages."""
+        return f"a column of {self.cell}, {_sized(self.size)}"
+
+    def check(self, data: Any) -> NDArray[Any]:
+        """Read a column and refuse what is not in the domain.
+
+        Parameters
+        ----------
+        data : array_like, shape (n,)
+            The rows.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            A copy.
+
+        Raises
+        ------
+        BadRows
+            If it is not in the domain; no value is shown.
+        """
+        read = self.cell.check(data)
+        refuse_size(len(read), self.size)
+        return read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Named columns of equal length.
+
+    Parameters
+    ----------
+    columns : tuple of (str, Cell)
+        Public names and what they hold; `of` takes a mapping. Other columns of the data are not
+        looked at.
+    size : int, optional
+        Number of rows, if public.
+    key : str, optional
+        Column that says whose row it is.
+
+    Raises
+    ------
+    ParameterError
+        If there are no columns, or the key is none of them.
+    """
+
+    columns: tuple[tuple[str, Cell], ...]
+    size: int | None = None
+    key: str | None = None
+
+    def __post_init__(self) -> None:
+        check_size(self.size)
+        if not self.columns:
+            raise ParameterError("a table needs at least one column")
+        if self.key is not None and self.key not in dict(self.columns):
+            raise ParameterError(f"the key {self.key!r} is no column; {self._names()}")
+
+    @classmethod
+    def of(
+        cls, columns: Mapping[str, Cell], *, size: int | None = None, key: str | None = None
+    ) -> Table:
+        """Make a table from columns by name.
+
+        Parameters
+        ----------
+        columns : mapping of str to Cell
+            What each column holds.
+        size : int, optional
+            Number of rows, if public.
+        key : str, optional
+            Column that says whose row it is.
+
+        Returns
+        -------
+        Table
+            The domain.
+        """
+        return cls(columns=tuple(columns.items()), size=size, key=key)
+
+    def __str__(self) -> str:
+        """Words for messages."""
+        held = ", ".join(f"{name}: {cell}" for name, cell in self.columns)
+        key = "" if self.key is None else f", keyed by {self.key}"
+        return f"a table ({held}){key}, {_sized(self.size)}"
+
+    def _names(self) -> str:
+        return "there are " + ", ".join(repr(name) for name, _ in self.columns)
+
+    def cell(self, name: str) -> Cell:
+        """Look up what a column holds.
+
+        Parameters
+        ----------
+        name : str
+            Name of a column.
+
+        Returns
+        -------
+        Cell
+            Its cells.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column.
+        """
+        found = dict(self.columns).get(name)
+        if found is None:
+            raise ParameterError(f"there is no column {name!r}; {self._names()}")
+        return found
+
+    def check(self, data: Any) -> dict[str, NDArray[Any]]:
+        """Read the declared columns and refuse what is not in the domain.
+
+        Parameters
+        ----------
+        data : mapping or frame
+            Columns by name.
+
+        Returns
+        -------
+        dict of str to ndarray, each of shape (n,)
+            Copies of the declared columns.
+
+        Raises
+        ------
+        BadRows
+            If a column is missing or not in its domain, or lengths differ; no value is shown.
+        """
+        if not hasattr(data, "keys") and not hasattr(data, "columns"):
+            raise BadRows(f"expected columns by name, a mapping or a frame: {self}")
+        names = list(data.columns if hasattr(data, "columns") else data.keys())
+        absent = [name for name, _ in self.columns if name not in names]
+        if absent:
+            raise BadRows(f"the table has no column {absent[0]!r}, which was declared")
+        read = {name: cell.check(data[name], name=name) for name, cell in self.columns}
+        lengths = {len(values) for values in read.values()}
+        if len(lengths) != 1:
+            raise BadRows("the columns differ in length")
+        refuse_size(lengths.pop(), self.size)
+        return read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vectors:
+    """Rows that are vectors of floats.
+
+    Parameters
+    ----------
+    dims : int
+        Numbers in a row; 1 or more.
+    norm : {"l1", "l2", "sup"}, optional
+        Norm in which the rows are bounded.
+    bound : float, optional
+        Largest norm of a row, as `hushed.spaces.size` computes it; from ``2**-970`` to
+        ``2**970``. Goes with ``norm``.
+    size : int, optional
+        Number of rows, if public.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
+    """
+
+    dims: int
+    norm: Literal["l1", "l2", "sup"] | None = None
+    bound: float | None = None
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        check_size(self.size)
+        require_count("dims", self.dims, plain=True)
+        if (self.norm is None) != (self.bound is None):
+            raise ParameterError("give norm and bound together")
+        if self.norm not in (None, "l1", "l2", "sup"):
+            raise ParameterError(f"norm must be 'l1', 'l2' or 'sup', got {self.norm!r}")
+        if self.bound is not None and not 1 / LARGEST_FLOAT <= self.bound <= LARGEST_FLOAT:
+            raise ParameterError(
+                f"bound must lie within [{1 / LARGEST_FLOAT:g}, {LARGEST_FLOAT:g}], "
+                f"got {self.bound}"
+            )
+
+    def __str__(self) -> str:
+        """Words for messages."""
+        held = "" if self.norm is None else f" of {self.norm} norm at most {self.bound:g}"
+        return f"vectors of {self.dims} floats{held}, {_sized(self.size)}"
+
+    def check(self, data: Any) -> NDArray[np.float64]:
+        """Read rows of vectors and refuse what is not in the domain.
+
+        Parameters
+        ----------
+        data : array_like, shape (n, dims)
+            The rows.
+
+        Returns
+        -------
+        ndarray of float, shape (n, dims)
+            A copy.
+
+        Raises
+        ------
+        BadRows
+            If it is not in the domain; no value is shown.
+        """
+        read = read_numbers(data, "float")
+        if read is None or read.ndim != 2 or read.shape[1] != self.dims:
+            raise BadRows(f"the data is not {self}: other kinds of values or dimensions")
+        if not np.isfinite(read).all():
+            raise BadRows(f"the data is not {self}: NaN or infinity")
+        if self.norm is not None and self.bound is not None and len(read):
+            too_long = size_in(read, self.norm) > self.bound
+        else:
+            too_long = np.zeros(0, dtype=np.bool_)
+        if too_long.any():
+            raise BadRows(f"the data is not {self}: a row is longer; clip it with clip_norm")
+        refuse_size(len(read), self.size)
+        return read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """A table split into disjoint parts by public keys.
+
+    Parameters
+    ----------
+    keys : tuple
+        Public keys, one for each part.
+    table : Table
+        What each part is.
+    """
+
+    keys: tuple[Any, ...]
+    table: Table
+
+    @property
+    def size(self) -> int | None:
+        """Number of rows over all parts: not public."""
+        return None
+
+    def __str__(self) -> str:
+        """Words for messages."""
+        return f"{len(self.keys)} groups, each {self.table}"
+
+    def check(self, data: Any) -> dict[Any, Any]:
+        """Read the parts and refuse what is not in the domain.
+
+        Parameters
+        ----------
+        data : mapping
+            A table for each key.
+
+        Returns
+        -------
+        dict
+            The checked tables.
+
+        Raises
+        ------
+        BadRows
+            If a part is absent or not in its domain; no value is shown.
+        """
+        if not isinstance(data, Mapping) or set(data) != set(self.keys):
+            raise BadRows("expected one table for each public key")
+        return {key: self.table.check(data[key]) for key in self.keys}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """Answers: one number, or a vector of them.
+
+    Parameters
+    ----------
+    kind : {"float", "int"}, default "float"
+        Type of the numbers.
+    dims : int, optional
+        Length of the vector; None for a single number.
+    """
+
+    kind: Literal["float", "int"] = "float"
+    dims: int | None = None
+
+    @property
+    def size(self) -> int | None:
+        """Answers have no rows."""
+        return None
+
+    def __str__(self) -> str:
+        """Words for messages."""
+        return f"one {self.kind}" if self.dims is None else f"a vector of {self.dims} {self.kind}s"
+
+    def check(self, data: Any) -> NDArray[Any]:
+        """Read an answer and refuse what is not in the domain.
+
+        Parameters
+        ----------
+        data : float or array_like
+            The answer.
+
+        Returns
+        -------
+        ndarray
+            Of no dimensions, or shape (dims,).
+
+        Raises
+        ------
+        BadRows
+            If it is something else, or not finite; it is not shown.
+        """
+        read = read_numbers(data, self.kind)
+        shape = () if self.dims is None else (self.dims,)
+        if read is None or read.shape != shape or not np.isfinite(read).all():
+            raise BadRows(f"the answer is not {self}, all finite")
+        if moved_by_rounding(data, np.asarray(data)):
+            raise BadRows("the answer holds integers beyond 2**53: doubles would move them")
+        return read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opaque:
+    """Rows in any container, of which no more than their number is looked at.
+
+    Parameters
+    ----------
+    size : int, optional
+        Number of rows, if public.
+    name : str, default "rows"
+        What they are, for messages.
+    """
+
+    size: int | None = None
+    name: str = "rows"
+
+    def __post_init__(self) -> None:
+        check_size(self.size)
+
+    def __str__(self) -> str:
+        """Words for messages."""
+        return f"{self.name} in any container, {_sized(self.size)}"
+
+    def check(self, data: Any) -> Any:
+        """Refuse another number of rows than is public.
+
+        Parameters
+        ----------
+        data : array, list or frame
+            The rows.
+
+        Returns
+        -------
+        object
+            The same.
+
+        Raises
+        ------
+        BadRows
+            If the number of rows is another one.
+        """
+        if self.size is not None:
+            refuse_size(len(data), self.size)
+        return data
+
+
+Domain = Column | Table | Vectors | Groups | Numbers | Opaque
+
+
+def check_size(size: int | None) -> None:
+    """Refuse a public number of rows that cannot be one.
+
+    Parameters
+    ----------
+    size : int or None
+        Number of rows; None if it is not public.
+
+    Raises
+    ------
+    ParameterError
+        If it is not an integer from 1 to 2**50.
+    """
+    if size is not None and not (is_plain_int(size) and 1 <= size <= 1 << 50):
+        raise ParameterError(f"size must be an integer from 1 to 2**50, got {size!r}")
+
+
+def refuse_size(found: int, wanted: int | None) -> None:
+    """Refuse data whose number of rows is not the public one.
+
+    Parameters
+    ----------
+    found : int
+        Number of rows; not shown.
+    wanted : int or None
+        The public number; None allows any.
+
+    Raises
+    ------
+    BadRows
+        If they differ.
+    """
+    if wanted is not None and found != wanted:
+        raise BadRows(f"the number of rows is not the public one, {wanted}; use resize first")
+
+
+def _sized(size: int | None) -> str:
+    return "of unknown number" if size is None else f"{size} rows"

@@ -1,0 +1,212 @@
+"""Metrics between data, measures of privacy loss, spaces, and distances that carry their gamma."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee, Neighbours, Unit, union_gamma
+from hushed.spaces._domains import Domain, Groups, Numbers, Table
+
+__all__ = [
+    "ABSOLUTE",
+    "CHANGE_ONE",
+    "DISCRETE",
+    "L1",
+    "L2",
+    "LOSS_CURVE",
+    "ONE_SIDED",
+    "PURE",
+    "RENYI",
+    "SUP",
+    "SYMMETRIC",
+    "USERS",
+    "ZCDP",
+    "Distance",
+    "Measure",
+    "Metric",
+    "Space",
+]
+
+MetricName = Literal[
+    "symmetric", "change-one", "absolute", "l1", "l2", "sup", "one-sided", "discrete"
+]
+MeasureName = Literal["pure", "loss-curve", "zcdp", "renyi"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """How far apart two members of a domain are.
+
+    Parameters
+    ----------
+    name : {"symmetric", "change-one", "absolute", "l1", "l2", "sup", "one-sided", "discrete"}
+        ``symmetric``: rows added plus rows removed, in any order; summed over the parts of
+        grouped rows. ``change-one``: rows replaced, among tables of the same number of rows.
+        ``absolute``, ``l1``, ``l2``, ``sup``: size of the difference of two answers.
+        ``one-sided``: largest rise of a coordinate plus largest fall of one, so the sup norm if
+        all move in one direction. It is the shortest way from one answer to the other in steps of
+        one direction each, and lies between the sup norm and both twice that and the l1 norm.
+        ``discrete``: 0 if equal, else 1.
+    unit : {"row", "user"}, default "row"
+        What is added, removed or replaced: one row, or all rows with one key.
+
+    Raises
+    ------
+    ParameterError
+        If a name is unknown.
+    """
+
+    name: MetricName
+    unit: Unit = "row"
+
+    def __post_init__(self) -> None:
+        if self.name not in get_args(MetricName):
+            raise ParameterError(
+                f"a metric must be one of {get_args(MetricName)}, got {self.name!r}"
+            )
+        if self.unit not in ("row", "user") or (self.unit == "user" and not self.of_rows):
+            raise ParameterError(f"unit must be 'row', or 'user' for rows, got {self.unit!r}")
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether it counts rows, in integers."""
+        return self.name in ("symmetric", "change-one")
+
+    def __str__(self) -> str:
+        """Words for messages."""
+        counted = {"symmetric": "added or removed", "change-one": "replaced"}
+        if self.name in counted:
+            return f"{self.unit}s {counted[self.name]}"
+        return f"the {self.name} distance"
+
+
+SYMMETRIC = Metric(name="symmetric")
+CHANGE_ONE = Metric(name="change-one")
+USERS = Metric(name="symmetric", unit="user")  # all rows of one key added or removed
+ABSOLUTE = Metric(name="absolute")
+L1 = Metric(name="l1")
+L2 = Metric(name="l2")
+SUP = Metric(name="sup")
+ONE_SIDED = Metric(name="one-sided")
+DISCRETE = Metric(name="discrete")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """In which terms a privacy loss is stated.
+
+    Parameters
+    ----------
+    name : {"pure", "loss-curve", "zcdp", "renyi"}
+        ``pure``: epsilon, the largest loss. ``loss-curve``: delta at every epsilon. ``zcdp``:
+        rho, with Renyi divergences of at most ``rho order``. ``renyi``: the divergence at every
+        order.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown.
+
+    Notes
+    -----
+    Dwork, McSherry, Nissim, Smith, TCC 2006; Bun and Steinke, TCC 2016; Mironov, CSF 2017.
+    """
+
+    name: MeasureName
+
+    def __post_init__(self) -> None:
+        if self.name not in get_args(MeasureName):
+            raise ParameterError(
+                f"a measure must be one of {get_args(MeasureName)}, got {self.name!r}"
+            )
+
+    def __str__(self) -> str:
+        """Words for messages."""
+        return self.name
+
+
+PURE = Measure(name="pure")
+LOSS_CURVE = Measure(name="loss-curve")
+ZCDP = Measure(name="zcdp")
+RENYI = Measure(name="renyi")
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """How far apart two things are at most, and with which probability that may fail.
+
+    Parameters
+    ----------
+    value : float
+        Bound on the distance; 0 or more, may be infinite. An integer between tables.
+    terms : tuple of Guarantee, default ()
+        What the sampled sensitivities on the way promise (their epsilon is 0): they carry gamma,
+        and whom it speaks of.
+
+    Raises
+    ------
+    ParameterError
+        If the value is NaN or negative.
+    """
+
+    value: float
+    terms: tuple[Guarantee, ...] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, bool) or not self.value >= 0:
+            raise ParameterError(f"a distance must be a number of 0 or more, got {self.value!r}")
+
+    @property
+    def gamma(self) -> float:
+        """Probability that the bound fails for a pair of neighbours; 0 if it is proven."""
+        return union_gamma(self.terms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """A domain with a metric on it.
+
+    Parameters
+    ----------
+    domain : Domain
+        What a member looks like.
+    metric : Metric
+        How far apart two members are.
+
+    Raises
+    ------
+    ParameterError
+        If the metric does not fit the domain.
+    """
+
+    domain: Domain
+    metric: Metric
+
+    def __post_init__(self) -> None:
+        rows = not isinstance(self.domain, Numbers)
+        if self.metric.name != "discrete" and self.metric.of_rows != rows:
+            raise ParameterError(f"{self.metric} does not measure {self.domain}")
+        if isinstance(self.domain, Groups) and self.metric.name != "symmetric":
+            raise ParameterError("groups are compared by rows added or removed, over all groups")
+        single = isinstance(self.domain, Numbers) and self.domain.dims is None
+        if self.metric.name == "absolute" and not single:
+            raise ParameterError(f"the absolute distance compares numbers, not {self.domain}")
+        keyed = isinstance(self.domain, Table) and self.domain.key is not None
+        if self.metric.unit == "user" and not keyed:
+            raise ParameterError(
+                "users can be counted only in a table with a key column: Table.of(..., key=COLUMN)"
+            )
+
+    @property
+    def neighbours(self) -> Neighbours | None:
+        """Relation that tables at the smallest distance are in; None between answers."""
+        if not self.metric.of_rows:
+            return None
+        sized = self.domain.size is not None and self.metric.unit == "row"
+        return "replace-one" if self.metric.name == "change-one" or sized else "add-remove"
+
+    def __str__(self) -> str:
+        """Words for messages."""
+        return f"{self.domain} under {self.metric}"

@@ -1,0 +1,368 @@
+"""From noisy measurements to what is published: values with their error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
+
+from hushed._printing import brief, shown, shown_above, shown_below
+from hushed.errors import NotFound, ParameterError
+from hushed.guarantee import Guarantee
+from hushed.tables._layout import laid_out
+from hushed.tables._plan import Choice, LaplaceNoise, NormalNoise, Part
+from hushed.tables._remarks import hardly_private
+from hushed.tables._requests import Aggregate
+
+__all__ = ["Answer", "Interval", "errors_of", "evaluate", "percent", "rank_error", "rank_errors"]
+
+Interval = tuple[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What may be published: one row for each group.
+
+    Parameters
+    ----------
+    keys : mapping of str to tuple
+        Value of each grouping column, row by row.
+    values : mapping of str to tuple
+        Noisy value of each output, row by row; a histogram is a list, several quantiles too.
+    low, high : mapping of str to tuple
+        Ends of the error bars: noise moves a value out of them with chance at most ``1 - level``,
+        for each value by itself. What clipping, the limits of a user and rounding to steps do is
+        not in them. For quantiles, None: see `rank_error`.
+    rank_error : mapping of str to float
+        For quantiles: ranks by which the choice may miss the best candidate. It holds for all
+        quantiles of an output and group together, but with chance ``1 - level``.
+    present : mapping of str to tuple
+        For means and variances: noisy number of rows with a value, row by row. It was measured for
+        them and costs nothing more.
+    remarks : tuple of str
+        What the noisy numbers suggest about the column, such as that most cells are missing.
+    level : float
+        Confidence of each error bar.
+    guarantee : Guarantee
+        What was promised and paid.
+    unit : str
+        Whom the guarantee protects: one ``user`` with all rows, or one ``row``.
+    entry : int, optional
+        Number of the charge, under which ``ledger.answer`` tells the answer again; None if it is
+        not stored.
+    """
+
+    keys: Mapping[str, tuple[Any, ...]]
+    values: Mapping[str, tuple[Any, ...]]
+    low: Mapping[str, tuple[Any, ...]] = field(repr=False)
+    high: Mapping[str, tuple[Any, ...]] = field(repr=False)
+    rank_error: Mapping[str, float] = field(repr=False)
+    present: Mapping[str, tuple[float, ...]] = field(repr=False)
+    remarks: tuple[str, ...] = field(repr=False)
+    level: float
+    guarantee: Guarantee
+    unit: str
+    entry: int | None = None
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values())))
+
+    def __str__(self) -> str:
+        table = laid_out(self.keys, self.values, self.low, self.high)
+        return f"{table}\n\n{self.explain()}"
+
+    def value(self, name: str) -> Any:
+        """Value of an output of a query without groups.
+
+        Parameters
+        ----------
+        name : str
+            Name of the output.
+
+        Returns
+        -------
+        int, float or list
+            The noisy value.
+
+        Raises
+        ------
+        NotFound
+            If there is no such output.
+        ParameterError
+            If there are several groups.
+        """
+        if name not in self.values:
+            there = ", ".join(map(shown, self.values))
+            raise NotFound(f"there is no output {brief(str(name))}; there are {there}")
+        if self.keys:
+            raise ParameterError("the answer has groups; use rows() or to_dict()")
+        return self.values[name][0]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary a group: keys, values, and what else `to_dict` gives.
+
+        Returns
+        -------
+        list of dict
+            In the order of the keys.
+        """
+        columns = self.to_dict()
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns by name: keys, values, ``NAME_low``, ``NAME_high``; ``NAME_rows`` of a mean.
+
+        Returns
+        -------
+        dict of str to list
+            Plain Python values. Means and variances come with `present` as ``NAME_rows``.
+        """
+        found = {name: list(column) for name, column in self.keys.items()}
+        for name, column in self.values.items():
+            found[name] = list(column)
+            if name not in self.rank_error:
+                found[f"{name}_low"] = list(self.low[name])
+                found[f"{name}_high"] = list(self.high[name])
+            if name in self.present:
+                found[f"{name}_rows"] = list(self.present[name])
+        return found
+
+    def to_pandas(self) -> Any:
+        """Give the same columns as a pandas frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Needs pandas, which hushed itself does without.
+        """
+        import pandas as pd  # noqa: PLC0415
+
+        return pd.DataFrame(self.to_dict())
+
+    def explain(self) -> str:
+        """Say in a few lines what was promised and how the error bars are meant.
+
+        Returns
+        -------
+        str
+            Plain text.
+        """
+        g = self.guarantee
+        delta = f", delta {shown_above(g.delta)}" if g.delta else ""
+        groups = "1 group" if len(self) == 1 else f"{len(self)} groups"
+        promise = f"epsilon {shown_above(g.epsilon)}{delta} for adding or removing one {self.unit}"
+        said = [f"{promise}; {groups}." if self.keys else f"{promise}."]
+        if set(self.values) - set(self.rank_error):
+            said[0] += (
+                f" Each error bar holds with {percent(self.level)} against the noise alone: "
+                "clipping and limits of a user are not in it."
+            )
+        for name, error in self.rank_error.items():
+            said.append(
+                f"{shown(name)}: at most {shown_above(error, 4)} ranks (rows in order of the "
+                f"value) farther off than the best candidate, with {percent(self.level)}."
+            )
+        return "\n".join([*said, *self.remarks, *hardly_private(g.epsilon, self.unit)])
+
+
+def percent(level: float) -> str:
+    """Confidence as printed: 0.95 as "95%", and never more than it is."""
+    return f"{shown_below(float(Decimal(repr(level)) * 100))}%"
+
+
+def evaluate(
+    aggregates: Sequence[Aggregate], parts: Sequence[Part], noisy: Sequence[list[Any]], beta: float
+) -> tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]]]:
+    """Turn noisy measurements into outputs; nothing here sees the rows.
+
+    Parameters
+    ----------
+    aggregates : sequence of Aggregate
+        The outputs.
+    parts : sequence of Part
+        The measurements, in order.
+    noisy : sequence of list
+        Their noisy numbers of steps, one a group.
+    beta : float
+        Chance with which an error bar may be missed.
+
+    Returns
+    -------
+    tuple of dict
+        Values, lower ends, upper ends; by output.
+    """
+    values: dict[str, tuple[Any, ...]] = {}
+    low: dict[str, tuple[Any, ...]] = {}
+    high: dict[str, tuple[Any, ...]] = {}
+    for each in aggregates:
+        own = [i for i, part in enumerate(parts) if part.measurement.output == each.name]
+        theirs = [parts[i] for i in own]
+        errors = errors_of(theirs, beta)
+        found = [
+            _OUTPUTS[each.kind](each, theirs, list(group), errors)
+            for group in zip(*(noisy[i] for i in own), strict=True)
+        ]
+        values[each.name] = tuple(value for value, _ in found)
+        low[each.name] = tuple(bar[0] for _, bar in found)
+        high[each.name] = tuple(bar[1] for _, bar in found)
+    return values, low, high
+
+
+def errors_of(parts: Sequence[Part], beta: float) -> list[float]:
+    """Half-widths, in units of the outputs, that hold together but with chance beta."""
+    return [
+        part.noise.error(beta / len(parts)) * part.measurement.step
+        for part in parts
+        if isinstance(part.noise, LaplaceNoise | NormalNoise)
+    ]
+
+
+def _number(
+    _: Aggregate, parts: Sequence[Part], noisy: list[Any], errors: list[float]
+) -> tuple[Any, Interval]:
+    step = parts[0].measurement.step
+    value = noisy[0] if step == 1 else noisy[0] * step
+    return value, (value - errors[0], value + errors[0])
+
+
+def _histogram(
+    _: Aggregate,
+    parts: Sequence[Part],  # noqa: ARG001
+    noisy: list[Any],
+    errors: list[float],
+) -> tuple[Any, Interval]:
+    return noisy[0], ([n - errors[0] for n in noisy[0]], [n + errors[0] for n in noisy[0]])
+
+
+def _quantiles(
+    aggregate: Aggregate,
+    parts: Sequence[Part],
+    noisy: list[Any],
+    errors: list[float],  # noqa: ARG001
+) -> tuple[Any, Interval]:
+    width = (aggregate.high - aggregate.low) / aggregate.bins
+    by_size = sorted(range(len(noisy)), key=aggregate.probabilities.__getitem__)
+    found = [0.0] * len(noisy)
+    for place, index in zip(by_size, sorted(noisy), strict=True):
+        found[place] = min(aggregate.low + index * width, aggregate.high)
+    return (found if len(parts) > 1 else found[0]), (None, None)
+
+
+def _mean(
+    aggregate: Aggregate, parts: Sequence[Part], noisy: list[Any], errors: list[float]
+) -> tuple[Any, Interval]:
+    centre, reach = _middle(parts[0])
+    total, rows = noisy[0] * parts[0].measurement.step, noisy[1]
+    mean = _clip(total / max(rows, 1), -reach, reach)
+    low, high = _ratio(total, errors[0], rows, errors[1], -reach, reach)
+    ends = aggregate.low, aggregate.high
+    return _clip(centre + mean, *ends), (_clip(centre + low, *ends), _clip(centre + high, *ends))
+
+
+def _variance(
+    aggregate: Aggregate,  # noqa: ARG001
+    parts: Sequence[Part],
+    noisy: list[Any],
+    errors: list[float],
+) -> tuple[Any, Interval]:
+    _, reach = _middle(parts[0])
+    total, squares, rows = noisy
+    measured = [part.measurement for part in parts]
+    total, squares = total * measured[0].step, squares * measured[1].step
+    shift, top = measured[1].offset * measured[1].step, reach * reach
+    mean = _clip(total / max(rows, 1), -reach, reach)
+    second = _clip(squares / max(rows, 1) + shift, 0.0, top)
+    low, high = _ratio(total, errors[0], rows, errors[2], -reach, reach)
+    below, above = _ratio(squares, errors[1], rows, errors[2], -shift, top - shift)
+    least = 0.0 if low <= 0.0 <= high else min(low * low, high * high)
+    most = max(low * low, high * high)
+    ends = _clip(below + shift - most, 0.0, top), _clip(above + shift - least, 0.0, top)
+    return _clip(second - mean * mean, 0.0, top), ends
+
+
+def _middle(part: Part) -> tuple[float, float]:
+    """Centre of a column, and how far its values reach from there."""
+    grid = part.measurement.feature.grid if part.measurement.feature else None
+    if grid is None:
+        raise NotImplementedError(part.measurement.role)
+    return grid.centre, max(grid.high - grid.centre, grid.centre - grid.low)
+
+
+def _clip(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)
+
+
+def _ratio(
+    total: float, error: float, rows: float, spread: float, low: float, high: float
+) -> tuple[float, float]:
+    """All ratios of a sum and a count within their error bars, known to lie in [low, high]."""
+    least, most = rows - spread, rows + spread
+    if least <= 0:
+        return low, high
+    below, above = total - error, total + error
+    return (
+        _clip(min(below / least, below / most), low, high),
+        _clip(max(above / least, above / most), low, high),
+    )
+
+
+_OUTPUTS: Mapping[
+    str, Callable[[Aggregate, Sequence[Part], list[Any], list[float]], tuple[Any, Interval]]
+] = MappingProxyType(
+    {
+        "count": _number,
+        "users": _number,
+        "sum": _number,
+        "mean": _mean,
+        "variance": _variance,
+        "histogram": _histogram,
+        "quantiles": _quantiles,
+    }
+)
+
+
+def rank_error(aggregate: Aggregate, parts: Sequence[Part], beta: float) -> float:
+    """Ranks by which quantiles of one output and group may miss, all together.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+        The output.
+    parts : sequence of Part
+        Its choices.
+    beta : float
+        Chance with which any of them may miss by more.
+
+    Returns
+    -------
+    float
+        Ranks beyond those by which the best candidate misses.
+
+    Notes
+    -----
+    Each choice gets an equal part of beta, and the largest error counts for all. Then it holds for
+    the sorted answers as well. Let ``s < t`` be two wanted ranks, the best candidates of which miss
+    by b and c, and let the choices have the ranks ``x > y``, with ``|x - s| <= e + b`` and
+    ``|y - t| <= e + c``. Exchanged, ``|y - s| <= e + b``: if y is above s, x is farther above it.
+    Else let r be the rank of the best candidate for s; c is at most ``|t - r|``. For ``r <= t``,
+    ``t - y <= e + t - r`` gives ``r - y <= e``, and ``s - y <= e + s - r <= e + b``. For ``r > t``,
+    ``s - y = t - y - (t - s) <= e + r - t - (t - s) <= e + r - s = e + b``. Likewise for t, and
+    sorting is a chain of such exchanges.
+    """
+    choices = [part.noise for part in parts if isinstance(part.noise, Choice)]
+    return max(each.error(beta / len(choices), aggregate.bins + 1) for each in choices)
+
+
+def rank_errors(
+    aggregates: Sequence[Aggregate], parts: Sequence[Part], beta: float
+) -> dict[str, float]:
+    """For each output of quantiles, its `rank_error`."""
+    return {
+        each.name: rank_error(
+            each, [part for part in parts if part.measurement.output == each.name], beta
+        )
+        for each in aggregates
+        if each.kind == "quantiles"
+    }

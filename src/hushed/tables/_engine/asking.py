@@ -1,0 +1,364 @@
+"""Planning a query, and then running it: one thread at a time, within a limit of time.
+
+A question is planned before it is paid for: the engine compiles the very text that will run, looks
+up names, types and rights, and reads no row. What fails then, no row has decided.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from decimal import Decimal
+from threading import Timer
+from types import MappingProxyType
+from typing import Any
+
+from hushed._checks import is_real
+from hushed.errors import EngineUnavailable, ParameterError, QueryFailed
+from hushed.tables._engine.connections import Connection
+from hushed.tables._engine.reaching import failures
+from hushed.tables._engine.sessions import ask
+from hushed.tables._engine.writing import written
+
+__all__ = ["Clock", "ConnectionLost", "Question", "fetch", "held", "plan", "write"]
+
+_LONGEST = 1e6  # seconds
+_UNPAID = "nothing was charged or read"
+_LIMIT_OF_THIS_QUERY = (  # in milliseconds, unless the server's own is shorter; until it ends
+    "SELECT set_config('statement_timeout', CASE WHEN setting::bigint BETWEEN 1 AND {0} "
+    "THEN setting ELSE '{0}' END, true) FROM pg_settings WHERE name = 'statement_timeout'"
+)
+_LOST = frozenset(  # names of exceptions by which an engine says that it is not there
+    {
+        *("ConnectionException", "FatalException", "InternalException", "IOException"),
+        *("InterruptException", "StoppedSession", "OutOfMemoryException"),
+    }
+)
+_REASONS = MappingProxyType(
+    {  # what a name of an exception means; public, for no row was read
+        "InsufficientPrivilege": "its user may not read the table or a column: GRANT SELECT",
+        "UndefinedTable": "the table is not there any more",
+        "CatalogException": "the table is not there any more, or a type has no such function",
+        "UndefinedColumn": "a column is not there any more",
+        "UndefinedFunction": "a column is of a type it cannot use so: ask a view that casts it",
+        "CannotCoerce": "a column is of a type it cannot convert: ask a view that casts it",
+        "UnicodeEncodeError": "a key or constant is no text in the encoding of the database",
+        "UntranslatableCharacter": "a key or constant is no text in the encoding of the database",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """How long a query may take, all of it.
+
+    Parameters
+    ----------
+    limit : float, optional
+        Seconds; None for no limit.
+    ends : float
+        When they are over, by `time.monotonic`.
+    """
+
+    limit: float | None = None
+    ends: float = math.inf
+
+    @classmethod
+    def start(cls, limit: float | None) -> Clock:
+        """Begin to count.
+
+        Parameters
+        ----------
+        limit : float, optional
+            Seconds; above 0.
+
+        Returns
+        -------
+        Clock
+            That ends then.
+
+        Raises
+        ------
+        ParameterError
+            If the limit is no number above 0, or longer than a million seconds.
+        """
+        if limit is None:
+            return cls()
+        if not is_real(limit) or not 0 < limit <= _LONGEST:
+            raise ParameterError(
+                f"timeout must be a number of seconds above 0 and up to {_LONGEST:g}, got {limit!r}"
+            )
+        return cls(limit=float(limit), ends=time.monotonic() + float(limit))
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left; 0 when they are over."""
+        return max(0.0, self.ends - time.monotonic())
+
+    def __str__(self) -> str:
+        return "no limit" if self.limit is None else f"{self.limit:g} s"
+
+
+class ConnectionLost(QueryFailed):
+    """The way to the engine broke; what stands in the rows has no part in that."""
+
+
+class _TimeOver(Exception):
+    """There is no time left to ask anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A query of aggregates that the engine has planned.
+
+    Parameters
+    ----------
+    query : ibis.Table
+        The query; Spark is asked through it.
+    sql : str
+        The same, written down; the others are asked with this text.
+    names : tuple of str
+        Columns of the answer.
+    """
+
+    query: Any
+    sql: str
+    names: tuple[str, ...]
+
+
+@contextmanager
+def held(connection: Connection, clock: Clock) -> Iterator[None]:
+    """Keep other threads from asking meanwhile.
+
+    Parameters
+    ----------
+    connection : Connection
+        Who is asked.
+    clock : Clock
+        How long to wait for the others.
+
+    Raises
+    ------
+    EngineUnavailable
+        If others took all the time, or another process opened the table.
+    ParameterError
+        If the engine knows no limit of time.
+    """
+    if clock.limit is not None and connection.engine == "pyspark":
+        raise ParameterError("a query on Spark cannot be given a timeout; set limits in Spark")
+    if os.getpid() != connection.process:
+        raise EngineUnavailable(
+            "the table was opened by another process, of which this one is a fork; open it again "
+            f"here. {_UNPAID.capitalize()}"
+        )
+    if not connection.lock.acquire(timeout=-1 if clock.limit is None else clock.left):
+        raise EngineUnavailable(
+            f"other queries on this table took all of the {clock} there were; {_UNPAID}"
+        )
+    try:
+        yield
+    finally:
+        connection.lock.release()
+
+
+def write(query: Any) -> Question:
+    """Write a query down that is of the form of one that was planned.
+
+    Parameters
+    ----------
+    query : ibis.Table
+        A query whose rows are aggregates.
+
+    Returns
+    -------
+    Question
+        That can be asked.
+    """
+    return Question(query=query, sql=written(query), names=tuple(query.columns))
+
+
+def plan(connection: Connection, query: Any, clock: Clock) -> Question:
+    """Have the engine compile a query and check names, types and rights; no row is read.
+
+    Parameters
+    ----------
+    connection : Connection
+        Who is asked.
+    query : ibis.Table
+        A query whose rows are aggregates.
+    clock : Clock
+        How long that may take.
+
+    Returns
+    -------
+    Question
+        That can be asked.
+
+    Raises
+    ------
+    EngineUnavailable
+        If the engine does not answer, in time, or does not let its user read the table.
+    ParameterError
+        If it cannot answer such a query, whatever the rows.
+    """
+    question = write(query)
+    name, lost = "", False
+    try:
+        with _limited(connection, clock), _around(connection):
+            _explain(connection, question.sql)
+    except _TimeOver:
+        name, lost = "TimeOver", True
+    except failures() as error:
+        name, lost = type(error).__name__, _is_lost(connection, error)
+    if not name:
+        return question
+    if clock.left == 0:
+        raise EngineUnavailable(f"{connection.engine} did not plan it within {clock}; {_UNPAID}")
+    if lost:
+        raise EngineUnavailable(f"{connection.engine} does not answer ({name}); {_UNPAID}")
+    said = f"{connection.engine} does not take the query ({name}"
+    said += f": {_REASONS[name]}); {_UNPAID}" if name in _REASONS else f"); {_UNPAID}"
+    raise (EngineUnavailable if name == "InsufficientPrivilege" else ParameterError)(said)
+
+
+def _is_lost(connection: Connection, error: Exception) -> bool:
+    """Whether the engine is not there, rather than unable to answer."""
+    if connection.engine == "pyspark":  # a session that has ended says so in many ways
+        return type(error).__name__ not in ("AnalysisException", "ParseException")
+    if type(error).__name__ in _LOST or isinstance(error, OSError | MemoryError):
+        return True
+    state = getattr(error, "sqlstate", None)  # of PostgreSQL; 54 is for queries that are too large
+    operational = any(
+        c.__name__ in ("OperationalError", "InterfaceError") for c in type(error).mro()
+    )
+    return operational and not str(state or "").startswith("54")
+
+
+def _is_gone(error: Exception) -> bool:
+    """Whether the way to the engine broke, or the engine was stopped."""
+    if not type(error).__module__.startswith("psycopg"):
+        return type(error).__name__ in ("StoppedSession", "Py4JNetworkError")
+    state = str(getattr(error, "sqlstate", None) or "")
+    operational = any(each.__name__ == "OperationalError" for each in type(error).mro())
+    return operational and (state[:2] in ("", "08") or state in ("57P01", "57P02", "57P03"))
+
+
+def _explain(connection: Connection, sql: str) -> None:
+    """Have a query planned."""
+    backend = connection.rows.get_backend()
+    if connection.engine == "pyspark":
+        import ibis  # noqa: PLC0415
+
+        backend._session.sql(sql)  # is analysed at once
+        backend.to_pyarrow(ibis.literal(1).name("one").as_table())  # the workers are there
+        return
+    _cursor_rows(connection, f"EXPLAIN {sql}")
+
+
+def fetch(connection: Connection, question: Question, clock: Clock) -> dict[str, list[Any]]:
+    """Ask a planned question and take the answer.
+
+    Parameters
+    ----------
+    connection : Connection
+        Who answers.
+    question : Question
+        From `plan`.
+    clock : Clock
+        How long that may take.
+
+    Returns
+    -------
+    dict of str to list
+        Plain Python values by column; decimals that are whole as int.
+
+    Raises
+    ------
+    QueryFailed
+        If the engine fails. Its own message, which may quote a private value, is dropped.
+    """
+    reason = rows = None
+    gone = False
+    try:
+        with _limited(connection, clock), _around(connection):
+            if connection.engine == "pyspark":
+                answer = connection.rows.get_backend().to_pyarrow(question.query)
+                rows = list(zip(*(answer[n].to_pylist() for n in question.names), strict=True))
+            else:
+                rows = _cursor_rows(connection, question.sql)
+    except _TimeOver:
+        reason = "TimeOver"
+    except failures() as error:
+        reason, gone = type(error).__name__, _is_gone(error)
+    if rows is None:
+        if clock.left == 0:
+            reason = f"not within {clock}; that it was slow may tell of the rows, too"
+        problem = ConnectionLost if gone and clock.left > 0 else QueryFailed
+        raise problem(f"{connection.engine} did not finish the query ({reason})")
+    columns = list(zip(*rows, strict=True)) or [()] * len(question.names)
+    return {
+        name: [_plain(value) for value in column]
+        for name, column in zip(question.names, columns, strict=True)
+    }
+
+
+def _cursor_rows(connection: Connection, sql: str) -> list[tuple[Any, ...]]:
+    backend = connection.rows.get_backend()
+    if connection.engine == "duckdb":
+        return _duckdb_rows(backend.con, sql)
+    with backend.con.cursor() as cursor:
+        return list(cursor.execute(sql).fetchall())
+
+
+def _duckdb_rows(engine: Any, sql: str) -> list[tuple[Any, ...]]:
+    """Ask DuckDB, which turns the interrupt of a user into an error of its own."""
+    try:
+        found: list[tuple[Any, ...]] = engine.execute(sql).fetchall()
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":  # what a timer stops is another kind of error
+            raise
+    else:
+        return found
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _limited(connection: Connection, clock: Clock) -> Iterator[None]:
+    """Stop the engine when the time is over."""
+    if clock.limit is not None and clock.left == 0:
+        raise _TimeOver
+    backend = connection.rows.get_backend()
+    if connection.engine == "postgres":
+        with backend.con.transaction():
+            if clock.limit is not None:
+                backend.con.execute(
+                    _LIMIT_OF_THIS_QUERY.format(max(1, math.ceil(1000 * clock.left)))
+                )
+            yield
+        return
+    if clock.limit is None:
+        yield
+        return
+    timer = Timer(clock.left, backend.con.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:  # it must not stop whoever asks next
+        timer.cancel()
+        timer.join()
+
+
+def _around(connection: Connection) -> AbstractContextManager[None]:
+    """Give what a question to this engine needs around it."""
+    if connection.engine != "pyspark":
+        return nullcontext()
+    return ask(connection.rows.get_backend()._session)
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, Decimal) else value

@@ -1,0 +1,242 @@
+"""What is counted or added up for each aggregate, and how far one user can move it.
+
+Every measurement is a whole number for each group: rows, users, or a sum of whole steps. Its
+sensitivity is for adding or removing one unit of privacy, with everything that belongs to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from hushed.errors import ParameterError
+from hushed.tables._expressions import Kind
+from hushed.tables._grid import Grid, check_bounds, lay_grid
+from hushed.tables._requests import Aggregate, Keys, Limits
+from hushed.transformations import count_sensitivity, sum_sensitivity
+
+__all__ = ["Feature", "Influence", "Measurement", "influence", "measurements", "square_steps"]
+
+_VALUE_BITS = 30
+_USER_BITS = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """A whole number computed for every row inside the engine.
+
+    Parameters
+    ----------
+    kind : {"steps", "square", "present", "bin"}
+        Value on its grid; its square, centred; 1 if the value is there; which bin it falls into.
+    column : str
+        Column it is computed from.
+    grid : Grid, optional
+        For steps and squares.
+    shift : int
+        For squares: a step of theirs is ``2**shift`` squared steps of the grid.
+    low, high, bins : float, float, int
+        For bins.
+    """
+
+    kind: Literal["steps", "square", "present", "bin"]
+    column: str
+    grid: Grid | None = None
+    shift: int = 0
+    low: float = 0.0
+    high: float = 1.0
+    bins: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Influence:
+    """How much of one unit of privacy reaches the aggregates.
+
+    Parameters
+    ----------
+    rows : int or None
+        Rows kept; None where nothing limits them.
+    groups : int
+        Groups touched.
+    """
+
+    rows: int | None
+    groups: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """A whole number, or a list of them, for each group.
+
+    Parameters
+    ----------
+    output : str
+        Output it belongs to.
+    role : {"rows", "users", "total", "bins", "rank"}
+        Number of rows, of users; sum of a feature; rows in each bin; rows in each bin, from which
+        one candidate is chosen.
+    feature : Feature, optional
+        What is added up or binned.
+    l1 : int
+        How far one unit moves all groups together, sum of absolute changes, in steps.
+    l2_squared : int
+        The same, sum of squares.
+    step : float
+        Size of a step in the units of the output.
+    offset : int
+        For squares: what each present row was centred by, in steps.
+    probability : float
+        For a rank: which quantile.
+    """
+
+    output: str
+    role: Literal["rows", "users", "total", "bins", "rank"]
+    feature: Feature | None = None
+    l1: int
+    l2_squared: int
+    step: float = 1.0
+    offset: int = 0
+    probability: float = 0.5
+
+
+def influence(keys: Keys, limits: Limits, *, by_user: bool) -> Influence:
+    """Find how many rows and groups one unit of privacy can touch.
+
+    Parameters
+    ----------
+    keys : Keys
+        The grouping.
+    limits : Limits
+        What is kept of a user.
+    by_user : bool
+        Whether the unit is a user; else it is a row.
+
+    Returns
+    -------
+    Influence
+        ``rows`` may be None where only the groups are limited.
+    """
+    if not by_user:
+        return Influence(rows=1, groups=1)
+    if not keys.columns:
+        return Influence(rows=limits.rows, groups=1)
+    reach = [n for n in (limits.rows, limits.groups) if n is not None]
+    if keys.values is not None:
+        reach.append(math.prod(map(len, keys.values)))
+    if not reach:
+        raise ParameterError(
+            "a user may have many rows: say how many groups of one user count, with "
+            ".per_user(groups=...), or how many rows, with .per_user(rows=...)"
+        )
+    return Influence(rows=limits.rows, groups=min(reach))
+
+
+def measurements(
+    aggregate: Aggregate, touched: Influence, columns: Mapping[str, Kind]
+) -> tuple[Measurement, ...]:
+    """Say what has to be measured for an aggregate.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+        What was asked for.
+    touched : Influence
+        Reach of one unit of privacy.
+    columns : mapping of str to str
+        Kinds of the columns.
+
+    Returns
+    -------
+    tuple of Measurement
+        For a mean: centred sum, and rows with a value. For a variance: the same and the centred
+        sum of squares. For quantiles: one choice each.
+    """
+    if aggregate.kind == "users":
+        g = touched.groups
+        return (Measurement(output=aggregate.name, role="users", l1=g, l2_squared=g),)
+    rows = touched.rows
+    if rows is None:
+        raise ParameterError(
+            f"{aggregate.name!r} counts rows, and a user may have many: say how many rows of one "
+            "user count, with .per_user(rows=...)"
+        )
+    if aggregate.kind == "count":
+        return (_counted(aggregate, "rows", None, rows),)
+    column = aggregate.column or ""
+    if aggregate.kind in ("quantiles", "histogram"):
+        return _binned(aggregate, column, rows)
+    grid = lay_grid(
+        low=aggregate.low,
+        high=aggregate.high,
+        rows=rows,
+        centred=aggregate.kind != "sum",
+        whole=columns[column] in ("whole", "truth"),
+    )
+    steps = Feature(kind="steps", column=column, grid=grid)
+    total = _summed(aggregate, steps, (grid.least, grid.largest), rows)
+    if aggregate.kind == "sum":
+        return (total,)
+    present = _counted(aggregate, "total", Feature(kind="present", column=column), rows)
+    if aggregate.kind == "mean":
+        return (total, present)
+    shift, top = square_steps(grid, rows)
+    square = Feature(kind="square", column=column, grid=grid, shift=shift)
+    offset = top // 2
+    squares = _summed(aggregate, square, (-offset, top - offset), rows, shift, offset)
+    return (total, squares, present)
+
+
+def square_steps(grid: Grid, rows: int) -> tuple[int, int]:
+    """Choose the step of squares: its shift, and the largest square in such steps."""
+    bits = min(_VALUE_BITS, _USER_BITS - (rows - 1).bit_length())
+    shift = max(0, (grid.most**2).bit_length() - bits)
+    return shift, math.floor(float(grid.most) * float(grid.most) * 2.0**-shift + 0.5)
+
+
+def _counted(
+    aggregate: Aggregate, role: Literal["rows", "total"], feature: Feature | None, rows: int
+) -> Measurement:
+    moved = int(count_sensitivity(rows))
+    return Measurement(
+        output=aggregate.name, role=role, feature=feature, l1=moved, l2_squared=moved**2
+    )
+
+
+def _summed(
+    aggregate: Aggregate,
+    feature: Feature,
+    ends: tuple[int, int],
+    rows: int,
+    shift: int = 0,
+    offset: int = 0,
+) -> Measurement:
+    """Sum of a feature: all rows of a unit may lie in one group and have the largest value."""
+    step = feature.grid.step if feature.grid else 1.0
+    moved = int(sum_sensitivity(rows, low=ends[0], high=ends[1]))  # whole numbers below 2**53
+    return Measurement(
+        output=aggregate.name,
+        role="total",
+        feature=feature,
+        l1=moved,
+        l2_squared=moved**2,
+        step=step if feature.kind == "steps" else step * step * 2.0**shift,
+        offset=offset,
+    )
+
+
+def _binned(aggregate: Aggregate, column: str, rows: int) -> tuple[Measurement, ...]:
+    low, high = check_bounds(aggregate.low, aggregate.high)
+    feature = Feature(kind="bin", column=column, low=low, high=high, bins=aggregate.bins)
+    name = aggregate.name
+    if aggregate.kind == "histogram":
+        return (
+            Measurement(output=name, role="bins", feature=feature, l1=rows, l2_squared=rows**2),
+        )
+    return tuple(
+        Measurement(
+            output=name, role="rank", feature=feature, l1=rows, l2_squared=rows**2, probability=p
+        )
+        for p in aggregate.probabilities
+    )

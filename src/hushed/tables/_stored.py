@@ -1,0 +1,182 @@
+"""Answers as text, and back, and what was asked as a digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import date
+from typing import TYPE_CHECKING, Any, get_args
+
+from hushed.errors import DamagedLedger
+from hushed.guarantee import Guarantee, Neighbours, Unit
+from hushed.releasing._keeping import raise_failure
+from hushed.tables._answers import Answer
+from hushed.tables._requests import Filter
+
+if TYPE_CHECKING:
+    from hushed.tables._releases import Asked
+
+__all__ = ["plain_rows", "question_of", "read_answer", "write_answer"]
+
+_SCHEMA, _VERSION = "hushed answer", 1
+_MAPPINGS = ("values", "low", "high", "present")
+
+
+def plain_rows(answer: Answer) -> list[dict[str, Any]]:
+    """Rows of an answer as JSON holds them: days as texts.
+
+    Parameters
+    ----------
+    answer : Answer
+        The answer.
+
+    Returns
+    -------
+    list of dict
+        As `Answer.rows` gives them.
+    """
+    return [{name: _plain(cell) for name, cell in row.items()} for row in answer.rows()]
+
+
+def _plain(cell: Any) -> Any:
+    return cell.isoformat() if isinstance(cell, date) else cell
+
+
+def write_answer(answer: Answer) -> str:
+    """Write an answer as JSON, every number exact.
+
+    Parameters
+    ----------
+    answer : Answer
+        What may be published.
+
+    Returns
+    -------
+    str
+        One JSON object.
+    """
+    record: dict[str, Any] = {"schema": _SCHEMA, "version": _VERSION}
+    record["keys"] = {
+        name: {
+            "days": any(isinstance(each, date) for each in column),
+            "values": list(map(_plain, column)),
+        }
+        for name, column in answer.keys.items()
+    }
+    record |= {name: dict(getattr(answer, name)) for name in _MAPPINGS}
+    record |= {"rank_error": dict(answer.rank_error), "remarks": answer.remarks}
+    promise = answer.guarantee
+    record |= {
+        "level": answer.level,
+        "epsilon": promise.epsilon,
+        "delta": promise.delta,
+        "neighbours": promise.neighbours,
+        "unit": answer.unit,
+    }
+    return json.dumps(record)
+
+
+def read_answer(text: str) -> Answer:
+    """Read what `write_answer` wrote; a failure that was stored is raised again.
+
+    Parameters
+    ----------
+    text : str
+        An answer from a ledger.
+
+    Returns
+    -------
+    Answer
+        The same answer.
+
+    Raises
+    ------
+    QueryFailed
+        If the answer was that the query failed.
+    DamagedLedger
+        If the text is none of these.
+    """
+    raise_failure(text)
+    try:
+        return _answer(json.loads(text))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        pass
+    raise DamagedLedger("the stored answer is not one of a query of this version")
+
+
+def _answer(record: Any) -> Answer:
+    neighbours: Neighbours = record["neighbours"]
+    unit: Unit = record["unit"]
+    if (record["schema"], record["version"]) != (_SCHEMA, _VERSION):
+        raise KeyError(record["schema"])
+    if neighbours not in get_args(Neighbours):
+        raise KeyError(neighbours)
+    columns = {
+        name: tuple(map(date.fromisoformat, each["values"]) if each["days"] else each["values"])
+        for name, each in record["keys"].items()
+    }
+    cells = {
+        name: {output: tuple(column) for output, column in record[name].items()}
+        for name in _MAPPINGS
+    }
+    return Answer(
+        keys=columns,
+        values=cells["values"],
+        low=cells["low"],
+        high=cells["high"],
+        rank_error=record["rank_error"],
+        present=cells["present"],
+        remarks=tuple(record["remarks"]),
+        level=record["level"],
+        guarantee=Guarantee(
+            epsilon=record["epsilon"], delta=record["delta"], neighbours=neighbours, unit=unit
+        ),
+        unit=unit,
+    )
+
+
+def _same(asked: Any) -> Any:
+    """Write numbers alike, be they 1, 1.0, or of NumPy or decimal: they ask the same."""
+    if isinstance(asked, dict):
+        return {name: _same(each) for name, each in asked.items()}
+    if isinstance(asked, tuple):
+        return [_same(each) for each in asked]
+    if asked is None or isinstance(asked, str):
+        return asked
+    return float(asked).hex()
+
+
+def question_of(query: Asked, terms: Mapping[str, object]) -> str:
+    """Digest what a query asks; the same in another process, and of no row.
+
+    Parameters
+    ----------
+    query : Table
+        The query.
+    terms : mapping of str to object
+        Epsilon, delta, noise, and whatever else decides what is answered.
+
+    Returns
+    -------
+    str
+        SHA-256 over the table's name and place, the user's column, filters and derived columns as
+        they were written, keys, limits, aggregates and terms.
+    """
+    facts = {
+        "table": [query.connection.engine, query.connection.place],
+        "columns": sorted(query.columns.items()),
+        "user": query.user,
+        "steps": [
+            ["filter", step.condition.text]
+            if isinstance(step, Filter)
+            else ["derive", step.name, step.value.text]
+            for step in query.steps
+        ],
+        "keys": [query.keys.columns, query.keys.values],
+        "limits": _same((query.limits.rows, query.limits.groups)),
+        "aggregates": [_same(asdict(each)) for each in query.aggregates],
+        "terms": _same(dict(sorted(terms.items()))),
+    }
+    return hashlib.sha256(json.dumps(facts, default=repr).encode()).hexdigest()

@@ -1,0 +1,361 @@
+"""How far an aggregate moves when rows change: real arithmetic, every result rounded up.
+
+All functions take the distance of two tables and the metric it is counted in:
+
+* ``"symmetric"``: rows added plus rows removed; sizes may differ (unbounded neighbours).
+* ``"change-one"``: rows replaced; both tables have the same number of rows (bounded neighbours).
+
+With a known ``size`` both tables have that many rows; a symmetric distance is then even, and
+``distance // 2`` rows are replaced. What floating point adds is in
+`hushed.transformations._arithmetic`. The bounds are folklore, collected by Dwork and Roth, *The
+Algorithmic Foundations of Differential Privacy*, 2014, Section 3; proofs stand in the notes.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Literal, get_args
+
+from hushed._checks import require_count, require_one_of, require_within
+from hushed._numeric import finite_above, root_above
+from hushed.errors import ParameterError
+
+__all__ = [
+    "RowMetric",
+    "count_sensitivity",
+    "histogram_sensitivity",
+    "mean_sensitivity",
+    "quantile_scores_sensitivity",
+    "sum_sensitivity",
+    "variance_sensitivity",
+    "vector_sum_sensitivity",
+]
+
+RowMetric = Literal["symmetric", "change-one"]
+_CountNorm = Literal["l1", "l2", "sup", "one-sided"]
+
+
+def count_sensitivity(
+    distance: int, *, metric: RowMetric = "symmetric", size: int | None = None
+) -> float:
+    """Bound the movement of the number of rows.
+
+    Parameters
+    ----------
+    distance : int
+        Distance of the two tables; 0 or more.
+    metric : {"symmetric", "change-one"}, default "symmetric"
+        What the distance counts.
+    size : int, optional
+        Number of rows of both tables, if public.
+
+    Returns
+    -------
+    float
+        ``distance``; 0 if both tables have the same number of rows.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
+    """
+    if _replaced(distance, metric, size) is not None:
+        return 0.0
+    return finite_above(Fraction(distance))
+
+
+def sum_sensitivity(
+    distance: int,
+    *,
+    low: float,
+    high: float,
+    metric: RowMetric = "symmetric",
+    size: int | None = None,
+) -> float:
+    """Bound the movement of a sum of numbers in [low, high].
+
+    Parameters
+    ----------
+    distance : int
+        Distance of the two tables; 0 or more.
+    low, high : float
+        Bounds of every number; finite.
+    metric : {"symmetric", "change-one"}, default "symmetric"
+        What the distance counts.
+    size : int, optional
+        Number of rows of both tables, if public.
+
+    Returns
+    -------
+    float
+        ``distance max(|low|, |high|)``, or ``(high - low)`` for each replaced row; rounded up.
+        Tight.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
+    """
+    width, largest = _bounds(low, high)
+    replaced = _replaced(distance, metric, size)
+    return finite_above(distance * largest if replaced is None else replaced * width)
+
+
+def mean_sensitivity(
+    distance: int,
+    *,
+    low: float,
+    high: float,
+    metric: RowMetric = "symmetric",
+    size: int | None = None,
+) -> float:
+    """Bound the movement of a mean of numbers in [low, high].
+
+    Parameters
+    ----------
+    distance : int
+        Distance of the two tables; 0 or more.
+    low, high : float
+        Bounds of every number; finite.
+    metric : {"symmetric", "change-one"}, default "symmetric"
+        What the distance counts.
+    size : int, optional
+        Number of rows of both tables, if public; 1 or more.
+
+    Returns
+    -------
+    float
+        ``(high - low) / size`` for each replaced row. Without a public size the bound does not
+        shrink with the table: ``(high - low) / 2`` for one row added or removed, ``high - low``
+        for more. Rounded up. Tight.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
+
+    Notes
+    -----
+    Without a size, the mean of no rows must be answered by the middle of the bounds. One row
+    added to n rows of mean m moves the mean by ``|x - m| / (n + 1)``, at most half the width
+    for n of 1 or more; and half the width away from the middle for n = 0.
+    """
+    width, _ = _bounds(low, high)
+    replaced = _replaced(distance, metric, size)
+    if replaced is not None and size is not None:
+        return finite_above(width * replaced / _not_empty(size))
+    half = distance == 1 and replaced is None
+    return finite_above(width * min(distance, 1) / (2 if half else 1))
+
+
+def variance_sensitivity(
+    distance: int,
+    *,
+    low: float,
+    high: float,
+    metric: RowMetric = "symmetric",
+    size: int | None = None,
+) -> float:
+    """Bound the movement of the variance (divisor n) of numbers in [low, high].
+
+    Parameters
+    ----------
+    distance : int
+        Distance of the two tables; 0 or more.
+    low, high : float
+        Bounds of every number; finite.
+    metric : {"symmetric", "change-one"}, default "symmetric"
+        What the distance counts.
+    size : int, optional
+        Number of rows of both tables, if public; 1 or more.
+
+    Returns
+    -------
+    float
+        ``k (size - k) / size**2 (high - low)**2`` with k the number of replaced rows, at most
+        ``size // 2``; without a public size ``(high - low)**2 / 4``, the range of a variance.
+        Rounded up. Tight.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
+
+    Notes
+    -----
+    Let j of N rows change, and let the others have variance v and mean m. The variance is at
+    least ``(N - j) v / N``, and with changed rows x it is ``(N - j) v / N + (j / N) var(x) +
+    (j (N - j) / N**2) (mean(x) - m)**2``, so the movement is at most the sum of the last two
+    terms. That is convex in m and in every x, so largest at the ends: with a share p of the
+    changed rows at one end and everything else at the other it is ``q (1 - q)`` for q = p j / N,
+    times the width squared: k (N - k) / N**2 for k = p j.
+    """
+    width, _ = _bounds(low, high)
+    replaced = _replaced(distance, metric, size)
+    if replaced is not None and size is not None:
+        k = min(replaced, _not_empty(size) // 2)
+        return finite_above(width * width * k * (size - k) / (size * size))
+    return finite_above(width * width * min(distance, 1) / 4)
+
+
+def histogram_sensitivity(
+    distance: int,
+    *,
+    norm: _CountNorm,
+    metric: RowMetric = "symmetric",
+    size: int | None = None,
+    per_bin: int | None = None,
+) -> float:
+    """Bound the movement of the counts in disjoint bins.
+
+    Parameters
+    ----------
+    distance : int
+        Distance of the two tables; 0 or more.
+    norm : {"l1", "l2", "sup", "one-sided"}
+        Norm of the vector of counts; ``one-sided`` is the largest rise of a count plus the largest
+        fall of one.
+    metric : {"symmetric", "change-one"}, default "symmetric"
+        What the distance counts.
+    size : int, optional
+        Number of rows of both tables, if public.
+    per_bin : int, optional
+        Rows of one bin that are added, and that are removed, at most; without it all changed
+        rows may fall in one bin.
+
+    Returns
+    -------
+    float
+        Bound on the movement, rounded up. For added or removed rows: ``distance`` in every
+        norm; with ``per_bin=1`` it is ``sqrt(distance)`` in l2, 1 in sup and at most 2 one-sided.
+        For j replaced rows: ``2 j`` in l1 and one-sided, ``sqrt(2) j`` in l2, ``j`` in sup. Tight
+        where bins do not run out.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
+    """
+    require_one_of("norm", norm, get_args(_CountNorm))
+    replaced = _replaced(distance, metric, size)
+    rows, sides = (distance, 1) if replaced is None else (replaced, 2)
+    most = rows if per_bin is None else min(rows, _count("per_bin", per_bin))
+    if norm == "l1" or rows == 0:
+        return finite_above(Fraction(sides * rows))
+    if norm == "sup":
+        return finite_above(Fraction(most))
+    if norm == "one-sided":  # no bin gains more than was added to it, none loses more than removed
+        return finite_above(Fraction(min(sides * rows, 2 * most)))
+    full, rest = divmod(rows, most)
+    return finite_above(root_above(sides * (full * most * most + rest * rest)))
+
+
+def quantile_scores_sensitivity(
+    distance: int,
+    *,
+    alpha: float,
+    metric: RowMetric = "symmetric",
+    size: int | None = None,
+) -> float:
+    """Bound the movement of the quantile scores of public candidates, in the sup norm.
+
+    The score of candidate c is ``-|(1 - alpha) #(x < c) - alpha #(x > c)|``.
+
+    Parameters
+    ----------
+    distance : int
+        Distance of the two tables; 0 or more.
+    alpha : float
+        Level of the quantile; in [0, 1].
+    metric : {"symmetric", "change-one"}, default "symmetric"
+        What the distance counts.
+    size : int, optional
+        Number of rows of both tables, if public.
+
+    Returns
+    -------
+    float
+        ``max(alpha, 1 - alpha)`` for each row added or removed; 1 for each row replaced (from
+        below c to above it). Rounded up. Tight.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
+
+    Notes
+    -----
+    The scores do not all move in one direction: a row added above two candidates, one below the
+    quantile and one above it, lowers the score of the first and raises that of the second. The
+    largest rise plus the largest fall reaches twice the bound, so nothing is gained by a one-sided
+    distance.
+    """
+    require_within("alpha", alpha, 0, 1)
+    replaced = _replaced(distance, metric, size)
+    if replaced is not None:
+        return finite_above(Fraction(replaced))
+    level = Fraction(alpha)
+    return finite_above(distance * max(level, 1 - level))
+
+
+def vector_sum_sensitivity(
+    distance: int,
+    *,
+    bound: float,
+    metric: RowMetric = "symmetric",
+    size: int | None = None,
+) -> float:
+    """Bound the movement of a sum of vectors, in the norm that bounds every row.
+
+    Parameters
+    ----------
+    distance : int
+        Distance of the two tables; 0 or more.
+    bound : float
+        Largest norm of a row; finite, 0 or more.
+    metric : {"symmetric", "change-one"}, default "symmetric"
+        What the distance counts.
+    size : int, optional
+        Number of rows of both tables, if public.
+
+    Returns
+    -------
+    float
+        ``bound`` for each row added or removed, ``2 bound`` for each row replaced; rounded up.
+        Tight.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
+    """
+    return sum_sensitivity(distance, low=-bound, high=bound, metric=metric, size=size)
+
+
+def _replaced(distance: int, metric: RowMetric, size: int | None) -> int | None:
+    """Rows replaced, if both tables have equally many rows; None if sizes may differ."""
+    _count("distance", distance, 0)
+    require_one_of("metric", metric, get_args(RowMetric))
+    if size is not None:
+        _count("size", size, 0)
+    if metric == "symmetric" and size is None:
+        return None
+    replaced = distance if metric == "change-one" else distance // 2
+    return replaced if size is None else min(replaced, size)
+
+
+def _bounds(low: float, high: float) -> tuple[Fraction, Fraction]:
+    """Width and largest magnitude of an interval."""
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise ParameterError(f"bounds must be finite with low <= high, got [{low}, {high}]")
+    return Fraction(high) - Fraction(low), max(abs(Fraction(low)), abs(Fraction(high)))
+
+
+def _count(name: str, value: int, least: int = 1) -> int:
+    """Refuse what is no count, and NumPy's integers: their products overflow without a word."""
+    return require_count(name, value, least=least, plain=True)
+
+
+def _not_empty(size: int) -> int:
+    return _count("size", size)
