@@ -136,7 +136,7 @@ DOORS = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("value", BAD, ids=str)
+@pytest.mark.parametrize("value", BAD, ids=[type(value).__name__ for value in BAD])
 def test_what_is_no_number_is_refused_in_words(door, value):
     """Text, bytes, nothing, lists and complex numbers never become errors of Python's own."""
     with pytest.raises(ParameterError):
