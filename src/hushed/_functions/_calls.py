@@ -22,17 +22,6 @@ from hushed._types import Floats
 from hushed.errors import BadFunction, RandomFunction
 from hushed.spaces._cells import moved_by_rounding
 
-__all__ = [
-    "FixedSeed",
-    "Probe",
-    "answer",
-    "called_privately",
-    "fixed_seed",
-    "probe",
-    "public_name",
-]
-
-
 # One thread at a time may have the global generators seeded for its call.
 _SEEDED = threading.RLock()
 
@@ -48,28 +37,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:
-    """Call a function on rows and read its answer as numbers.
-
-    Parameters
-    ----------
-    function : callable
-        Takes the rows.
-    rows : array, list or frame
-        What it is called with.
-    private : bool
-        True for private rows: a failure then names only the type of the exception, because its
-        text may hold a value.
-
-    Returns
-    -------
-    ndarray of float, any shape
-        The answer; finite. A copy that shares no memory with the rows.
-
-    Raises
-    ------
-    BadFunction
-        If the function raises, or returns anything but finite real numbers.
-    """
+    """Call a function on rows and read its answer as numbers."""
     if private:
         with silenced():  # an answer may be worked out only when it is read
             return _numbers(called_privately(function, rows))
@@ -81,25 +49,7 @@ def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Float
 
 
 def called_privately(function: Callable[[Any], Any], rows: Any) -> Any:
-    """Call a function on private rows; what it prints, warns or raises may hold a value of theirs.
-
-    Parameters
-    ----------
-    function : callable
-        Takes the rows.
-    rows : object
-        Private rows, or one of them.
-
-    Returns
-    -------
-    object
-        What the function returned.
-
-    Raises
-    ------
-    BadFunction
-        If it raised; only the type of the exception is shown.
-    """
+    """Call a function on private rows; what it prints, warns or raises may hold a private value."""
     # Errors are raised outside of the handlers, so that they do not carry the first as context.
     raised = ""
     try:
@@ -118,20 +68,7 @@ def called_privately(function: Callable[[Any], Any], rows: Any) -> Any:
 
 
 def public_name(kind: type, otherwise: str) -> str:
-    """Name a type, if it is surely not made up from the rows.
-
-    Parameters
-    ----------
-    kind : type
-        The type.
-    otherwise : str
-        What to say instead.
-
-    Returns
-    -------
-    str
-        Its name if it is one of Python's or NumPy's.
-    """
+    """Name a type, if it is surely not made up from the rows."""
     if kind is type(None):
         return kind.__name__
     library = kind.__module__.partition(".")[0]
@@ -212,29 +149,7 @@ class Probe:
 
 
 def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -> Probe:
-    """Call a function on public rows a few times, to learn its shape and its manners.
-
-    Parameters
-    ----------
-    function : callable
-        Takes the rows.
-    rows : array, list or frame
-        Drawn rows.
-    private : bool, default False
-        True if the rows were drawn from a source made from private rows: messages stay silent.
-
-    Returns
-    -------
-    Probe
-        Shape of the answer, and whether the function needs writable input.
-
-    Raises
-    ------
-    BadFunction
-        If it raises, changes its input or does not return finite numbers.
-    RandomFunction
-        If two calls on the same rows differ.
-    """
+    """Call a function on public rows a few times, to learn its shape and its manners."""
     if not callable(function):
         raise BadFunction(f"expected a function of the rows, got {type(function).__name__}")
     first = alone(lambda: _first_answer(function, rows, private=private))

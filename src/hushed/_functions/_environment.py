@@ -19,16 +19,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = [
-    "alone",
-    "differences",
-    "facts",
-    "one_thread",
-    "packages_in",
-    "rounding_limit",
-    "version",
-]
-
 _ALWAYS = frozenset({"python", "numpy", "machine", "libc", "cpu"})
 _BLAS = "blas of "
 
@@ -113,14 +103,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold the thread pools of BLAS and OpenMP to one thread within the block.
-
-    Yields
-    ------
-    None
-        Blocks may nest and run in several threads at once; the last one to end puts the numbers
-        of threads back.
-    """
+    """Hold the thread pools of BLAS and OpenMP to one thread within the block."""
     _POOLS.enter()
     try:
         yield
@@ -129,19 +112,7 @@ def one_thread() -> Iterator[None]:
 
 
 def alone(call: Callable[[], _Result]) -> _Result:
-    """Compute with one thread, on public rows.
-
-    Parameters
-    ----------
-    call : callable
-        Gives the same at every call. It is called once more if it loaded a library with a thread
-        pool of its own, which had several threads the first time.
-
-    Returns
-    -------
-    object
-        What it gave when all pools had one thread.
-    """
+    """Compute with one thread, on public rows."""
     modules = len(sys.modules)
     with one_thread():
         known = {each.filepath for each in _POOLS.found()}
@@ -157,19 +128,7 @@ def alone(call: Callable[[], _Result]) -> _Result:
 
 
 def facts(distributions: Iterable[str] = ()) -> dict[str, str]:
-    """State what the last bits of an answer depend on here.
-
-    Parameters
-    ----------
-    distributions : iterable of str, default ()
-        Packages that the function uses, by the name under which they are installed.
-
-    Returns
-    -------
-    dict of str to str
-        Versions of Python, NumPy and the packages; machine, C library, processor features that
-        NumPy uses, and the kernel of each BLAS library that is loaded.
-    """
+    """State what the last bits of an answer depend on here."""
     found = {name: version(name) for name in distributions if name not in sys.stdlib_module_names}
     found |= {"python": platform.python_version(), "numpy": np.__version__}
     found |= {"machine": platform.machine(), "libc": _libc(), "cpu": _features()}
@@ -182,35 +141,13 @@ def facts(distributions: Iterable[str] = ()) -> dict[str, str]:
 
 
 def packages_in(known: Mapping[str, str]) -> set[str]:
-    """Name the packages whose versions are among some facts.
-
-    Parameters
-    ----------
-    known : mapping of str to str
-        What `facts` gave.
-
-    Returns
-    -------
-    set of str
-        Their names.
-    """
+    """Name the packages whose versions are among some facts."""
     return {name for name in known.keys() - _ALWAYS if not name.startswith(_BLAS)}
 
 
 @cache
 def version(name: str) -> str:
-    """Version of an installed package.
-
-    Parameters
-    ----------
-    name : str
-        Its name, or that of its module.
-
-    Returns
-    -------
-    str
-        The version, or "unknown"; reading it takes a few milliseconds once.
-    """
+    """Version of an installed package."""
     from importlib.metadata import PackageNotFoundError  # noqa: PLC0415
     from importlib.metadata import version as installed  # noqa: PLC0415
 
@@ -238,19 +175,7 @@ def _features() -> str:
 
 
 def differences(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
-    """Say in which facts two environments differ.
-
-    Parameters
-    ----------
-    then, now : mapping of str to str
-        What `facts` gave. A fact that only one of them knows, such as a library that was not
-        loaded, is no difference.
-
-    Returns
-    -------
-    tuple of str
-        One clause for each.
-    """
+    """Say in which facts two environments differ."""
     return tuple(
         _told(name, then[name], now[name])
         for name in sorted(then.keys() & now.keys())
@@ -271,23 +196,7 @@ def _told(name: str, then: str, now: str) -> str:
 
 
 def rounding_limit(largest: float, shape: tuple[int, ...], norm: str = "sup") -> float:
-    """Bound what counts as rounding between two computers.
-
-    Parameters
-    ----------
-    largest : float
-        Largest absolute number in the answers.
-    shape : tuple of int
-        Shape of an answer.
-    norm : {"l1", "l2", "sup", "range"}, default "sup"
-        Norm in which two answers are compared.
-
-    Returns
-    -------
-    float
-        64 units in the last place of the largest answer, times the factor by which the norm of
-        an answer may exceed its largest entry.
-    """
+    """Bound what counts as rounding between two computers."""
     dims = float(np.prod(shape))
     factor = {"l1": dims, "l2": dims**0.5, "range": 2.0}.get(norm, 1.0)
     return float(_ROUNDINGS * np.finfo(np.float64).eps * largest * factor)

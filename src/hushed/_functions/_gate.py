@@ -30,8 +30,6 @@ from hushed.errors import (
 )
 from hushed.populations import overlaps
 
-__all__ = ["Outside", "Sampled", "admitted", "answered", "asked", "check_outside", "copied"]
-
 Outside = Literal["clamp", "allow"]
 
 
@@ -72,45 +70,12 @@ class Sampled(Protocol):
 
 
 def check_outside(outside: Outside) -> None:
-    """Refuse what is no way to treat rows outside of the range.
-
-    Parameters
-    ----------
-    outside : {"clamp", "allow"}
-        The way.
-
-    Raises
-    ------
-    ParameterError
-        If it is another one.
-    """
+    """Refuse what is no way to treat rows outside of the range."""
     require_one_of("outside", outside, get_args(Outside))
 
 
 def admitted(data: Any, sampled: Sampled | None, *, outside: Outside = "clamp") -> Any:
-    """Make of private rows a table that a function may see, or refuse them.
-
-    Parameters
-    ----------
-    data : array, list or frame
-        Private rows; not changed.
-    sampled : Sampled, optional
-        What was sampled; None for a function that was not.
-    outside : {"clamp", "allow"}, default "clamp"
-        What to do with rows outside of the range of the population.
-
-    Returns
-    -------
-    array, list or frame
-        In a plain container; with the types that were sampled, clamped.
-
-    Raises
-    ------
-    BadRows
-        If container, columns, types or number of rows are not those that were sampled.
-    PrivateRowsAsPopulation
-        If the private rows served as the public population without being declared so.
-    """
+    """Make of private rows a table that a function may see, or refuse them."""
     check_outside(outside)
     problem = ""
     mute = type(data) is np.ndarray and not data.dtype.hasobject
@@ -154,28 +119,7 @@ def _admitted(data: Any, sampled: Sampled | None, *, outside: Outside) -> Any:
 def answered(
     function: Callable[[Any], Any], rows: Any, sampled: Sampled | None
 ) -> NDArray[np.float64]:
-    """Answer of a function on private rows; one of stacked tables is given a stack of one.
-
-    Parameters
-    ----------
-    function : callable
-        The user's function.
-    rows : array, list or frame
-        What `admitted` gave.
-    sampled : Sampled, optional
-        What was sampled.
-
-    Returns
-    -------
-    ndarray of float
-        The answer.
-
-    Raises
-    ------
-    BadFunction
-        If the function fails, or its answer has another shape than sampled; neither its message nor
-        that shape is shown.
-    """
+    """Answer of a function on private rows; one of stacked tables is given a stack of one."""
     given = rows[None] if sampled is not None and sampled.batch else rows
     with one_thread():
         exact = answer(function, given, private=True)
@@ -191,39 +135,12 @@ def answered(
 
 
 def asked(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Let a user's step of a chain see private rows, as a copy and in silence.
-
-    Parameters
-    ----------
-    function : callable
-        The user's function of rows, of columns by name, or of one row.
-
-    Returns
-    -------
-    callable
-        The same on a copy; what it raises, prints, warns or logs is withheld.
-    """
+    """Let a user's step of a chain see private rows, as a copy and in silence."""
     return lambda data: called_privately(function, copied(data))
 
 
 def copied(data: Any) -> Any:
-    """Copy what a step of a chain gives, whatever it is.
-
-    Parameters
-    ----------
-    data : object
-        Rows, columns by name, one row, or a number.
-
-    Returns
-    -------
-    object
-        A plain copy, down to the objects in cells.
-
-    Raises
-    ------
-    BadRows
-        If an object in it cannot be copied.
-    """
+    """Copy what a step of a chain gives, whatever it is."""
     if isinstance(data, Mapping):
         return {key: copied(part) for key, part in data.items()}
     if isinstance(data, np.ndarray) and not data.ndim:

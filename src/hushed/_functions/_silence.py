@@ -19,8 +19,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["silenced"]
-
 
 class _Here(threading.local):
     """The private call that the present thread is in, the outermost one."""
@@ -198,17 +196,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """Drop what the present thread, and those it starts, print, warn and log.
-
-    Yields
-    ------
-    None
-        Other threads are heard as ever. Not reached: bytes that are written to a file descriptor,
-        by `os.write`, by a library in C or by another process; a stream kept from before, such as
-        ``sys.__stdout__``; a stream that another thread puts in the place of ``sys.stdout`` in the
-        meantime; a thread that was there before and takes orders, or was started without
-        `threading.Thread`.
-    """
+    """Drop what the present thread, and those it starts, print, warn and log."""
     if _HERE.call is not None:  # within another one, which lasts longer
         yield
         return

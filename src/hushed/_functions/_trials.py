@@ -18,9 +18,6 @@ from hushed._functions._environment import alone
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError, WorkerLost
 
-__all__ = ["Alike", "Evaluate", "Streams", "run_trials", "seed_from", "streams"]
-
-
 # Fraction of the period between two trials: the golden ratio, so that streams stay far apart.
 _STRIDE = 0x9E3779B97F4A7C15F39CC0605CEDC835
 _PERIOD = 2**128
@@ -30,23 +27,7 @@ _ATTEMPTS = 3
 
 
 def seed_from(rng: int | np.random.Generator | None) -> int:
-    """Integer seed from what a caller may hand in.
-
-    Parameters
-    ----------
-    rng : int, numpy.random.Generator or None
-        A seed, 0 or more; a generator, from which 128 bits are drawn; or None for fresh entropy.
-
-    Returns
-    -------
-    int
-        Seed that reproduces the run.
-
-    Raises
-    ------
-    ParameterError
-        If it is something else, or negative.
-    """
+    """Integer seed from what a caller may hand in."""
     if rng is None:
         return int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
     if isinstance(rng, np.random.Generator):
@@ -95,21 +76,7 @@ class Streams:
 
 
 def streams(seed: int, start: int, stop: int) -> Streams:
-    """Move one generator through the streams of the trials from ``start`` up to ``stop``.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the whole run.
-    start, stop : int
-        First trial, and one past the last.
-
-    Returns
-    -------
-    Streams
-        An iterator over one object, `numpy.random.Generator`, moved to the stream of each trial in
-        turn; use it before asking for the next.
-    """
+    """Move one generator through the streams of the trials from ``start`` up to ``stop``."""
     return Streams(seed, start, stop)
 
 
@@ -149,42 +116,7 @@ def run_trials(
     report: Callable[[int], None] | None = None,
     alike: Alike | None = None,
 ) -> Floats:
-    """Run seeded trials, here or in worker processes.
-
-    Parameters
-    ----------
-    evaluate : callable
-        Takes an iterator over the generators of consecutive trials, gives an array whose first
-        axis is the trial. It goes to workers by cloudpickle: lambdas and closures will do.
-    trials : int
-        Number of trials.
-    seed : int
-        Seed of the run; trial ``i`` depends on ``seed`` and ``i`` alone.
-    first : int, default 0
-        Number of the first trial: a run can be continued where another one stopped.
-    workers : int, optional
-        Worker processes; 1 stays in this process. By default, this process does what takes less
-        than a second and all cores do the rest; within ``joblib.parallel_config`` its backend
-        and number of jobs hold.
-    report : callable, optional
-        Told the number of trials finished since it was last told.
-    alike : callable, optional
-        Asked once in every worker, about ``evaluate`` as it was loaded there. A module is not sent
-        along but imported anew: what was set in it meanwhile is not set there. A worker of which
-        this says no, or where nothing can be loaded, leaves its trials to this process.
-
-    Returns
-    -------
-    ndarray of float, shape (trials, ...)
-        Results in the order of the trials, whatever the number of workers.
-
-    Raises
-    ------
-    BadFunction
-        If ``evaluate`` cannot be sent to a worker.
-    WorkerLost
-        If workers died three times over the same trials.
-    """
+    """Run seeded trials, here or in worker processes."""
     workers = None if workers is None else require_count("workers", workers)
     told = report or (lambda _: None)
     asked = workers if workers is not None else _configured_jobs()

@@ -13,19 +13,6 @@ from numpy.typing import NDArray
 from hushed._rows._elements import Element, alike, cells
 from hushed.errors import BadRows
 
-__all__ = [
-    "Container",
-    "Layout",
-    "container",
-    "layout",
-    "same",
-    "same_signature",
-    "signature",
-    "take",
-    "types",
-    "variations",
-]
-
 Container = Literal["array", "list", "pandas", "polars"]
 
 
@@ -68,18 +55,7 @@ class Layout:
         return f"{what} with columns {few}"
 
     def difference(self, other: Layout) -> str:
-        """Say where another layout departs from this one, without naming its columns.
-
-        Parameters
-        ----------
-        other : Layout
-            Layout of rows whose column names may be private.
-
-        Returns
-        -------
-        str
-            A clause for a message.
-        """
+        """Say where another layout departs from this one, without naming its columns."""
         if other.container != self.container:
             return f"the data is {_WHAT[other.container]}"
         if len(other.columns) != len(self.columns):
@@ -108,23 +84,7 @@ _WHAT = {
 
 
 def container(rows: object) -> Container:
-    """Name what holds the rows.
-
-    Parameters
-    ----------
-    rows : object
-        A table.
-
-    Returns
-    -------
-    {"array", "list", "pandas", "polars"}
-        The kind of container.
-
-    Raises
-    ------
-    BadRows
-        If it is none of these.
-    """
+    """Name what holds the rows."""
     if type(rows) is np.ndarray and rows.ndim:  # the common case, and the hot one
         return "array"
     if isinstance(rows, np.ma.MaskedArray):
@@ -145,23 +105,7 @@ def container(rows: object) -> Container:
 
 
 def layout(rows: Any) -> Layout:
-    """Describe a table without its values.
-
-    Parameters
-    ----------
-    rows : array, list or frame
-        A table.
-
-    Returns
-    -------
-    Layout
-        Container, column names and kinds.
-
-    Raises
-    ------
-    BadRows
-        If the container is unknown.
-    """
+    """Describe a table without its values."""
     held = container(rows)
     found = types(rows)
     if held == "list":
@@ -195,23 +139,7 @@ def _label(name: object) -> str:
 
 
 def types(rows: Any) -> tuple[Element, ...]:
-    """Types of the elements of a table.
-
-    Parameters
-    ----------
-    rows : array, list or frame
-        A table.
-
-    Returns
-    -------
-    tuple of Element
-        One for each column of a frame; one for an array or a list.
-
-    Raises
-    ------
-    BadRows
-        If the container is unknown.
-    """
+    """Types of the elements of a table."""
     held = container(rows)
     if held == "list":
         return (Element(cells=cells(rows, column=False)),)
@@ -235,23 +163,7 @@ def types(rows: Any) -> tuple[Element, ...]:
 
 
 def signature(rows: Any) -> tuple[Any, ...]:
-    """Tell what must not change from one drawn table to the next; cheaper than `layout`.
-
-    Parameters
-    ----------
-    rows : array, list or frame
-        A table.
-
-    Returns
-    -------
-    tuple
-        To be compared by `same_signature`.
-
-    Raises
-    ------
-    BadRows
-        If the container is unknown.
-    """
+    """Tell what must not change from one drawn table to the next; cheaper than `layout`."""
     plain = type(rows) is np.ndarray and rows.ndim > 0  # asked once for each pair: keep it quick
     held = "array" if plain else container(rows)
     if held == "array" and not rows.dtype.hasobject:
@@ -263,19 +175,7 @@ def signature(rows: Any) -> tuple[Any, ...]:
 
 
 def same_signature(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
-    """Tell whether two drawn tables are of one kind.
-
-    Parameters
-    ----------
-    first, second : tuple
-        Their `signature`.
-
-    Returns
-    -------
-    bool
-        False if container, columns or types differ. Where Python objects are held, a place that
-        has no number in one of them may have any in the other.
-    """
+    """Tell whether two drawn tables are of one kind."""
     if first == second:
         return True
     return len(first) == len(second) and all(map(_same_part, first, second))
@@ -290,20 +190,7 @@ def _same_part(first: Any, second: Any) -> bool:
 
 
 def take(rows: Any, indices: NDArray[np.int64]) -> Any:
-    """Rows at given positions, in a new table.
-
-    Parameters
-    ----------
-    rows : array, list or frame
-        A table.
-    indices : ndarray of int, shape (count,)
-        Positions, possibly repeated.
-
-    Returns
-    -------
-    array, list or frame
-        The same kind of container with ``count`` rows; a pandas index is renumbered.
-    """
+    """Rows at given positions, in a new table."""
     held = container(rows)
     if held == "list":
         return [rows[i] for i in indices]
@@ -313,18 +200,7 @@ def take(rows: Any, indices: NDArray[np.int64]) -> Any:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Tell whether two tables hold equal values in equal order; NaN equals NaN.
-
-    Parameters
-    ----------
-    first, second : array, list or frame
-        Tables in the same kind of container.
-
-    Returns
-    -------
-    bool
-        True if nothing differs.
-    """
+    """Tell whether two tables hold equal values in equal order; NaN equals NaN."""
     held = container(first)
     if held == "array":
         if first.shape != second.shape or first.dtype != second.dtype:
@@ -358,25 +234,7 @@ def _same_values(first: Any, second: Any) -> bool:
 def variations(
     table: Any, count: int, swaps: Iterable[tuple[int, int]], *, fresh: bool = False
 ) -> Iterator[Any]:
-    """Hand out the first ``count`` rows of a table, then the same with single rows replaced.
-
-    Parameters
-    ----------
-    table : array, list or frame, at least ``count`` + 1 rows
-        The drawn rows; an array is changed in place between two hand-outs and restored.
-    count : int
-        Rows in each table handed out.
-    swaps : iterable of (int, int)
-        For each variation, the position replaced and the row of ``table`` that replaces it.
-    fresh : bool, default False
-        Hand out writable copies of an array, for functions that refuse read-only input.
-
-    Yields
-    ------
-    array, list or frame, ``count`` rows
-        First the unchanged rows, then one table for each swap. An array is a read-only view,
-        good until the next one is asked for.
-    """
+    """Hand out the first ``count`` rows of a table, then the same with single rows replaced."""
     held = container(table)
     if held != "array":
         make = {"list": _list, "pandas": _pandas, "polars": _polars}[held]

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Cells", "Element", "alike", "cast_cells", "cells", "convertible", "target"]
-
 _BUILTIN: dict[type, str] = {bool: "bool", int: "int", float: "float", complex: "complex"}
 _AS_NUMPY = {"int": "int64", "float": "float64", "complex": "complex128"}
 _FLAT = {str, bytes, type(None), *_BUILTIN}
@@ -65,20 +63,7 @@ class Element:
 
 
 def cells(values: Iterable[Any], *, column: bool) -> Cells:
-    """Collect the types of objects.
-
-    Parameters
-    ----------
-    values : iterable
-        Rows of a list, or cells of a column.
-    column : bool
-        True for a column of objects, where NaN is a missing value and no number.
-
-    Returns
-    -------
-    Cells
-        Their types, without a value.
-    """
+    """Collect the types of objects."""
     found = _Collector(column=column)
     held = list(values)
     kinds = set(map(type, held))
@@ -163,39 +148,13 @@ def _number_type(value: Any) -> str:
 
 
 def alike(first: Cells, second: Cells) -> bool:
-    """Tell whether two drawn tables hold the same types of numbers, as far as both hold any.
-
-    Parameters
-    ----------
-    first, second : Cells
-        Types of two tables.
-
-    Returns
-    -------
-    bool
-        False if a place held floats in one and integers in the other, say.
-    """
+    """Tell whether two drawn tables hold the same types of numbers, as far as both hold any."""
     ours, theirs = first.by_place(), second.by_place()
     return all(ours[place] == theirs[place] for place in ours.keys() & theirs.keys())
 
 
 def target(found: Cells, wanted: Cells) -> dict[str, str] | None:
-    """Say what numbers are to be cast to.
-
-    Parameters
-    ----------
-    found : Cells
-        Types of the data.
-    wanted : Cells
-        Types that were sampled.
-
-    Returns
-    -------
-    dict of str to str, or None
-        The type for each place where it is another one; None if a type was not sampled, and does
-        not convert without loss to the only one that was, or if all values at a place were sampled
-        in one form, which is not that of the data.
-    """
+    """Say what numbers are to be cast to."""
     if not found.others <= wanted.others:
         return None
     forms = dict(found.forms)
@@ -224,21 +183,7 @@ def _lossless(kind: str, wanted: str) -> bool:
 
 
 def cast_cells(values: Iterable[Any], casts: dict[str, str]) -> list[Any] | None:
-    """Cast numbers within objects.
-
-    Parameters
-    ----------
-    values : iterable
-        Rows of a list, or cells of a column.
-    casts : dict of str to str
-        What `target` gave.
-
-    Returns
-    -------
-    list or None
-        The same objects in the same nesting; None if one stands in a container that cannot be
-        built again.
-    """
+    """Cast numbers within objects."""
     if not casts:
         return list(values)
     try:
@@ -278,20 +223,7 @@ def _number(value: Any, kind: str) -> Any:
 
 
 def convertible(found: np.dtype[Any], wanted: np.dtype[Any]) -> np.dtype[Any] | None:
-    """Say what an array is to be cast to.
-
-    Parameters
-    ----------
-    found : dtype
-        Type of the data.
-    wanted : dtype
-        Type that was sampled.
-
-    Returns
-    -------
-    dtype or None
-        The sampled one, but texts keep their width; None if it does not convert without loss.
-    """
+    """Say what an array is to be cast to."""
     if found.subdtype is not None or wanted.subdtype is not None:
         return _convertible_parts(found, wanted)
     if found.names is not None or wanted.names is not None:

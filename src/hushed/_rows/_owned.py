@@ -13,8 +13,6 @@ from hushed._rows import _containers as containers
 from hushed._rows._elements import Element, cast_cells, convertible, target
 from hushed.errors import BadRows
 
-__all__ = ["deep", "fitted", "own", "plain"]
-
 _UNCHANGEABLE = {str, bytes, bool, int, float, complex, type(None)}
 
 _SIMPLE = re.compile(r"[A-Za-z]\w*(\[\w+\])?")
@@ -30,24 +28,7 @@ _POLARS_NUMBERS = {
 
 
 def plain(rows: Any) -> Any:
-    """Put rows into a plain container, without what else hangs on it.
-
-    Parameters
-    ----------
-    rows : array, list or frame
-        A table.
-
-    Returns
-    -------
-    array, list or frame
-        A plain array in C order, a plain list, or a frame without index, names of axes, attributes
-        and flags. The table itself where it is so already; otherwise a new one.
-
-    Raises
-    ------
-    BadRows
-        If the container is unknown, or a subclass of arrays with rules of its own.
-    """
+    """Put rows into a plain container, without what else hangs on it."""
     if type(rows) is np.ndarray and rows.ndim and rows.dtype.type is not np.record:
         return rows if rows.flags.c_contiguous else np.ascontiguousarray(rows)
     held = containers.container(rows)
@@ -61,23 +42,7 @@ def plain(rows: Any) -> Any:
 
 
 def own(rows: Any) -> Any:
-    """Copy rows into a plain container of their own, the objects in their cells, too.
-
-    Parameters
-    ----------
-    rows : array, list or frame
-        A table.
-
-    Returns
-    -------
-    array, list or frame
-        As `plain`; shares nothing that can be changed with the table.
-
-    Raises
-    ------
-    BadRows
-        If the container is unknown, or an object in a cell cannot be copied.
-    """
+    """Copy rows into a plain container of their own, the objects in their cells, too."""
     held = containers.container(rows)
     if held == "pandas":
         return _pandas(rows)
@@ -90,23 +55,7 @@ def own(rows: Any) -> Any:
 
 
 def deep(objects: Any) -> Any:
-    """Copy an object and all that it holds.
-
-    Parameters
-    ----------
-    objects : object
-        Anything.
-
-    Returns
-    -------
-    object
-        Its copy; the same where nothing in it can be changed.
-
-    Raises
-    ------
-    BadRows
-        If it cannot be copied.
-    """
+    """Copy an object and all that it holds."""
     held = objects.ravel().tolist() if isinstance(objects, np.ndarray) else objects
     if isinstance(held, list) and set(map(type, held)) <= _UNCHANGEABLE:
         return objects
@@ -201,25 +150,7 @@ def _polars(frame: Any) -> Any:
 
 
 def fitted(rows: Any, sampled: containers.Layout) -> Any:
-    """Cast rows to the types that were sampled.
-
-    Parameters
-    ----------
-    rows : array, list or frame
-        What `own` gave, of the same container and columns.
-    sampled : Layout
-        Layout of the sampled tables.
-
-    Returns
-    -------
-    array, list or frame
-        Of these types.
-
-    Raises
-    ------
-    BadRows
-        If a type does not convert to the sampled one without loss, whatever the values.
-    """
+    """Cast rows to the types that were sampled."""
     found, wanted = containers.types(rows), sampled.types
     if sampled.container == "list":
         return _cast_objects(rows, found[0], wanted[0], "the rows of the list")

@@ -15,8 +15,6 @@ from hushed._rows import _containers as containers
 from hushed._rows._owned import own, plain
 from hushed.errors import ParameterError
 
-__all__ = ["Range", "check_columns", "checked", "clamped", "read_ranges", "within"]
-
 _NUMBERS = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)}
 
 
@@ -65,24 +63,7 @@ class Range:
 
 
 def read_ranges(bounds: Any) -> tuple[Range, ...]:
-    """Read bounds as users write them.
-
-    Parameters
-    ----------
-    bounds : mapping, pair or sequence of pairs
-        ``{"age": (0, 120)}`` by column, ``(0, 1)`` where a row is one number, or one pair for each
-        column of an array; None for a column without.
-
-    Returns
-    -------
-    tuple of Range
-        The ranges.
-
-    Raises
-    ------
-    ParameterError
-        If it is something else.
-    """
+    """Read bounds as users write them."""
     if isinstance(bounds, Mapping):
         named = {str(name): pair for name, pair in bounds.items()}
     elif _is_pair(bounds):
@@ -111,20 +92,7 @@ def _is_pair(found: Any) -> bool:
 
 
 def check_columns(ranges: tuple[Range, ...], layout: containers.Layout) -> None:
-    """Refuse ranges of columns that are not there, or hold no numbers.
-
-    Parameters
-    ----------
-    ranges : tuple of Range
-        The ranges.
-    layout : Layout
-        Layout of public rows.
-
-    Raises
-    ------
-    ParameterError
-        If there is such a column.
-    """
+    """Refuse ranges of columns that are not there, or hold no numbers."""
     if layout.container == "list" or not ranges:
         return
     names = [name.removesuffix(" (int)") for name in layout.columns] or [""]
@@ -141,17 +109,7 @@ def check_columns(ranges: tuple[Range, ...], layout: containers.Layout) -> None:
 def clamped(rows: Any, ranges: tuple[Range, ...]) -> Any:
     """Move rows into ranges.
 
-    Parameters
-    ----------
-    rows : array, list or frame
-        Rows of one's own; may be changed.
-    ranges : tuple of Range
-        Ranges of its columns.
-
-    Returns
-    -------
-    array, list or frame
-        The same types. What lies outside of a range is moved to its nearer end, infinities, too.
+    The same types. What lies outside of a range is moved to its nearer end, infinities, too.
     """
     if not ranges:
         return rows
@@ -317,25 +275,7 @@ def _at(row: Any, column: str) -> list[Any]:
 
 
 def checked(rows: Any, ranges: tuple[Range, ...]) -> tuple[Range, ...]:
-    """Check ranges against all rows of a public table.
-
-    Parameters
-    ----------
-    rows : array, list or frame
-        Public rows.
-    ranges : tuple of Range
-        Ranges of columns.
-
-    Returns
-    -------
-    tuple of Range
-        The same ranges, each with the mark whether its column has missing values.
-
-    Raises
-    ------
-    ParameterError
-        If a column is not there, or a row lies outside of its range.
-    """
+    """Check ranges against all rows of a public table."""
     check_columns(ranges, containers.layout(rows))
     if within(rows, ranges):
         return ranges
@@ -353,25 +293,7 @@ def checked(rows: Any, ranges: tuple[Range, ...]) -> tuple[Range, ...]:
 
 
 def within(rows: Any, ranges: tuple[Range, ...]) -> bool:
-    """Tell whether rows are left as they are by their ranges.
-
-    Parameters
-    ----------
-    rows : array, list or frame
-        A table.
-    ranges : tuple of Range
-        Ranges of its columns.
-
-    Returns
-    -------
-    bool
-        False if a row lies outside, or misses a value where none may be missing.
-
-    Raises
-    ------
-    ParameterError
-        If a range is of a place where the rows of a list hold no numbers.
-    """
+    """Tell whether rows are left as they are by their ranges."""
     if containers.container(rows) == "list":
         _check_places(rows, ranges)
     return not ranges or containers.same(clamped(own(rows), ranges), plain(rows))

@@ -11,9 +11,6 @@ import numpy as np
 from hushed._rows import _containers as containers
 from hushed._types import Floats
 
-__all__ = ["digest", "shares_rows"]
-
-
 _NEARLY_ALL = 0.9
 _FEW = 20
 _BY_CHANCE = 0.35  # of the private rows found in the other table
@@ -22,21 +19,10 @@ _BY_CHANCE = 0.35  # of the private rows found in the other table
 def shares_rows(frame: Any, private: Any) -> bool:
     """Tell whether a table was visibly made of the private rows.
 
-    Parameters
-    ----------
-    frame : array, list or frame
-        The table that is said to be public.
-    private : array, list or frame
-        The private rows.
-
-    Returns
-    -------
-    bool
-        True if it is the private table, shares its memory, holds the same rows in any order, or
-        shares at least half of the rows of the smaller table (if that has 20 different rows or
-        more; of the private table otherwise), if the private rows are nearly all different and
-        so many would not be found by chance. Numbers that one of them kept in single precision are
-        compared in it.
+    True if it is the private table, shares its memory, holds the same rows in any order, or shares
+    at least half of the rows of the smaller table (if that has 20 different rows or more; of the
+    private table otherwise), if the private rows are nearly all different and so many would not be
+    found by chance. Numbers that one of them kept in single precision are compared in it.
 
     Notes
     -----
@@ -138,18 +124,7 @@ def _short_cell(value: Any) -> Any:
 
 
 def digest(frame: Any) -> str:
-    """Name a table by its content.
-
-    Parameters
-    ----------
-    frame : array, list or frame
-        A table.
-
-    Returns
-    -------
-    str
-        SHA-256 in hexadecimal digits.
-    """
+    """Name a table by its content."""
     found = hashlib.sha256()
     if isinstance(frame, np.ndarray) and frame.dtype.kind in "biuf":
         found.update(repr((str(frame.dtype), frame.shape)).encode())

@@ -11,8 +11,6 @@ from hushed._checks import read_count, require_one_of, require_probability
 from hushed._decimals import read
 from hushed.errors import ParameterError
 
-__all__ = ["epsilon_for_advantage"]
-
 _LEAST = 1e-150  # the smallest level whose square is a double
 
 

@@ -42,17 +42,6 @@ from hushed.privacy_loss import LossCurve, gaussian_delta
 from hushed.privacy_loss._families import BoundedRangeLoss, Family, GaussianLoss, LaplaceLoss
 from hushed.privacy_loss._finite import FiniteLoss
 
-__all__ = [
-    "Cost",
-    "FilterMethod",
-    "FilterName",
-    "PrivacyFilter",
-    "check_limit",
-    "filter_cost",
-    "gaussian_capacity",
-    "privacy_filters",
-]
-
 FilterName = Literal["basic", "zcdp", "renyi", "gaussian", "loss-distribution"]
 FilterMethod = Literal["adaptive", "basic", "zcdp", "renyi", "gaussian", "loss-distribution"]
 
@@ -87,18 +76,7 @@ class PrivacyFilter:
     conversion: float = 0.0
 
     def epsilon(self, amount: float) -> float:
-        """Epsilon that a sum keeps, rounded up.
-
-        Parameters
-        ----------
-        amount : float
-            Sum, in the units of the filter; 0 or more.
-
-        Returns
-        -------
-        float
-            Level, in nats, at a delta of `conversion` plus the releases' own.
-        """
+        """Epsilon that a sum keeps, rounded up."""
         if amount == 0.0 or self.name in ("basic", "loss-distribution") or math.isinf(amount):
             return amount
         amount, target = upper_double(amount), lower_double(self.conversion)
@@ -140,32 +118,7 @@ def privacy_filters(
 ) -> tuple[PrivacyFilter, ...]:
     """Choose filters under which a whole interaction keeps (epsilon, delta).
 
-    Parameters
-    ----------
-    epsilon : float
-        Limit, in nats; finite, above 0.
-    delta : float
-        Limit; in [0, 1).
-    method : str, default "adaptive"
-        ``basic``, ``zcdp``, ``renyi``, ``gaussian``: that filter alone. ``adaptive``: basic with
-        half of delta, zcdp and gaussian with a quarter each, of which any may let a release
-        through; basic alone if delta is 0. ``loss-distribution``: exact composition, a theorem
-        only for releases whose parameters do not depend on earlier answers.
-    slack : float, default 0.5
-        Share of a filter's delta that is set aside for the releases' own deltas; in [0, 1).
-        Basic composition uses all of it for them.
-    order : float, optional
-        Order of the Renyi filter, above 1; by default the best one for small releases.
-
-    Returns
-    -------
-    tuple of PrivacyFilter
-        With capacities rounded down.
-
-    Raises
-    ------
-    ParameterError
-        If a number is out of range, or delta is 0 for a method that needs it.
+    With capacities rounded down.
     """
     epsilon, delta = read("epsilon", epsilon, up=False), read("delta", delta, up=False)
     check_limit(epsilon, delta)
@@ -190,18 +143,7 @@ def privacy_filters(
 
 
 def check_limit(epsilon: float, delta: float) -> None:
-    """Refuse numbers that limit nothing.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The limit.
-
-    Raises
-    ------
-    ParameterError
-        If epsilon is not finite and above 0, or delta not in [0, 1).
-    """
+    """Refuse numbers that limit nothing."""
     if not 0 < epsilon < math.inf:
         raise ParameterError(f"a limit on epsilon must be finite and above 0, got {epsilon}")
     if not 0 <= delta < 1:
@@ -260,20 +202,7 @@ def _zcdp_epsilon(rho: float, delta: float) -> float:
 
 
 def gaussian_capacity(epsilon: float, delta: float) -> float:
-    """Largest sum of squared ratios that keeps (epsilon, delta), rounded down.
-
-    Parameters
-    ----------
-    epsilon : float
-        Level, in nats; 0 or more.
-    delta : float
-        Slack; in (0, 1).
-
-    Returns
-    -------
-    float
-        Square of the ratio of one Gaussian release (`hushed.privacy_loss.gaussian_delta`).
-    """
+    """Largest sum of squared ratios that keeps (epsilon, delta), rounded down."""
     level, slack = lower_double(epsilon), lower_double(delta)
     ratio = last_true_near(lambda x: gaussian_delta(x, level) <= slack, 1.0, tolerance=1e-12)
     return round_down(ratio * ratio)
@@ -282,19 +211,7 @@ def gaussian_capacity(epsilon: float, delta: float) -> float:
 def filter_cost(found: PrivacyFilter, promise: Guarantee, loss: LossCurve | None) -> Cost:
     """Price a release in the units of a filter.
 
-    Parameters
-    ----------
-    found : PrivacyFilter
-        The filter.
-    promise : Guarantee
-        What the release promises.
-    loss : LossCurve, optional
-        Its loss, if known; the worst mechanism with that promise is assumed otherwise.
-
-    Returns
-    -------
-    Cost
-        Rounded up. For ``loss-distribution`` that of the Gaussian filter, which bounds it.
+    Rounded up. For ``loss-distribution`` that of the Gaussian filter, which bounds it.
     """
     bare = _bare(found, promise)
     if loss is None or found.name == "basic":

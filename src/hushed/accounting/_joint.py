@@ -32,8 +32,6 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect, Unit, union_gamma
 from hushed.privacy_loss import Bracket, LossCurve
 
-__all__ = ["Composition", "Method", "Promises", "Releasable", "compose", "joined", "parallel"]
-
 Method = Literal["basic", "advanced", "optimal", "zcdp", "renyi", "loss-distribution", "at-risk"]
 
 _THEOREMS: dict[str, str] = {

@@ -12,23 +12,13 @@ from hushed._checks import require_least
 from hushed._decimals import upper_double
 from hushed._numeric import first_true_near, round_down, round_up
 
-__all__ = ["at_least_some", "pure_gaussian", "pure_renyi", "pure_zcdp"]
-
 _SMALLEST = 5e-324  # the smallest double above 0
 
 
 def pure_zcdp(epsilon: float) -> float:
     """Rho of the worst mechanism that keeps epsilon, rounded up.
 
-    Parameters
-    ----------
-    epsilon : float
-        Level, in nats; 0 or more, may be infinite.
-
-    Returns
-    -------
-    float
-        ``epsilon tanh(epsilon / 2)``, at most ``epsilon**2 / 2``; above 0 if epsilon is.
+    ``epsilon tanh(epsilon / 2)``, at most ``epsilon**2 / 2``; above 0 if epsilon is.
 
     Notes
     -----
@@ -43,15 +33,7 @@ def pure_zcdp(epsilon: float) -> float:
 def pure_gaussian(epsilon: float) -> float:
     """Smallest ratio of a Gaussian pair that is worse than every mechanism with this epsilon.
 
-    Parameters
-    ----------
-    epsilon : float
-        Level, in nats; 0 or more, may be infinite.
-
-    Returns
-    -------
-    float
-        ``2 Phi^-1(1 / (1 + exp(-epsilon)))``, rounded up.
+    ``2 Phi^-1(1 / (1 + exp(-epsilon)))``, rounded up.
 
     Notes
     -----
@@ -78,22 +60,7 @@ def pure_gaussian(epsilon: float) -> float:
 def pure_renyi(epsilon: float, order: float) -> float:
     """Renyi divergence of the worst mechanism that keeps epsilon, rounded up.
 
-    Parameters
-    ----------
-    epsilon : float
-        Level, in nats; 0 or more, may be infinite.
-    order : float
-        Order; 1 or more, may be infinite.
-
-    Returns
-    -------
-    float
-        That of randomised response, in nats; above 0 if epsilon is.
-
-    Raises
-    ------
-    ParameterError
-        If the order is below 1 or NaN.
+    That of randomised response, in nats; above 0 if epsilon is.
 
     Notes
     -----
@@ -118,16 +85,6 @@ def pure_renyi(epsilon: float, order: float) -> float:
 def at_least_some(cost: float, level: float) -> float:
     """Cost of a loss: above 0 if there is any, also where its square underflows.
 
-    Parameters
-    ----------
-    cost : float
-        As computed; 0 or more.
-    level : float
-        The loss; 0 or more.
-
-    Returns
-    -------
-    float
-        The cost, but at least the smallest double if the level is above 0.
+    The cost, but at least the smallest double if the level is above 0.
     """
     return max(cost, _SMALLEST) if level > 0 else cost

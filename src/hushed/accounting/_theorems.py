@@ -13,15 +13,6 @@ from hushed._decimals import decimal_of, lower_double, read, stated_above, upper
 from hushed._numeric import first_whole
 from hushed.errors import ParameterError
 
-__all__ = [
-    "advanced_epsilon",
-    "at_risk_epsilon",
-    "at_risk_mean",
-    "optimal_bound_epsilon",
-    "optimal_epsilon",
-    "renyi_conversion",
-]
-
 
 def _levels(epsilons: Sequence[float]) -> NDArray[np.float64]:
     levels = [read("a level", each, up=True) for each in epsilons]
@@ -225,19 +216,7 @@ def at_risk_epsilon(
 def at_risk_mean(epsilon0: float, level: float, confidence: float) -> float:
     """Bound the mean loss of one Laplace release at risk, as published.
 
-    Parameters
-    ----------
-    epsilon0 : float
-        Level of the mechanism, in nats.
-    level : float
-        Stronger level, in nats.
-    confidence : float
-        Confidence in it; in [0, 1].
-
-    Returns
-    -------
-    float
-        ``c e (exp(e) - 1) + (1 - c) e0 (exp(e0) - 1)``; infinite where it overflows.
+    ``c e (exp(e) - 1) + (1 - c) e0 (exp(e0) - 1)``; infinite where it overflows.
     """
     if epsilon0 > 700:
         return math.inf
@@ -248,20 +227,8 @@ def at_risk_mean(epsilon0: float, level: float, confidence: float) -> float:
 def renyi_conversion(orders: ArrayLike, divergences: ArrayLike, delta: float) -> float:
     """Epsilon of a bound on Renyi divergences: the best over the orders.
 
-    Parameters
-    ----------
-    orders : array_like of float, shape (n,)
-        Orders; above 1.
-    divergences : array_like of float, shape (n,)
-        Bound at each order, in nats.
-    delta : float
-        Slack; in (0, 1).
-
-    Returns
-    -------
-    float
-        ``min of divergence + log(1 - 1/order) - (log(delta) + log(order)) / (order - 1)``, rounded
-        away from zero; any order gives a valid bound. May be negative: then 0 is one.
+    ``min of divergence + log(1 - 1/order) - (log(delta) + log(order)) / (order - 1)``, rounded away
+    from zero; any order gives a valid bound. May be negative: then 0 is one.
 
     Notes
     -----

@@ -33,8 +33,6 @@ from hushed.cli._written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
-__all__ = ["audit"]
-
 _ANSWERS, _ROWS = 5, 4
 _EXTREMES = "extremes"
 _CHOICES = (

@@ -13,8 +13,6 @@ from hushed.errors import ParameterError
 from hushed.mechanisms._calibration import NORM_OF, Mechanism, MechanismName, calibrated
 from hushed.spaces import Movement, Norm
 
-__all__ = ["Target", "numbers_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
@@ -49,13 +47,7 @@ class Target:
         return self.norm or NORM_OF[self.name]
 
     def check(self) -> None:
-        """Find bad parameters of a mechanism before the long sampling starts.
-
-        Raises
-        ------
-        ParameterError
-            If one is missing, out of range or not for this mechanism.
-        """
+        """Find bad parameters of a mechanism before the long sampling starts."""
         if (self.epsilon is None) == (self.error is None):
             raise ParameterError("give --epsilon or --error, one of the two")
         if self.beta is not None and self.error is None:
@@ -69,18 +61,7 @@ class Target:
         self._built(stand_in, 2 if self.name == "exponential" else 1)
 
     def calibrated(self, sensitivity: hs.Sensitivity) -> Mechanism:
-        """Build the mechanism.
-
-        Parameters
-        ----------
-        sensitivity : Sensitivity
-            As sampled, in the norm of ``measured``.
-
-        Returns
-        -------
-        Laplace, Gaussian, Exponential or Bernstein
-            The mechanism; with ``error``, the one of smallest epsilon that keeps to it.
-        """
+        """Build the mechanism."""
         sampling = sensitivity.sampling
         return self._built(sensitivity, math.prod(sampling.shape) if sampling else 1)
 
@@ -105,18 +86,7 @@ class Target:
         raise ParameterError(f"--error does not go with {self.name}; give --epsilon")
 
     def numeric(self, function: Any) -> Any:
-        """Make a learner of functions give numbers, for the Bernstein mechanism.
-
-        Parameters
-        ----------
-        function : object
-            What the command line named.
-
-        Returns
-        -------
-        object
-            The same for any other mechanism; see `numbers_of`.
-        """
+        """Make a learner of functions give numbers, for the Bernstein mechanism."""
         if self.name != "bernstein":
             return function
         lattice, dims = self.options.get("lattice", 10), self.options.get("dims", 1)
@@ -124,20 +94,7 @@ class Target:
 
 
 def numbers_of(function: Any, *, lattice: int, dims: int) -> Any:
-    """Evaluate what a function returns on the lattice, if that is a function itself.
-
-    Parameters
-    ----------
-    function : object
-        A function of rows; anything else is given back for the library to refuse.
-    lattice, dims : int
-        As for `hushed.on_lattice`.
-
-    Returns
-    -------
-    object
-        A function of rows that returns numbers, under the same name.
-    """
+    """Evaluate what a function returns on the lattice, if that is a function itself."""
     if not callable(function):
         return function
     learn: Callable[[Any], Any] = function

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from hushed.guarantee import Guarantee
     from hushed.privacy_loss import LossCurve
 
-__all__ = ["compose", "read_release"]
 
 Membership = Literal["private", "public"]
 
@@ -30,25 +29,7 @@ _METHODS = ("basic", "advanced", "optimal", "zcdp", "renyi", "loss-distribution"
 
 
 def read_release(text: str) -> tuple[LossCurve | Guarantee, int]:
-    """Read ``KIND:NUMBER[,NUMBER][xCOUNT]``.
-
-    Parameters
-    ----------
-    text : str
-        As typed.
-
-    Returns
-    -------
-    curve : LossCurve or Guarantee
-        One release.
-    count : int
-        How often it is made.
-
-    Raises
-    ------
-    ParameterError
-        If the text cannot be read.
-    """
+    """Read ``KIND:NUMBER[,NUMBER][xCOUNT]``."""
     from hushed import privacy_loss  # noqa: PLC0415
     from hushed.guarantee import Guarantee  # noqa: PLC0415
 

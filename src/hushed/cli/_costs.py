@@ -17,7 +17,6 @@ from hushed.errors import ParameterError
 if TYPE_CHECKING:
     from hushed.cost import CostModel, Need, Plan
 
-__all__ = ["cost"]
 
 _BASES = ("exact", "loss", "published")
 

@@ -23,29 +23,9 @@ from hushed.populations import (
 )
 from hushed.sensitivity import Blockwise
 
-__all__ = ["in_blocks", "read_bounds", "read_function", "read_population"]
-
 
 def read_function(spec: str) -> Any:
-    """Load what ``FILE.py:NAME`` names.
-
-    Parameters
-    ----------
-    spec : str
-        Path of a Python file, a colon, and a name defined in it.
-
-    Returns
-    -------
-    object
-        What the name holds; it can be sent to worker processes.
-
-    Raises
-    ------
-    NotFound
-        If the file or the name is not there; the message lists what is.
-    ParameterError
-        If the text has no colon, or the file fails when run.
-    """
+    """Load what ``FILE.py:NAME`` names."""
     file, colon, name = spec.rpartition(":")
     if not colon or not name:
         raise ParameterError(f"expected FILE.py:NAME, got {plain_path(spec)}")
@@ -92,20 +72,7 @@ def _module(path: Path) -> ModuleType:
 
 
 def in_blocks(function: Any, rows: int | None) -> Any:
-    """Average a function over blocks, if so many rows were asked for.
-
-    Parameters
-    ----------
-    function : object
-        What the command line named.
-    rows : int, optional
-        Rows in a block.
-
-    Returns
-    -------
-    object
-        The same without ``rows``.
-    """
+    """Average a function over blocks, if so many rows were asked for."""
     return function if rows is None else Blockwise(function, rows=rows)
 
 
@@ -117,35 +84,7 @@ def read_population(
     promise: Promise | None = None,
     bounds: Mapping[str, tuple[float, float]] | None = None,
 ) -> tuple[Population, tuple[str, ...] | None]:
-    """Read a population from the command line.
-
-    Parameters
-    ----------
-    spec : str
-        ``uniform:LOW,HIGH[:LOW,HIGH...]``, ``normal:MEAN,STD[:...]`` or
-        ``exponential:RATE[:...]``, one part for each column; a CSV or Parquet file of public
-        rows; or ``FILE.py:NAME``, a population or a function (rng, count) -> rows.
-    frame : {"numpy", "pandas", "polars"}, default "numpy"
-        What to hold the rows of a file in.
-    header : bool, optional
-        Whether the first row of a file names its columns; found out by default.
-    promise : {"population", "given-the-rest", "table"}, optional
-        What a sensitivity sampled from a file of rows speaks of; the population by default.
-    bounds : mapping of str to (float, float), optional
-        Range of columns, by name, or by place from 1.
-
-    Returns
-    -------
-    population : Population
-        The source of rows.
-    columns : tuple of str or None
-        Column names of a file, empty if it has no header; None if it is no file of rows.
-
-    Raises
-    ------
-    ParameterError, NotFound, BadRows
-        If it cannot be read.
-    """
+    """Read a population from the command line."""
     kind, colon, rest = spec.partition(":")
     distribution = kind in ("uniform", "normal", "exponential") and colon
     if promise is not None and (distribution or ".py:" in spec):
@@ -173,23 +112,7 @@ def read_population(
 
 
 def read_bounds(given: Sequence[str] | None) -> dict[str, tuple[float, float]]:
-    """Read ranges of columns from the command line.
-
-    Parameters
-    ----------
-    given : sequence of str, optional
-        ``COLUMN:LOW,HIGH`` each.
-
-    Returns
-    -------
-    dict of str to (float, float)
-        Ends by column.
-
-    Raises
-    ------
-    ParameterError
-        If one is written in another way, or a column is named twice.
-    """
+    """Read ranges of columns from the command line."""
     found: dict[str, tuple[float, float]] = {}
     for text in given or ():
         column, _, ends = text.rpartition(":")

@@ -17,62 +17,23 @@ from hushed.mechanisms._bernstein import BernsteinPolynomial
 from hushed.releasing._keeping import raise_failure, read_release
 from hushed.tables._stored import read_answer
 
-__all__ = ["answer", "plain_value", "read_again", "told_release"]
-
 _MOST_DIGITS = 100
 
 
 def plain_value(value: Any) -> Any:
-    """Give a released value as JSON holds it.
-
-    Parameters
-    ----------
-    value : float, ndarray of float, int or BernsteinPolynomial
-        The value.
-
-    Returns
-    -------
-    object
-        A number or nested lists of them.
-    """
+    """Give a released value as JSON holds it."""
     if isinstance(value, BernsteinPolynomial):
         value = value.coefficients
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def told_release(value: Any, certificate: hs.Certificate) -> str:
-    """Say what was released and under which promise.
-
-    Parameters
-    ----------
-    value : object
-        As `plain_value` gives it.
-    certificate : Certificate
-        What it promises.
-
-    Returns
-    -------
-    str
-        The answer, a blank line, the certificate in words.
-    """
+    """Say what was released and under which promise."""
     return f"released: {value}\n\n{certificate.explain()}"
 
 
 def read_again(ledger: str | None, budget: str | None, name: str | int | None) -> str:
-    """Say how a stored answer is read again, for the case that it cannot be printed.
-
-    Parameters
-    ----------
-    ledger, budget : str, optional
-        As given; the address of a server, which may hold a password, is not repeated.
-    name : str or int, optional
-        Key or number.
-
-    Returns
-    -------
-    str
-        A sentence with the command; empty if nothing was stored.
-    """
+    """Say how a stored answer is read again, for the case that it cannot be printed."""
     if ledger is None or budget is None or name is None:
         return ""
     address = ledger if ledger.startswith("sqlite:") else "LEDGER"

@@ -29,8 +29,6 @@ from hushed.ledger import Balance, Entry
 from hushed.ledger._anchors import anchor
 from hushed.releasing._release import default_note
 
-__all__ = ["charge", "export", "ledger", "open_budget", "open_named", "show"]
-
 MaybeName = Annotated[
     str | None, typer.Argument(metavar="[BUDGET]", help="One budget; all by default.")
 ]
@@ -203,23 +201,7 @@ def export(
 
 
 def open_named(url: str | None, budget: str | None) -> hs.Ledger | None:
-    """Open the ledger of a command, and look its budget up, before anything runs.
-
-    Parameters
-    ----------
-    url, budget : str, optional
-        What ``--ledger`` and ``--budget`` said.
-
-    Returns
-    -------
-    Ledger or None
-        The ledger, if one was given.
-
-    Raises
-    ------
-    ParameterError
-        If only one of both was given.
-    """
+    """Open the ledger of a command, and look its budget up, before anything runs."""
     if url is None and budget is None:
         return None
     if url is None or budget is None:

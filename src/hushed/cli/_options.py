@@ -13,30 +13,6 @@ from hushed.guarantee import Protect, RowUnit
 from hushed.populations import Promise
 from hushed.sensitivity import Calibration
 
-__all__ = [
-    "BlockOption",
-    "BoundsOption",
-    "BudgetArgument",
-    "CalibrationOption",
-    "DependentOption",
-    "FrameOption",
-    "FunctionArgument",
-    "GammaOption",
-    "HeaderOption",
-    "JsonOption",
-    "KeyOption",
-    "LedgerArgument",
-    "PairsOption",
-    "PlotOption",
-    "PopulationOption",
-    "PromiseOption",
-    "ProtectOption",
-    "SeedOption",
-    "SymmetricOption",
-    "UnitOption",
-    "WorkersOption",
-]
-
 FunctionArgument = Annotated[
     str, typer.Argument(metavar="FILE.py:FUNCTION", help="The function of the rows.")
 ]

@@ -32,20 +32,6 @@ from hushed.errors import (
     ZeroSensitivity,
 )
 
-__all__ = [
-    "BAD_USE",
-    "REFUSED",
-    "STOPPED",
-    "UNFORESEEN",
-    "exits_raise",
-    "finish",
-    "note",
-    "notes",
-    "print_table",
-    "run",
-    "say",
-]
-
 REFUSED, BAD_USE, UNFORESEEN, STOPPED = 1, 2, 3, 130
 _OURS = Path(__file__).resolve().parents[1]
 _REFUSALS = (
@@ -70,53 +56,25 @@ class _Unwritten(Exception):
 
 
 def say(text: str) -> None:
-    """Print a line of the answer on standard output.
-
-    Parameters
-    ----------
-    text : str
-        The line.
-    """
+    """Print a line of the answer on standard output."""
     with _output():
         typer.echo(text)
 
 
 def note(text: str) -> None:
-    """Print a remark on standard error; one that cannot be written stops nothing.
-
-    Parameters
-    ----------
-    text : str
-        The remark.
-    """
+    """Print a remark on standard error; one that cannot be written stops nothing."""
     with suppress(OSError):
         typer.echo(text, err=True)
 
 
 def notes(texts: Iterable[str]) -> None:
-    """Print remarks on standard error.
-
-    Parameters
-    ----------
-    texts : iterable of str
-        The remarks.
-    """
+    """Print remarks on standard error."""
     for text in texts:
         note(text)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table on standard output.
-
-    Parameters
-    ----------
-    title : str
-        Stands above it.
-    columns : sequence of str
-        Their names; the first is set to the left, the others to the right.
-    rows : iterable of sequence of str
-        The cells.
-    """
+    """Print a table on standard output."""
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
@@ -137,33 +95,7 @@ def finish(
     refused: int = REFUSED,
     tell: Callable[[str], str] = str,
 ) -> Iterator[dict[str, Any]]:
-    """Turn the end of a command into output and an exit code.
-
-    Parameters
-    ----------
-    json : bool
-        True to print the collected result, or the error, as one JSON object.
-    stopped : str, optional
-        What to say if the user stops the command.
-    refused : int, optional
-        Exit code of a refusal; 2 for a command whose 1 is an answer.
-    tell : callable, optional
-        Puts the message of a refusal, which speaks of arguments in Python, into the words of the
-        command; as it is by default.
-
-    Yields
-    ------
-    dict
-        To be filled with the result. Put ``exit_code`` into it for an end that is not 0, and
-        ``kept`` for what to say if the output cannot be written: how to read it again.
-
-    Raises
-    ------
-    typer.Exit
-        1 if the job was refused; 2 for bad use, and for what cannot be read or written, the answer
-        included; 3 for an exception that was not foreseen: its type and place are told, its
-        message, which may quote rows, is withheld; 130 if stopped by the user.
-    """
+    """Turn the end of a command into output and an exit code."""
     if sys.stdout is None:  # before anything is run, or paid
         note("standard output is closed; let it go somewhere")
         raise typer.Exit(BAD_USE)
@@ -204,11 +136,6 @@ def exits_raise() -> Iterator[None]:
 
     Its code would else be the command's, and say something that nobody judged. A process forked
     by the function ends as it likes. What code in C ends cannot be caught.
-
-    Yields
-    ------
-    None
-        ``os._exit`` raises SystemExit inside.
     """
     leave, here = os._exit, os.getpid()
 
@@ -225,18 +152,7 @@ def exits_raise() -> Iterator[None]:
 
 
 def run(app: Callable[[], object]) -> int:
-    """Run the command line, with all that happens before and after its commands.
-
-    Parameters
-    ----------
-    app : callable
-        The command line; ends with SystemExit.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
+    """Run the command line, with all that happens before and after its commands."""
     try:
         with finish(json=False) as result:
             try:

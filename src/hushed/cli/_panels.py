@@ -1,20 +1,5 @@
 """Titles under which `--help` groups options."""
 
-__all__ = [
-    "AUDIT",
-    "BOUNDS",
-    "CLAIM",
-    "LEDGER",
-    "NOISE",
-    "OUTPUT",
-    "PAIRS",
-    "QUERY",
-    "ROWS",
-    "SAMPLING",
-    "STATISTICS",
-    "TABLE",
-]
-
 AUDIT = "Audit"
 BOUNDS = "Contribution bounds"
 CLAIM = "Claim"

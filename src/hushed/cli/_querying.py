@@ -19,8 +19,6 @@ from hushed.tables._expressions import Kind, find_column
 from hushed.tables._plan import NoiseName
 from hushed.tables._stored import plain_rows
 
-__all__ = ["query"]
-
 _Many = list[str] | None
 _OPTIONS = (  # how messages about a table say it in Python, and how it is said here
     ("types={'COLUMN': 'real'}", "--type COLUMN=real"),

@@ -47,8 +47,6 @@ from hushed.mechanisms._calibration import MechanismName
 from hushed.populations import PublicTable, Simulator
 from hushed.spaces import Norm
 
-__all__ = ["release", "sensitivity", "verify"]
-
 
 def sensitivity(
     function: FunctionArgument,

@@ -14,8 +14,6 @@ from hushed.cli._outcome import finish, note, notes, print_table, say
 from hushed.cli._written import check_figure
 from hushed.errors import ParameterError
 
-__all__ = ["risk"]
-
 
 def risk(
     *,

@@ -13,8 +13,6 @@ from hushed.cli._outcome import finish, note, say
 from hushed.cli._written import check_targets, files_of
 from hushed.errors import ParameterError
 
-__all__ = ["backup", "roles", "verify"]
-
 
 def verify(
     ledger: LedgerArgument,

@@ -15,8 +15,6 @@ from hushed._printing import plain_path
 from hushed.cli._outcome import note
 from hushed.errors import BadRows, NotFound, ParameterError
 
-__all__ = ["Frame", "Table", "check_columns", "read_table"]
-
 Frame = Literal["numpy", "pandas", "polars"]
 
 
@@ -43,36 +41,7 @@ def read_table(
     header: bool | None = None,
     known: Sequence[str] | None = None,
 ) -> Table:
-    """Read a CSV or Parquet file.
-
-    Parameters
-    ----------
-    path : Path
-        File; ``.parquet`` is read as Parquet, anything else as CSV with or without a header.
-    frame : {"numpy", "pandas", "polars"}, default "numpy"
-        What to hold the rows in.
-    header : bool, optional
-        Whether the first row names the columns. By default it does if none of its cells is a
-        number while a column below it is all numbers.
-    known : sequence of str, optional
-        Column names that are public. Errors call any other column by its position; without
-        the argument, all names may be shown.
-
-    Returns
-    -------
-    Table
-        Rows and column names.
-
-    Raises
-    ------
-    NotFound
-        If there is no such file.
-    BadRows
-        If the table is empty, ragged, has missing cells or text among numbers. Row numbers and
-        public names of columns are told, values never.
-    ParameterError
-        If the file may have a header or not, or a Parquet file is said to have none.
-    """
+    """Read a CSV or Parquet file."""
     if not path.is_file():
         raise NotFound(f"there is no file {plain_path(path)}")
     if path.suffix == ".parquet":
@@ -97,21 +66,7 @@ def read_table(
 
 
 def check_columns(public: Sequence[str] | None, private: Sequence[str]) -> None:
-    """Refuse a private table whose header is not that of the public one.
-
-    Parameters
-    ----------
-    public : sequence of str or None
-        Names of the public columns, empty without a header; None if there is no public file.
-    private : sequence of str
-        Names of the private columns, empty without a header. Never shown.
-
-    Raises
-    ------
-    BadRows
-        If one table has a header and the other has none, or a name differs. The message tells
-        the public names and the position.
-    """
+    """Refuse a private table whose header is not that of the public one."""
     if public is None or tuple(public) == tuple(private):
         return
     if not public or not private:

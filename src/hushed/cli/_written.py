@@ -8,8 +8,6 @@ from pathlib import Path
 
 from hushed.errors import NotFound, ParameterError
 
-__all__ = ["check_figure", "check_targets", "files_of", "inputs_of"]
-
 _PAGES = {
     "certificate": "<title>Certificate of a private release</title>",
     "audit report": "<title>Audit</title>",
@@ -17,36 +15,14 @@ _PAGES = {
 
 
 def inputs_of(*named: str | Path | None) -> tuple[Path, ...]:
-    """Files among what the command line names as input.
-
-    Parameters
-    ----------
-    *named : str, Path or None
-        Paths, ``FILE.py:NAME``, or anything else, which is left out.
-
-    Returns
-    -------
-    tuple of Path
-        Those that exist.
-    """
+    """Files among what the command line names as input."""
     found = [Path(str(text).rpartition(":")[0]) for text in named if ".py:" in str(text)]
     found += [Path(text) for text in named if text is not None]
     return tuple(path for path in found if path.is_file())
 
 
 def files_of(ledger: str | None) -> tuple[Path, ...]:
-    """Files of a ledger, which are inputs of whatever charges it.
-
-    Parameters
-    ----------
-    ledger : str or None
-        Address of the ledger, as given; one on a server has no files.
-
-    Returns
-    -------
-    tuple of Path
-        The database and what SQLite keeps beside it.
-    """
+    """Files of a ledger, which are inputs of whatever charges it."""
     if ledger is None or not ledger.startswith("sqlite:///"):
         return ()
     path = Path(os.path.realpath(os.path.expanduser(ledger.removeprefix("sqlite:///"))))
@@ -60,27 +36,7 @@ def check_targets(
     force: bool,
     former: str | None = "certificate",
 ) -> None:
-    """Refuse files that cannot, or should not, be written.
-
-    Parameters
-    ----------
-    targets : mapping of str to Path or None
-        Option and the file it names; None if it was not given.
-    inputs : sequence of Path
-        Files that are read: never written to, not even with ``force``.
-    force : bool
-        True to allow that any file is replaced but inputs and ledgers.
-    former : {"certificate", "audit report"} or None
-        Files of this kind are replaced without a question.
-
-    Raises
-    ------
-    ParameterError
-        If a target is an input, another target, a ledger, a folder, not writable, or exists and
-        is not of the former kind.
-    NotFound
-        If the folder of a target does not exist.
-    """
+    """Refuse files that cannot, or should not, be written."""
     taken: dict[Path, str] = {path.resolve(): "an input of this command" for path in inputs}
     for option, path in targets.items():
         if path is None:
@@ -98,21 +54,7 @@ def check_targets(
 
 
 def check_figure(path: Path | None) -> None:
-    """Refuse a figure that could not, or should not, be written, before anything is computed.
-
-    Parameters
-    ----------
-    path : Path or None
-        The file; None if no figure is wanted. An old figure of this library there is replaced.
-
-    Raises
-    ------
-    ParameterError
-        If the suffix is none of a figure, the path is a folder, a ledger or another file than an
-        old figure, or it is not writable.
-    NotFound
-        If its folder does not exist, or the extra ``hushed[plot]`` is not installed.
-    """
+    """Refuse a figure that could not, or should not, be written, before anything is computed."""
     if path is not None:
         from hushed.plots import check_suffix  # noqa: PLC0415
         from hushed.plots._figures import is_figure  # noqa: PLC0415

@@ -27,8 +27,6 @@ from hushed._numeric import last_true
 from hushed._printing import money_above, money_below, shown_above
 from hushed.errors import NotFeasible, ParameterError
 
-__all__ = ["Basis", "CostModel", "Optimum", "Range", "epsilon_for_error", "error_of"]
-
 Basis = Literal["exact", "loss", "published"]
 
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0

@@ -16,8 +16,6 @@ from hushed.cost._model import CostModel, epsilon_for_error
 from hushed.errors import NotFeasible, ParameterError
 from hushed.privacy_loss import LossCurve
 
-__all__ = ["Choice", "Need", "Plan", "plan"]
-
 Mechanism = Literal["Laplace", "Gaussian"]
 
 

@@ -12,15 +12,6 @@ from numpy.typing import NDArray
 
 from hushed.errors import ParameterError
 
-__all__ = [
-    "BestPolynomial",
-    "best_absolute_value",
-    "root_difference",
-    "root_sum",
-    "tensor_coefficients",
-    "tensor_product",
-]
-
 _LARGEST_DEGREE = 60
 _NODES = 60
 _ROUNDS = 100
@@ -203,18 +194,7 @@ def _square_root_nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def tensor_coefficients(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Chebyshev coefficients of the polynomial through values on a tensor grid.
-
-    Parameters
-    ----------
-    values : ndarray of float, shape (n, n)
-        Values at ``cos(pi i / (n - 1))``, ``cos(pi j / (n - 1))``; n is 2 or more.
-
-    Returns
-    -------
-    ndarray of float, shape (n, n)
-        Coefficients of ``T_k T_l``.
-    """
+    """Chebyshev coefficients of the polynomial through values on a tensor grid."""
     last = len(values) - 1
     index = np.arange(last + 1)
     halves = np.where((index == 0) | (index == last), 0.5, 1.0)
@@ -227,16 +207,6 @@ def tensor_coefficients(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def root_difference(degree: int) -> NDArray[np.float64]:
     """Chebyshev coefficients of ``[sqrt(y) - sqrt(x)]+`` on the unit square.
 
-    Parameters
-    ----------
-    degree : int
-        Degree kept in each variable; in [0, 59].
-
-    Returns
-    -------
-    ndarray of float, shape (degree + 1, degree + 1)
-        Coefficient of ``T_k(2y - 1) T_l(2x - 1)`` in row k, column l; read-only.
-
     Notes
     -----
     Liu and Oh, NeurIPS 2019, equation (16), by interpolation at 60 by 60 Chebyshev points of
@@ -248,18 +218,7 @@ def root_difference(degree: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=64)
 def root_sum(degree: int) -> NDArray[np.float64]:
-    """Chebyshev coefficients of ``sqrt(x) + sqrt(y)`` on the unit square.
-
-    Parameters
-    ----------
-    degree : int
-        Degree kept in each variable; in [0, 59].
-
-    Returns
-    -------
-    ndarray of float, shape (degree + 1, degree + 1)
-        As in `root_difference`.
-    """
+    """Chebyshev coefficients of ``sqrt(x) + sqrt(y)`` on the unit square."""
     y, x = _square_root_nodes()
     return _cut(y + x, degree)
 
@@ -273,18 +232,7 @@ def _cut(values: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
 
 
 def tensor_product(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Chebyshev coefficients of the product of two polynomials in two variables.
-
-    Parameters
-    ----------
-    first, second : ndarray of float, shape (d + 1, d + 1)
-        Chebyshev coefficients of the factors.
-
-    Returns
-    -------
-    ndarray of float, shape (2d + 1, 2d + 1)
-        Chebyshev coefficients of the product.
-    """
+    """Chebyshev coefficients of the product of two polynomials in two variables."""
     degree = 2 * (len(first) - 1)
     if degree == 0:
         return np.asarray(first * second)

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["blended_total"]
-
 _Floats = NDArray[np.float64]
 
 # Chosen on the tuning grid of benchmarks/divergences.py, tested on another one.
@@ -46,24 +44,6 @@ class _Rows:
 
 def blended_total(p: _Floats, q: _Floats, weight: _Floats, ratio: float, *, rates: bool) -> float:
     """Estimated sum of ``[E q - ratio E p]+`` over symbols, in counts of q.
-
-    Parameters
-    ----------
-    p, q : ndarray of float, shape (n,)
-        Counts of the symbols, not both 0. A known probability is a count out of a sample so
-        large that its noise is nothing.
-    weight : ndarray of float, shape (n,)
-        Symbols that share the pair of counts.
-    ratio : float
-        Exp(epsilon) times the sample size of q over that of p.
-    rates : bool
-        Whether the symbols seen up to eight times get a mixture over their rates as well, to
-        be used when both sides were sampled.
-
-    Returns
-    -------
-    float
-        The estimate, not clipped.
 
     Notes
     -----

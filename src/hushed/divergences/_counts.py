@@ -14,19 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from hushed._checks import require_one_of
 from hushed.errors import ParameterError
 
-__all__ = [
-    "Column",
-    "Columns",
-    "Counts",
-    "Model",
-    "Tuples",
-    "align",
-    "count_outcomes",
-    "read_sizes",
-    "shares",
-    "whole",
-]
-
 Model = Literal["fixed", "poisson"]
 Counts = ArrayLike | Mapping[Any, float]
 Column = NDArray[np.int64] | NDArray[np.float64]
@@ -52,19 +39,7 @@ class Tuples:
 
     @classmethod
     def group(cls, columns: Columns) -> Tuples:
-        """Group symbols by their counts; memory grows linearly with their number.
-
-        Parameters
-        ----------
-        columns : tuple of ndarray, shape (symbols,) each
-            Counts or known probabilities of every symbol.
-
-        Returns
-        -------
-        Tuples
-            Distinct tuples without the one that is zero throughout, which every estimator
-            scores 0.
-        """
+        """Group symbols by their counts; memory grows linearly with their number."""
         seen = np.zeros(len(columns[0]), dtype=bool)
         for column in columns:
             seen |= column != 0
@@ -125,23 +100,7 @@ def count_outcomes(outcomes: Iterable[_Key]) -> dict[_Key, int]:
 
 
 def align(p: Counts, q: Counts) -> tuple[ArrayLike, ArrayLike]:
-    """Two columns over one alphabet, not yet checked.
-
-    Parameters
-    ----------
-    p, q : array-like, shape (symbols,), or mapping from outcome to number
-        Arrays are matched by position, mappings by key (a missing key counts 0).
-
-    Returns
-    -------
-    tuple of array-like, shape (symbols,)
-        The columns.
-
-    Raises
-    ------
-    ParameterError
-        If one side is a mapping and the other is not.
-    """
+    """Two columns over one alphabet, not yet checked."""
     if isinstance(p, Mapping) and isinstance(q, Mapping):
         keys = dict.fromkeys((*p, *q))
         return [p.get(key, 0) for key in keys], [q.get(key, 0) for key in keys]
@@ -151,25 +110,7 @@ def align(p: Counts, q: Counts) -> tuple[ArrayLike, ArrayLike]:
 
 
 def whole(counts: ArrayLike, name: str) -> NDArray[np.int64]:
-    """Read counts as integers.
-
-    Parameters
-    ----------
-    counts : array-like, shape (symbols,)
-        Whole numbers in [0, 2**53], in any numeric type.
-    name : str
-        What to call them in an error.
-
-    Returns
-    -------
-    ndarray of int, shape (symbols,)
-        The counts.
-
-    Raises
-    ------
-    ParameterError
-        If the shape is wrong or a count is no whole number in range.
-    """
+    """Read counts as integers."""
     array = _numbers(counts, name)
     if not bool(np.all((array >= 0) & (array <= _LARGEST))):
         raise ParameterError(f"{name} must lie in [0, 2**53] and not be NaN")
@@ -194,25 +135,7 @@ def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def shares(probabilities: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Read known probabilities as floats.
-
-    Parameters
-    ----------
-    probabilities : array-like of float, shape (symbols,)
-        Numbers in [0, 1] with a sum of at most 1, up to rounding.
-    name : str
-        What to call them in an error.
-
-    Returns
-    -------
-    ndarray of float, shape (symbols,)
-        The probabilities.
-
-    Raises
-    ------
-    ParameterError
-        If they are no such numbers.
-    """
+    """Read known probabilities as floats."""
     array = _numbers(probabilities, name).astype(np.float64)
     if not bool(np.all((array >= 0) & (array <= 1))) or array.sum() > 1 + 1e-9:
         raise ParameterError(f"{name} must be probabilities: in [0, 1], with a sum of at most 1")
@@ -225,29 +148,7 @@ def read_sizes(
     known: tuple[bool, bool],
     model: Model,
 ) -> tuple[float, float]:
-    """Sample sizes of the two sides.
-
-    Parameters
-    ----------
-    samples : float, (float, float) or None
-        Size of both, or of each side; None takes the totals of the counts.
-    totals : (int, int)
-        Sums of the counts.
-    known : (bool, bool)
-        Sides without a sample; their size is 1.
-    model : {"fixed", "poisson"}
-        Under ``"poisson"`` the sizes are the expected ones and have to be given.
-
-    Returns
-    -------
-    (float, float)
-        Sizes, 1 or more.
-
-    Raises
-    ------
-    ParameterError
-        If a size is missing, not a number of at least 1, or smaller than the counts allow.
-    """
+    """Sample sizes of the two sides."""
     require_one_of("model", model, get_args(Model))
     if samples is None and model == "poisson":
         raise ParameterError("Poisson counts do not tell the expected sample size: give samples=")

@@ -17,8 +17,6 @@ from hushed.divergences._minimax import Product, Scheme, Score, minimax_score, p
 from hushed.divergences._sampling import Sample, halves, jackknife, read_sample, resampled
 from hushed.errors import ParameterError
 
-__all__ = ["DeltaEstimate", "Method", "Roles", "estimate_delta"]
-
 Method = Literal["blend", "minimax", "plug-in"]
 Roles = Literal["shared", "split", "averaged"]
 Bias = Literal["upward", "unknown"]

@@ -11,8 +11,6 @@ from hushed.divergences._counts import Column
 from hushed.divergences._minimax import Scheme
 from hushed.divergences._unbiased import central_moments, chebyshev_table
 
-__all__ = ["distance_scores"]
-
 _Floats = NDArray[np.float64]
 _KNOTS = 256
 
@@ -21,22 +19,6 @@ def distance_scores(
     scheme: Scheme, counts: Column, samples: float, kinks: _Floats
 ) -> NDArray[np.float64]:
     """Estimates of ``|x - kink|`` for sampled probabilities x.
-
-    Parameters
-    ----------
-    scheme : Scheme
-        Constants of the minimax estimator.
-    counts : ndarray of int, shape (n,)
-        Counts of the symbols.
-    samples : float
-        Sample size, or its expectation under ``"poisson"``.
-    kinks : ndarray of float, shape (n,)
-        Known points, 0 or more.
-
-    Returns
-    -------
-    ndarray of float, shape (n,)
-        The observed distance away from the kink, the unbiased estimate of a polynomial near it.
 
     Notes
     -----

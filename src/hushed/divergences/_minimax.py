@@ -21,17 +21,6 @@ from hushed.divergences._counts import Column, Model
 from hushed.divergences._unbiased import chebyshev_table, difference_moments
 from hushed.errors import ParameterError
 
-__all__ = [
-    "Product",
-    "Scheme",
-    "Score",
-    "large_scores",
-    "minimax_score",
-    "plug_in_score",
-    "regimes",
-    "small_scores",
-]
-
 Product = Literal["joint", "separate"]
 Score = Callable[[Column, Column, Column, Column], NDArray[np.float64]]
 
@@ -88,19 +77,7 @@ class Scheme:
 
 
 def plug_in_score(scheme: Scheme) -> Score:
-    """Score that puts the observed shares in.
-
-    Parameters
-    ----------
-    scheme : Scheme
-        Sizes and weight.
-
-    Returns
-    -------
-    callable
-        ``(p1, q1, p2, q2) -> [q2 - exp(epsilon) p2]+`` in shares; the first two columns are
-        not used.
-    """
+    """Score that puts the observed shares in."""
 
     def score(_p1: Column, _q1: Column, p2: Column, q2: Column) -> NDArray[np.float64]:
         return np.maximum(q2 / scheme.samples[1] - scheme.weight * (p2 / scheme.samples[0]), 0.0)
@@ -113,17 +90,7 @@ def regimes(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Where symbols lie: surely above the kink, near it with small counts, near it with large.
 
-    Parameters
-    ----------
-    scheme : Scheme
-        Sizes and constants.
-    p1, q1 : ndarray of int, shape (n,)
-        Counts that choose.
-
-    Returns
-    -------
-    tuple of ndarray of bool, shape (n,)
-        Above, small, large; in none of them: surely below, score 0.
+    Above, small, large; in none of them: surely below, score 0.
     """
     p, q = scheme.weight * (p1 / scheme.samples[0]), q1 / scheme.samples[1]
     distance = np.sqrt(q) - np.sqrt(p)
@@ -134,25 +101,7 @@ def regimes(
 
 
 def minimax_score(scheme: Scheme) -> Score:
-    """Score by Liu and Oh's three regimes.
-
-    Parameters
-    ----------
-    scheme : Scheme
-        Sizes and constants.
-
-    Returns
-    -------
-    callable
-        ``(p1, q1, p2, q2) -> scores``: the first two columns choose the regime, the last two
-        are scored. Both pairs may be the same.
-
-    Raises
-    ------
-    ParameterError
-        If the degree leaves the range in which doubles carry the sums (45), or exceeds what a
-        sample of this size can estimate.
-    """
+    """Score by Liu and Oh's three regimes."""
     if scheme.degree > _LARGEST_DEGREE or 2 * scheme.degree > min(scheme.samples):
         raise ParameterError(
             f"samples of {min(scheme.samples):.0f} with growth={scheme.growth} ask for degree "
@@ -191,20 +140,7 @@ def _in_parts(
 
 
 def small_scores(scheme: Scheme, p: Column, q: Column) -> NDArray[np.float64]:
-    """Scores near the kink by tensor Chebyshev approximation, for small counts.
-
-    Parameters
-    ----------
-    scheme : Scheme
-        Sizes and constants.
-    p, q : ndarray of int, shape (n,)
-        Counts, all below a few hundred.
-
-    Returns
-    -------
-    ndarray of float, shape (n,)
-        Unbiased estimates of ``D h(exp(epsilon) p / D, q / D)``.
-    """
+    """Scores near the kink by tensor Chebyshev approximation, for small counts."""
     reach = 2 * scheme.small * scheme.rate
     degree = scheme.degree * (2 if scheme.product == "joint" else 1)
     columns, rows = (
@@ -229,21 +165,6 @@ def large_scores(
     scheme: Scheme, p: Column, q: Column, width: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Scores near the kink by the best approximation of |z|, for large counts.
-
-    Parameters
-    ----------
-    scheme : Scheme
-        Sizes and constants.
-    p, q : ndarray of int, shape (n,)
-        Counts.
-    width : ndarray of float, shape (n,)
-        Half-width W of the interval on which the kink is approximated.
-
-    Returns
-    -------
-    ndarray of float, shape (n,)
-        Unbiased estimates of ``(W r(z) - W z) / 2``, r the polynomial, z the value of
-        ``(exp(epsilon) p - q) / W``.
 
     Notes
     -----

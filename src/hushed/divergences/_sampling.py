@@ -20,8 +20,6 @@ from hushed.divergences._counts import (
 from hushed.divergences._minimax import Score
 from hushed.errors import ParameterError
 
-__all__ = ["Sample", "halves", "jackknife", "read_sample", "resampled"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sample:
@@ -58,30 +56,7 @@ def read_sample(
     samples: float | tuple[float, float] | None,
     model: Model,
 ) -> Sample:
-    """Check and align what the user gave.
-
-    Parameters
-    ----------
-    counts : tuple
-        Counts of p and of q; None for a known side.
-    known : tuple
-        Probabilities of p and of q; None for a sampled side.
-    samples : float, (float, float) or None
-        Sample sizes; a known side's is ignored.
-    model : {"fixed", "poisson"}
-        How the sample sizes came about.
-
-    Returns
-    -------
-    Sample
-        Both sides over one alphabet.
-
-    Raises
-    ------
-    ParameterError
-        If a side is missing or given twice, if both are known, or if the numbers are no counts,
-        probabilities or sizes.
-    """
+    """Check and align what the user gave."""
     given: list[Counts] = []
     for count, probability, side in zip(counts, known, "pq", strict=True):
         if count is not None and probability is None:
@@ -110,21 +85,7 @@ def read_sample(
 
 
 def halves(sample: Sample, rng: np.random.Generator) -> tuple[Sample, Sample]:
-    """Split a sample at random into two independent halves.
-
-    Parameters
-    ----------
-    sample : Sample
-        Both sides sampled.
-    rng : numpy.random.Generator
-        Draws the split.
-
-    Returns
-    -------
-    (Sample, Sample)
-        Halves of fixed size (the first holds the odd one), or, under ``"poisson"``, every
-        observation in either half with even odds, which keeps Poisson counts independent.
-    """
+    """Split a sample at random into two independent halves."""
     first: list[Column] = []
     sizes: list[float] = []
     for column, size in zip((sample.p, sample.q), sample.sizes, strict=True):
@@ -155,20 +116,7 @@ def _without_replacement(
 
 
 def resampled(sample: Sample, rng: np.random.Generator) -> Sample:
-    """Draw a sample again from the observed shares.
-
-    Parameters
-    ----------
-    sample : Sample
-        What was observed.
-    rng : numpy.random.Generator
-        Draws the counts.
-
-    Returns
-    -------
-    Sample
-        New counts: multinomial for a fixed size, Poisson otherwise; known sides stay.
-    """
+    """Draw a sample again from the observed shares."""
     drawn: list[Column] = []
     for column, size, known in zip((sample.p, sample.q), sample.sizes, sample.known, strict=True):
         if known:
@@ -184,21 +132,9 @@ def resampled(sample: Sample, rng: np.random.Generator) -> Sample:
 def jackknife(sample: Sample, tuples: Tuples, score: Score) -> float:
     """Estimate the standard error of a sum of scores, leaving out one observation at a time.
 
-    Parameters
-    ----------
-    sample : Sample
-        Sizes, known sides and model.
-    tuples : Tuples
-        Distinct pairs of counts.
-    score : callable
-        Takes the regime's pair and the scored pair; here they are the same.
-
-    Returns
-    -------
-    float
-        Standard error. On average at least the true one for Poisson counts, whatever the score:
-        ``Var s(N) <= E N (s(N) - s(N-1))**2`` (the Efron-Stein inequality; Efron and Stein,
-        *Annals of Statistics* 9, 1981). For fixed sizes the differences are centred.
+    Standard error. On average at least the true one for Poisson counts, whatever the score: ``Var
+    s(N) <= E N (s(N) - s(N-1))**2`` (the Efron-Stein inequality; Efron and Stein, *Annals of
+    Statistics* 9, 1981). For fixed sizes the differences are centred.
     """
     p, q = tuples.columns
     here = score(p, q, p, q)

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from hushed.divergences._counts import Column, Model
 
-__all__ = ["central_moments", "chebyshev_table", "difference_moments"]
-
 
 @lru_cache(maxsize=256)
 def chebyshev_table(
@@ -20,25 +18,9 @@ def chebyshev_table(
 ) -> NDArray[np.float64]:
     """Unbiased estimates of shifted Chebyshev polynomials from small counts.
 
-    Parameters
-    ----------
-    largest : int
-        Largest count in the table; 0 or more.
-    degree : int
-        Largest degree; below the sample size when that is fixed.
-    samples : float
-        Sample size, or its expectation under ``"poisson"``.
-    scale : float
-        The polynomials are ``T_k(2 scale p - 1)`` of the probability p.
-    model : {"fixed", "poisson"}
-        How the sample size came about.
-
-    Returns
-    -------
-    ndarray of float, shape (largest + 1, degree + 1)
-        Row N, column k: the estimate of the k-th polynomial from the count N; read-only. Summed
-        in whole numbers with 128 bits to spare, then rounded once, since the monomials cancel
-        by a factor of about 5.8**degree.
+    Row N, column k: the estimate of the k-th polynomial from the count N; read-only. Summed in
+    whole numbers with 128 bits to spare, then rounded once, since the monomials cancel by a factor
+    of about 5.8**degree.
 
     Notes
     -----
@@ -80,22 +62,6 @@ def central_moments(
 ) -> NDArray[np.float64]:
     """Unbiased estimates of ``(p - c)**k``, taken at c = count / samples.
 
-    Parameters
-    ----------
-    counts : ndarray of int, shape (n,)
-        Counts of symbols.
-    samples : float
-        Sample size, or its expectation under ``"poisson"``.
-    degree : int
-        Largest power; below the sample size when that is fixed.
-    model : {"fixed", "poisson"}
-        How the sample size came about.
-
-    Returns
-    -------
-    ndarray of float, shape (degree + 1, n)
-        Row k holds the k-th power; row 0 is 1 and row 1 is 0.
-
     Notes
     -----
     For a fixed c the estimate of ``(p - c)**k`` sums falling factorials, and the sum cancels. Its
@@ -125,28 +91,7 @@ def difference_moments(
     degree: int,
     model: Model,
 ) -> NDArray[np.float64]:
-    """Unbiased estimates of ``((weight (p - P) - (q - Q)) / unit)**m`` at the observed P, Q.
-
-    Parameters
-    ----------
-    counts : (ndarray of int, ndarray of int), shape (n,) each
-        Counts of p and of q.
-    samples : (float, float)
-        Sample sizes of p and of q.
-    weight : float
-        Multiplies p.
-    unit : ndarray of float, shape (n,)
-        Positive numbers to divide by.
-    degree : int
-        Largest power.
-    model : {"fixed", "poisson"}
-        How the sample sizes came about.
-
-    Returns
-    -------
-    ndarray of float, shape (degree + 1, n)
-        Row m holds the m-th power.
-    """
+    """Unbiased estimates of ``((weight (p - P) - (q - Q)) / unit)**m`` at the observed P, Q."""
     p, q = (
         central_moments(count, size, degree, model)
         for count, size in zip(counts, samples, strict=True)

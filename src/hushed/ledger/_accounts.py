@@ -37,7 +37,6 @@ from hushed.privacy_loss import LossCurve
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
-__all__ = ["Ledger"]
 
 _LONGEST_NAME, _LONGEST_NOTE = 200, 10_000
 _MOST_NUMBER = 2**31 - 1  # of an entry, in both databases

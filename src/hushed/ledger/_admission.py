@@ -13,29 +13,11 @@ from hushed.guarantee import Guarantee
 from hushed.ledger._entries import Budget
 from hushed.privacy_loss import LossCurve
 
-__all__ = ["check_promise"]
-
 _ROUNDED = 1 + 2.0**-48  # sums of doubles
 
 
 def check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> None:
-    """Refuse what the budget's limit does not speak of.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-    promise : Guarantee
-        What is to be charged.
-    loss : LossCurve, optional
-        The law behind it.
-
-    Raises
-    ------
-    ParameterError
-        If the promise is for other neighbours or another unit than the budget, or for fewer
-        people, or not a promise at all, or does not hold under the law.
-    """
+    """Refuse what the budget's limit does not speak of."""
     limit = budget.limit
     if not isinstance(promise, Guarantee):
         raise ParameterError(

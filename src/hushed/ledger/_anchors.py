@@ -6,45 +6,16 @@ import re
 
 from hushed.errors import DamagedLedger, ParameterError
 
-__all__ = ["anchor", "check_anchor", "read_anchor"]
-
 _SHOWN = 32  # digits of a digest
 
 
 def anchor(head: tuple[int, str]) -> str:
-    """Write the end of a chain so that it can be noted down.
-
-    Parameters
-    ----------
-    head : tuple of int and str
-        Number of entries, digest of the last.
-
-    Returns
-    -------
-    str
-        ``NUMBER:DIGEST``, the digest cut to 32 digits.
-    """
+    """Write the end of a chain so that it can be noted down."""
     return f"{head[0]}:{head[1][:_SHOWN]}"
 
 
 def read_anchor(text: str) -> tuple[int, str]:
-    """Read what `anchor` wrote.
-
-    Parameters
-    ----------
-    text : str
-        ``NUMBER:DIGEST``.
-
-    Returns
-    -------
-    tuple of int and str
-        Number and the digits given.
-
-    Raises
-    ------
-    ParameterError
-        If it is none.
-    """
+    """Read what `anchor` wrote."""
     found = (
         re.fullmatch(r"([0-9]{1,12}):([0-9a-f]{16,64})", text) if isinstance(text, str) else None
     )
@@ -56,24 +27,7 @@ def read_anchor(text: str) -> tuple[int, str]:
 
 
 def check_anchor(name: str, wanted: tuple[int, str], entries: int, link: str) -> None:
-    """Refuse a chain that does not hold what was noted down.
-
-    Parameters
-    ----------
-    name : str
-        The budget.
-    wanted : tuple of int and str
-        As `read_anchor` gives it.
-    entries : int
-        Number of entries there are.
-    link : str
-        Digest of the entry of that number; of the budget for 0.
-
-    Raises
-    ------
-    DamagedLedger
-        If there are fewer entries, or that one is another.
-    """
+    """Refuse a chain that does not hold what was noted down."""
     number, digits = wanted
     if number > entries:
         raise DamagedLedger(

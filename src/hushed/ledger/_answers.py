@@ -11,21 +11,9 @@ from hushed.ledger._rows import run
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
-__all__ = ["answer_at", "answered", "insert_answer"]
-
 
 def insert_answer(connection: Transaction, entry: Entry, body: str) -> None:
-    """Store the answer of an entry, unless one is stored: the first stays.
-
-    Parameters
-    ----------
-    connection : Connection or sqlite3.Connection
-        In a transaction.
-    entry : Entry
-        The charge that paid for it.
-    body : str
-        The answer.
-    """
+    """Store the answer of an entry, unless one is stored: the first stays."""
     run(
         connection,
         "INSERT INTO hushed_answers VALUES (:name, :number, :body, :link) ON CONFLICT DO NOTHING",
@@ -40,27 +28,7 @@ def insert_answer(connection: Transaction, entry: Entry, body: str) -> None:
 
 
 def answer_at(connection: Transaction, name: str, number: int) -> str | None:
-    """Answer of an entry.
-
-    Parameters
-    ----------
-    connection : Connection or sqlite3.Connection
-        In a transaction.
-    name : str
-        The budget.
-    number : int
-        Number of the entry.
-
-    Returns
-    -------
-    str or None
-        As stored; None if nothing is.
-
-    Raises
-    ------
-    DamagedLedger
-        If it is not what was stored.
-    """
+    """Answer of an entry."""
     row = run(
         connection,
         "SELECT a.body, a.digest, e.digest FROM hushed_answers a JOIN hushed_entries e "
@@ -81,20 +49,7 @@ def answer_at(connection: Transaction, name: str, number: int) -> str | None:
 
 
 def answered(connection: Transaction, name: str) -> tuple[int, ...]:
-    """Numbers of the entries whose answers are stored.
-
-    Parameters
-    ----------
-    connection : Connection or sqlite3.Connection
-        In a transaction.
-    name : str
-        The budget.
-
-    Returns
-    -------
-    tuple of int
-        Upwards.
-    """
+    """Numbers of the entries whose answers are stored."""
     statement = "SELECT number FROM hushed_answers WHERE budget = :name ORDER BY number"
     seen = "SELECT number FROM hushed_answered(:name)"
     found = run(connection, statement, {"name": name}, seen).fetchall()

@@ -11,8 +11,6 @@ from hushed._printing import shown_above, shown_below
 from hushed.guarantee import Guarantee
 from hushed.ledger._entries import Budget
 
-__all__ = ["Balance", "Moment", "assumption", "bought", "set_aside", "terms_of", "which_part"]
-
 _FULL = 0.999  # printed as 100.0 %
 _ASSUMPTIONS = {
     "adaptive": "Every release, and how much it may lose, may be chosen after seeing the answers "
@@ -27,37 +25,13 @@ _NOMINAL = (
 
 
 def assumption(budget: Budget) -> str:
-    """Say what the limit of a budget rests on.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-
-    Returns
-    -------
-    str
-        One to three sentences.
-    """
+    """Say what the limit of a budget rests on."""
     nominal = _NOMINAL if budget.limit.data_dependent else ""
     return nominal + _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"])
 
 
 def terms_of(budget: Budget, number: int) -> str:
-    """Say what a charge counts towards.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-    number : int
-        Number of the charge.
-
-    Returns
-    -------
-    str
-        Two to four sentences, for a certificate.
-    """
+    """Say what a charge counts towards."""
     return f"charge {number} of {_kept_by(budget)}"
 
 
@@ -180,18 +154,7 @@ def _percent(share: float) -> str:
 
 
 def which_part(*, epsilon: bool, delta: bool) -> str:
-    """Say which part of a refused charge does not fit.
-
-    Parameters
-    ----------
-    epsilon, delta : bool
-        Whether each would fit if the other were 0.
-
-    Returns
-    -------
-    str
-        A clause.
-    """
+    """Say which part of a refused charge does not fit."""
     if epsilon and delta:
         return "epsilon and delta would fit one by one, but not together"
     if epsilon:
@@ -200,18 +163,7 @@ def which_part(*, epsilon: bool, delta: bool) -> str:
 
 
 def set_aside(budget: Budget) -> str:
-    """Say how much of a limit's delta charges may bring, and how to choose that.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-
-    Returns
-    -------
-    str
-        A sentence and a space; empty where all of delta is for the charges.
-    """
+    """Say how much of a limit's delta charges may bring, and how to choose that."""
     if budget.limit.delta == 0:
         return "The limit on delta is 0: open a budget with delta above 0. "
     if budget.method == "adaptive":
@@ -229,18 +181,7 @@ def set_aside(budget: Budget) -> str:
 
 
 def bought(epsilon: float) -> str:
-    """Say what an epsilon buys.
-
-    Parameters
-    ----------
-    epsilon : float
-        Level, in nats; 0 or more.
-
-    Returns
-    -------
-    str
-        The level, and the Laplace noise that it buys for a count.
-    """
+    """Say what an epsilon buys."""
     if epsilon <= 0:
         return "no epsilon"
     return (

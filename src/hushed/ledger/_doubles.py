@@ -7,24 +7,14 @@ from functools import lru_cache
 
 from hushed._decimals import decimal_of
 
-__all__ = ["fraction_of", "whole"]
-
 _UNITS = 10**324  # no double needs more digits after the point: 17 from 1e-308 on
 
 
 def whole(value: float) -> int:
     """Count a parameter in units of ``10**-324``.
 
-    Parameters
-    ----------
-    value : float
-        Any finite number; it stands for its shortest decimal.
-
-    Returns
-    -------
-    int
-        That decimal times ``10**324``, exactly. Sums of these cost less than those of fractions,
-        which are reduced to lowest terms each time.
+    That decimal times ``10**324``, exactly. Sums of these cost less than those of fractions, which
+    are reduced to lowest terms each time.
     """
     return _whole(float(value))
 
@@ -36,16 +26,5 @@ def _whole(value: float) -> int:
 
 
 def fraction_of(units: int) -> Fraction:
-    """Read a sum of `whole` numbers.
-
-    Parameters
-    ----------
-    units : int
-        The sum, in units of ``10**-324``.
-
-    Returns
-    -------
-    Fraction
-        The same number.
-    """
+    """Read a sum of `whole` numbers."""
     return Fraction(units, _UNITS)

@@ -18,17 +18,6 @@ from hushed.guarantee import Guarantee
 from hushed.ledger._laws import read_law
 from hushed.privacy_loss import LossCurve
 
-__all__ = [
-    "Budget",
-    "Entry",
-    "digest",
-    "read_budget",
-    "read_entry",
-    "write_budget",
-    "write_entry",
-    "write_promise",
-]
-
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -121,36 +110,12 @@ class Entry:
 
 
 def digest(before: str, body: str) -> str:
-    """Link of the chain.
-
-    Parameters
-    ----------
-    before : str
-        Digest of the record before.
-    body : str
-        Text of this record.
-
-    Returns
-    -------
-    str
-        SHA-256 in hexadecimal.
-    """
+    """Link of the chain."""
     return hashlib.sha256(f"{before}\n{body}".encode()).hexdigest()
 
 
 def write_budget(budget: Budget) -> str:
-    """Text of a budget.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-
-    Returns
-    -------
-    str
-        Canonical JSON.
-    """
+    """Text of a budget."""
     return _text(
         {
             "kind": "budget",
@@ -174,18 +139,7 @@ def write_budget(budget: Budget) -> str:
 
 
 def write_entry(entry: Entry) -> str:
-    """Text of an entry.
-
-    Parameters
-    ----------
-    entry : Entry
-        The entry.
-
-    Returns
-    -------
-    str
-        Canonical JSON.
-    """
+    """Text of an entry."""
     record: dict[str, Any] = {
         "kind": "charge",
         "budget": entry.budget,
@@ -205,25 +159,7 @@ def write_entry(entry: Entry) -> str:
 
 
 def read_budget(body: str, link: str) -> Budget:
-    """Budget from its text.
-
-    Parameters
-    ----------
-    body : str
-        As `write_budget` wrote it.
-    link : str
-        Digest written beside it.
-
-    Returns
-    -------
-    Budget
-        The same budget.
-
-    Raises
-    ------
-    DamagedLedger
-        If the text is not what was written.
-    """
+    """Budget from its text."""
     if digest("", body) != link:
         raise DamagedLedger("a budget is not what was opened: its digest does not fit its text")
     record = _parsed(body, "budget")
@@ -251,32 +187,7 @@ def read_budget(body: str, link: str) -> Budget:
 
 
 def read_entry(body: str, link: str, before: str | None, number: int, budget: str) -> Entry:
-    """Entry from its text, checked against the chain.
-
-    Parameters
-    ----------
-    body : str
-        As `write_entry` wrote it.
-    link : str
-        Digest written beside it.
-    before : str, optional
-        Digest of the record before; None for a text of somebody else, of which a server shows a
-        part, so that it cannot be checked.
-    number : int
-        Place at which it was found.
-    budget : str
-        Budget under which it was found.
-
-    Returns
-    -------
-    Entry
-        The same entry.
-
-    Raises
-    ------
-    DamagedLedger
-        If the text is not what was written, or stands at another place.
-    """
+    """Entry from its text, checked against the chain."""
     if before is not None and digest(before, body) != link:
         raise DamagedLedger(
             f"entry {number} of budget {budget!r} is not what was written, or an entry before it "
@@ -325,18 +236,7 @@ def _parsed(body: str, kind: str) -> dict[str, Any]:
 
 
 def write_promise(guarantee: Guarantee) -> dict[str, Any]:
-    """Describe a guarantee as it is written down.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-        The promise.
-
-    Returns
-    -------
-    dict
-        Equal for equal promises.
-    """
+    """Describe a guarantee as it is written down."""
     return {
         "unit": guarantee.unit,
         "epsilon": float(guarantee.epsilon).hex(),

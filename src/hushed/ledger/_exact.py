@@ -27,8 +27,6 @@ from hushed.privacy_loss._curve import combine
 from hushed.privacy_loss._families import BoundedRangeLoss, Family, GaussianLoss, LaplaceLoss
 from hushed.privacy_loss._finite import FiniteLoss
 
-__all__ = ["LossSum"]
-
 _SHARES = (0.95, 0.7, 0.4, 0.15, 0.03)
 _MANY = 256  # different laws from which on new ones are rounded up, by at most 0.025 % to 0.05 %
 _LEAST, _MOST = 1e-100, 1e100  # losses that can be composed in doubles, with room to spare
@@ -54,17 +52,7 @@ class LossSum:
     room: tuple[int, int] | None = None
 
     def add(self, promise: Guarantee, loss: LossCurve | None, cost: Cost) -> None:
-        """Take a charge into the sums.
-
-        Parameters
-        ----------
-        promise : Guarantee
-            What was charged.
-        loss : LossCurve, optional
-            Its law, if known.
-        cost : Cost
-            Its cost as a Gaussian release.
-        """
+        """Take a charge into the sums."""
         law = _law(promise, loss)
         counts = self.counts
         for family, count in law.parts:
@@ -77,19 +65,7 @@ class LossSum:
     def fits(self, promise: Guarantee, loss: LossCurve | None, cost: Cost) -> bool:
         """Whether a charge keeps the limit.
 
-        Parameters
-        ----------
-        promise : Guarantee
-            What is to be charged.
-        loss : LossCurve, optional
-            Its law, if known.
-        cost : Cost
-            Its cost as a Gaussian release.
-
-        Returns
-        -------
-        bool
-            True only if a proven upper bound of the joint delta is within the limit.
+        True only if a proven upper bound of the joint delta is within the limit.
         """
         levels = _plus(self.levels, promise.epsilon)
         plain = levels is not None and levels <= whole(self.epsilon)

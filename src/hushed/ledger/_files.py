@@ -19,17 +19,6 @@ from hushed.errors import DamagedLedger, LedgerUnavailable, NotALedger, NotFound
 from hushed.ledger._forks import active
 from hushed.ledger._migrations import APPLICATION_ID
 
-__all__ = [
-    "FileChanged",
-    "Identity",
-    "check_identity",
-    "check_place",
-    "identity_of",
-    "inspect",
-    "is_ledger",
-    "unchanged",
-]
-
 _SMALLEST = 512  # bytes of the smallest page
 _NO_DATABASE = ("not a database", "malformed")
 _Inode = tuple[int, int]
@@ -54,23 +43,7 @@ class Identity:
 
 
 def identity_of(path: Path) -> Identity:
-    """Find out which file and log lie at a path now.
-
-    Parameters
-    ----------
-    path : Path
-        The database.
-
-    Returns
-    -------
-    Identity
-        Device and inode of both.
-
-    Raises
-    ------
-    FileChanged
-        If the file has a second name, whose log would be another one.
-    """
+    """Find out which file and log lie at a path now."""
     found = _stat(path)
     if found is not None and found.st_nlink > 1 and S_ISREG(found.st_mode):
         raise FileChanged(
@@ -81,20 +54,7 @@ def identity_of(path: Path) -> Identity:
 
 
 def unchanged(path: str, log: str, opened: Identity) -> bool:
-    """Tell quickly, for every charge asks, that nothing has happened to a file and its log.
-
-    Parameters
-    ----------
-    path, log : str
-        The database and its write-ahead log.
-    opened : Identity
-        What was there when the connection was made.
-
-    Returns
-    -------
-    bool
-        True if both are there and the same, under one name.
-    """
+    """Tell quickly, for every charge asks, that nothing has happened to a file and its log."""
     try:
         file, beside = os.lstat(path), os.lstat(log)
     except OSError:
@@ -103,22 +63,7 @@ def unchanged(path: str, log: str, opened: Identity) -> bool:
 
 
 def check_identity(path: Path, opened: Identity, *, committed: bool = False) -> None:
-    """Refuse to go on if the file or its log is not the one that was opened.
-
-    Parameters
-    ----------
-    path : Path
-        The database.
-    opened : Identity
-        What was there when the connection was made.
-    committed : bool, default False
-        Whether something was just written.
-
-    Raises
-    ------
-    FileChanged
-        If file or log was deleted, replaced, or got a second name.
-    """
+    """Refuse to go on if the file or its log is not the one that was opened."""
     found = identity_of(path)
     if found == opened:
         return
@@ -137,20 +82,7 @@ def check_identity(path: Path, opened: Identity, *, committed: bool = False) -> 
 
 
 def check_place(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> None:
-    """Refuse a file that is mounted alone: its log would lie in another folder than its own.
-
-    Parameters
-    ----------
-    path : Path
-        The database.
-    mounts : Path
-        Where the system lists its mounts.
-
-    Raises
-    ------
-    LedgerUnavailable
-        If the path is a mount point (Linux).
-    """
+    """Refuse a file that is mounted alone: its log would lie in another folder than its own."""
     try:
         found = mounts.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -165,22 +97,7 @@ def check_place(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> None
 
 
 def inspect(path: Path, *, create: bool) -> None:
-    """Refuse files that are no ledger before anything is written to them.
-
-    Parameters
-    ----------
-    path : Path
-        Where the ledger lies, or is to lie.
-    create : bool
-        Whether to make it if there is none.
-
-    Raises
-    ------
-    NotFound
-        If there is no file and none is to be made, or no folder for it.
-    NotALedger, DamagedLedger, LedgerUnavailable
-        If the file is another one, cannot be read, or has a second name.
-    """
+    """Refuse files that are no ledger before anything is written to them."""
     if not os.path.exists(path):
         if not create:
             raise NotFound(f"there is no file {path.name}: open a budget first")
@@ -204,18 +121,7 @@ def inspect(path: Path, *, create: bool) -> None:
 
 
 def is_ledger(path: Path) -> bool:
-    """Tell whether a file is a ledger, or belongs to one, under whatever name.
-
-    Parameters
-    ----------
-    path : Path
-        Any path.
-
-    Returns
-    -------
-    bool
-        True for a ledger, its write-ahead log and its shared memory; also if it cannot be told.
-    """
+    """Tell whether a file is a ledger, or belongs to one, under whatever name."""
     resolved = Path(os.path.realpath(path))  # follows no loop of links
     for ending in ("-wal", "-shm", "-journal"):
         if resolved.name.endswith(ending):

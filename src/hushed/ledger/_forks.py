@@ -17,8 +17,6 @@ from weakref import WeakSet
 
 from hushed.errors import LedgerUnavailable
 
-__all__ = ["Forked", "active", "watch"]
-
 _LONGEST = 5.0  # seconds that a fork waits for transactions under way
 
 
@@ -76,30 +74,13 @@ _watched: WeakSet[Forked] = WeakSet()
 
 
 def watch(each: Forked) -> None:
-    """Tell an object of forks from now on.
-
-    Parameters
-    ----------
-    each : Forked
-        Held weakly.
-    """
+    """Tell an object of forks from now on."""
     _watched.add(each)
 
 
 @contextmanager
 def active() -> Iterator[None]:
-    """Keep forks away while SQLite is used.
-
-    Yields
-    ------
-    None
-        For the time of the use.
-
-    Raises
-    ------
-    LedgerUnavailable
-        In a child that was forked in the midst of a transaction.
-    """
+    """Keep forks away while SQLite is used."""
     if _stained:
         raise LedgerUnavailable(
             "this process was forked while a ledger was in use, and cannot use any: start "

@@ -13,8 +13,6 @@ from hushed.privacy_loss._composed import ComposedLoss
 from hushed.privacy_loss._families import BoundedRangeLoss, Family, GaussianLoss, LaplaceLoss
 from hushed.privacy_loss._finite import FiniteLoss
 
-__all__ = ["MOST_ATOMS", "read_law", "write_law"]
-
 _OFF = 1e-6  # rounding of masses and losses
 MOST_ATOMS = 4096  # point masses of a finite law that are still written down
 
@@ -22,24 +20,7 @@ Part = dict[str, Any]
 
 
 def write_law(curve: LossCurve) -> list[Part] | None:
-    """Describe a loss curve by the laws that it is the sum of.
-
-    Parameters
-    ----------
-    curve : LossCurve
-        The curve.
-
-    Returns
-    -------
-    list of dict or None
-        One record per law: its kind, how often it occurs, and its numbers as hexadecimal doubles.
-        None for a law with more than `MOST_ATOMS` point masses: its guarantee then has to do.
-
-    Raises
-    ------
-    ParameterError
-        If a law is of a kind that this version cannot write.
-    """
+    """Describe a loss curve by the laws that it is the sum of."""
     parts: list[Part] = []
     for family, count in curve.parts:
         if isinstance(family, FiniteLoss) and family.losses.size > MOST_ATOMS:
@@ -70,23 +51,7 @@ def _numbers(family: Family) -> Part:
 
 
 def read_law(parts: list[Part]) -> LossCurve:
-    """Build the loss curve that `write_law` described.
-
-    Parameters
-    ----------
-    parts : list of dict
-        As written.
-
-    Returns
-    -------
-    LossCurve
-        The same curve.
-
-    Raises
-    ------
-    DamagedLedger
-        If a record is of no known kind or lacks a number.
-    """
+    """Build the loss curve that `write_law` described."""
     try:
         laws = tuple((_family(part), int(part["count"])) for part in parts)
     except (KeyError, TypeError, ValueError, OverflowError):

@@ -13,7 +13,6 @@ from hushed.ledger._postgres import FUNCTIONS
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "Migration", "found_version", "migrate", "now"]
 
 Dialect = Literal["sqlite", "postgresql"]
 
@@ -50,13 +49,7 @@ class Migration:
 
 
 def now() -> str:
-    """Time as it is written down.
-
-    Returns
-    -------
-    str
-        ISO 8601 in UTC, with microseconds.
-    """
+    """Time as it is written down."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
@@ -133,18 +126,7 @@ MIGRATIONS: tuple[Migration, ...] = (
 
 
 def found_version(connection: Connection) -> int:
-    """Version of the tables in a database; 0 if there are none.
-
-    Parameters
-    ----------
-    connection : Connection
-        To the database.
-
-    Returns
-    -------
-    int
-        Largest version recorded.
-    """
+    """Version of the tables in a database; 0 if there are none."""
     from sqlalchemy import inspect  # noqa: PLC0415
 
     if not inspect(connection).has_table("hushed_migrations"):
@@ -154,25 +136,7 @@ def found_version(connection: Connection) -> int:
 
 
 def migrate(connection: Connection, upto: int | None = None) -> int:
-    """Bring the tables to a version, inside the transaction that is under way.
-
-    Parameters
-    ----------
-    connection : Connection
-        To the database, in a transaction that keeps other writers out.
-    upto : int, optional
-        Version to stop at; the newest by default.
-
-    Returns
-    -------
-    int
-        Version now.
-
-    Raises
-    ------
-    NewerLedger
-        If the tables were written by a newer version of this library.
-    """
+    """Bring the tables to a version, inside the transaction that is under way."""
     newest = MIGRATIONS[-1].version
     version = found_version(connection)
     if version > newest:

@@ -8,8 +8,6 @@ note, key and question, and answers are for those who paid for them.
 # ruff: noqa: S608  (every text here is a constant)
 from __future__ import annotations
 
-__all__ = ["FUNCTIONS", "ROLES"]
-
 # Whether an entry is the caller's own, or the caller may read the table anyway.
 _MINE = "(e.author = session_user OR has_table_privilege(session_user, e.tableoid, 'SELECT'))"
 _SIGNATURES = {

@@ -16,18 +16,6 @@ if TYPE_CHECKING:
 
     Transaction = Connection | sqlite3.Connection
 
-__all__ = [
-    "Head",
-    "append",
-    "budget_named",
-    "budgets",
-    "entries_after",
-    "entry_at",
-    "head_of",
-    "insert_budget",
-    "is_written",
-    "run",
-]
 
 Head = tuple[int, str]
 _BATCH = 1000
@@ -44,24 +32,7 @@ def _text(statement: str) -> TextClause:
 def run(
     connection: Transaction, statement: str, values: dict[str, Any], server: str | None = None
 ) -> Any:
-    """Run a statement on either kind of connection.
-
-    Parameters
-    ----------
-    connection : Connection or sqlite3.Connection
-        In a transaction.
-    statement : str
-        SQL with names for values, such as ``:name``.
-    values : dict
-        Values by name.
-    server : str, optional
-        SQL that says the same on PostgreSQL, where spenders have no rights on the tables.
-
-    Returns
-    -------
-    object
-        Cursor of the driver or of SQLAlchemy.
-    """
+    """Run a statement on either kind of connection."""
     import sqlite3  # noqa: PLC0415
 
     if isinstance(connection, sqlite3.Connection):
@@ -72,15 +43,7 @@ def run(
 
 
 def insert_budget(connection: Transaction, budget: Budget) -> None:
-    """Add a budget and the head of its empty chain.
-
-    Parameters
-    ----------
-    connection : Connection or sqlite3.Connection
-        In a transaction.
-    budget : Budget
-        With its digest.
-    """
+    """Add a budget and the head of its empty chain."""
     values = {"name": budget.name, "body": write_budget(budget), "link": budget.digest}
     run(connection, "INSERT INTO hushed_budgets VALUES (:name, :body, :link)", values)
     run(
@@ -91,42 +54,13 @@ def insert_budget(connection: Transaction, budget: Budget) -> None:
 
 
 def budgets(connection: Transaction) -> tuple[Budget, ...]:
-    """All budgets.
-
-    Parameters
-    ----------
-    connection : Connection or sqlite3.Connection
-        In a transaction.
-
-    Returns
-    -------
-    tuple of Budget
-        By name.
-    """
+    """All budgets."""
     rows = run(connection, "SELECT name, body, digest FROM hushed_budgets ORDER BY name", {})
     return tuple(_checked(*row) for row in rows.fetchall())
 
 
 def budget_named(connection: Transaction, name: str) -> Budget:
-    """One budget.
-
-    Parameters
-    ----------
-    connection : Connection or sqlite3.Connection
-        In a transaction.
-    name : str
-        Its name.
-
-    Returns
-    -------
-    Budget
-        As opened.
-
-    Raises
-    ------
-    NotFound
-        If there is none of this name.
-    """
+    """One budget."""
     statement = "SELECT name, body, digest FROM hushed_budgets WHERE name = :name"
     row = run(connection, statement, {"name": name}).fetchone()
     if row is None:
@@ -150,28 +84,7 @@ def _checked(name: str, body: str, link: str) -> Budget:
 
 
 def head_of(connection: Transaction, name: str, *, lock: bool = False) -> Head:
-    """End of the chain of a budget.
-
-    Parameters
-    ----------
-    connection : Connection or sqlite3.Connection
-        In a transaction.
-    name : str
-        The budget.
-    lock : bool, default False
-        Whether to keep other spenders out until the transaction ends (PostgreSQL; on SQLite the
-        transaction does).
-
-    Returns
-    -------
-    tuple of int and str
-        Number of entries, digest of the last.
-
-    Raises
-    ------
-    NotFound
-        If there is no such budget.
-    """
+    """End of the chain of a budget."""
     statement = "SELECT entries, digest FROM hushed_heads WHERE budget = :name"
     locking = "SELECT entries, digest FROM hushed_head(:name)" if lock else None
     row = run(connection, statement, {"name": name}, locking).fetchone()
@@ -181,17 +94,7 @@ def head_of(connection: Transaction, name: str, *, lock: bool = False) -> Head:
 
 
 def append(connection: Transaction, entry: Entry, body: str) -> None:
-    """Add an entry and move the head of its chain.
-
-    Parameters
-    ----------
-    connection : Connection or sqlite3.Connection
-        In a transaction that holds the head.
-    entry : Entry
-        With its digest.
-    body : str
-        Its text.
-    """
+    """Add an entry and move the head of its chain."""
     import sqlite3  # noqa: PLC0415
 
     values = {
@@ -214,20 +117,7 @@ def append(connection: Transaction, entry: Entry, body: str) -> None:
 
 
 def is_written(connection: Transaction, entry: Entry) -> bool:
-    """Whether an entry stands in the ledger.
-
-    Parameters
-    ----------
-    connection : Connection or sqlite3.Connection
-        In a transaction that holds the head.
-    entry : Entry
-        The entry.
-
-    Returns
-    -------
-    bool
-        True if it does, at its place.
-    """
+    """Whether an entry stands in the ledger."""
     statement = "SELECT digest FROM hushed_entries WHERE budget = :name AND number = :number"
     values = {"name": entry.budget, "number": entry.number}
     seen = "SELECT digest FROM hushed_seen(:name, :number - 1, 1)"
@@ -236,27 +126,7 @@ def is_written(connection: Transaction, entry: Entry) -> bool:
 
 
 def entry_at(connection: Transaction, budget: Budget, number: int) -> Entry:
-    """One entry, checked against the one before it.
-
-    Parameters
-    ----------
-    connection : Connection or sqlite3.Connection
-        In a transaction.
-    budget : Budget
-        The budget.
-    number : int
-        Number of an entry that is there.
-
-    Returns
-    -------
-    Entry
-        As written.
-
-    Raises
-    ------
-    DamagedLedger
-        If it is missing or changed.
-    """
+    """One entry, checked against the one before it."""
     before = (number - 1, budget.digest)
     values = {"name": budget.name, "first": number - 1, "last": number}
     found = run(
@@ -276,29 +146,7 @@ def entry_at(connection: Transaction, budget: Budget, number: int) -> Entry:
 
 
 def entries_after(connection: Transaction, name: str, start: Head, end: Head) -> Iterator[Entry]:
-    """Entries between two heads, each checked against the chain.
-
-    Parameters
-    ----------
-    connection : Connection or sqlite3.Connection
-        In a transaction.
-    name : str
-        The budget.
-    start : tuple of int and str
-        Head that is known already.
-    end : tuple of int and str
-        Head to reach.
-
-    Yields
-    ------
-    Entry
-        In order.
-
-    Raises
-    ------
-    DamagedLedger
-        If an entry is missing, changed, or one too many.
-    """
+    """Entries between two heads, each checked against the chain."""
     number, link = start
     statement = (
         "SELECT number, body, digest, 1 FROM hushed_entries WHERE budget = :name "

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from hushed.ledger._rows import Transaction
 
-__all__ = ["Store", "Unsettled", "connect"]
 
 _MIGRATING = 0x68757368  # key of the lock that migrations take on PostgreSQL
 _ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
@@ -80,26 +79,14 @@ class Store:
         self._secrets: tuple[str, ...] = ()
 
     def engine(self) -> Engine:
-        """Give the connections of this process; a forked child gets its own.
-
-        Returns
-        -------
-        Engine
-            Of SQLAlchemy.
-        """
+        """Give the connections of this process; a forked child gets its own."""
         with self._making:
             if self._engine is None:
                 self._engine = _engine(self)
             return self._engine
 
     def hide(self, url: URL) -> None:
-        """Remember what no message may show.
-
-        Parameters
-        ----------
-        url : URL
-            Address with its password.
-        """
+        """Remember what no message may show."""
         asked = [str(v) for name, v in url.query.items() if "pass" in name.lower()]
         found = [each for each in (url.password, *asked) if each]
         self._secrets = (*found, *(quote_plus(each) for each in found), *map(quote, found))
@@ -117,13 +104,7 @@ class Store:
             self._file = identity_of(self.path)
 
     def open_file(self) -> Any:
-        """Connect to the file; it is made for the first connection alone, if at all.
-
-        Returns
-        -------
-        sqlite3.Connection
-            To the file that was there before, if there was one.
-        """
+        """Connect to the file; it is made for the first connection alone, if at all."""
         import sqlite3  # noqa: PLC0415
 
         known = self._file
@@ -138,38 +119,14 @@ class Store:
         )
 
     def opened(self, record: Any) -> None:
-        """Remember which file and log a new connection speaks to.
-
-        Parameters
-        ----------
-        record : object
-            Record of the connection in its pool.
-
-        Raises
-        ------
-        LedgerUnavailable
-            If it is another file than that of the connections before.
-        """
+        """Remember which file and log a new connection speaks to."""
         found = identity_of(self.path)
         if self._file is not None and self._file.file != found.file:
             check_identity(self.path, self._file)
         record.info["hushed"] = self._file = found
 
     def check_file(self, info: dict[Any, Any], *, committed: bool = False) -> None:
-        """Refuse to go on with a file that is not the one that was opened.
-
-        Parameters
-        ----------
-        info : dict
-            What `opened` remembered.
-        committed : bool, default False
-            Whether something was just written.
-
-        Raises
-        ------
-        LedgerUnavailable
-            If the file or its log was deleted, replaced, or got a second name.
-        """
+        """Refuse to go on with a file that is not the one that was opened."""
         if not self.sqlite or unchanged(*self._names, info["hushed"]):
             return
         try:
@@ -185,25 +142,7 @@ class Store:
             engine.dispose()
 
     def backup(self, target: Path) -> Path:
-        """Copy the file through SQLite, as of one moment.
-
-        Parameters
-        ----------
-        target : Path
-            A file that does not exist.
-
-        Returns
-        -------
-        Path
-            The copy.
-
-        Raises
-        ------
-        ParameterError
-            If it exists, or there is no file to copy.
-        NotFound
-            If its folder does not exist.
-        """
+        """Copy the file through SQLite, as of one moment."""
         import sqlite3  # noqa: PLC0415
 
         if not self.sqlite:
@@ -228,18 +167,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Read in one transaction, as of one moment, without keeping writers out.
-
-        Yields
-        ------
-        Connection
-            In a transaction.
-
-        Raises
-        ------
-        DamagedLedger, LedgerUnavailable
-            If the database fails.
-        """
+        """Read in one transaction, as of one moment, without keeping writers out."""
         from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
         from sqlalchemy.exc import TimeoutError as Crowded  # noqa: PLC0415
 
@@ -258,20 +186,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Write in one transaction that keeps other writers out; committed at the end.
-
-        Yields
-        ------
-        Connection
-            In a transaction.
-
-        Raises
-        ------
-        DamagedLedger, LedgerUnavailable
-            If the database fails before the commit: nothing was written.
-        Unsettled
-            If it fails during the commit: it is not known whether it was written.
-        """
+        """Write in one transaction that keeps other writers out; committed at the end."""
         from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
         from sqlalchemy.exc import TimeoutError as Crowded  # noqa: PLC0415
 
@@ -293,19 +208,7 @@ class Store:
 
     @contextmanager
     def spending(self) -> Iterator[Transaction]:
-        """Write as in `writing`, by the shortest way: for charges, of which there are many.
-
-        Yields
-        ------
-        Connection or sqlite3.Connection
-            In a transaction; on SQLite the driver's own connection, as every statement that
-            SQLAlchemy passes on costs more than SQLite takes to run it.
-
-        Raises
-        ------
-        DamagedLedger, LedgerUnavailable, Unsettled
-            As in `writing`.
-        """
+        """Write as in `writing`, by the shortest way: for charges, of which there are many."""
         if not self.sqlite:
             with self.writing() as connection:
                 yield connection
@@ -331,32 +234,7 @@ class Store:
 
 
 def connect(url: str, *, create: bool, patience: float) -> Store:
-    """Open a ledger, and bring its tables up to date.
-
-    Parameters
-    ----------
-    url : str
-        ``sqlite:///FILE`` (three slashes for a relative path, four for an absolute one) or
-        ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``.
-    create : bool
-        Whether to make the ledger if there is none.
-    patience : float
-        Longest wait for other writers, in seconds; above 0.
-
-    Returns
-    -------
-    Store
-        With tables of this version.
-
-    Raises
-    ------
-    ParameterError
-        If the address is of no known kind, or patience is not above 0.
-    NotFound
-        If there is no ledger and none is to be made.
-    NotALedger, DamagedLedger, NewerLedger, LedgerUnavailable
-        If what is there cannot be used.
-    """
+    """Open a ledger, and bring its tables up to date."""
     patience = read("patience", patience, up=True)
     if not 0 < patience < 1e6:
         raise ParameterError(f"patience must be above 0 and below 1e6 seconds, got {patience}")

@@ -18,26 +18,9 @@ from hushed.ledger._entries import Budget, Entry
 from hushed.ledger._exact import LossSum
 from hushed.privacy_loss import LossCurve
 
-__all__ = ["Tally", "costs_of", "tally_of"]
-
 
 def costs_of(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> tuple[Cost, ...]:
-    """Price a charge in the units of each filter of a budget.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-    promise : Guarantee
-        What is charged.
-    loss : LossCurve, optional
-        Its law, if known.
-
-    Returns
-    -------
-    tuple of Cost
-        One per filter.
-    """
+    """Price a charge in the units of each filter of a budget."""
     return tuple(filter_cost(each, promise, loss) for each in budget.filters)
 
 
@@ -92,13 +75,7 @@ class Tally:
     keys: dict[str, int] = field(default_factory=dict)  # the callers' keys, and their entries
 
     def add(self, entry: Entry) -> None:
-        """Fold one entry in.
-
-        Parameters
-        ----------
-        entry : Entry
-            The next one of this budget.
-        """
+        """Fold one entry in."""
         promise = entry.guarantee
         self.sums = [total.plus(cost) for total, cost in zip(self.sums, entry.costs, strict=True)]
         if promise.gamma > 0:
@@ -116,15 +93,7 @@ class Tally:
     def gamma(self, promise: Guarantee | None = None) -> Fraction:
         """Gamma spent, exact, with one more promise if given; each estimate counts once.
 
-        Parameters
-        ----------
-        promise : Guarantee, optional
-            A further promise.
-
-        Returns
-        -------
-        Fraction
-            Union bound.
+        Union bound.
         """
         total = self.by_hand + sum(self.events.values(), Fraction(0))
         if promise is None:
@@ -136,44 +105,14 @@ class Tally:
         return total + stated_gamma(promise) + sum(fresh.values(), Fraction(0))
 
     def fits(self, promise: Guarantee, loss: LossCurve | None, costs: tuple[Cost, ...]) -> bool:
-        """Whether a charge keeps the limit on epsilon and delta.
-
-        Parameters
-        ----------
-        promise : Guarantee
-            What is to be charged.
-        loss : LossCurve, optional
-            Its law, if known.
-        costs : tuple of Cost
-            Its costs.
-
-        Returns
-        -------
-        bool
-            True if any filter of the budget lets it through.
-        """
+        """Whether a charge keeps the limit on epsilon and delta."""
         if self.exact is not None:
             return self.exact.fits(promise, loss, costs[0])
         triples = zip(self.sums, costs, self.budget.filters, strict=True)
         return any(total.plus(cost).within(found) for total, cost, found in triples)
 
     def check(self, promise: Guarantee, loss: LossCurve | None, costs: tuple[Cost, ...]) -> None:
-        """Refuse a charge that does not fit.
-
-        Parameters
-        ----------
-        promise : Guarantee
-            What is to be charged.
-        loss : LossCurve, optional
-            Its law, if known.
-        costs : tuple of Cost
-            Its costs.
-
-        Raises
-        ------
-        Overspent
-            If epsilon, delta or gamma would pass the limit.
-        """
+        """Refuse a charge that does not fit."""
         limit = self.budget.limit
         name = self.budget.name
         sampled = promise.gamma > 0 or promise.estimates
@@ -262,13 +201,7 @@ class Tally:
         return Guarantee(epsilon=level, neighbours=limit.neighbours, unit=limit.unit)
 
     def balance(self) -> Balance:
-        """Where the budget stands.
-
-        Returns
-        -------
-        Balance
-            A record of its own.
-        """
+        """Where the budget stands."""
         limit = self.budget.limit
         epsilon, delta = self._spent()
         gamma = min(stated_above(self.gamma()), 1.0 - 2.0**-53)
@@ -300,13 +233,7 @@ class Tally:
         return max(self.shares())
 
     def shares(self) -> tuple[float, float, float]:
-        """Shares of epsilon, delta and gamma that are used, each in [0, 1], rounded up.
-
-        Returns
-        -------
-        tuple of float
-            Of epsilon and delta in the filter with most room.
-        """
+        """Shares of epsilon, delta and gamma that are used, each in [0, 1], rounded up."""
         limit = self.budget.limit
         gamma = _share(self.gamma(), limit.gamma)
         if self.number == 0:
@@ -340,23 +267,7 @@ class Tally:
 
 
 def tally_of(budget: Budget) -> Tally:
-    """Tally of a budget to which nothing was charged yet.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-
-    Returns
-    -------
-    Tally
-        Empty sums.
-
-    Raises
-    ------
-    ParameterError
-        If the rule of the budget has no filter.
-    """
+    """Tally of a budget to which nothing was charged yet."""
     if not budget.filters:
         raise ParameterError("a budget needs a rule that stops the spending")
     exact = None

@@ -13,8 +13,6 @@ from hushed.transformations._chain import Step, joined_spaces
 from hushed.transformations._grouping import worst_split
 from hushed.transformations._matching import take_domain
 
-__all__ = ["compose", "parallel"]
-
 _MEASURES = (PURE, ZCDP, RENYI, LOSS_CURVE)
 
 

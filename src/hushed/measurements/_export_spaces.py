@@ -10,8 +10,6 @@ from hushed.errors import BadRows, ParameterError
 from hushed.spaces import Column, Domain, Numbers, Space, Table
 from hushed.transformations._chain import Transformation
 
-__all__ = ["Place", "aligned", "begin", "beyond", "trusted"]
-
 _TYPES = {"float": "f64", "int": "i64", "text": "String"}
 
 
@@ -32,67 +30,21 @@ class Place:
     metric: Any
 
     def behind(self, made: Any) -> Place:
-        """Put a transformation behind.
-
-        Parameters
-        ----------
-        made : opendp.Transformation
-            From where this place is.
-
-        Returns
-        -------
-        Place
-            Where it leads.
-        """
+        """Put a transformation behind."""
         built = made if self.built is None else self.built >> made
         return Place(built=built, domain=made.output_domain, metric=made.output_metric)
 
     def closed(self, made: Any) -> Any:
-        """Put a measurement behind.
-
-        Parameters
-        ----------
-        made : opendp.Measurement
-            From where this place is.
-
-        Returns
-        -------
-        opendp.Measurement
-            All of the chain.
-        """
+        """Put a measurement behind."""
         return made if self.built is None else self.built >> made
 
     def fresh(self) -> Place:
-        """Start a chain of its own here.
-
-        Returns
-        -------
-        Place
-            With nothing built.
-        """
+        """Start a chain of its own here."""
         return replace(self, built=None)
 
 
 def begin(dp: Any, space: Space) -> Place:
-    """Say in OpenDP where a chain starts.
-
-    Parameters
-    ----------
-    dp : module
-        ``opendp.prelude``.
-    space : Space
-        Source of the chain.
-
-    Returns
-    -------
-    Place
-        With nothing built.
-
-    Raises
-    ------
-    ParameterError
-        If OpenDP has no such domain or metric.
-    """
+    """Say in OpenDP where a chain starts."""
     return Place(domain=_domain(dp, space.domain), metric=_metric(dp, space))
 
 
@@ -155,27 +107,7 @@ def _metric(dp: Any, space: Space) -> Any:
 
 
 def aligned(dp: Any, place: Place, space: Space) -> Place:
-    """Count rows as a space does.
-
-    Parameters
-    ----------
-    dp : module
-        ``opendp.prelude``.
-    place : Place
-        What there is.
-    space : Space
-        Of the same rows.
-
-    Returns
-    -------
-    Place
-        Under the metric of the space.
-
-    Raises
-    ------
-    ParameterError
-        If OpenDP has no conversion for such a column.
-    """
+    """Count rows as a space does."""
     bounded = repr(place.metric).startswith("ChangeOne")
     if not space.metric.of_rows or bounded == (space.metric.name == "change-one"):
         return place
@@ -184,27 +116,7 @@ def aligned(dp: Any, place: Place, space: Space) -> Place:
 
 
 def trusted(dp: Any, what: Any, make: Callable[[], Any]) -> Any:
-    """Make something of a function that OpenDP cannot check.
-
-    Parameters
-    ----------
-    dp : module
-        ``opendp.prelude``.
-    what : object
-        What it is, for the message.
-    make : callable
-        Makes it.
-
-    Returns
-    -------
-    object
-        What it makes.
-
-    Raises
-    ------
-    ParameterError
-        If OpenDP was not told to trust such functions.
-    """
+    """Make something of a function that OpenDP cannot check."""
     try:
         return make()
     except dp.OpenDPException as cause:
@@ -215,29 +127,7 @@ def trusted(dp: Any, what: Any, make: Callable[[], Any]) -> Any:
 
 
 def beyond(dp: Any, what: Any, make: Callable[..., Any], *given: Any) -> Any:
-    """Call a constructor of OpenDP and say which step it refused.
-
-    Parameters
-    ----------
-    dp : module
-        ``opendp.prelude``.
-    what : Transformation, Measurement or Space
-        What is being built, for the message.
-    make : callable
-        The constructor.
-    *given : object
-        What it takes.
-
-    Returns
-    -------
-    object
-        What it makes.
-
-    Raises
-    ------
-    ParameterError
-        If it refuses; settings are public, and no rows are involved.
-    """
+    """Call a constructor of OpenDP and say which step it refused."""
     try:
         return make(*given)
     except (dp.OpenDPException, TypeError, ValueError) as cause:

@@ -15,8 +15,6 @@ from hushed.measurements._export_spaces import Place, aligned, begin, beyond, tr
 from hushed.spaces import Column, Domain, Space, Table
 from hushed.transformations._chain import Transformation
 
-__all__ = ["named", "scored", "step_behind"]
-
 _LEVEL_ERROR = Fraction(1, 1 << 19)
 _NONE = {
     "group_by": "it knows disjoint parts in frames only",
@@ -31,44 +29,13 @@ _NONE = {
 
 
 def named(step: Transformation) -> str:
-    """Name the constructor of a step.
-
-    Parameters
-    ----------
-    step : Transformation
-        A single one.
-
-    Returns
-    -------
-    str
-        Its name; empty for a function of the caller, whatever that is called.
-    """
+    """Name the constructor of a step."""
     head, bracket, _ = step.name.partition("(")
     return head if bracket and head.isidentifier() else ""
 
 
 def step_behind(dp: Any, place: Place, step: Transformation) -> Place:
-    """Put one step of ours behind a chain in OpenDP.
-
-    Parameters
-    ----------
-    dp : module
-        ``opendp.prelude``.
-    place : Place
-        What there is, on the source of the step.
-    step : Transformation
-        A single one.
-
-    Returns
-    -------
-    Place
-        With the step.
-
-    Raises
-    ------
-    ParameterError
-        If it has no equivalent, or OpenDP refuses it.
-    """
+    """Put one step of ours behind a chain in OpenDP."""
     name = named(step)
     if name in _NONE:
         raise ParameterError(f"OpenDP has no equivalent of {step.name}: {_NONE[name]}")
@@ -233,29 +200,6 @@ def _plain(value: Any, domain: Domain) -> Any:
 
 def scored(dp: Any, place: Place, step: Transformation, scale: float, measure: Any) -> Any:
     """Put quantile scores and the choice among them behind a chain in OpenDP.
-
-    Parameters
-    ----------
-    dp : module
-        ``opendp.prelude``.
-    place : Place
-        What there is, on the source of the step.
-    step : Transformation
-        The scores.
-    scale : float
-        Temperature of the exponential mechanism, in units of our scores.
-    measure : opendp.Measure
-        In which OpenDP states the loss; decides its noise.
-
-    Returns
-    -------
-    Place, opendp.Measurement
-        The chain up to the scores, and the choice behind it.
-
-    Raises
-    ------
-    ParameterError
-        If OpenDP takes no such level or candidates.
 
     Notes
     -----

@@ -19,8 +19,6 @@ from hushed.measurements._record import Measurement
 from hushed.spaces import LOSS_CURVE, PURE, ZCDP
 from hushed.transformations._chain import Transformation
 
-__all__ = ["to_opendp"]
-
 _STATED = {
     "MaxDivergence": PURE,
     "ZeroConcentratedDivergence": ZCDP,

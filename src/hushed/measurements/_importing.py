@@ -46,8 +46,6 @@ from hushed.spaces import (
 from hushed.spaces._cells import LARGEST_INT
 from hushed.transformations._chain import Transformation, linear
 
-__all__ = ["from_opendp"]
-
 _METRICS = {
     "SymmetricDistance": SYMMETRIC,
     "ChangeOneDistance": CHANGE_ONE,

@@ -17,8 +17,6 @@ from hushed.errors import ParameterError
 from hushed.privacy_loss import LossCurve
 from hushed.spaces import LOSS_CURVE, PURE, RENYI, ZCDP, Measure
 
-__all__ = ["CurveLoss", "Loss", "RenyiBound", "added", "epsilon_at", "pure_curve", "restated"]
-
 _ORDERS = 1.0 + np.geomspace(1e-3, 1e5, 400)
 
 
@@ -76,40 +74,14 @@ Loss = float | CurveLoss | RenyiBound
 
 
 def pure_curve(epsilon: float) -> LossCurve:
-    """Worst loss curve of a pure promise.
-
-    Parameters
-    ----------
-    epsilon : float
-        The promise, in nats.
-
-    Returns
-    -------
-    LossCurve
-        That of randomised response.
-    """
+    """Worst loss curve of a pure promise."""
     return privacy_loss.approximate(epsilon, 0.0)
 
 
 def restated(known: Mapping[Measure, Loss], measure: Measure) -> Loss:
     """State a loss in the terms of a measure.
 
-    Parameters
-    ----------
-    known : mapping of Measure to loss
-        What is known of it: epsilon, rho, a curve, a bound for every order.
-    measure : Measure
-        The terms wanted.
-
-    Returns
-    -------
-    float, CurveLoss or callable
-        The loss; never smaller than the real one.
-
-    Raises
-    ------
-    ParameterError
-        If what is known says nothing in these terms.
+    The loss; never smaller than the real one.
 
     Notes
     -----
@@ -168,17 +140,7 @@ def _of_curve(loss: CurveLoss, measure: Measure) -> Loss | None:
 def epsilon_at(known: Mapping[Measure, Loss], delta: float) -> float:
     """Smallest level that what is known of a loss gives at a slack.
 
-    Parameters
-    ----------
-    known : mapping of Measure to loss
-        What is known.
-    delta : float
-        Slack; in [0, 1].
-
-    Returns
-    -------
-    float
-        Level in nats, rounded up; infinite where none is known.
+    Level in nats, rounded up; infinite where none is known.
     """
     found = [math.inf]
     if PURE in known:
@@ -204,17 +166,7 @@ def _concentrated(known: Mapping[Measure, Loss], delta: float) -> float:
 def added(losses: Sequence[Loss], measure: Measure) -> Loss:
     """Loss of several releases on the same rows, in one measure: losses add up.
 
-    Parameters
-    ----------
-    losses : sequence
-        Losses, all in that measure.
-    measure : Measure
-        The measure.
-
-    Returns
-    -------
-    float, CurveLoss or callable
-        The joint loss, rounded up.
+    The joint loss, rounded up.
 
     Notes
     -----

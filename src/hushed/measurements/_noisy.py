@@ -26,8 +26,6 @@ from hushed.spaces import LOSS_CURVE, PURE, ZCDP, Distance, Numbers, Space
 from hushed.transformations._chain import Step
 from hushed.transformations._matching import refuse
 
-__all__ = ["exponential", "gaussian", "laplace"]
-
 _MOST_DIMS = 2**20  # that the lemma on discrete noise is used for
 
 # Largest minus smallest change of a score, for each unit of distance.

@@ -22,8 +22,6 @@ from hushed.transformations._chain import (
     require_raw,
 )
 
-__all__ = ["Known", "Measurement"]
-
 Known = Callable[[Distance], Mapping[Measure, Loss]]
 
 

@@ -14,8 +14,6 @@ from hushed.sensitivity import Sensitivity, proven_sensitivity
 from hushed.spaces import Distance, Norm
 from hushed.transformations._chain import Transformation, distance_in, neighbours_at
 
-__all__ = ["chain_sensitivity", "largest_distance", "smallest_scale"]
-
 _MOST_ROWS = 1 << 40
 _IMPLIED: dict[str, tuple[Norm, ...]] = {
     "absolute": ("l1", "l2", "sup"),

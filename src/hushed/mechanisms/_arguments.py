@@ -13,13 +13,6 @@ from hushed.errors import ParameterError, WrongNorm, ZeroSensitivity
 from hushed.spaces import Movement, Norm
 from hushed.spaces._cells import moved_by_rounding
 
-__all__ = [
-    "exponential_quantile",
-    "finite_values",
-    "require_movement",
-    "smallest_epsilon",
-]
-
 _BEST = {
     "l1": "Laplace",
     "l2": "Gaussian",
@@ -29,24 +22,7 @@ _BEST = {
 
 
 def require_movement(movement: Movement, mechanism: str, *norms: Norm) -> None:
-    """Refuse a sensitivity in the wrong norm, or of size zero.
-
-    Parameters
-    ----------
-    movement : Movement
-        The sensitivity handed in.
-    mechanism : str
-        Name for the message.
-    *norms : {"l1", "l2", "sup", "range"}
-        Norms that the mechanism can use.
-
-    Raises
-    ------
-    WrongNorm
-        If the norm is another one.
-    ZeroSensitivity
-        If the value is 0: noise of scale 0 would publish the exact answer.
-    """
+    """Refuse a sensitivity in the wrong norm, or of size zero."""
     if not hasattr(movement, "norm"):
         raise ParameterError(
             f"{mechanism} takes a sensitivity from hs.sample_sensitivity or "
@@ -70,40 +46,14 @@ def require_movement(movement: Movement, mechanism: str, *norms: Norm) -> None:
 def exponential_quantile(beta: float, count: int) -> float:
     """Level that the largest of several unit exponential variables exceeds with probability beta.
 
-    Parameters
-    ----------
-    beta : float
-        Probability; in (0, 1).
-    count : int
-        Number of independent variables.
-
-    Returns
-    -------
-    float
-        ``-log(1 - (1 - beta)^(1/count))``; the union bound where the share of each is no double.
+    ``-log(1 - (1 - beta)^(1/count))``; the union bound where the share of each is no double.
     """
     each = -math.expm1(math.log1p(-beta) / count)
     return -math.log(each) if each > 1e-300 else math.log(count) - math.log(beta)
 
 
 def finite_values(value: ArrayLike) -> NDArray[np.float64]:
-    """Read an answer as finite doubles, without ever showing it.
-
-    Parameters
-    ----------
-    value : array_like
-        The exact answer.
-
-    Returns
-    -------
-    ndarray of float
-        The same numbers.
-
-    Raises
-    ------
-    ParameterError
-        If it is not made of finite real numbers.
-    """
+    """Read an answer as finite doubles, without ever showing it."""
     try:
         numbers = np.asarray(value)
     except Exception:  # its text may hold the answer
@@ -124,24 +74,7 @@ def finite_values(value: ArrayLike) -> NDArray[np.float64]:
 def smallest_epsilon(guess: float, accuracy: Callable[[float], float], error: float) -> float:
     """Smallest epsilon, up to rounding, whose accuracy is at most a wanted error.
 
-    Parameters
-    ----------
-    guess : float
-        Epsilon that would suffice in exact arithmetic; above 0.
-    accuracy : callable
-        Error at an epsilon; falls as epsilon grows.
-    error : float
-        Wanted error.
-
-    Returns
-    -------
-    float
-        Epsilon at least ``guess`` with ``accuracy(epsilon) <= error``.
-
-    Raises
-    ------
-    ParameterError
-        If a larger epsilon does not help, because the error is below the grid of the noise.
+    Epsilon at least ``guess`` with ``accuracy(epsilon) <= error``.
     """
     step = 2.0**-52
     while accuracy(guess * (1 + step)) > error:

@@ -21,9 +21,6 @@ from hushed.privacy_loss import LossCurve, laplace
 from hushed.spaces import Movement
 from hushed.spaces._cells import moved_by_rounding
 
-__all__ = ["Bernstein", "BernsteinPolynomial", "OnLattice", "lattice_points", "on_lattice"]
-
-
 _MOST_ORDER = 64  # the operator is applied as often, and noise grows up to twofold each time
 _MOST_POINTS = 10_000_000
 
@@ -202,23 +199,7 @@ class BernsteinPolynomial:
     coefficients: Floats
 
     def __call__(self, points: ArrayLike) -> Floats:
-        """Evaluate at points of the cube.
-
-        Parameters
-        ----------
-        points : array of float, shape (...,) if l = 1, or (..., l)
-            Coordinates in [0, 1].
-
-        Returns
-        -------
-        ndarray of float, shape (...)
-            Values.
-
-        Raises
-        ------
-        ParameterError
-            If a coordinate leaves [0, 1] or their number is wrong.
-        """
+        """Evaluate at points of the cube."""
         at = np.asarray(points, dtype=np.float64)
         dims = self.coefficients.ndim
         if dims == 1 and (at.ndim == 0 or at.shape[-1] != 1 or at.ndim == 1):

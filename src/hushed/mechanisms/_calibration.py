@@ -11,8 +11,6 @@ from hushed.errors import ParameterError
 from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace
 from hushed.spaces import Movement, Norm
 
-__all__ = ["NORM_OF", "Mechanism", "MechanismName", "calibrated", "check_shape", "parameters"]
-
 Mechanism = Laplace | Gaussian | Exponential | Bernstein
 MechanismName = Literal["laplace", "gaussian", "exponential", "bernstein"]
 
@@ -40,25 +38,6 @@ _PARAMETERS = {
 def calibrated(name: str, sensitivity: Movement, options: Mapping[str, Any]) -> Mechanism:
     """Build the mechanism of a given name.
 
-    Parameters
-    ----------
-    name : {"laplace", "gaussian", "exponential", "bernstein"}
-        Which one.
-    sensitivity : Movement
-        Sensitivity in the norm of that mechanism.
-    options : mapping
-        Its parameters by name: ``epsilon``, and ``delta`` for the Gaussian.
-
-    Returns
-    -------
-    Laplace, Gaussian, Exponential or Bernstein
-        The calibrated mechanism.
-
-    Raises
-    ------
-    ParameterError
-        If the name or a parameter is unknown, a parameter is missing or out of range.
-
     Examples
     --------
     >>> from hushed import proven_sensitivity
@@ -81,21 +60,7 @@ def calibrated(name: str, sensitivity: Movement, options: Mapping[str, Any]) -> 
 
 
 def check_shape(mechanism: Mechanism, shape: tuple[int, ...]) -> None:
-    """Refuse a mechanism that cannot release answers of a shape.
-
-    Parameters
-    ----------
-    mechanism : Laplace, Gaussian, Exponential or Bernstein
-        A calibrated mechanism.
-    shape : tuple of int
-        Shape of the answers that were sampled.
-
-    Raises
-    ------
-    ParameterError
-        If the exponential mechanism would get no plain list of scores, or the Bernstein
-        mechanism another number of lattice values than its own.
-    """
+    """Refuse a mechanism that cannot release answers of a shape."""
     if isinstance(mechanism, Exponential) and len(shape) != 1:
         raise ParameterError(
             f"Exponential chooses by one list of scores, the sampled answers have shape {shape}"
@@ -109,25 +74,7 @@ def check_shape(mechanism: Mechanism, shape: tuple[int, ...]) -> None:
 
 
 def parameters(mechanism: Mechanism) -> tuple[MechanismName, dict[str, Any]]:
-    """Name and parameters that build a mechanism again.
-
-    Parameters
-    ----------
-    mechanism : Laplace, Gaussian, Exponential or Bernstein
-        A calibrated mechanism.
-
-    Returns
-    -------
-    name : str
-        As `calibrated` takes it.
-    options : dict
-        As `calibrated` takes them.
-
-    Raises
-    ------
-    ParameterError
-        If it is something else.
-    """
+    """Name and parameters that build a mechanism again."""
     for name in get_args(MechanismName):
         if type(mechanism) is _CLASSES[name]:
             return name, {key: getattr(mechanism, key) for key in _PARAMETERS[name]}

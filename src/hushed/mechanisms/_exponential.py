@@ -15,8 +15,6 @@ from hushed.mechanisms._arguments import finite_values, require_movement
 from hushed.privacy_loss import LossCurve, bounded_range
 from hushed.spaces import Movement
 
-__all__ = ["Exponential"]
-
 
 @dataclass(frozen=True, slots=True)
 class Exponential:

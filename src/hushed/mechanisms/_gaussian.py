@@ -27,8 +27,6 @@ from hushed.privacy_loss import LossCurve, gaussian
 from hushed.privacy_loss._families import released_delta
 from hushed.spaces import Movement
 
-__all__ = ["Gaussian"]
-
 Variant = Literal["analytic", "classic"]
 
 # Coordinates that the lemma on discrete noise is used for.

@@ -20,8 +20,6 @@ from hushed.mechanisms._arguments import (
 from hushed.privacy_loss import LossCurve, laplace
 from hushed.spaces import Movement
 
-__all__ = ["Laplace"]
-
 
 @dataclass(frozen=True, slots=True)
 class Laplace:

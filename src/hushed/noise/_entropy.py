@@ -10,8 +10,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["OperatingSystemWords", "Words", "operating_system_words"]
-
 _FIRST, _BLOCK = 1 << 8, 1 << 16  # bytes read ahead within one draw, at first and at most
 
 
@@ -19,27 +17,10 @@ class Words(Protocol):
     """A source of independent, uniformly distributed 64-bit words."""
 
     def take(self, count: int) -> NDArray[np.uint64]:
-        """Return words that nobody has seen and nobody will see again.
-
-        Parameters
-        ----------
-        count : int
-            Number of words; 0 or more.
-
-        Returns
-        -------
-        ndarray of uint64, shape (count,)
-            Independent words, uniform over all 64-bit values.
-        """
+        """Return words that nobody has seen and nobody will see again."""
 
     def word(self) -> int:
-        """Return one such word as an integer.
-
-        Returns
-        -------
-        int
-            Uniform over 0 to ``2**64 - 1``.
-        """
+        """Return one such word as an integer."""
 
 
 class OperatingSystemWords:
@@ -63,31 +44,14 @@ class OperatingSystemWords:
         self._process = os.getpid()
 
     def take(self, count: int) -> NDArray[np.uint64]:
-        """Return fresh words.
-
-        Parameters
-        ----------
-        count : int
-            Number of words; 0 or more.
-
-        Returns
-        -------
-        ndarray of uint64, shape (count,)
-            Read-only array of words that are handed out once.
-        """
+        """Return fresh words."""
         wanted = 8 * count
         if wanted >= _BLOCK:
             return np.frombuffer(os.urandom(wanted), dtype=np.uint64)
         return np.frombuffer(self._read(wanted), dtype=np.uint64)
 
     def word(self) -> int:
-        """Return one fresh word as an integer.
-
-        Returns
-        -------
-        int
-            Uniform over 0 to ``2**64 - 1``; handed out once.
-        """
+        """Return one fresh word as an integer."""
         return int.from_bytes(self._read(8), sys.byteorder)
 
     def _read(self, wanted: int) -> bytes:
@@ -103,11 +67,5 @@ class OperatingSystemWords:
 
 
 def operating_system_words() -> OperatingSystemWords:
-    """Give a draw its own source of operating-system words.
-
-    Returns
-    -------
-    OperatingSystemWords
-        A new one, which has read nothing yet: for one draw, in one thread.
-    """
+    """Give a draw its own source of operating-system words."""
     return OperatingSystemWords()

@@ -20,16 +20,6 @@ from hushed.noise._scales import LARGEST_SCALE, scale_of, single_scale
 from hushed.noise._singles import SingleSampler, gaussian_draw, laplace_draw
 from hushed.noise._vectors import VectorSampler, blocks, gaussian_draws, laplace_draws
 
-__all__ = [
-    "GRID_BITS",
-    "Grid",
-    "add_gaussian",
-    "add_laplace",
-    "floor_log2",
-    "gaussian_grid",
-    "laplace_grid",
-]
-
 GRID_BITS: int = 45
 _LEAST_EXPONENT = -1074  # every double is a multiple of 2**-1074
 _LARGEST_COUNT = 1 << 53
@@ -58,18 +48,7 @@ class Grid:
 
 
 def floor_log2(number: Fraction) -> int:
-    """Round the binary logarithm of a positive rational number down, exactly.
-
-    Parameters
-    ----------
-    number : Fraction
-        Above 0.
-
-    Returns
-    -------
-    int
-        The largest k with ``2**k <= number``.
-    """
+    """Round the binary logarithm of a positive rational number down, exactly."""
     guess = number.numerator.bit_length() - number.denominator.bit_length()
     return guess if Fraction(2) ** guess <= number else guess - 1
 

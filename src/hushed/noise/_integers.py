@@ -16,15 +16,6 @@ from hushed.noise._singles import SingleSampler, gaussian_draw, laplace_draw
 from hushed.noise._thresholds import Uniform, below, below_exp
 from hushed.noise._vectors import VectorSampler, blocks, gaussian_draws, laplace_draws
 
-__all__ = [
-    "FEW",
-    "bernoulli",
-    "bernoulli_exp",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "uniform_integers",
-]
-
 Size = int | tuple[int, ...]
 
 FEW = 16  # up to so many draws are made one by one, which is faster

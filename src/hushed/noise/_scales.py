@@ -19,24 +19,6 @@ from numpy.typing import NDArray
 from hushed._types import Floats
 from hushed.errors import ParameterError
 
-__all__ = [
-    "DROPPED",
-    "EXP_MARGIN",
-    "LARGEST_SCALE",
-    "LEAST_PREFIX",
-    "LOG_MARGIN",
-    "PREFIX_BITS",
-    "SIGN_FREE",
-    "Scale",
-    "Single",
-    "gaussian_exponent",
-    "laplace_exponent",
-    "power_of_two",
-    "scale_of",
-    "single_scale",
-    "tilt_of",
-]
-
 LARGEST_SCALE = 2.0**55
 SMALLEST_SCALE = 2.0**-1000
 HIGH_BITS = 12  # a scale above 2**13 is split: the high part has a scale in [2**12, 2**13]

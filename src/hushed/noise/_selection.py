@@ -17,9 +17,6 @@ from hushed.noise._grid import GRID_BITS, floor_log2
 from hushed.noise._thresholds import Uniform
 from hushed.noise._vectors import blocks
 
-__all__ = ["select", "selection_loss", "selection_scale"]
-
-
 _LEAST_EPSILON = 2.0**-200
 _FAR = 2.0**60  # a larger penalty is moved here, a lower bound
 _LEAST_PREFIX = 1 << 33  # a smaller prefix leaves log(u) too vague: u is below 2**-30

@@ -24,8 +24,6 @@ from hushed.noise._scales import (
 )
 from hushed.noise._thresholds import Uniform, below_exp, floor_exponential
 
-__all__ = ["SingleSampler", "gaussian_draw", "laplace_draw"]
-
 SingleSampler = Callable[[Words, Single], int]
 
 
@@ -96,20 +94,7 @@ def _propose_gaussian(words: Words, scale: Single) -> int | None:
 
 
 def laplace_draw(words: Words, scale: Single) -> int:
-    """Draw one integer from the discrete Laplace law; see `discrete_laplace`.
-
-    Parameters
-    ----------
-    words : Words
-        Source of randomness.
-    scale : Single
-        Scale of the law.
-
-    Returns
-    -------
-    int
-        The draw, of any size.
-    """
+    """Draw one integer from the discrete Laplace law; see `discrete_laplace`."""
     draw: int | None = None
     while draw is None:
         draw = _propose_laplace(words, scale)
@@ -117,20 +102,7 @@ def laplace_draw(words: Words, scale: Single) -> int:
 
 
 def gaussian_draw(words: Words, scale: Single) -> int:
-    """Draw one integer from the discrete Gaussian law; see `discrete_gaussian`.
-
-    Parameters
-    ----------
-    words : Words
-        Source of randomness.
-    scale : Single
-        Parameter sigma of the law.
-
-    Returns
-    -------
-    int
-        The draw, of any size.
-    """
+    """Draw one integer from the discrete Gaussian law; see `discrete_gaussian`."""
     draw: int | None = None
     while draw is None:
         draw = _propose_gaussian(words, scale)

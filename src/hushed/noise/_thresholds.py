@@ -13,8 +13,6 @@ from fractions import Fraction
 
 from hushed.noise._entropy import Words
 
-__all__ = ["Uniform", "below", "below_exp", "exp_bounds", "floor_exponential"]
-
 _WORD_BITS = 64
 _GUARD_BITS = 16
 _PREFIX_BITS = 60
@@ -49,18 +47,8 @@ class Uniform:
 def exp_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
     """Enclose ``exp(-exponent)`` between two neighbouring multiples of ``2**-bits``.
 
-    Parameters
-    ----------
-    exponent : Fraction
-        Any number that is 0 or more.
-    bits : int
-        Binary digits after the point; 0 or more.
-
-    Returns
-    -------
-    tuple of int
-        ``(lower, upper)`` with ``lower <= 2**bits * exp(-exponent) <= upper`` and
-        ``upper - lower <= 2``.
+    ``(lower, upper)`` with ``lower <= 2**bits * exp(-exponent) <= upper`` and ``upper - lower <=
+    2``.
 
     Notes
     -----
@@ -93,17 +81,7 @@ def exp_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
 def below_exp(number: Uniform, exponent: Fraction) -> bool:
     """Decide whether a uniform number is below ``exp(-exponent)``.
 
-    Parameters
-    ----------
-    number : Uniform
-        The number; refined in place until the answer is certain.
-    exponent : Fraction
-        Any number that is 0 or more.
-
-    Returns
-    -------
-    bool
-        True with probability exactly ``exp(-exponent)``.
+    True with probability exactly ``exp(-exponent)``.
     """
     while True:
         lower, upper = exp_bounds(exponent, number.length)
@@ -117,17 +95,7 @@ def below_exp(number: Uniform, exponent: Fraction) -> bool:
 def below(number: Uniform, probability: Fraction) -> bool:
     """Decide whether a uniform number is below a rational number.
 
-    Parameters
-    ----------
-    number : Uniform
-        The number; refined in place until the answer is certain.
-    probability : Fraction
-        In [0, 1].
-
-    Returns
-    -------
-    bool
-        True with exactly this probability.
+    True with exactly this probability.
     """
     while True:
         scaled = probability.numerator << number.length
@@ -142,17 +110,7 @@ def below(number: Uniform, probability: Fraction) -> bool:
 def floor_exponential(number: Uniform, scale: Fraction) -> int:
     """Round ``-scale * log(number)`` down: a geometric variable by exact inversion.
 
-    Parameters
-    ----------
-    number : Uniform
-        The number; refined in place until the answer is certain.
-    scale : Fraction
-        Above 0.
-
-    Returns
-    -------
-    int
-        ``v`` with probability ``exp(-v/scale) - exp(-(v+1)/scale)`` exactly; 0 or more.
+    ``v`` with probability ``exp(-v/scale) - exp(-(v+1)/scale)`` exactly; 0 or more.
 
     Notes
     -----

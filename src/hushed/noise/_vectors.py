@@ -31,8 +31,6 @@ from hushed.noise._scales import (
 )
 from hushed.noise._thresholds import Uniform, below_exp, floor_exponential
 
-__all__ = ["Draws", "VectorSampler", "blocks", "gaussian_draws", "laplace_draws"]
-
 Raw = NDArray[np.uint64]
 VectorSampler = Callable[[Words, Scale, int], "Draws"]
 Proposal = Callable[[Words, Scale, int], tuple["Draws", Flags]]

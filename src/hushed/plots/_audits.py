@@ -9,28 +9,12 @@ from hushed.auditing import AuditReport
 from hushed.guarantee import Guarantee
 from hushed.plots._figures import COLOURS
 
-__all__ = ["audit_page"]
-
 _WIDTH, _HEIGHT, _MARGIN = 640, 320, 56
 _BLUE, _ORANGE, _GREEN = COLOURS[:3]
 
 
 def audit_page(report: AuditReport, tell: Callable[[str], str] = str) -> str:
-    """Write a report as one self-contained HTML page.
-
-    Parameters
-    ----------
-    report : AuditReport
-        Any report.
-    tell : callable, optional
-        Puts its words, which name arguments in Python, into those of the reader; as they are by
-        default.
-
-    Returns
-    -------
-    str
-        HTML without references to anything outside it. The inputs of the pair are not shown.
-    """
+    """Write a report as one self-contained HTML page."""
     told = tell(report.explain()).split("\n\n")
     paragraphs = "\n".join(f"<p>{escape(part)}</p>" for part in told)
     whose = " for this sensitivity" if report.population else ""

@@ -11,8 +11,6 @@ from hushed.plots._figures import COLOURS, altair_or_refuse
 from hushed.releasing import Certificate
 from hushed.releasing._words import flat
 
-__all__ = ["certificate_page", "movement_figure"]
-
 _BLUE, _ORANGE = COLOURS[:2]
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from hushed.errors import NotFound, ParameterError
 
-__all__ = ["COLOURS", "altair_or_refuse", "check_suffix", "is_figure", "save_figure"]
-
 COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7"),
     *("#E69F00", "#56B4E9", "#000000", "#7F7F7F"),
@@ -26,18 +24,7 @@ _SUFFIXES = (".svg", ".png", ".html")
 
 
 def altair_or_refuse() -> Any:
-    """Import the drawing library.
-
-    Returns
-    -------
-    module
-        Altair.
-
-    Raises
-    ------
-    NotFound
-        If the extra ``hushed[plot]`` is not installed.
-    """
+    """Import the drawing library."""
     try:
         import altair  # noqa: PLC0415
         import jinja2  # noqa: F401, PLC0415
@@ -102,18 +89,7 @@ def save_figure(figure: Any, path: str | Path) -> Path:
 
 
 def is_figure(path: Path) -> bool:
-    """Tell whether a file was written by `save_figure`.
-
-    Parameters
-    ----------
-    path : Path
-        A file.
-
-    Returns
-    -------
-    bool
-        True if it bears the mark.
-    """
+    """Tell whether a file was written by `save_figure`."""
     return path.is_file() and _MARK in path.read_bytes()
 
 

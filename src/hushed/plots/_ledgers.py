@@ -9,29 +9,9 @@ from hushed._printing import shown_above
 from hushed.ledger import Budget, Moment
 from hushed.plots._figures import altair_or_refuse
 
-__all__ = ["budget_over_time"]
-
 
 def budget_over_time(budget: Budget, history: Sequence[Moment]) -> Any:
-    """Draw how a budget was used up.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-    history : sequence of Moment
-        As `hushed.Ledger.history` gives it.
-
-    Returns
-    -------
-    altair.LayerChart
-        Steps from charge to charge, with the limit as a line.
-
-    Raises
-    ------
-    NotFound
-        If the plotting packages are missing.
-    """
+    """Draw how a budget was used up."""
     alt = altair_or_refuse()
     limit = budget.limit
     rows = [

@@ -12,14 +12,6 @@ from hushed.cost import CostModel
 from hushed.plots._figures import COLOURS, altair_or_refuse
 from hushed.privacy_loss import LossCurve
 
-__all__ = [
-    "composition_curves",
-    "cost_against_level",
-    "loss_distribution",
-    "risk_against_level",
-    "tradeoff_curve",
-]
-
 Rows = list[dict[str, Any]]
 _SOURCE = "Dandekar, Basu, Bressan, Differential Privacy at Risk, PoPETs 2021"
 
@@ -41,25 +33,7 @@ def _lines(rows: Rows, *, x: str, y: str, by: str, title: str, caption: str) -> 
 
 
 def risk_against_level(epsilon0: Sequence[float], *, dims: Sequence[int] = (1,)) -> Any:
-    """Draw the published risk against the level, with the exact delta beside it.
-
-    Parameters
-    ----------
-    epsilon0 : sequence of float
-        Levels that the noise was calibrated to, in nats; above 0.
-    dims : sequence of int, default (1,)
-        Numbers of coordinates.
-
-    Returns
-    -------
-    altair.Chart
-        One line per pair of values.
-
-    Raises
-    ------
-    HushedError
-        If the plotting packages are missing.
-    """
+    """Draw the published risk against the level, with the exact delta beside it."""
     rows: Rows = []
     for top in epsilon0:
         levels = [top * i / 100 for i in range(101)]
@@ -93,27 +67,7 @@ def risk_against_level(epsilon0: Sequence[float], *, dims: Sequence[int] = (1,))
 def cost_against_level(
     model: CostModel, epsilon0: float, *, bases: Sequence[str] = ("published", "exact", "loss")
 ) -> Any:
-    """Cost against the level, with the optimum of each basis marked.
-
-    Parameters
-    ----------
-    model : CostModel
-        Cost of a level.
-    epsilon0 : float
-        Level that the noise was calibrated to, in nats; above 0.
-    bases : sequence of str, default all three
-        Confidences to draw.
-
-    Returns
-    -------
-    altair.LayerChart
-        One line and one point per basis.
-
-    Raises
-    ------
-    HushedError
-        If the plotting packages are missing.
-    """
+    """Cost against the level, with the optimum of each basis marked."""
     alt = altair_or_refuse()
     rows: Rows = []
     points: Rows = []
@@ -149,24 +103,7 @@ def composition_curves(
 ) -> Any:
     """Joint level against the number of releases, one line per method.
 
-    Parameters
-    ----------
-    methods : dict of str to callable
-        Name of a method, and the joint epsilon it gives for a number of releases.
-    counts : sequence of int
-        Numbers of releases to draw.
-    delta : float
-        Joint delta, for the caption.
-
-    Returns
-    -------
-    altair.Chart
-        One line per method; infinite values are left out.
-
-    Raises
-    ------
-    HushedError
-        If the plotting packages are missing.
+    One line per method; infinite values are left out.
     """
     rows: Rows = []
     for name, joint in methods.items():
@@ -184,25 +121,7 @@ def composition_curves(
 
 
 def loss_distribution(curves: dict[str, LossCurve], *, points: int = 400) -> Any:
-    """Distribution function of the privacy loss.
-
-    Parameters
-    ----------
-    curves : dict of str to LossCurve
-        Curves by the name to show.
-    points : int, default 400
-        Levels drawn.
-
-    Returns
-    -------
-    altair.Chart
-        One line per curve.
-
-    Raises
-    ------
-    HushedError
-        If the plotting packages are missing.
-    """
+    """Distribution function of the privacy loss."""
     rows: Rows = []
     for name, curve in curves.items():
         mean, square = curve.moment(1), curve.moment(2)
@@ -223,25 +142,7 @@ def loss_distribution(curves: dict[str, LossCurve], *, points: int = 400) -> Any
 
 
 def tradeoff_curve(curves: dict[str, LossCurve], *, points: int = 100) -> Any:
-    """Trade-off of the best attacker's two errors.
-
-    Parameters
-    ----------
-    curves : dict of str to LossCurve
-        Curves by the name to show.
-    points : int, default 100
-        False-positive rates drawn.
-
-    Returns
-    -------
-    altair.Chart
-        One line per curve, and the line of a blind guess.
-
-    Raises
-    ------
-    HushedError
-        If the plotting packages are missing.
-    """
+    """Trade-off of the best attacker's two errors."""
     rates = [i / points for i in range(points + 1)]
     rows: Rows = [{"x": a, "y": 1 - a, "series": "blind guess"} for a in rates]
     for name, curve in curves.items():

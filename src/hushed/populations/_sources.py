@@ -18,21 +18,6 @@ from hushed._rows._recognition import digest, shares_rows
 from hushed._types import Floats
 from hushed.errors import BadRows, ParameterError
 
-__all__ = [
-    "OWN",
-    "Exponential",
-    "Normal",
-    "Population",
-    "Promise",
-    "PublicTable",
-    "Simulator",
-    "Uniform",
-    "description",
-    "from_description",
-    "overlaps",
-    "support",
-]
-
 Promise = Literal["population", "given-the-rest", "table"]
 
 

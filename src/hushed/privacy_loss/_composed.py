@@ -18,8 +18,6 @@ from hushed.privacy_loss._composition import LADDER, Parts, Window, log_mgf, spr
 from hushed.privacy_loss._families import Family
 from hushed.privacy_loss._finite import FiniteLoss
 
-__all__ = ["ComposedLoss", "is_cut"]
-
 _SMALLEST = 2**13  # grid points
 _LARGEST = 2**20
 _WORK = 2**24  # grid points times different laws in the largest attempt
@@ -126,17 +124,7 @@ class ComposedLoss:
     def delta_bracket(self, epsilon: float, relative: float = 1e-3) -> tuple[float, float]:
         """Lower and upper bound of the exact delta.
 
-        Parameters
-        ----------
-        epsilon : float
-            Level, in nats; any real number.
-        relative : float, default 1e-3
-            Width aimed at, as a share of the upper bound.
-
-        Returns
-        -------
-        tuple of float
-            Lower and upper bound, each in [0, 1].
+        Lower and upper bound, each in [0, 1].
         """
         lost = self.infinite
         if lost >= 1.0 or epsilon == -math.inf:
@@ -173,17 +161,7 @@ class ComposedLoss:
     def epsilon_bracket(self, delta: float, relative: float = 2e-4) -> tuple[float, float]:
         """Lower and upper bound of the smallest epsilon at ``delta``.
 
-        Parameters
-        ----------
-        delta : float
-            Slack; in [0, 1].
-        relative : float, default 2e-4
-            Width aimed at, as a share of the upper bound.
-
-        Returns
-        -------
-        tuple of float
-            Lower and upper bound, 0 or more; infinite where no epsilon suffices.
+        Lower and upper bound, 0 or more; infinite where no epsilon suffices.
         """
         lost, end = self.infinite, self._finite_end()
         if delta >= 1.0:
@@ -271,13 +249,7 @@ class ComposedLoss:
         return points, found.above + found.unsure + math.exp(-40)
 
     def profile(self) -> tuple[Floats, Floats]:
-        """Levels on a grid and an upper bound of delta at each, untilted.
-
-        Returns
-        -------
-        tuple of ndarray
-            Levels, ascending, in nats; delta at each, accurate to about 1e-12 absolutely.
-        """
+        """Levels on a grid and an upper bound of delta at each, untilted."""
         found = window(self.parts, 0.0, 2**15)
         steps = found.first + np.arange(found.curve.size, dtype=np.float64)
         points = steps * found.step + found.slide
@@ -285,18 +257,7 @@ class ComposedLoss:
 
 
 def is_cut(family: Family) -> bool:
-    """Tell whether an infinite loss stands for a far tail that was cut off.
-
-    Parameters
-    ----------
-    family : Family
-        A law.
-
-    Returns
-    -------
-    bool
-        True for the discrete Gaussian.
-    """
+    """Tell whether an infinite loss stands for a far tail that was cut off."""
     return isinstance(family, FiniteLoss) and family.cut
 
 

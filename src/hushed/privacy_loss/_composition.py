@@ -35,8 +35,6 @@ from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.privacy_loss._families import Family
 
-__all__ = ["LADDER", "Parts", "Window", "log_mgf", "merge", "spread", "summed", "window"]
-
 Parts = tuple[tuple[Family, int], ...]
 
 # Tilts, in units of one over the size of the total loss.
@@ -49,20 +47,7 @@ _LEAST, _MOST = 1e-120, 1e120
 
 
 def log_mgf(parts: Parts, order: Floats) -> Floats:
-    """Logarithm of ``E[exp(order S)]`` for the sum S of independent losses.
-
-    Parameters
-    ----------
-    parts : tuple of (Family, int)
-        Laws and how often each occurs.
-    order : ndarray of float
-        Orders.
-
-    Returns
-    -------
-    ndarray of float
-        One value per order.
-    """
+    """Logarithm of ``E[exp(order S)]`` for the sum S of independent losses."""
     total = np.zeros(np.shape(order))
     for family, count in parts:
         total = total + count * family.log_mgf(order)
@@ -70,33 +55,14 @@ def log_mgf(parts: Parts, order: Floats) -> Floats:
 
 
 def spread(parts: Parts) -> float:
-    """Order of magnitude of the total loss.
-
-    Parameters
-    ----------
-    parts : tuple of (Family, int)
-        Laws and how often each occurs.
-
-    Returns
-    -------
-    float
-        Root of the summed squares of the scales.
-    """
+    """Order of magnitude of the total loss."""
     return math.hypot(*(math.sqrt(count) * family.scale for family, count in parts))
 
 
 def summed(terms: Sequence[float]) -> float:
     """Sum of numbers that may exceed every double.
 
-    Parameters
-    ----------
-    terms : sequence of float
-        Numbers of 0 or more.
-
-    Returns
-    -------
-    float
-        Their sum, rounded once; infinite beyond all doubles.
+    Their sum, rounded once; infinite beyond all doubles.
     """
     try:
         return math.fsum(terms)
@@ -154,15 +120,7 @@ class Window:
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Lower and upper bound of the finite part of delta.
 
-        Parameters
-        ----------
-        epsilon : float
-            Level, in nats.
-
-        Returns
-        -------
-        tuple of float
-            Lower and upper bound; the upper one is infinite beyond the window.
+        Lower and upper bound; the upper one is infinite beyond the window.
         """
         upper = self._rounded(epsilon - self.slide)
         lower = self._rounded(epsilon + self.slide)
@@ -194,15 +152,7 @@ class Window:
     def epsilon(self, log_delta: float) -> tuple[float, float]:
         """Lower and upper bound of the level at which the finite part of delta is reached.
 
-        Parameters
-        ----------
-        log_delta : float
-            Logarithm of the wanted delta.
-
-        Returns
-        -------
-        tuple of float
-            Lower and upper bound; minus or plus infinity where the window does not tell.
+        Lower and upper bound; minus or plus infinity where the window does not tell.
         """
         points = (self.first + np.arange(self.curve.size)) * self.step
         with np.errstate(over="ignore"):
@@ -247,19 +197,7 @@ class Window:
 def window(parts: Parts, theta: float, size: int) -> Window:
     """Compose laws on a grid of ``size`` points under a tilt.
 
-    Parameters
-    ----------
-    parts : tuple of (Family, int)
-        Laws and how often each occurs; at least one with a loss other than 0.
-    theta : float
-        Tilt; 0 or more.
-    size : int
-        Number of grid points; a power of 2.
-
-    Returns
-    -------
-    Window
-        The tilted curve with its error bounds.
+    The tilted curve with its error bounds.
     """
     grid = _Grid.fit(parts, theta, size)
     product, blur = _product(parts, grid)
@@ -481,18 +419,7 @@ def _near(above: Floats, grid: _Grid, reach: float, unsure: float) -> Floats:
 
 
 def merge(parts: Sequence[tuple[Family, int]]) -> Parts:
-    """Equal laws counted together, in an order that does not depend on the order given.
-
-    Parameters
-    ----------
-    parts : sequence of (Family, int)
-        Laws and counts.
-
-    Returns
-    -------
-    tuple of (Family, int)
-        Each law once.
-    """
+    """Equal laws counted together, in an order that does not depend on the order given."""
     counts: dict[Family, int] = {}
     for family, count in parts:
         counts[family] = counts.get(family, 0) + count

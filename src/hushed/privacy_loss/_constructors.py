@@ -15,20 +15,6 @@ from hushed.privacy_loss._curve import EVERYTHING, NOTHING, LossCurve, combine
 from hushed.privacy_loss._envelope import worst_of_both
 from hushed.privacy_loss._families import BoundedRangeLoss, GaussianLoss, LaplaceLoss
 
-__all__ = [
-    "approximate",
-    "bounded_range",
-    "compose",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "gaussian",
-    "laplace",
-    "one_sided",
-    "pair",
-    "profile",
-    "randomised_response",
-]
-
 
 def compose(curves: Iterable[LossCurve]) -> LossCurve:
     """Curve of several releases on the same rows.

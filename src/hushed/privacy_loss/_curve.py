@@ -16,8 +16,6 @@ from hushed.privacy_loss._composition import merge, summed
 from hushed.privacy_loss._families import Family, GaussianLoss, Law
 from hushed.privacy_loss._finite import FiniteLoss
 
-__all__ = ["EVERYTHING", "NOTHING", "Bracket", "LossCurve", "combine"]
-
 NOTHING = FiniteLoss(np.zeros(1), np.ones(1))
 EVERYTHING = FiniteLoss(np.zeros(1), np.array([5e-324]), 1.0)
 _MOST = 10**7
@@ -471,18 +469,7 @@ def _tradeoff(family: Family, rate: float) -> float:
 
 
 def combine(items: list[tuple[LossCurve, int]]) -> LossCurve:
-    """Curve of several releases, each a number of times.
-
-    Parameters
-    ----------
-    items : list of (LossCurve, int)
-        Curves and how often each is released.
-
-    Returns
-    -------
-    LossCurve
-        Their composition.
-    """
+    """Curve of several releases, each a number of times."""
     parts: list[tuple[Family, int]] = []
     squares, releases = 0.0, 0
     half = any(curve.one_sided for curve, count in items if count > 0)

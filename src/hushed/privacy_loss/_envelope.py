@@ -12,26 +12,11 @@ from numpy.typing import ArrayLike
 from hushed._decimals import stated_above
 from hushed.privacy_loss._finite import FiniteLoss, missing_mass, pair_atoms
 
-__all__ = ["worst_of_both"]
-
 Corner = tuple[Fraction, Fraction]
 
 
 def worst_of_both(p: ArrayLike, q: ArrayLike) -> FiniteLoss:
     """Smallest curve above the loss of P against Q and that of Q against P.
-
-    Parameters
-    ----------
-    p : array_like of float, shape (n,)
-        Probabilities of the outcomes for one table.
-    q : array_like of float, shape (n,)
-        Probabilities of the same outcomes for its neighbour.
-
-    Returns
-    -------
-    FiniteLoss
-        A pair whose curve is the larger of the two at every epsilon. It dominates both
-        directions, also when each release of a composition faces its own direction.
 
     Notes
     -----

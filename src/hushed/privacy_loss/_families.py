@@ -17,16 +17,6 @@ from hushed._decimals import lower_double, upper_double
 from hushed._numeric import round_up
 from hushed._types import Floats
 
-__all__ = [
-    "BoundedRangeLoss",
-    "Family",
-    "GaussianLoss",
-    "LaplaceLoss",
-    "Law",
-    "gaussian_delta",
-    "released_delta",
-]
-
 _DIGITS = 60
 _LOG_2 = math.log(2.0)
 _FAR = 1e50  # standard deviations; no double is as small as what lies beyond
@@ -121,20 +111,8 @@ def gaussian_delta(ratio: float, epsilon: float) -> mpmath.mpf:
 def released_delta(ratio: float, epsilon: float, releases: int = 1) -> mpmath.mpf:
     """Bound the delta of Gaussian release noise, drawn on its grid, at a given epsilon.
 
-    Parameters
-    ----------
-    ratio : float
-        L2 sensitivity divided by the standard deviation of the noise; above 0.
-    epsilon : float
-        Privacy loss allowed, in nats; finite.
-    releases : int, default 1
-        Number of releases that the ratio stands for, as the root of the sum of squares.
-
-    Returns
-    -------
-    mpmath.mpf
-        ``exp(k) gaussian_delta(ratio, epsilon - 2 k)`` for the decimal that ``epsilon`` stands
-        for, with the k of the lemma in docs/noise/grid.md, below 1e-18 for one release.
+    ``exp(k) gaussian_delta(ratio, epsilon - 2 k)`` for the decimal that ``epsilon`` stands for,
+    with the k of the lemma in docs/noise/grid.md, below 1e-18 for one release.
     """
     blur = GaussianLoss(ratio, releases).blur
     if blur > 1:

@@ -16,17 +16,6 @@ from hushed._numeric import round_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
 
-__all__ = [
-    "FiniteLoss",
-    "approximate_atoms",
-    "discrete_gaussian_atoms",
-    "discrete_laplace_atoms",
-    "missing_mass",
-    "pair_atoms",
-    "profile_atoms",
-    "randomised_response_atoms",
-]
-
 _SPREAD_LIMIT = 1e5
 _ROUNDING = 2.0**-50  # relative to the terms of a sum: masses are good to a few units of 2**-53
 _NODES = 4096
@@ -169,20 +158,7 @@ class FiniteLoss:
 
 
 def randomised_response_atoms(epsilon: float, categories: int) -> FiniteLoss:
-    """Loss of answering the truth with odds ``exp(epsilon)`` against each other category.
-
-    Parameters
-    ----------
-    epsilon : float
-        Log odds; above 0 and finite.
-    categories : int
-        Number of answers; 2 or more.
-
-    Returns
-    -------
-    FiniteLoss
-        Losses ``epsilon``, 0 (with three categories or more) and ``-epsilon``.
-    """
+    """Loss of answering the truth with odds ``exp(epsilon)`` against each other category."""
     wide = upper_double(epsilon)  # a larger level is worse
     small = math.exp(-wide)
     total = 1.0 + (categories - 1) * small
@@ -195,17 +171,7 @@ def randomised_response_atoms(epsilon: float, categories: int) -> FiniteLoss:
 def approximate_atoms(epsilon: float, delta: float) -> FiniteLoss:
     """Loss of the worst mechanism with nothing but an (epsilon, delta) promise.
 
-    Parameters
-    ----------
-    epsilon : float
-        Promised level; 0 or more and finite.
-    delta : float
-        Promised slack; in [0, 1).
-
-    Returns
-    -------
-    FiniteLoss
-        An infinite loss with probability ``delta``, else randomised response.
+    An infinite loss with probability ``delta``, else randomised response.
 
     Notes
     -----
@@ -220,18 +186,6 @@ def approximate_atoms(epsilon: float, delta: float) -> FiniteLoss:
 
 def discrete_laplace_atoms(scale: float, sensitivity: int) -> FiniteLoss:
     """Loss of two-sided geometric noise, of mass proportional to ``exp(-|y|/scale)``.
-
-    Parameters
-    ----------
-    scale : float
-        Scale of the noise; above 0.
-    sensitivity : int
-        How far an integer answer moves; 1 or more.
-
-    Returns
-    -------
-    FiniteLoss
-        ``sensitivity + 1`` losses from ``-sensitivity/scale`` to ``sensitivity/scale``.
 
     Notes
     -----
@@ -252,23 +206,8 @@ def discrete_laplace_atoms(scale: float, sensitivity: int) -> FiniteLoss:
 def discrete_gaussian_atoms(sigma: float, sensitivity: int) -> FiniteLoss:
     """Loss of discrete Gaussian noise, of mass proportional to ``exp(-y**2 / (2 sigma**2))``.
 
-    Parameters
-    ----------
-    sigma : float
-        Parameter of the noise; above 0, at most 1e5.
-    sensitivity : int
-        How far an integer answer moves; 1 or more.
-
-    Returns
-    -------
-    FiniteLoss
-        Losses ``(sensitivity**2 - 2 sensitivity y) / (2 sigma**2)``; noise beyond 37 sigma is
-        counted as an infinite loss of probability 1e-290.
-
-    Raises
-    ------
-    ParameterError
-        If ``sigma`` is above 1e5: millions of losses.
+    Losses ``(sensitivity**2 - 2 sensitivity y) / (2 sigma**2)``; noise beyond 37 sigma is counted
+    as an infinite loss of probability 1e-290.
 
     Notes
     -----
@@ -293,24 +232,8 @@ def discrete_gaussian_atoms(sigma: float, sensitivity: int) -> FiniteLoss:
 def pair_atoms(p: ArrayLike, q: ArrayLike) -> FiniteLoss:
     """Loss of one finite distribution against another.
 
-    Parameters
-    ----------
-    p : array_like of float, shape (n,)
-        Probabilities of the outcomes under P.
-    q : array_like of float, shape (n,)
-        Probabilities of the same outcomes under Q.
-
-    Returns
-    -------
-    FiniteLoss
-        Loss of P against Q, outcomes of equal loss kept apart. What p lacks to 1, beyond the
-        rounding of its numbers, is an infinite loss.
-
-    Raises
-    ------
-    ParameterError
-        If the arrays differ in shape, are empty, hold a negative number or NaN, sum to less than 1
-        by more than 1e-9, or to more than 1 by more than rounding explains.
+    Loss of P against Q, outcomes of equal loss kept apart. What p lacks to 1, beyond the rounding
+    of its numbers, is an infinite loss.
     """
     first, second = np.asarray(p, dtype=float).ravel(), np.asarray(q, dtype=float).ravel()
     if first.shape != second.shape or first.size == 0:
@@ -338,15 +261,7 @@ def pair_atoms(p: ArrayLike, q: ArrayLike) -> FiniteLoss:
 def missing_mass(p: Floats) -> float:
     """Mass that probabilities lack to 1, as an infinite loss; 0 where rounding explains it.
 
-    Parameters
-    ----------
-    p : ndarray of float
-        Probabilities.
-
-    Returns
-    -------
-    float
-        Rounded up.
+    Rounded up.
     """
     missing = 1.0 - math.fsum(p)
     return round_up(missing) if missing > _SUM_ROUNDING else 0.0
@@ -365,21 +280,8 @@ def _log_ratio(p: Floats, q: Floats) -> Floats:
 def profile_atoms(delta: Callable[[float], float]) -> FiniteLoss:
     """Smallest pair above a bound on delta that is looked at in finitely many places.
 
-    Parameters
-    ----------
-    delta : callable
-        Bound on delta at a level of 0 or more, for both orders of every pair of neighbours.
-
-    Returns
-    -------
-    FiniteLoss
-        Its curve is linear in ``exp(epsilon)`` between 4096 levels of equal distance, up to where
-        the bound falls below 1e-40 or to 256, and flat from there on.
-
-    Raises
-    ------
-    ParameterError
-        If the bound is NaN somewhere.
+    Its curve is linear in ``exp(epsilon)`` between 4096 levels of equal distance, up to where the
+    bound falls below 1e-40 or to 256, and flat from there on.
 
     Notes
     -----

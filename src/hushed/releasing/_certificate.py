@@ -25,7 +25,6 @@ from hushed.spaces import Norm
 if TYPE_CHECKING:
     from pydantic import ConfigDict, TypeAdapter
 
-__all__ = ["Certificate", "MechanismRecord", "SamplingRecord", "certify"]
 
 _CLOSED: ConfigDict = {"extra": "forbid", "allow_inf_nan": False}
 

@@ -20,7 +20,6 @@ from hushed.sensitivity._record import sampled_argument, shifted_gamma
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, SamplingRecord
 
-__all__ = ["accuracy_of", "check_agreement", "drawn", "kept_ranks", "rebuilt"]
 
 _FOLLOW = ("epsilon", "delta", "neighbours")
 _CLOSE = 1e-9  # mathematical libraries differ in the last digits
@@ -31,19 +30,8 @@ _PROMISE_OF = {"disjoint": "population", "given-the-rest": "given-the-rest", "re
 def drawn(mechanism: Mechanism, values: int) -> tuple[float, int]:
     """Noise that is drawn, the enlargement by the grid included.
 
-    Parameters
-    ----------
-    mechanism : Laplace, Gaussian, Exponential or Bernstein
-        A calibrated mechanism.
-    values : int
-        Numbers released together, or candidates chosen from.
-
-    Returns
-    -------
-    scale : float
-        Scale of the noise in the units of the answer; for choices the temperature.
-    grid : int
-        Answers (or scores) are rounded to multiples of ``2**grid``.
+    Scale of the noise in the units of the answer; for choices the temperature. Answers (or scores)
+    are rounded to multiples of ``2**grid``.
     """
     if isinstance(mechanism, Exponential):
         return noise.selection_scale(width=mechanism.width, epsilon=mechanism.epsilon)
@@ -63,23 +51,7 @@ def drawn(mechanism: Mechanism, values: int) -> tuple[float, int]:
 
 
 def rebuilt(certificate: Certificate) -> Mechanism:
-    """Build the mechanism again from the stated sensitivity and parameters.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        A certificate.
-
-    Returns
-    -------
-    Laplace, Gaussian, Exponential or Bernstein
-        Calibrated as stated; its sensitivity is taken as proven.
-
-    Raises
-    ------
-    ParameterError
-        If sensitivity and parameters make no mechanism.
-    """
+    """Build the mechanism again from the stated sensitivity and parameters."""
     stated = Sensitivity(
         value=certificate.sensitivity,
         norm=certificate.norm,
@@ -91,19 +63,7 @@ def rebuilt(certificate: Certificate) -> Mechanism:
 
 
 def check_agreement(certificate: Certificate) -> None:
-    """Refuse a certificate whose numbers contradict each other.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        The certificate.
-
-    Raises
-    ------
-    ParameterError
-        If scale, grid, accuracy or guarantee do not follow from the sensitivity and the
-        parameters, or the guarantee does not say what the sampling says; all are named.
-    """
+    """Refuse a certificate whose numbers contradict each other."""
     wrong = [*_of_mechanism(certificate), *_of_gamma(certificate), *_of_words(certificate)]
     sampling = certificate.sampling
     if sampling is not None:
@@ -146,20 +106,7 @@ def _of_mechanism(certificate: Certificate) -> list[str]:
 
 
 def accuracy_of(mechanism: Mechanism, values: int) -> float:
-    """Error that no released number exceeds but with probability 5 %.
-
-    Parameters
-    ----------
-    mechanism : Laplace, Gaussian, Exponential or Bernstein
-        A calibrated mechanism.
-    values : int
-        Numbers released together, or candidates chosen from.
-
-    Returns
-    -------
-    float
-        In the units of the answer.
-    """
+    """Error that no released number exceeds but with probability 5 %."""
     if isinstance(mechanism, Bernstein):
         return mechanism.accuracy(0.05)
     return mechanism.accuracy(0.05, values)
@@ -316,18 +263,7 @@ def _of_movements(certificate: Certificate, sampling: SamplingRecord) -> list[st
 
 
 def kept_ranks(pairs: int) -> NDArray[np.int64]:
-    """Ranks, counted from 0, of the movements that a certificate keeps.
-
-    Parameters
-    ----------
-    pairs : int
-        Sampled movements.
-
-    Returns
-    -------
-    ndarray of int
-        All of them, or 201 that are evenly spaced.
-    """
+    """Ranks, counted from 0, of the movements that a certificate keeps."""
     if pairs <= _QUANTILES:
         return np.arange(pairs)
     return np.round(np.linspace(0, float(min(pairs, 2**53) - 1), _QUANTILES)).astype(np.int64)

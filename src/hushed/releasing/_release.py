@@ -29,8 +29,6 @@ from hushed.releasing._keeping import (
 )
 from hushed.sensitivity import Sensitivity
 
-__all__ = ["Charges", "Release", "check_ledger", "default_note", "release"]
-
 _LONGEST_NOTE = 200
 
 
@@ -222,18 +220,7 @@ def _stored(paid: Payment, text: str) -> Release:
 
 
 def default_note(text: str) -> str:
-    """Make a remark for the ledger that fits on a line.
-
-    Parameters
-    ----------
-    text : str
-        What was asked, in public names.
-
-    Returns
-    -------
-    str
-        The same in printable characters, cut off after 200.
-    """
+    """Make a remark for the ledger that fits on a line."""
     plain = "".join(each if each.isprintable() else " " for each in text)
     return plain if len(plain) <= _LONGEST_NOTE else plain[: _LONGEST_NOTE - 3] + "..."
 

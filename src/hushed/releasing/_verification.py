@@ -18,8 +18,6 @@ from hushed.releasing._words import flat
 from hushed.sensitivity import Blockwise, Sensitivity, sample_sensitivity
 from hushed.sensitivity._plan import plan
 
-__all__ = ["MOST_DRAWS", "Verification", "verify"]
-
 MOST_DRAWS = 2**40  # rows drawn, all tables together
 _UNCHECKED = ("created", "versions", "charged", "person")
 # Of a release whose sensitivity was sampled: what happened then, and how things were called.

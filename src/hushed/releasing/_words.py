@@ -14,7 +14,6 @@ from hushed._printing import shown_above, shown_below
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, SamplingRecord
 
-__all__ = ["explained", "flat"]
 
 _FAR = 1000  # times the kept movement: then the largest drawn one deserves a remark
 
@@ -47,19 +46,7 @@ def explained(certificate: Certificate) -> str:
 
 
 def flat(text: object) -> str:
-    """Show what a stranger may have written, in one line.
-
-    Parameters
-    ----------
-    text : object
-        Anything; its text is shown.
-
-    Returns
-    -------
-    str
-        Without line ends and other characters that are not printed, or that turn the direction of
-        the text: each is a space, so that no words look like a paragraph of their own.
-    """
+    """Show what a stranger may have written, in one line."""
     return "".join(each if each.isprintable() else " " for each in str(text))
 
 

@@ -15,9 +15,6 @@ from hushed._rows import _containers as containers
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 
-__all__ = ["Blockwise", "averaged", "limit"]
-
-
 # An average of doubles is off by 2^-52 of its size, which must stay small beside the movement of
 # the answer. So it is held to 2^40 movements, and the movement is enlarged by 2^-10.
 _LARGEST = 2.0**40
@@ -123,17 +120,7 @@ def _mean(numbers: list[float]) -> float:
 def averaged(movements: Floats, blocks: int) -> Floats:
     """Bound how far an average over blocks moves when one block's answer does.
 
-    Parameters
-    ----------
-    movements : ndarray of float
-        Movements of the answer of one block.
-    blocks : int
-        Number of blocks; with 1 the movements themselves are meant.
-
-    Returns
-    -------
-    ndarray of float
-        Their part, with room for the rounding of the average.
+    Their part, with room for the rounding of the average.
     """
     if blocks == 1:
         return movements
@@ -144,18 +131,6 @@ def averaged(movements: Floats, blocks: int) -> Floats:
 def limit(movement: float, blocks: int, values: int) -> float:
     """Largest average whose rounding the enlarged movement covers: private ones are held to it.
 
-    Parameters
-    ----------
-    movement : float
-        As `averaged` gives it.
-    blocks : int
-        Number of blocks.
-    values : int
-        Numbers in an answer.
-
-    Returns
-    -------
-    float
-        Above 0 if the movement is; infinite with one block, where nothing is averaged.
+    Above 0 if the movement is; infinite with one block, where nothing is averaged.
     """
     return math.inf if blocks == 1 else movement * _LARGEST / max(1, values)

@@ -21,7 +21,6 @@ from hushed.sensitivity._pairs import BlockTrial, PairTrial, draw_table
 if TYPE_CHECKING:
     from hushed.sensitivity._record import Sampling
 
-__all__ = ["Agreement", "Alike", "confirm", "first_table", "shown"]
 
 _SMALL = 1e-6  # of the sampled sensitivity: what rounding may add to a movement
 
@@ -83,67 +82,17 @@ class Alike:
 
 
 def first_table(design: Design, *, seed: int, private: bool) -> Any:
-    """Draw the rows of the first trial of a sampling.
-
-    Parameters
-    ----------
-    design : Design
-        Rows of every trial.
-    seed : int
-        Seed of the sampler.
-    private : bool
-        Withhold the message of an exception.
-
-    Returns
-    -------
-    array, list or frame
-        The table, then the rows that take the place of some; the same at every call.
-    """
+    """Draw the rows of the first trial of a sampling."""
     return draw_table(design, next(streams(seed, 0, 1)), 0, None, private=private)
 
 
 def shown(table: Any, rows: int, *, batch: bool) -> Any:
-    """Rows of a table as the function is given them.
-
-    Parameters
-    ----------
-    table : array, list or frame
-        At least that many rows.
-    rows : int
-        Rows in a table.
-    batch : bool
-        Whether the function takes stacked tables: then a stack of one.
-
-    Returns
-    -------
-    array, list or frame
-        The first rows.
-    """
+    """Rows of a table as the function is given them."""
     return table[None, :rows] if batch else table[:rows]
 
 
 def confirm(function: Callable[[Any], Any], sampling: Sampling) -> Agreement:
-    """Refuse a function that is not, or no longer, the one that was sampled.
-
-    Parameters
-    ----------
-    function : callable
-        The function that is to see private rows.
-    sampling : Sampling
-        How its sensitivity was sampled.
-
-    Returns
-    -------
-    Agreement
-        Whether it gave the recorded answer on the first sampled table bit for bit. The function
-        is called once.
-
-    Raises
-    ------
-    BadFunction
-        If it has other code or data, or gives another answer. A difference within rounding is
-        let pass if the environment differs, and rounding is small against the sensitivity.
-    """
+    """Refuse a function that is not, or no longer, the one that was sampled."""
     found = look(function)
     if function is not sampling.called:
         _refuse_strangers(found, sampling)

@@ -22,15 +22,6 @@ from hushed.sensitivity._designs import Design
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial, draw_table, drawn_block
 from hushed.spaces import Norm, size
 
-__all__ = [
-    "block_dependence",
-    "check_memory",
-    "check_population",
-    "check_small",
-    "order_dependence",
-]
-
-
 _SMALL = 1e-6  # share of the sampled sensitivity that order, or company, may move an answer by
 _TABLES, _MOST_TABLES = 4, 16
 _ORDERED_TABLES, _ORDERS = 3, 2
@@ -42,26 +33,7 @@ _FIRST = 1000  # rows that are looked at for whether they vary
 
 
 def check_population(design: Design, first: Any, *, seed: int, private: bool) -> None:
-    """Refuse a population whose rows do not follow from the generator that it is given.
-
-    Parameters
-    ----------
-    design : Design
-        Rows of every trial; populations of this package are not tried.
-    first : array, list or frame
-        The rows of the first trial.
-    seed : int
-        Seed of the sampler.
-    private : bool
-        Withhold the message of an exception.
-
-    Raises
-    ------
-    BadRows
-        If equal generators give unequal rows, or unequal ones equal rows or an equal column.
-        Constants and plain counting are let pass. Independent rows of any law are refused with a
-        probability below 1e-11.
-    """
+    """Refuse a population whose rows do not follow from the generator that it is given."""
     if type(design.population) in OWN:
         return
     like = containers.signature(first)
@@ -135,23 +107,7 @@ def _distinct(column: Any) -> int:
 
 
 def order_dependence(trial: PairTrial | BlockTrial, *, seed: int, batch: bool) -> float:
-    """Measure how far the order of the rows moves an answer.
-
-    Parameters
-    ----------
-    trial : PairTrial or BlockTrial
-        What is to be run.
-    seed : int
-        Seed of the sampler; orders come from a stream apart from the trials.
-    batch : bool
-        Whether the function takes stacked tables.
-
-    Returns
-    -------
-    float
-        Largest movement, over three tables, when rows are reversed, shuffled, or the last one
-        changes places with a random one.
-    """
+    """Measure how far the order of the rows moves an answer."""
     rows, private = trial.design.rows, trial.private
     rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(1,))))
     plain = np.arange(rows)
@@ -176,21 +132,7 @@ def order_dependence(trial: PairTrial | BlockTrial, *, seed: int, batch: bool) -
 
 
 def block_dependence(trial: BlockTrial, *, seed: int) -> float:
-    """Measure how far the other tables of a block move the answer for one of them.
-
-    Parameters
-    ----------
-    trial : BlockTrial
-        What is to be run.
-    seed : int
-        Seed of the sampler.
-
-    Returns
-    -------
-    float
-        Largest difference between the answers of a block as it is sampled and those of single
-        tables, as they are released.
-    """
+    """Measure how far the other tables of a block move the answer for one of them."""
     n, count = trial.design.rows, trial.at_once
     generator = next(streams(seed, 0, 1))
     drawn = drawn_block(trial.design, generator, 0, count, trial.like, private=trial.private)
@@ -226,22 +168,6 @@ def check_memory(trial: PairTrial | BlockTrial, found: Floats, other: Any, *, se
 
     Neighbours are asked one after the other: what starts from its last answer, or gives that again
     for a table much like the last, hides how far it moves.
-
-    Parameters
-    ----------
-    trial : PairTrial or BlockTrial
-        What was run.
-    found : ndarray of float
-        What it gave, for each trial.
-    other : array, list or frame
-        A table to be asked in between.
-    seed : int
-        Seed of the sampler.
-
-    Raises
-    ------
-    BadFunction
-        If a trial gives something else than it did.
     """
     between = replace(trial, function=_Between(trial.function, other))
     again = alone(lambda: between(streams(seed, 0, min(_REMEMBERED_TRIALS, len(found)))))
@@ -259,22 +185,7 @@ def _apart(first: Floats, second: Floats, norm: Norm) -> float:
 
 
 def check_small(moved: float, value: float, what: str) -> None:
-    """Refuse a declaration that is not true, seen against the sensitivity that was sampled.
-
-    Parameters
-    ----------
-    moved : float
-        How far an answer moved that should have stayed.
-    value : float
-        The sampled sensitivity.
-    what : {"symmetric", "batch"}
-        The declaration.
-
-    Raises
-    ------
-    BadFunction
-        If it moved by more than a millionth of the sensitivity.
-    """
+    """Refuse a declaration that is not true, seen against the sensitivity that was sampled."""
     if moved <= _SMALL * value:
         return
     against = (

@@ -16,8 +16,6 @@ from hushed.guarantee import Protect
 from hushed.populations import Population, PublicTable
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
 
-__all__ = ["Design", "Route", "designed"]
-
 Route = Literal["independent", "disjoint", "given-the-rest", "resampled"]
 
 _DEALING = 14  # key of the stream that shuffles a public table, apart from those of trials

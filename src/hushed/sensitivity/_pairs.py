@@ -18,8 +18,6 @@ from hushed.populations import OWN
 from hushed.sensitivity._designs import Design
 from hushed.spaces import Norm, size
 
-__all__ = ["BlockTrial", "Function", "PairTrial", "draw_table", "drawn_block"]
-
 Function = Callable[[Any], Any]
 
 
@@ -180,33 +178,7 @@ def draw_table(
     private: bool,
     trials: int = 1,
 ) -> Any:
-    """Draw rows of a trial that the sampler may change; the first are the table, then their swaps.
-
-    Parameters
-    ----------
-    design : Design
-        Rows of every trial.
-    generator : numpy.random.Generator
-        Source of randomness of the trial; consumed.
-    trial : int
-        Number of the trial.
-    like : tuple, optional
-        Signature that the rows must have.
-    private : bool
-        Withhold the message of an exception.
-    trials : int, default 1
-        Trials to draw for, one after the other.
-
-    Returns
-    -------
-    array, list or frame
-        Rows that share no memory with another draw.
-
-    Raises
-    ------
-    BadRows
-        If the population raises, or gives another number or kind of rows.
-    """
+    """Draw rows of a trial that the sampler may change: first the table, then the swapped rows."""
     count = trials * design.count
     raised = ""
     try:

@@ -7,8 +7,6 @@ from hushed.errors import ParameterError, TooFewPairs
 from hushed.guarantee import Protect
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
 
-__all__ = ["DEFAULT_GAMMA", "plan"]
-
 DEFAULT_GAMMA = 0.05
 
 
@@ -23,35 +21,7 @@ def plan(
 ) -> tuple[Rank, float]:
     """Choose the rank for one trial.
 
-    Parameters
-    ----------
-    calibration : {"training-conditional", "marginal", "dkw"}
-        How the rank is chosen.
-    rows : int
-        Records of the table; ``protect="everyone"`` divides gamma among them.
-    gamma : float, optional
-        Wanted gamma of the whole promise; 0.05 if ``pairs`` is left out, too.
-    pairs : int, optional
-        Number of trials.
-    protect : {"record", "everyone", "simultaneous"}
-        Whom gamma speaks of.
-    blocks : int, default 1
-        Blocks that are measured one at a time; ``protect="simultaneous"`` divides gamma among
-        them.
-
-    Returns
-    -------
-    rank : Rank
-        Trials and rank, with the gamma of a single trial.
-    total : float
-        Gamma of the whole promise; rounded up.
-
-    Raises
-    ------
-    ParameterError
-        If gamma leaves (0, 1), or ``pairs`` alone supports no gamma below 1.
-    TooFewPairs
-        If ``pairs`` does not support ``gamma``.
+    Trials and rank, with the gamma of a single trial. Gamma of the whole promise; rounded up.
     """
     if gamma is None and pairs is None:
         gamma = DEFAULT_GAMMA

@@ -12,8 +12,6 @@ from hushed._decimals import stated_above
 from hushed._numeric import first_whole
 from hushed.errors import ParameterError, TooFewPairs
 
-__all__ = ["Calibration", "Rank", "choose_rank"]
-
 _LEAST_GAMMA = Fraction(1, 10**12)  # doubles tell the coverage of so many pairs from 1
 Calibration = Literal["training-conditional", "marginal", "dkw"]
 

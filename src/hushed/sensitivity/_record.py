@@ -27,14 +27,6 @@ from hushed.sensitivity._designs import Design
 from hushed.sensitivity._ranks import Calibration
 from hushed.spaces import NORMS, Norm
 
-__all__ = [
-    "Sampling",
-    "Sensitivity",
-    "proven_sensitivity",
-    "sampled_argument",
-    "shifted_gamma",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
@@ -321,21 +313,7 @@ def _involved(rows: int, protect: Protect) -> int:
 def shifted_gamma(gamma: float, tau: float, rows: int, protect: Protect) -> float:
     """Enlarge a gamma for rows from a nearby distribution; see `Sensitivity.shifted`.
 
-    Parameters
-    ----------
-    gamma : float
-        Gamma for rows of the sampled population.
-    tau : float
-        Divergence per row, in nats; 0 or more.
-    rows : int
-        Rows of the table.
-    protect : {"record", "everyone", "simultaneous"}
-        Whom gamma speaks of.
-
-    Returns
-    -------
-    float
-        Rounded up; may reach 1 or more.
+    Rounded up; may reach 1 or more.
     """
     if not tau:
         return gamma
@@ -344,22 +322,7 @@ def shifted_gamma(gamma: float, tau: float, rows: int, protect: Protect) -> floa
 
 
 def sampled_argument(rank: int, pairs: int, calibration: Calibration, blocks: int) -> str:
-    """Say why a sampled sensitivity holds.
-
-    Parameters
-    ----------
-    rank, pairs : int
-        Movement that was kept, and how many were drawn.
-    calibration : {"training-conditional", "marginal", "dkw"}
-        How the rank was chosen.
-    blocks : int
-        Blocks whose answers are averaged; 1 if the table is taken whole.
-
-    Returns
-    -------
-    str
-        A clause.
-    """
+    """Say why a sampled sensitivity holds."""
     part = f", divided by {blocks} blocks" if blocks > 1 else ""
     return f"sampled: movement {rank} of {pairs}, {calibration} calibration{part}"
 

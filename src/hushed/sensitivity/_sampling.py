@@ -44,8 +44,6 @@ from hushed.sensitivity._ranks import Calibration
 from hushed.sensitivity._record import Sampling, Sensitivity, sampled_argument
 from hushed.spaces import NORMS, Norm
 
-__all__ = ["sample_sensitivity"]
-
 # Rows drawn at once in batch mode: about what fits the second-level cache.
 _BATCH_ROWS = 2**16
 _MOST_NAMES = 20

@@ -13,16 +13,6 @@ from numpy.typing import NDArray
 from hushed._checks import require_one_of
 from hushed.errors import BadRows, ParameterError
 
-__all__ = [
-    "LARGEST_FLOAT",
-    "LARGEST_INT",
-    "Cell",
-    "keys_of",
-    "missing_in",
-    "moved_by_rounding",
-    "read_numbers",
-]
-
 Kind = Literal["float", "int", "text"]
 LARGEST_INT: int = 1 << 53
 LARGEST_FLOAT: float = 2.0**970  # sums of 2**50 of them stay finite, and so do their errors
@@ -161,38 +151,14 @@ def _number(value: object) -> float | None:
 
 
 def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which cells of a checked column are missing.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        What `Cell.check` returned.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-        True where NaN or None.
-    """
+    """Tell which cells of a checked column are missing."""
     if values.dtype.kind == "O":
         return np.array([value is None for value in values], dtype=np.bool_)
     return np.asarray(np.isnan(values))
 
 
 def read_numbers(values: Any, kind: Kind) -> NDArray[Any] | None:
-    """Read an array of numbers without loss.
-
-    Parameters
-    ----------
-    values : array_like
-        The numbers; None and NaN are missing ones.
-    kind : {"float", "int"}
-        What to read them as.
-
-    Returns
-    -------
-    ndarray or None
-        Doubles or 64-bit integers, a copy; None if they are something else.
-    """
+    """Read an array of numbers without loss."""
     read = _array(values)
     if read is None:
         return None
@@ -216,20 +182,7 @@ def _small(read: NDArray[Any]) -> bool:
 
 
 def moved_by_rounding(raw: Any, read: NDArray[Any]) -> bool:
-    """Tell whether reading an answer as doubles would round it.
-
-    Parameters
-    ----------
-    raw : object
-        The answer: a number, an array, a list, a series or a frame.
-    read : ndarray of numbers
-        The same as NumPy reads it, which may have rounded integers beside floats already.
-
-    Returns
-    -------
-    bool
-        True if it holds an integer beyond ``2**53``, or floats of more than 64 bits.
-    """
+    """Tell whether reading an answer as doubles would round it."""
     if read.dtype.kind == "f" and read.dtype.itemsize > 8:
         return True
     if read.dtype.kind in "iu":
@@ -271,23 +224,7 @@ def _array(values: Any) -> NDArray[Any] | None:
 
 
 def keys_of(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Public keys or categories: distinct, none missing.
-
-    Parameters
-    ----------
-    values : iterable
-        The keys.
-
-    Returns
-    -------
-    tuple
-        In the order given.
-
-    Raises
-    ------
-    ParameterError
-        If there is none, one twice, or one that is missing.
-    """
+    """Public keys or categories: distinct, none missing."""
     found = tuple(values)
     if not found or len(set(found)) != len(found) or any(_absent(key) for key in found):
         raise ParameterError("keys must be distinct and not missing, and at least one")

@@ -14,18 +14,6 @@ from hushed.errors import BadRows, ParameterError
 from hushed.spaces._cells import LARGEST_FLOAT, Cell, moved_by_rounding, read_numbers
 from hushed.spaces._movement import size as size_in
 
-__all__ = [
-    "Column",
-    "Domain",
-    "Groups",
-    "Numbers",
-    "Opaque",
-    "Table",
-    "Vectors",
-    "check_size",
-    "refuse_size",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
@@ -414,37 +402,13 @@ Domain = Column | Table | Vectors | Groups | Numbers | Opaque
 
 
 def check_size(size: int | None) -> None:
-    """Refuse a public number of rows that cannot be one.
-
-    Parameters
-    ----------
-    size : int or None
-        Number of rows; None if it is not public.
-
-    Raises
-    ------
-    ParameterError
-        If it is not an integer from 1 to 2**50.
-    """
+    """Refuse a public number of rows that cannot be one."""
     if size is not None and not (is_plain_int(size) and 1 <= size <= 1 << 50):
         raise ParameterError(f"size must be an integer from 1 to 2**50, got {size!r}")
 
 
 def refuse_size(found: int, wanted: int | None) -> None:
-    """Refuse data whose number of rows is not the public one.
-
-    Parameters
-    ----------
-    found : int
-        Number of rows; not shown.
-    wanted : int or None
-        The public number; None allows any.
-
-    Raises
-    ------
-    BadRows
-        If they differ.
-    """
+    """Refuse data whose number of rows is not the public one."""
     if wanted is not None and found != wanted:
         raise BadRows(f"the number of rows is not the public one, {wanted}; use resize first")
 

@@ -9,26 +9,6 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Unit, union_gamma
 from hushed.spaces._domains import Domain, Groups, Numbers, Table
 
-__all__ = [
-    "ABSOLUTE",
-    "CHANGE_ONE",
-    "DISCRETE",
-    "L1",
-    "L2",
-    "LOSS_CURVE",
-    "ONE_SIDED",
-    "PURE",
-    "RENYI",
-    "SUP",
-    "SYMMETRIC",
-    "USERS",
-    "ZCDP",
-    "Distance",
-    "Measure",
-    "Metric",
-    "Space",
-]
-
 MetricName = Literal[
     "symmetric", "change-one", "absolute", "l1", "l2", "sup", "one-sided", "discrete"
 ]

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from hushed.guarantee import Guarantee, Neighbours
 
-__all__ = ["NORMS", "Movement", "Norm", "size"]
-
 Norm = Literal["l1", "l2", "sup", "range"]
 NORMS: tuple[Norm, ...] = ("l1", "l2", "sup", "range")
 

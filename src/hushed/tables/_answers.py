@@ -16,8 +16,6 @@ from hushed.tables._plan import Choice, LaplaceNoise, NormalNoise, Part
 from hushed.tables._remarks import hardly_private
 from hushed.tables._requests import Aggregate
 
-__all__ = ["Answer", "Interval", "errors_of", "evaluate", "percent", "rank_error", "rank_errors"]
-
 Interval = tuple[Any, Any]
 
 
@@ -177,21 +175,7 @@ def evaluate(
 ) -> tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]]]:
     """Turn noisy measurements into outputs; nothing here sees the rows.
 
-    Parameters
-    ----------
-    aggregates : sequence of Aggregate
-        The outputs.
-    parts : sequence of Part
-        The measurements, in order.
-    noisy : sequence of list
-        Their noisy numbers of steps, one a group.
-    beta : float
-        Chance with which an error bar may be missed.
-
-    Returns
-    -------
-    tuple of dict
-        Values, lower ends, upper ends; by output.
+    Values, lower ends, upper ends; by output.
     """
     values: dict[str, tuple[Any, ...]] = {}
     low: dict[str, tuple[Any, ...]] = {}
@@ -325,20 +309,6 @@ _OUTPUTS: Mapping[
 
 def rank_error(aggregate: Aggregate, parts: Sequence[Part], beta: float) -> float:
     """Ranks by which quantiles of one output and group may miss, all together.
-
-    Parameters
-    ----------
-    aggregate : Aggregate
-        The output.
-    parts : sequence of Part
-        Its choices.
-    beta : float
-        Chance with which any of them may miss by more.
-
-    Returns
-    -------
-    float
-        Ranks beyond those by which the best candidate misses.
 
     Notes
     -----

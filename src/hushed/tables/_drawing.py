@@ -11,27 +11,9 @@ import numpy as np
 from hushed import noise
 from hushed.tables._plan import Choice, LaplaceNoise, NormalNoise, Part, Selection
 
-__all__ = ["drawn", "named"]
-
 
 def named(selection: Selection, keys: Sequence[str], users: Sequence[int]) -> list[str]:
-    """Draw which private keys may be named.
-
-    Parameters
-    ----------
-    selection : Selection
-        Noise and threshold.
-    keys : sequence of str
-        Opaque names of the keys.
-    users : sequence of int
-        Exact number of units of privacy behind each.
-
-    Returns
-    -------
-    list of str
-        Names of those whose noisy count reaches the threshold, in their own random-looking order,
-        which says nothing of the rows.
-    """
+    """Draw which private keys may be named."""
     extra = noise.discrete_laplace(selection.noise.scale, len(keys)).tolist()
     reached = [
         key
@@ -42,21 +24,7 @@ def named(selection: Selection, keys: Sequence[str], users: Sequence[int]) -> li
 
 
 def drawn(part: Part, exact: Sequence[Any]) -> list[Any]:
-    """Release one measurement of all groups.
-
-    Parameters
-    ----------
-    part : Part
-        The measurement and its noise.
-    exact : sequence of int, or of list of int
-        Exact whole numbers; for bins and ranks one list a group.
-
-    Returns
-    -------
-    list
-        Noisy numbers of steps (int with Laplace noise, float with Gaussian noise), lists of them,
-        or for ranks the index of the chosen candidate.
-    """
+    """Release one measurement of all groups."""
     if isinstance(part.noise, Choice):
         return [_chosen(part.noise, bins) for bins in exact]
     if part.measurement.role != "bins":

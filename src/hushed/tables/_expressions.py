@@ -21,19 +21,6 @@ from typing import Any, Literal
 from hushed._printing import brief, shown
 from hushed.errors import ParameterError
 
-__all__ = [
-    "Expression",
-    "Kind",
-    "advice_on",
-    "column_of",
-    "columns_in",
-    "constant_of",
-    "find_column",
-    "is_text",
-    "parse",
-    "read_time",
-]
-
 Kind = Literal["whole", "real", "text", "truth", "day", "moment", "other"]
 
 _NAMED, _COMPARED, _LONGEST_NAME = 50, 1000, 200  # columns told, compared; characters compared
@@ -72,25 +59,7 @@ class Expression:
 
 
 def find_column(name: str, columns: Iterable[str]) -> str:
-    """Find a column by its name.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-    columns : iterable of str
-        Names that exist.
-
-    Returns
-    -------
-    str
-        The name.
-
-    Raises
-    ------
-    ParameterError
-        If it does not exist; near names are suggested.
-    """
+    """Find a column by its name."""
     known = list(columns)
     if name in known:
         return name
@@ -107,23 +76,6 @@ def find_column(name: str, columns: Iterable[str]) -> str:
 
 def parse(text: str, columns: Mapping[str, Kind]) -> Expression:
     """Read and check an expression.
-
-    Parameters
-    ----------
-    text : str
-        Such as ``"age >= 18 and city in ['Rome', 'Oslo']"``.
-    columns : mapping of str to str
-        Kind of every column.
-
-    Returns
-    -------
-    Expression
-        The checked expression.
-
-    Raises
-    ------
-    ParameterError
-        If it does not parse, is too large, names an unknown column, or mixes kinds.
 
     Notes
     -----
@@ -305,18 +257,7 @@ class _Checker:
 
 
 def is_text(value: str) -> bool:
-    """Whether a text can be sent to a database at all: no zero bytes, no halves of characters.
-
-    Parameters
-    ----------
-    value : str
-        A key, a constant or a name.
-
-    Returns
-    -------
-    bool
-        False for what no row can hold.
-    """
+    """Whether a text can be sent to a database at all: no zero bytes, no halves of characters."""
     return "\x00" not in value and not any("\ud800" <= each <= "\udfff" for each in value)
 
 
@@ -365,25 +306,7 @@ def columns_in(node: ast.expr) -> set[str]:
 
 
 def read_time(text: str) -> datetime.datetime:
-    """Read an ISO date or time, in UTC if it has a zone.
-
-    Parameters
-    ----------
-    text : str
-        Such as ``"2024-02-29"`` or ``"2024-02-29T12:00:00+01:00"``.
-
-    Returns
-    -------
-    datetime.datetime
-        Without a zone, in the years 1 to 9999: the moments that every column can hold.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    OverflowError
-        If it leaves those years in UTC.
-    """
+    """Read an ISO date or time, in UTC if it has a zone."""
     found = datetime.datetime.fromisoformat(text)
     return found if found.tzinfo is None else found.astimezone(datetime.UTC).replace(tzinfo=None)
 

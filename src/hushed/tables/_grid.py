@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from hushed._checks import is_real
 from hushed.errors import ParameterError
 
-__all__ = ["FARTHEST", "NEAREST", "Grid", "check_bounds", "lay_grid"]
-
 FARTHEST = 1e100  # bounds lie within; products of two such numbers stay far from overflow
 NEAREST = 1e-100  # what is closer to zero counts as zero, so that no engine reports underflow
 _VALUE_BITS = 30  # a value is at most 2**30 steps: 2**33 of them fit into 64 bits
@@ -63,18 +61,7 @@ class Grid:
         return max(abs(self.least), abs(self.largest))
 
     def steps(self, value: float) -> int:
-        """Round one value, exactly as the engines do.
-
-        Parameters
-        ----------
-        value : float
-            Any number; NaN counts as missing.
-
-        Returns
-        -------
-        int
-            Number of steps from the centre; 0 for NaN.
-        """
+        """Round one value, exactly as the engines do."""
         if math.isnan(value):
             return 0
         offset = min(max(value, self.low), self.high) - self.centre
@@ -86,22 +73,8 @@ class Grid:
 def lay_grid(*, low: float, high: float, rows: int, centred: bool, whole: bool) -> Grid:
     """Choose the step for values within bounds; depends on public numbers only.
 
-    Parameters
-    ----------
-    low, high : float
-        Bounds of the value; finite, ``low < high``, within 1e100.
-    rows : int
-        Rows that one unit of privacy may contribute; 1 or more.
-    centred : bool
-        True to count from the middle of the bounds, which halves the largest value.
-    whole : bool
-        True if the column holds whole numbers.
-
-    Returns
-    -------
-    Grid
-        With steps of 1 where that keeps whole numbers exact; else such that no value exceeds
-        ``2**30`` steps, nor the values of one unit ``2**32`` steps together.
+    With steps of 1 where that keeps whole numbers exact; else such that no value exceeds ``2**30``
+    steps, nor the values of one unit ``2**32`` steps together.
     """
     low, high = check_bounds(low, high)
     centre = low / 2 + high / 2 if centred else 0.0

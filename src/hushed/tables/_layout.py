@@ -7,28 +7,13 @@ from typing import Any
 
 from hushed._printing import shown, shown_above
 
-__all__ = ["laid_out"]
-
 _ROUNDED, _WRITTEN_OUT = 1e5, 1e15
 
 Columns = Mapping[str, Sequence[Any]]
 
 
 def laid_out(keys: Columns, values: Columns, low: Columns, high: Columns) -> str:
-    """Lay an answer out, one line a group.
-
-    Parameters
-    ----------
-    keys, values : mapping of str to sequence
-        Columns of the keys and of the outputs.
-    low, high : mapping of str to sequence
-        Ends of the error bars of each output; None where it has none.
-
-    Returns
-    -------
-    str
-        A line of names, then the groups; error bars in brackets.
-    """
+    """Lay an answer out, one line a group."""
     rows = [
         [shown(str(each)) for each in key]
         + [_cell(values[name][i], low[name][i], high[name][i]) for name in values]

@@ -17,8 +17,6 @@ from hushed.tables._grid import Grid, check_bounds, lay_grid
 from hushed.tables._requests import Aggregate, Keys, Limits
 from hushed.transformations import count_sensitivity, sum_sensitivity
 
-__all__ = ["Feature", "Influence", "Measurement", "influence", "measurements", "square_steps"]
-
 _VALUE_BITS = 30
 _USER_BITS = 32
 
@@ -102,22 +100,7 @@ class Measurement:
 
 
 def influence(keys: Keys, limits: Limits, *, by_user: bool) -> Influence:
-    """Find how many rows and groups one unit of privacy can touch.
-
-    Parameters
-    ----------
-    keys : Keys
-        The grouping.
-    limits : Limits
-        What is kept of a user.
-    by_user : bool
-        Whether the unit is a user; else it is a row.
-
-    Returns
-    -------
-    Influence
-        ``rows`` may be None where only the groups are limited.
-    """
+    """Find how many rows and groups one unit of privacy can touch."""
     if not by_user:
         return Influence(rows=1, groups=1)
     if not keys.columns:

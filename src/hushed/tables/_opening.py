@@ -13,8 +13,6 @@ from hushed.tables._expressions import Kind, find_column
 from hushed.tables._requests import GROUPABLE, KEY_KINDS
 from hushed.tables._table import Table
 
-__all__ = ["table"]
-
 
 def table(
     source: Any,

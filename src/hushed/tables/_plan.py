@@ -21,19 +21,6 @@ from hushed.tables._measurements import Influence, Measurement
 from hushed.tables._requests import Aggregate
 from hushed.tables._selection import threshold
 
-__all__ = [
-    "Choice",
-    "LaplaceNoise",
-    "NoiseName",
-    "NormalNoise",
-    "Part",
-    "Plan",
-    "Selection",
-    "gaussian_numbers",
-    "lay",
-    "noise_dims",
-]
-
 NoiseName = Literal["laplace", "gaussian"]
 _LARGEST_SCALE = Fraction(2**55)
 
@@ -212,35 +199,6 @@ def lay(
     noise_name: NoiseName,
 ) -> Plan:
     """Split a budget over the parts of a query.
-
-    Parameters
-    ----------
-    aggregates : sequence of Aggregate
-        What was asked for, with weights.
-    measured : sequence of Measurement
-        What has to be measured for it.
-    touched : Influence
-        Reach of one unit of privacy.
-    unit : {"user", "row"}
-        The unit.
-    private_keys : bool
-        True if the keys have to be selected.
-    epsilon : float
-        Privacy loss of the whole query, in nats; above 0.
-    delta : float
-        Slack of the whole query; above 0 for private keys or Gaussian noise, else 0.
-    noise_name : {"laplace", "gaussian"}
-        Which noise counts and sums get.
-
-    Returns
-    -------
-    Plan
-        Whose parts promise (epsilon, delta) together.
-
-    Raises
-    ------
-    ParameterError
-        If a target leaves its range or does not fit the noise.
 
     Notes
     -----

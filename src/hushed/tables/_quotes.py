@@ -15,8 +15,6 @@ from hushed.tables._plan import Choice, Part, Plan
 from hushed.tables._remarks import hardly_private
 from hushed.tables._requests import Aggregate, require_whole
 
-__all__ = ["Quote", "QuotedOutput", "quoted"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotedOutput:
@@ -143,26 +141,7 @@ class Quote:
 def quoted(
     plan: Plan, aggregates: Sequence[Aggregate], *, beta: float, rows: int | None, left: Any
 ) -> Quote:
-    """Price a plan.
-
-    Parameters
-    ----------
-    plan : Plan
-        Noise of the query.
-    aggregates : sequence of Aggregate
-        Its outputs.
-    beta : float
-        Chance with which an accuracy may be missed.
-    rows : int, optional
-        Public guess of the rows of a group, for means and variances.
-    left : object
-        What is left of the budget.
-
-    Returns
-    -------
-    Quote
-        The price.
-    """
+    """Price a plan."""
     if rows is not None and require_whole("rows", rows) < 1:
         raise ParameterError(f"rows must be 1 or more, got {rows}")
     outputs = []

@@ -22,9 +22,6 @@ from hushed.tables._requests import Aggregate, Derive, Filter, Keys, Limits
 from hushed.tables._scan import Key, Prepared, Scan, name_keys, prepare, scan
 from hushed.tables._stored import read_answer, write_answer
 
-__all__ = ["Asked", "described", "planned", "released"]
-
-
 _MOST_AGGREGATES = 100
 
 

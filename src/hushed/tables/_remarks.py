@@ -9,8 +9,6 @@ from hushed._printing import shown, shown_above
 from hushed.tables._plan import Choice, Part
 from hushed.tables._requests import Aggregate
 
-__all__ = ["hardly_private", "present_rows", "remarks"]
-
 _LARGE = 10.0  # from here on odds may grow by 22,000
 
 _ADVICE = (
@@ -22,22 +20,7 @@ _ADVICE = (
 def present_rows(
     aggregates: Sequence[Aggregate], parts: Sequence[Part], noisy: Sequence[list[Any]]
 ) -> dict[str, tuple[float, ...]]:
-    """Noisy number of rows with a value, which means and variances are divided by.
-
-    Parameters
-    ----------
-    aggregates : sequence of Aggregate
-        The outputs.
-    parts : sequence of Part
-        The measurements, in order.
-    noisy : sequence of list
-        Their noisy numbers of steps, one a group.
-
-    Returns
-    -------
-    dict of str to tuple
-        By output, group by group; measured for the output already, so that it costs nothing.
-    """
+    """Noisy number of rows with a value, which means and variances are divided by."""
     found = {}
     for each in aggregates:
         if each.kind in ("mean", "variance"):
@@ -48,17 +31,7 @@ def present_rows(
 def hardly_private(epsilon: float, unit: str) -> tuple[str, ...]:
     """Say of a large epsilon that it keeps little.
 
-    Parameters
-    ----------
-    epsilon : float
-        What a query is to spend, in nats; above 0.
-    unit : str
-        Whom it is to protect.
-
-    Returns
-    -------
-    tuple of str
-        One sentence from 10 on, nothing below.
+    One sentence from 10 on, nothing below.
     """
     if epsilon < _LARGE:
         return ()
@@ -71,24 +44,7 @@ def hardly_private(epsilon: float, unit: str) -> tuple[str, ...]:
 def remarks(
     aggregates: Sequence[Aggregate], parts: Sequence[Part], noisy: Sequence[list[Any]], beta: float
 ) -> tuple[str, ...]:
-    """Say how many rows have a value, and where that should give pause.
-
-    Parameters
-    ----------
-    aggregates : sequence of Aggregate
-        The outputs.
-    parts : sequence of Part
-        The measurements, in order.
-    noisy : sequence of list
-        Their noisy numbers of steps, one a group.
-    beta : float
-        Chance with which a stated error may be missed.
-
-    Returns
-    -------
-    tuple of str
-        Sentences made of noisy numbers only: postprocessing.
-    """
+    """Say how many rows have a value, and where that should give pause."""
     counted = next((each for each in aggregates if each.kind == "count"), None)
     total = None if counted is None else _last(parts, counted)
     said: list[str] = []

@@ -18,26 +18,6 @@ from hushed._printing import brief
 from hushed.errors import ParameterError
 from hushed.tables._expressions import Expression, Kind, advice_on, find_column, is_text
 
-__all__ = [
-    "GROUPABLE",
-    "KEY_KINDS",
-    "Aggregate",
-    "AggregateKind",
-    "Derive",
-    "Filter",
-    "Keys",
-    "Limits",
-    "columns_of",
-    "grouping",
-    "intervals_of",
-    "probabilities_of",
-    "public_values",
-    "require_apart",
-    "require_name",
-    "require_numeric",
-    "require_whole",
-]
-
 AggregateKind = Literal["count", "users", "sum", "mean", "variance", "quantiles", "histogram"]
 _MOST_KEYS = 1_000_000
 _MOST_CANDIDATES = 10_001
@@ -158,18 +138,7 @@ class Limits:
 
 
 def columns_of(aggregate: Aggregate) -> set[str]:
-    """Names of the columns that an output makes in an answer.
-
-    Parameters
-    ----------
-    aggregate : Aggregate
-        The output.
-
-    Returns
-    -------
-    set of str
-        Its name, and those of its error bars and its number of rows.
-    """
+    """Names of the columns that an output makes in an answer."""
     name = aggregate.name
     found = {name}
     if aggregate.kind != "quantiles":
@@ -180,20 +149,7 @@ def columns_of(aggregate: Aggregate) -> set[str]:
 
 
 def require_apart(aggregates: Sequence[Aggregate], columns: Sequence[str]) -> None:
-    """Refuse outputs and grouping columns of which one would stand in another's place.
-
-    Parameters
-    ----------
-    aggregates : sequence of Aggregate
-        The outputs.
-    columns : sequence of str
-        Grouping columns.
-
-    Raises
-    ------
-    ParameterError
-        If two of the columns of the answer had one name.
-    """
+    """Refuse outputs and grouping columns of which one would stand in another's place."""
     taken = set(columns)
     for each in aggregates:
         twice = taken & columns_of(each)
@@ -291,28 +247,7 @@ def grouping(
 def public_values(
     columns: Sequence[str], kinds: Sequence[Kind], keys: Sequence[Any] | Mapping[str, Sequence[Any]]
 ) -> tuple[tuple[Any, ...], ...]:
-    """Check public keys against the columns they are for.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        Grouping columns.
-    kinds : sequence of str
-        Their kinds.
-    keys : sequence, or mapping of str to sequence
-        Values of the only column, or of each column by its name.
-
-    Returns
-    -------
-    tuple of tuple
-        Values by column, in the given order.
-
-    Raises
-    ------
-    ParameterError
-        If a column has none, a value is of another kind, is given twice, or the combinations are
-        too many.
-    """
+    """Check public keys against the columns they are for."""
     if not isinstance(keys, Mapping):
         if len(columns) != 1 or isinstance(keys, str) or not isinstance(keys, Iterable):
             raise ParameterError(

@@ -23,8 +23,6 @@ from hushed.tables._measurements import Feature, Influence, Measurement
 from hushed.tables._requests import Derive, Filter, Keys, Limits
 from hushed.tables._translation import arithmetic_within, translate
 
-__all__ = ["Cells", "Key", "Prepared", "Scan", "name_keys", "prepare", "scan"]
-
 Key = tuple[Any, ...]
 _MOST_STEPS = 50  # nested selects take Ibis a time that grows with the square of their number
 _TOO_LONG = (
@@ -109,27 +107,7 @@ _NO_LIMIT = engine.Clock()
 
 
 def prepare(what: Scan, secret: int, clock: engine.Clock = _NO_LIMIT) -> Prepared:
-    """Write down all that the engine will be asked, and have it planned; no row is read.
-
-    Parameters
-    ----------
-    what : Scan
-        The query.
-    secret : int
-        Fresh random number in [0, 2**63), used once.
-    clock : Clock, optional
-        How long that may take.
-
-    Returns
-    -------
-    Prepared
-        For `scan`.
-
-    Raises
-    ------
-    EngineUnavailable, ParameterError
-        If the engine would not run it, whatever the rows.
-    """
+    """Write down all that the engine will be asked, and have it planned; no row is read."""
     with suppress(RecursionError):  # Ibis runs out of stack over nested selects
         return _prepared_by_engine(what, secret, clock)
     raise ParameterError(_TOO_LONG)
@@ -160,22 +138,7 @@ def _prepared_by_engine(what: Scan, secret: int, clock: engine.Clock) -> Prepare
 def scan(prepared: Prepared, clock: engine.Clock = _NO_LIMIT) -> Cells:
     """Run the query.
 
-    Parameters
-    ----------
-    prepared : Prepared
-        From `prepare`.
-    clock : Clock, optional
-        How long it may take.
-
-    Returns
-    -------
-    Cells
-        Exact; groups without rows are zeros if the keys are public, and absent otherwise.
-
-    Raises
-    ------
-    QueryFailed
-        If the engine fails.
+    Exact; groups without rows are zeros if the keys are public, and absent otherwise.
     """
     what = prepared.what
     names = {feature: f"v{i}" for i, feature in enumerate(_features(what.measured))}
@@ -203,27 +166,7 @@ def scan(prepared: Prepared, clock: engine.Clock = _NO_LIMIT) -> Cells:
 def name_keys(
     prepared: Prepared, chosen: Sequence[str], clock: engine.Clock = _NO_LIMIT
 ) -> dict[str, Key]:
-    """Find the keys behind opaque names that noise has chosen.
-
-    Parameters
-    ----------
-    prepared : Prepared
-        The query that was run.
-    chosen : sequence of str
-        Opaque names of the groups that may be named.
-    clock : Clock, optional
-        How long it may take.
-
-    Returns
-    -------
-    dict of str to tuple
-        Key by opaque name.
-
-    Raises
-    ------
-    QueryFailed
-        If the rows changed in between.
-    """
+    """Find the keys behind opaque names that noise has chosen."""
     if not chosen:
         return {}
     what = prepared.what

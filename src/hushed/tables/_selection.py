@@ -9,29 +9,11 @@ import mpmath
 from hushed._decimals import lower_double
 from hushed._numeric import first_whole
 
-__all__ = ["appears", "threshold"]
-
 _DIGITS = 60
 
 
 def appears(limit: int, *, scale: Fraction, groups: int) -> mpmath.mpf:
-    """Chance that one user makes any key appear that nobody else has.
-
-    Parameters
-    ----------
-    limit : int
-        Noisy number of users from which on a key is named; the limit itself is enough.
-    scale : Fraction
-        Scale of the discrete Laplace noise on the number of users; above 0.
-    groups : int
-        Groups that one user may touch; 1 or more.
-
-    Returns
-    -------
-    mpmath.mpf
-        ``1 - (1 - P(1 + X >= limit))**groups`` for X with mass proportional to
-        ``exp(-|x|/scale)``, to 60 digits.
-    """
+    """Chance that one user makes any key appear that nobody else has."""
     with mpmath.workdps(_DIGITS):
         ratio = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
         short = limit - 1
@@ -44,20 +26,8 @@ def appears(limit: int, *, scale: Fraction, groups: int) -> mpmath.mpf:
 def threshold(*, scale: Fraction, groups: int, delta: float) -> int:
     """Smallest noisy number of users that lets a key be named.
 
-    Parameters
-    ----------
-    scale : Fraction
-        Scale of the discrete Laplace noise on the number of users; above 0.
-    groups : int
-        Groups that one user may touch; 1 or more.
-    delta : float
-        Chance with which one user may make keys appear; in (0, 1).
-
-    Returns
-    -------
-    int
-        The smallest whole number with ``appears(...) <= delta``. A key is named if its noisy
-        number of users is at least this.
+    The smallest whole number with ``appears(...) <= delta``. A key is named if its noisy number of
+    users is at least this.
 
     Notes
     -----

@@ -18,25 +18,13 @@ from hushed.tables._requests import Filter
 if TYPE_CHECKING:
     from hushed.tables._releases import Asked
 
-__all__ = ["plain_rows", "question_of", "read_answer", "write_answer"]
 
 _SCHEMA, _VERSION = "hushed answer", 1
 _MAPPINGS = ("values", "low", "high", "present")
 
 
 def plain_rows(answer: Answer) -> list[dict[str, Any]]:
-    """Rows of an answer as JSON holds them: days as texts.
-
-    Parameters
-    ----------
-    answer : Answer
-        The answer.
-
-    Returns
-    -------
-    list of dict
-        As `Answer.rows` gives them.
-    """
+    """Rows of an answer as JSON holds them: days as texts."""
     return [{name: _plain(cell) for name, cell in row.items()} for row in answer.rows()]
 
 
@@ -45,18 +33,7 @@ def _plain(cell: Any) -> Any:
 
 
 def write_answer(answer: Answer) -> str:
-    """Write an answer as JSON, every number exact.
-
-    Parameters
-    ----------
-    answer : Answer
-        What may be published.
-
-    Returns
-    -------
-    str
-        One JSON object.
-    """
+    """Write an answer as JSON, every number exact."""
     record: dict[str, Any] = {"schema": _SCHEMA, "version": _VERSION}
     record["keys"] = {
         name: {
@@ -79,25 +56,7 @@ def write_answer(answer: Answer) -> str:
 
 
 def read_answer(text: str) -> Answer:
-    """Read what `write_answer` wrote; a failure that was stored is raised again.
-
-    Parameters
-    ----------
-    text : str
-        An answer from a ledger.
-
-    Returns
-    -------
-    Answer
-        The same answer.
-
-    Raises
-    ------
-    QueryFailed
-        If the answer was that the query failed.
-    DamagedLedger
-        If the text is none of these.
-    """
+    """Read what `write_answer` wrote; a failure that was stored is raised again."""
     raise_failure(text)
     try:
         return _answer(json.loads(text))
@@ -149,21 +108,7 @@ def _same(asked: Any) -> Any:
 
 
 def question_of(query: Asked, terms: Mapping[str, object]) -> str:
-    """Digest what a query asks; the same in another process, and of no row.
-
-    Parameters
-    ----------
-    query : Table
-        The query.
-    terms : mapping of str to object
-        Epsilon, delta, noise, and whatever else decides what is answered.
-
-    Returns
-    -------
-    str
-        SHA-256 over the table's name and place, the user's column, filters and derived columns as
-        they were written, keys, limits, aggregates and terms.
-    """
+    """Digest what a query asks; the same in another process, and of no row."""
     facts = {
         "table": [query.connection.engine, query.connection.place],
         "columns": sorted(query.columns.items()),

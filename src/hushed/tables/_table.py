@@ -10,8 +10,7 @@ from typing import Any, Literal
 from hushed._checks import require_probability
 from hushed._printing import brief
 from hushed.errors import ParameterError
-from hushed.releasing._keeping import pay, stops_told
-from hushed.releasing._release import Charges, check_ledger
+from hushed.releasing._keeping import Charges, check_ledger, pay, stops_told
 from hushed.tables import _engine as engine
 from hushed.tables._answers import Answer
 from hushed.tables._expressions import Kind, parse
@@ -34,8 +33,6 @@ from hushed.tables._requests import (
     require_numeric,
 )
 from hushed.tables._stored import question_of
-
-__all__ = ["Table"]
 
 _BETA = 0.05
 

@@ -16,8 +16,6 @@ from hushed.tables import _engine as engine
 from hushed.tables._expressions import Expression, Kind, column_of, constant_of
 from hushed.tables._grid import FARTHEST, NEAREST
 
-__all__ = ["arithmetic_within", "translate"]
-
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -38,21 +36,7 @@ _EXACT = float(2**53)
 def translate(expression: Expression, rows: Any, name: str, columns: Mapping[str, str]) -> Any:
     """Add the value of a checked expression as a column.
 
-    Parameters
-    ----------
-    expression : Expression
-        From `parse`.
-    rows : ibis.Table
-        A table with tamed columns.
-    name : str
-        Name of the new column.
-    columns : mapping of str to str
-        What the columns of the expression are called in the table.
-
-    Returns
-    -------
-    ibis.Table
-        The table with one more column; it never fails on a value.
+    The table with one more column; it never fails on a value.
     """
     staged = _Staged(rows, columns)
     value = staged.value(expression.tree)
@@ -168,18 +152,7 @@ class _Staged:
 
 
 def arithmetic_within(node: ast.expr) -> list[ast.expr]:
-    """Find the parts that are results of arithmetic.
-
-    Parameters
-    ----------
-    node : ast.expr
-        A checked expression.
-
-    Returns
-    -------
-    list of ast.expr
-        Inner ones first; each becomes a nested select.
-    """
+    """Find the parts that are results of arithmetic."""
     if constant_of(node) is not None:
         return []
     found = [

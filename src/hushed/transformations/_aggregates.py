@@ -21,17 +21,6 @@ from hushed._checks import require_count, require_one_of, require_within
 from hushed._numeric import finite_above, root_above
 from hushed.errors import ParameterError
 
-__all__ = [
-    "RowMetric",
-    "count_sensitivity",
-    "histogram_sensitivity",
-    "mean_sensitivity",
-    "quantile_scores_sensitivity",
-    "sum_sensitivity",
-    "variance_sensitivity",
-    "vector_sum_sensitivity",
-]
-
 RowMetric = Literal["symmetric", "change-one"]
 _CountNorm = Literal["l1", "l2", "sup", "one-sided"]
 

@@ -53,16 +53,6 @@ from hushed.transformations._arithmetic import (
 from hushed.transformations._chain import Step, Transformation, linear
 from hushed.transformations._matching import refuse, take_column, take_domain
 
-__all__ = [
-    "count",
-    "histogram",
-    "mean",
-    "quantile_scores",
-    "sum_of",
-    "variance",
-    "vector_sum",
-]
-
 _HELD_ROWS = 1 << 32
 _LEVELS = 1 << 20  # quantile levels are multiples of 2**-20, so that scores are exact
 _NORMS = {"l1": L1, "l2": L2, "sup": SUP}

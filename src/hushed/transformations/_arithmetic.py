@@ -19,16 +19,6 @@ from hushed._checks import is_plain_int
 from hushed._numeric import finite_above
 from hushed.errors import ParameterError
 
-__all__ = [
-    "enlarged",
-    "exact_sum",
-    "mean_error",
-    "norm_margin",
-    "rounded_sum_error",
-    "summation_error",
-    "variance_error",
-]
-
 _U = Fraction(1, 1 << 53)
 _TINY = Fraction(1, 1 << 1074)
 _SLICE_BITS = 40

@@ -18,17 +18,6 @@ from hushed.guarantee import Neighbours
 from hushed.spaces import Distance, Space
 from hushed.transformations._matching import conversions
 
-__all__ = [
-    "Step",
-    "Transformation",
-    "apply_step",
-    "distance_in",
-    "joined_spaces",
-    "linear",
-    "neighbours_at",
-    "require_raw",
-]
-
 _Made = TypeVar("_Made")
 Relation = Callable[[Distance], Distance]
 
@@ -153,25 +142,7 @@ class Step(Generic[_Made]):
 
 
 def apply_step(left: Transformation, step: Step[Any]) -> Any:
-    """Build a step on what a transformation gives, and chain the two.
-
-    Parameters
-    ----------
-    left : Transformation
-        Comes first.
-    step : Step
-        Comes second.
-
-    Returns
-    -------
-    Transformation or measurement
-        Both in one.
-
-    Raises
-    ------
-    SpaceMismatch
-        If the step does not take what the transformation gives.
-    """
+    """Build a step on what a transformation gives, and chain the two."""
     built = step.build(left.target)
     return left >> built if isinstance(built, Transformation) else built.after(left)
 
@@ -195,20 +166,7 @@ def _chained(first: Transformation, second: Transformation) -> Transformation:
 
 
 def require_raw(first: Transformation, name: str) -> None:
-    """Refuse to change rows before something that was sampled.
-
-    Parameters
-    ----------
-    first : Transformation
-        Comes before it.
-    name : str
-        Name of what was sampled.
-
-    Raises
-    ------
-    SpaceMismatch
-        If the step gives other rows than it takes.
-    """
+    """Refuse to change rows before something that was sampled."""
     if not first.keeps:
         raise SpaceMismatch(
             f"{first.name} comes before {name}, whose sensitivity was sampled on rows as the "
@@ -218,22 +176,7 @@ def require_raw(first: Transformation, name: str) -> None:
 
 
 def joined_spaces(left: str, given: Space, right: str, wanted: Space) -> None:
-    """Refuse to chain two things whose spaces differ.
-
-    Parameters
-    ----------
-    left, right : str
-        Their names.
-    given : Space
-        What the first one gives.
-    wanted : Space
-        What the second one takes.
-
-    Raises
-    ------
-    SpaceMismatch
-        If they differ; the message shows both and what would convert one into the other.
-    """
+    """Refuse to chain two things whose spaces differ."""
     if given != wanted:
         raise SpaceMismatch(
             f"{left} gives {given}; {right} takes {wanted}; {conversions(given, wanted)}"
@@ -241,25 +184,7 @@ def joined_spaces(left: str, given: Space, right: str, wanted: Space) -> None:
 
 
 def distance_in(space: Space, d_in: float | Distance) -> Distance:
-    """Read a distance between two members of a space.
-
-    Parameters
-    ----------
-    space : Space
-        The space.
-    d_in : int, float or Distance
-        The distance.
-
-    Returns
-    -------
-    Distance
-        The same as a record.
-
-    Raises
-    ------
-    ParameterError
-        If it is negative, NaN, or not an integer where rows are counted.
-    """
+    """Read a distance between two members of a space."""
     distance = d_in if isinstance(d_in, Distance) else Distance(d_in)
     if space.metric.of_rows and not isinstance(distance.value, int):
         raise ParameterError(
@@ -269,26 +194,7 @@ def distance_in(space: Space, d_in: float | Distance) -> Distance:
 
 
 def neighbours_at(space: Space, d_in: int) -> Neighbours:
-    """Name the relation of neighbours at a distance, and refuse a distance that none have.
-
-    Parameters
-    ----------
-    space : Space
-        Rows.
-    d_in : int
-        How far neighbours are apart under its metric.
-
-    Returns
-    -------
-    {"replace-one", "add-remove"}
-        The relation.
-
-    Raises
-    ------
-    ParameterError
-        If the space holds answers, or no two different tables are that far apart: a promise
-        about them would be empty.
-    """
+    """Name the relation of neighbours at a distance, and refuse a distance that none have."""
     neighbours = space.neighbours
     if neighbours is None:
         raise ParameterError(
@@ -305,16 +211,5 @@ def neighbours_at(space: Space, d_in: int) -> Neighbours:
 
 
 def linear(bound: Callable[[int], float]) -> Relation:
-    """Make a relation from a bound on plain numbers; what was sampled before is passed on.
-
-    Parameters
-    ----------
-    bound : callable
-        Distance in, distance out, as numbers.
-
-    Returns
-    -------
-    callable
-        The same on `Distance`.
-    """
+    """Make a relation from a bound on plain numbers; what was sampled before is passed on."""
     return lambda d_in: Distance(bound(d_in.value), d_in.terms)  # type: ignore[arg-type]

@@ -34,8 +34,6 @@ from hushed.spaces import (
 )
 from hushed.transformations._chain import Transformation, linear
 
-__all__ = ["declared", "from_sensitivity"]
-
 _METRICS = {"l1": L1, "l2": L2, "sup": SUP}
 
 

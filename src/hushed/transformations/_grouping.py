@@ -28,8 +28,6 @@ from hushed.spaces._cells import keys_of
 from hushed.transformations._chain import Step, Transformation, linear
 from hushed.transformations._matching import take_domain
 
-__all__ = ["each", "group_by", "worst_split"]
-
 _METRICS = {"l1": L1, "l2": L2, "sup": SUP, "one-sided": ONE_SIDED}
 _PartNorm = Literal["l1", "l2", "sup", "one-sided"]
 
@@ -152,21 +150,9 @@ def _spread(inner: Transformation, parts: int, norm: _PartNorm) -> Callable[[Dis
 def worst_split(amount: Callable[[int], float], rows: int, parts: int) -> float:
     """Largest sum of amounts over all ways to spread changed rows over disjoint parts.
 
-    Parameters
-    ----------
-    amount : callable
-        What so many changed rows do in one part; 0 for none, never decreasing.
-    rows : int
-        Changed rows in all.
-    parts : int
-        Number of parts.
-
-    Returns
-    -------
-    float
-        The maximum, rounded up. For amounts that grow at least in proportion it is that of all
-        rows in one part, the rule of parallel composition (McSherry, *Privacy Integrated
-        Queries*, SIGMOD 2009, Theorem 4).
+    The maximum, rounded up. For amounts that grow at least in proportion it is that of all rows in
+    one part, the rule of parallel composition (McSherry, *Privacy Integrated Queries*, SIGMOD 2009,
+    Theorem 4).
     """
     single = [amount(share) for share in range(rows + 1)]
     best = [0.0] * (rows + 1)

@@ -7,26 +7,11 @@ from typing import TypeVar
 from hushed.errors import SpaceMismatch
 from hushed.spaces import Cell, Column, Groups, Numbers, Opaque, Space, Table, Vectors
 
-__all__ = ["conversions", "refuse", "take_column", "take_domain"]
-
 _AnyDomain = TypeVar("_AnyDomain", Column, Table, Vectors, Groups, Numbers, Opaque)
 
 
 def conversions(given: Space, wanted: Space) -> str:
-    """Say which steps lead from one space to another.
-
-    Parameters
-    ----------
-    given : Space
-        What there is.
-    wanted : Space
-        What is needed.
-
-    Returns
-    -------
-    str
-        A clause that names the steps, or says that there are none.
-    """
+    """Say which steps lead from one space to another."""
     found = _domains(given, wanted)
     size, metric = wanted.domain.size, given.metric.name
     if size is not None and given.domain.size != size:
@@ -72,24 +57,7 @@ def _cells(one: Cell, other: Cell) -> list[str]:
 
 
 def refuse(step: str, given: Space, wanted: str, fix: str) -> SpaceMismatch:
-    """Make the error of a step that does not take what it is given.
-
-    Parameters
-    ----------
-    step : str
-        Name of the step.
-    given : Space
-        What there is.
-    wanted : str
-        What the step takes, in words.
-    fix : str
-        What to put before it; empty if nothing helps.
-
-    Returns
-    -------
-    SpaceMismatch
-        To be raised.
-    """
+    """Make the error of a step that does not take what it is given."""
     advice = f"put {fix} before it" if fix else "no step converts it"
     return SpaceMismatch(f"{step} takes {wanted}, but is given {given}; {advice}")
 
@@ -97,29 +65,7 @@ def refuse(step: str, given: Space, wanted: str, fix: str) -> SpaceMismatch:
 def take_domain(
     space: Space, kind: type[_AnyDomain], step: str, wanted: str, fix: str
 ) -> _AnyDomain:
-    """Refuse a space whose domain is of another kind.
-
-    Parameters
-    ----------
-    space : Space
-        What there is.
-    kind : type
-        Kind of domain wanted.
-    step : str
-        Name of the step.
-    wanted, fix : str
-        Words for the message.
-
-    Returns
-    -------
-    Domain
-        The domain of the space.
-
-    Raises
-    ------
-    SpaceMismatch
-        If it is of another kind.
-    """
+    """Refuse a space whose domain is of another kind."""
     if not isinstance(space.domain, kind):
         raise refuse(step, space, wanted, fix)
     if space.metric.name == "discrete" or space.metric.unit == "user":
@@ -135,27 +81,7 @@ def take_column(
     bounded: bool = False,
     complete: bool = False,
 ) -> Column:
-    """Refuse a space that is no column, or lacks what a step needs.
-
-    Parameters
-    ----------
-    space : Space
-        What there is.
-    step : str
-        Name of the step.
-    numeric, bounded, complete : bool, default False
-        Whether it needs numbers, bounds, and no missing values.
-
-    Returns
-    -------
-    Column
-        The domain of the space.
-
-    Raises
-    ------
-    SpaceMismatch
-        If something is lacking; the message says what to put before.
-    """
+    """Refuse a space that is no column, or lacks what a step needs."""
     wanted = "a column" + " of numbers" * (numeric or bounded)
     wanted += " with bounds" * bounded + " without missing values" * complete
     if isinstance(space.domain, Table):

@@ -28,8 +28,6 @@ from hushed.spaces._domains import check_size
 from hushed.transformations._chain import Step, Transformation, linear
 from hushed.transformations._matching import take_column
 
-__all__ = ["limit_rows", "limited", "resize", "resized"]
-
 _SALT_BYTES = 32
 
 
@@ -80,24 +78,7 @@ def resize(size: int, fill: float | str) -> Step[Transformation]:
 
 
 def resized(values: NDArray[Any], size: int, fill: float | str, salt: bytes) -> NDArray[Any]:
-    """Keep the rows with the smallest keys, and fill up.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        The rows.
-    size : int
-        Rows wanted.
-    fill : float or str
-        What makes up for missing rows.
-    salt : bytes
-        Secret of the keys.
-
-    Returns
-    -------
-    ndarray, shape (size,)
-        Rows that stay, in the order of their keys, then copies of the constant.
-    """
+    """Keep the rows with the smallest keys, and fill up."""
     kept = sorted(zip(_keys(values.tolist(), salt), values.tolist(), strict=True))[:size]
     found = np.empty(size, dtype=values.dtype)
     found[:] = [value for _, value in kept] + [fill] * (size - len(kept))
@@ -150,24 +131,7 @@ def limit_rows(most: int) -> Step[Transformation]:
 def limited(
     data: dict[str, NDArray[Any]], key: str, most: int, salt: bytes
 ) -> dict[str, NDArray[Any]]:
-    """Keep the rows with the smallest keys of each user.
-
-    Parameters
-    ----------
-    data : dict of str to ndarray
-        The table.
-    key : str
-        Column that says whose row it is.
-    most : int
-        Rows of one user that stay.
-    salt : bytes
-        Secret of the keys.
-
-    Returns
-    -------
-    dict of str to ndarray
-        The rows that stay.
-    """
+    """Keep the rows with the smallest keys of each user."""
     rows = list(zip(*(values.tolist() for values in data.values()), strict=True))
     users: defaultdict[str, list[tuple[bytes, int]]] = defaultdict(list)
     keys = _keys(rows, salt)

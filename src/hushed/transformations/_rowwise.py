@@ -35,20 +35,6 @@ from hushed.transformations._arithmetic import norm_margin
 from hushed.transformations._chain import Step, Transformation, linear
 from hushed.transformations._matching import refuse, take_column, take_domain
 
-__all__ = [
-    "cast",
-    "clip",
-    "clip_norm",
-    "drop_missing",
-    "filter_rows",
-    "impute",
-    "map_rows",
-    "select",
-    "stack",
-    "to_change_one",
-    "to_symmetric",
-]
-
 Values = NDArray[Any]
 
 

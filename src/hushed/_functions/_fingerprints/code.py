@@ -17,17 +17,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "Names",
-    "fields_of",
-    "is_installed",
-    "is_kept",
-    "is_library",
-    "names_in",
-    "own_code",
-    "reference",
-]
-
 _SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 
 
@@ -68,18 +57,7 @@ class Names:
 
 @functools.lru_cache(maxsize=1000)
 def names_in(code: CodeType) -> Names:
-    """Collect the names that code looks up.
-
-    Parameters
-    ----------
-    code : code
-        Of a function.
-
-    Returns
-    -------
-    Names
-        By what they are looked up as.
-    """
+    """Collect the names that code looks up."""
     found: dict[str, set[str]] = {"globals": set(), "imported": set()}
     everything: set[str] = set()
     texts: set[str] = set()
@@ -109,18 +87,7 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def own_code(code: CodeType) -> str:
-    """Digest code without its place and name.
-
-    Parameters
-    ----------
-    code : code
-        Of a function.
-
-    Returns
-    -------
-    str
-        Sixteen hexadecimal digits: equal for equal instructions, constants and names.
-    """
+    """Digest code without its place and name."""
     facts = (
         code.co_code,
         code.co_exceptiontable,
@@ -151,18 +118,7 @@ def _installed_under() -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=10_000)
 def is_library(name: str | None) -> bool:
-    """Tell whether a module was installed, or comes with Python, and does not change meanwhile.
-
-    Parameters
-    ----------
-    name : str or None
-        Name of the module.
-
-    Returns
-    -------
-    bool
-        False for scripts, notebooks and modules beside them, and for what is not known.
-    """
+    """Tell whether a module was installed, or comes with Python, and does not change meanwhile."""
     top = str(name).partition(".")[0]
     if top == "__main__":
         return False
@@ -179,57 +135,21 @@ def is_library(name: str | None) -> bool:
 
 
 def is_installed(function: types.FunctionType) -> bool:
-    """Tell whether a function was made by installed code.
-
-    Parameters
-    ----------
-    function : function
-        A Python function, whatever name `functools.wraps` gave it.
-
-    Returns
-    -------
-    bool
-        True if its globals are those of an installed module.
-    """
+    """Tell whether a function was made by installed code."""
     name = function.__globals__.get("__name__")
     module = sys.modules.get(name) if isinstance(name, str) else None
     return bool(is_library(name) and getattr(module, "__dict__", None) is function.__globals__)
 
 
 def is_kept(name: str, value: Any) -> bool:
-    """Tell whether installed code keeps an object under its name.
-
-    Parameters
-    ----------
-    name : str
-        What the object is pickled as.
-    value : object
-        An object of an installed class: `scipy.special.expit` is kept, and what `numpy.frompyfunc`
-        makes of a user's function is not.
-
-    Returns
-    -------
-    bool
-        True if a loaded module that was installed has it.
-    """
+    """Tell whether installed code keeps an object under its name."""
     loaded = list(sys.modules.items())
     holding = (place for place, held in loaded if getattr(held, "__dict__", {}).get(name) is value)
     return any(is_library(place) for place in holding)
 
 
 def reference(value: Any) -> str:
-    """Name installed code by where it is imported from.
-
-    Parameters
-    ----------
-    value : object
-        Anything.
-
-    Returns
-    -------
-    str
-        Module and name of an installed function or class that is found there; else nothing.
-    """
+    """Name installed code by where it is imported from."""
     if value is np.random.mtrand._rand or value is random._inst:
         return "numpy.random" if value is np.random.mtrand._rand else "random"
     if not callable(value) or (isinstance(value, types.FunctionType) and not is_installed(value)):
@@ -265,18 +185,7 @@ _BOUND = (types.MethodType, types.BuiltinMethodType)
 
 
 def fields_of(kind: type) -> Iterator[tuple[str, Any]]:
-    """Give what a class defines itself: methods and data, without what Python adds.
-
-    Parameters
-    ----------
-    kind : type
-        A class.
-
-    Yields
-    ------
-    tuple of (str, object)
-        Name and value.
-    """
+    """Give what a class defines itself: methods and data, without what Python adds."""
     for name, value in sorted(kind.__dict__.items()):
         special = name.startswith("__") and name.endswith("__")
         if (

@@ -9,8 +9,6 @@ from typing import Any
 
 from hushed._functions._fingerprints.walk import Walk, hashed
 
-__all__ = ["Look", "changed", "content", "identity", "look", "same_function", "strangers"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
@@ -33,36 +31,14 @@ class Look:
 
 
 def look(function: Any) -> Look:
-    """Look at the code of a function and all that it uses.
-
-    Parameters
-    ----------
-    function : callable
-        Any function.
-
-    Returns
-    -------
-    Look
-        Equal marks for equal code over equal data, in any process of the same version of Python.
-    """
+    """Look at the code of a function and all that it uses."""
     walk = Walk()
     walk.visit("", function)
     return Look(marks=walk.marks, unseen=walk.unseen, packages=frozenset(walk.packages))
 
 
 def content(value: Any) -> str:
-    """Digest the content of a value.
-
-    Parameters
-    ----------
-    value : object
-        Anything.
-
-    Returns
-    -------
-    str
-        Equal for equal content; nothing if it has none that could be read.
-    """
+    """Digest the content of a value."""
     walk = Walk()
     walk.visit("value", value)
     return "" if walk.unseen else hashed(repr(sorted(walk.marks.items())).encode())
@@ -71,23 +47,7 @@ def content(value: Any) -> str:
 def identity(
     function: Callable[[Any], Any], found: Look | None = None, unwatched: tuple[str, ...] = ()
 ) -> str:
-    """Name a function by its content, so that two estimates are known to be of the same one.
-
-    Parameters
-    ----------
-    function : callable
-        Any function.
-    found : Look, optional
-        What a look at it has found.
-    unwatched : tuple of str, default ()
-        Names of what changes by itself.
-
-    Returns
-    -------
-    str
-        Sixteen hexadecimal digits: equal only for equal name, code and data. Where something
-        cannot be watched, a new name at every call, which errs towards telling functions apart.
-    """
+    """Name a function by its content, so that two estimates are known to be of the same one."""
     found = look(function) if found is None else found
     if found.unseen or unwatched:
         return secrets.token_hex(8)
@@ -96,19 +56,7 @@ def identity(
 
 
 def same_function(first: Callable[..., Any], second: Callable[..., Any]) -> bool:
-    """Tell whether two functions do the same, as far as their code shows.
-
-    Parameters
-    ----------
-    first, second : callable
-        Any functions.
-
-    Returns
-    -------
-    bool
-        True for equal code over equal data, wherever it was defined. What has no digest must be
-        one and the same object.
-    """
+    """Tell whether two functions do the same, as far as their code shows."""
     if first is second:  # compared with itself, now: see `changed` for the same one at two times
         return True
     ours, theirs = look(first), look(second)
@@ -116,18 +64,7 @@ def same_function(first: Callable[..., Any], second: Callable[..., Any]) -> bool
 
 
 def strangers(first: Look, second: Look) -> list[str]:
-    """List what has no digest and is not the same object in two functions.
-
-    Parameters
-    ----------
-    first, second : Look
-        What was found in each.
-
-    Returns
-    -------
-    list of str
-        Names; not those of caches, which fill up anew in every process.
-    """
+    """List what has no digest and is not the same object in two functions."""
     names = first.unseen.keys() | second.unseen.keys()
     missing = object()
     return sorted(
@@ -141,21 +78,7 @@ def strangers(first: Look, second: Look) -> list[str]:
 def changed(
     before: Mapping[str, str], now: Mapping[str, str], unwatched: tuple[str, ...] = ()
 ) -> list[str]:
-    """List what is no longer what it was.
-
-    Parameters
-    ----------
-    before, now : mapping of str to str
-        Marks of a function at two times.
-    unwatched : tuple of str, default ()
-        Names that are passed over, with whatever lies within them.
-
-    Returns
-    -------
-    list of str
-        Names of what differs, appeared or went; empty if nothing did. Installed code that one
-        look found and the other did not, because it is imported at the first call, is none.
-    """
+    """List what is no longer what it was."""
     return sorted(
         name
         for name in before.keys() | now.keys()

@@ -31,8 +31,6 @@ from hushed._functions._fingerprints.code import (
     reference,
 )
 
-__all__ = ["Walk", "hashed"]
-
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, type(...)})
 _NESTED = (list, tuple, set, frozenset, dict, types.MappingProxyType)
 _FOLLOWED = (FunctionType, MethodType, ModuleType, functools.partial, type, np.ndarray, *_NESTED)
@@ -42,18 +40,7 @@ _LONGEST = 50_000  # entries of a container that are looked at one by one
 
 
 def hashed(content: bytes) -> str:
-    """Digest bytes.
-
-    Parameters
-    ----------
-    content : bytes
-        Anything.
-
-    Returns
-    -------
-    str
-        Sixteen hexadecimal digits of SHA-256.
-    """
+    """Digest bytes."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 

@@ -12,26 +12,11 @@ from hushed.errors import BadFunction, DamagedLedger, ParameterError, QueryFaile
 from hushed.mechanisms._bernstein import BernsteinPolynomial
 from hushed.releasing._certificate import Certificate
 
-__all__ = ["raise_failure", "read_release", "write_failure", "write_release"]
-
 _VERSION = 1
 
 
 def write_release(value: Any, certificate: Certificate) -> str:
-    """Write a released answer as JSON, every double exact.
-
-    Parameters
-    ----------
-    value : float, ndarray of float, int or BernsteinPolynomial
-        The private answer.
-    certificate : Certificate
-        What it promises.
-
-    Returns
-    -------
-    str
-        One JSON object.
-    """
+    """Write a released answer as JSON, every double exact."""
     table = value.coefficients if isinstance(value, BernsteinPolynomial) else value
     kind = "polynomial" if table is not value else type(value).__name__
     if isinstance(table, np.ndarray):
@@ -47,27 +32,7 @@ def write_release(value: Any, certificate: Certificate) -> str:
 
 
 def read_release(text: str) -> tuple[Any, Certificate]:
-    """Read what `write_release` wrote; a failure that was stored is raised again.
-
-    Parameters
-    ----------
-    text : str
-        An answer from a ledger.
-
-    Returns
-    -------
-    value : float, ndarray of float, int or BernsteinPolynomial
-        The same answer.
-    certificate : Certificate
-        Its certificate.
-
-    Raises
-    ------
-    BadFunction
-        If the answer was that the function failed.
-    DamagedLedger
-        If the text is none of these.
-    """
+    """Read what `write_release` wrote; a failure that was stored is raised again."""
     raise_failure(text)
     try:
         record = json.loads(text)
@@ -91,35 +56,13 @@ def _known(record: Any) -> bool:
 
 
 def write_failure(error: BadFunction | QueryFailed) -> str:
-    """Write down that a function or a query failed on the private rows: an answer, too.
-
-    Parameters
-    ----------
-    error : BadFunction or QueryFailed
-        What is told; holds no private value.
-
-    Returns
-    -------
-    str
-        One JSON object.
-    """
+    """Write down that a function or a query failed on the private rows: an answer, too."""
     record = {"schema": "hushed failure", "version": _VERSION}
     return json.dumps(record | {"error": type(error).__name__, "message": str(error)})
 
 
 def raise_failure(text: str) -> None:
-    """Raise the failure that is stored as an answer; nothing if it is another answer.
-
-    Parameters
-    ----------
-    text : str
-        An answer from a ledger.
-
-    Raises
-    ------
-    HushedError
-        The failure, as it was told first.
-    """
+    """Raise the failure that is stored as an answer; nothing if it is another answer."""
     try:
         record = json.loads(text)
     except (ValueError, RecursionError):

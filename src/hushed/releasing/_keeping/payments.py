@@ -15,8 +15,6 @@ from hushed.guarantee import Guarantee
 from hushed.ledger._files import FileChanged
 from hushed.privacy_loss import LossCurve
 
-__all__ = ["Charges", "Payment", "check_ledger", "pay", "stops_told"]
-
 
 class Charges(Protocol):
     """A ledger, as a release needs it."""
@@ -34,23 +32,7 @@ class Charges(Protocol):
 
 
 def check_ledger(ledger: object, budget: str | None, key: str | None = None) -> None:
-    """Refuse a ledger without a budget, a budget without a ledger, and what is no ledger.
-
-    Parameters
-    ----------
-    ledger : Ledger or Charges, optional
-        The ledger.
-    budget : str, optional
-        Name of the budget in it.
-    key : str, optional
-        The caller's key for the answer.
-
-    Raises
-    ------
-    ParameterError
-        If only one is given, or the ledger cannot be charged or keeps no answers; the message
-        says what to write.
-    """
+    """Refuse a ledger without a budget, a budget without a ledger, and what is no ledger."""
     if ledger is None:
         for name, given in (("budget", budget), ("key", key)):
             if given:
@@ -90,27 +72,7 @@ def _takes(method: Any, *names: str) -> bool:
 
 @contextmanager
 def stops_told(ledger: object, budget: str | None, key: str | None = None) -> Iterator[None]:
-    """Say what a stop by the user leaves behind, where nothing else has said it.
-
-    Parameters
-    ----------
-    ledger : Ledger or Charges, optional
-        The ledger.
-    budget : str, optional
-        Name of the budget.
-    key : str, optional
-        The caller's key.
-
-    Yields
-    ------
-    None
-        From before the charge until the answer is stored.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        With a text: what may have been charged, and how to go on.
-    """
+    """Say what a stop by the user leaves behind, where nothing else has said it."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -163,27 +125,7 @@ class Payment:
         return getattr(self.entry, "number", None) if kept else None
 
     def keep(self, text: str) -> str:
-        """Store the answer before it is shown.
-
-        Parameters
-        ----------
-        text : str
-            The answer.
-
-        Returns
-        -------
-        str
-            What to show: the text, or what another process stored first under this key.
-
-        Raises
-        ------
-        LedgerUnavailable
-            If there is a key and the answer could not be stored: nothing may be shown then. Without
-            a key nobody can ask again, and the answer is shown; a warning says that it is not kept.
-            Nothing is shown, either, if the ledger's file is another one since the charge.
-        DamagedLedger
-            If the charge is not in the ledger any more.
-        """
+        """Store the answer before it is shown."""
         if self.number is None:
             return text
         try:
@@ -227,30 +169,7 @@ def pay(
     key: str | None = None,
     question: str = "",
 ) -> Payment:
-    """Charge a ledger, and look for the answer that was stored under the key.
-
-    Parameters
-    ----------
-    ledger : Ledger or Charges, optional
-        The ledger; without one nothing happens.
-    budget : str, optional
-        Name of the budget.
-    guarantee : Guarantee
-        What is going to be promised.
-    note : str
-        Remark.
-    loss : LossCurve, optional
-        The law of the loss.
-    key : str, optional
-        The caller's key.
-    question : str, default ""
-        Digest of what is asked.
-
-    Returns
-    -------
-    Payment
-        With ``kept`` if the answer was given before.
-    """
+    """Charge a ledger, and look for the answer that was stored under the key."""
     if ledger is None or not budget:
         return Payment()
     if not hasattr(ledger, "keep_answer"):

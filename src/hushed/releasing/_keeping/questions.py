@@ -10,30 +10,11 @@ from typing import Any
 from hushed._functions._fingerprints import look
 from hushed.mechanisms._calibration import Mechanism, parameters
 
-__all__ = ["question_of"]
-
 
 def question_of(
     function: Callable[[Any], Any], mechanism: Mechanism, outside: str = "clamp"
 ) -> str:
-    """Digest what a release asks; the same for the same script in another process.
-
-    Parameters
-    ----------
-    function : callable
-        The function.
-    mechanism : Laplace, Gaussian, Exponential or Bernstein
-        The calibrated mechanism.
-    outside : {"clamp", "allow"}, default "clamp"
-        What is done with rows outside of the population's range.
-
-    Returns
-    -------
-    str
-        SHA-256 over the code and data of the function, the mechanism with its parameters, and the
-        sensitivity: the sampled movements, which are answers of the function, or the proof. It
-        does not depend on the private rows.
-    """
+    """Digest what a release asks; the same for the same script in another process."""
     sensitivity: Any = mechanism.sensitivity
     sampling = sensitivity.sampling
     public = sampling is not None and not sampling.data_dependent

@@ -24,8 +24,6 @@ from hushed.tables._engine.reaching import failures
 from hushed.tables._engine.sessions import ask
 from hushed.tables._engine.writing import written
 
-__all__ = ["Clock", "ConnectionLost", "Question", "fetch", "held", "plan", "write"]
-
 _LONGEST = 1e6  # seconds
 _UNPAID = "nothing was charged or read"
 _LIMIT_OF_THIS_QUERY = (  # in milliseconds, unless the server's own is shorter; until it ends
@@ -69,23 +67,7 @@ class Clock:
 
     @classmethod
     def start(cls, limit: float | None) -> Clock:
-        """Begin to count.
-
-        Parameters
-        ----------
-        limit : float, optional
-            Seconds; above 0.
-
-        Returns
-        -------
-        Clock
-            That ends then.
-
-        Raises
-        ------
-        ParameterError
-            If the limit is no number above 0, or longer than a million seconds.
-        """
+        """Begin to count."""
         if limit is None:
             return cls()
         if not is_real(limit) or not 0 < limit <= _LONGEST:
@@ -132,22 +114,7 @@ class Question:
 
 @contextmanager
 def held(connection: Connection, clock: Clock) -> Iterator[None]:
-    """Keep other threads from asking meanwhile.
-
-    Parameters
-    ----------
-    connection : Connection
-        Who is asked.
-    clock : Clock
-        How long to wait for the others.
-
-    Raises
-    ------
-    EngineUnavailable
-        If others took all the time, or another process opened the table.
-    ParameterError
-        If the engine knows no limit of time.
-    """
+    """Keep other threads from asking meanwhile."""
     if clock.limit is not None and connection.engine == "pyspark":
         raise ParameterError("a query on Spark cannot be given a timeout; set limits in Spark")
     if os.getpid() != connection.process:
@@ -166,45 +133,12 @@ def held(connection: Connection, clock: Clock) -> Iterator[None]:
 
 
 def write(query: Any) -> Question:
-    """Write a query down that is of the form of one that was planned.
-
-    Parameters
-    ----------
-    query : ibis.Table
-        A query whose rows are aggregates.
-
-    Returns
-    -------
-    Question
-        That can be asked.
-    """
+    """Write a query down that is of the form of one that was planned."""
     return Question(query=query, sql=written(query), names=tuple(query.columns))
 
 
 def plan(connection: Connection, query: Any, clock: Clock) -> Question:
-    """Have the engine compile a query and check names, types and rights; no row is read.
-
-    Parameters
-    ----------
-    connection : Connection
-        Who is asked.
-    query : ibis.Table
-        A query whose rows are aggregates.
-    clock : Clock
-        How long that may take.
-
-    Returns
-    -------
-    Question
-        That can be asked.
-
-    Raises
-    ------
-    EngineUnavailable
-        If the engine does not answer, in time, or does not let its user read the table.
-    ParameterError
-        If it cannot answer such a query, whatever the rows.
-    """
+    """Have the engine compile a query and check names, types and rights; no row is read."""
     question = write(query)
     name, lost = "", False
     try:
@@ -260,27 +194,7 @@ def _explain(connection: Connection, sql: str) -> None:
 
 
 def fetch(connection: Connection, question: Question, clock: Clock) -> dict[str, list[Any]]:
-    """Ask a planned question and take the answer.
-
-    Parameters
-    ----------
-    connection : Connection
-        Who answers.
-    question : Question
-        From `plan`.
-    clock : Clock
-        How long that may take.
-
-    Returns
-    -------
-    dict of str to list
-        Plain Python values by column; decimals that are whole as int.
-
-    Raises
-    ------
-    QueryFailed
-        If the engine fails. Its own message, which may quote a private value, is dropped.
-    """
+    """Ask a planned question and take the answer."""
     reason = rows = None
     gone = False
     try:

@@ -35,14 +35,6 @@ from hushed.tables._engine.sessions import ask, names_in, open_session
 from hushed.tables._engine.taming import DECLARED, Cell, cell_of, read_as
 from hushed.tables._expressions import Kind, find_column
 
-__all__ = [
-    "Connection",
-    "EngineName",
-    "connect",
-    "over_frame",
-    "tamed",
-]
-
 EngineName = Literal["duckdb", "postgres", "pyspark"]
 
 _SPARK = RLock()  # its settings belong to the session, which all tables share
@@ -89,36 +81,7 @@ class Connection:
 def connect(
     url: str, name: str, types: Mapping[str, Kind], header: str | None = None
 ) -> Connection:
-    """Open a table behind an address.
-
-    Parameters
-    ----------
-    url : str
-        ``duckdb:///file.db``, ``postgresql://...`` or ``spark://...`` (also ``spark://local``),
-        or the path of a CSV, Parquet or Arrow file, which DuckDB reads.
-    name : str
-        Name of the table, as ``table`` or ``schema.table``.
-    types : mapping of str to str
-        Kinds to read columns as; DuckDB only.
-    header : str, optional
-        Line of names for a CSV file that has none.
-
-    Returns
-    -------
-    Connection
-        Nothing but names and types of the columns was asked for; they depend on no row.
-
-    Raises
-    ------
-    NotFound
-        If there is no such file or table.
-    BadRows
-        If the file is not what its name says, or has no line of names.
-    EngineUnavailable
-        If the database does not answer, or its driver is not installed.
-    ParameterError
-        If the types cannot be had.
-    """
+    """Open a table behind an address."""
     scheme, found, rest = url.partition("://")
     if not found or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", scheme):
         return _file(Path(url), name, types, header)
@@ -141,30 +104,7 @@ def connect(
 
 
 def over_frame(frame: Any, name: str, types: Mapping[str, Kind], home: str = "") -> Connection:
-    """Open a frame in memory with DuckDB.
-
-    Parameters
-    ----------
-    frame : pyarrow.Table, pandas.DataFrame or polars.DataFrame
-        The private rows. Not changed.
-    name : str
-        What to call it.
-    types : mapping of str to str
-        Kinds to read columns as.
-    home : str, default ""
-        Where it comes from, if from a file.
-
-    Returns
-    -------
-    Connection
-        On a copy; on an Arrow table itself, whose cells nobody changes, unless they lie in memory
-        that something else writes to.
-
-    Raises
-    ------
-    ParameterError
-        If it is no frame, or the types cannot be had.
-    """
+    """Open a frame in memory with DuckDB."""
     import pyarrow as pa  # noqa: PLC0415
 
     module = type(frame).__module__.partition(".")[0]
@@ -386,20 +326,7 @@ def _quoted(backend: Any, name: str) -> str:
 
 
 def tamed(connection: Connection, names: Mapping[str, str]) -> Any:
-    """Columns of a table in their known forms: where every query starts.
-
-    Parameters
-    ----------
-    connection : Connection
-        The table.
-    names : mapping of str to str
-        Columns that are needed, and what to call them from here on.
-
-    Returns
-    -------
-    ibis.Table
-        With those columns; a single constant one if none is needed.
-    """
+    """Columns of a table in their known forms: where every query starts."""
     import ibis  # noqa: PLC0415
 
     backend = connection.rows.get_backend()

@@ -18,31 +18,13 @@ import numpy as np
 
 from hushed.errors import BadRows, ParameterError
 
-__all__ = ["from_pandas", "from_polars", "lines_query", "read_lines", "settled", "settled_schema"]
-
 _BETWEEN = ",;\t|"
 _MARK = b"\xef\xbb\xbf"  # of the order of bytes; some programs put it before a text
 _NUMERIC = re.compile(r"[-+.,:/ \d]*\d[-+.,:/ \d]*")  # numbers, dates and times in any spelling
 
 
 def from_pandas(frame: Any) -> Any:
-    """Turn a pandas frame into an Arrow table.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        The private rows.
-
-    Returns
-    -------
-    pyarrow.Table
-        With the types of the frame; columns of objects as text.
-
-    Raises
-    ------
-    ParameterError
-        If a type has no counterpart.
-    """
+    """Turn a pandas frame into an Arrow table."""
     import pyarrow as pa  # noqa: PLC0415
 
     names = [str(column) for column in frame.columns]
@@ -52,23 +34,7 @@ def from_pandas(frame: Any) -> Any:
 
 
 def from_polars(frame: Any) -> Any:
-    """Turn a Polars frame into an Arrow table.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        The private rows.
-
-    Returns
-    -------
-    pyarrow.Table
-        A copy: the memory of a frame may be that of a NumPy array, which may be changed later.
-
-    Raises
-    ------
-    ParameterError
-        If a type has no counterpart, such as whole numbers of 128 bits.
-    """
+    """Turn a Polars frame into an Arrow table."""
     import pyarrow as pa  # noqa: PLC0415
 
     names = list(frame.columns)
@@ -209,34 +175,7 @@ def _valid(column: Any) -> Any:
 
 
 def read_lines(path: Path, header: str | None = None) -> tuple[list[str], str, Any]:
-    """Read a CSV file as lines.
-
-    Parameters
-    ----------
-    path : Path
-        The file. Its first line names the columns and is public.
-    header : str, optional
-        A line of names for a file that has none: then every line of the file is a row, and what
-        is decided here depends on this text alone.
-
-    Returns
-    -------
-    names : list of str
-        Names of the columns.
-    between : str
-        What stands between cells: a tabulator in a .tsv file, else the most frequent of
-        ``, ; | `` and tabulator in the line of names.
-    lines : pyarrow.Array
-        The lines of rows, without their ends; bytes that are no text replaced.
-
-    Raises
-    ------
-    BadRows
-        If the file is empty, or its first line does not look like names. None of its cells is
-        told, for they may be those of a record.
-    ParameterError
-        If the given header names a column not at all, or twice.
-    """
+    """Read a CSV file as lines."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
 
@@ -302,24 +241,7 @@ def _numeric(cell: str) -> bool:
 
 
 def lines_query(lines: str, between: str, width: int) -> str:
-    """Write a query of DuckDB that splits each line into cells, on its own.
-
-    Parameters
-    ----------
-    lines : str
-        Table with the column `line`.
-    between : str
-        What stands between cells.
-    width : int
-        Number of cells; where a line has fewer the others are missing, and more are left out.
-
-    Returns
-    -------
-    str
-        SELECT of the texts ``c0``, ``c1`` and so on; empty ones are missing, empty lines left
-        out. A cell between quotation marks may hold what stands between cells, and a quotation
-        mark as two; a mark without its partner is a character like any other.
-    """
+    """Write a query of DuckDB that splits each line into cells, on its own."""
     quoted = f"""'[{between}]("(?:[^"]|"")*"|[^{between}]*)'"""
     cell = f'(?:[^"{between}]*|"[^"{between}]*")'
     texts = ", ".join(f"nullif(cells[{i + 1}], '') AS c{i}" for i in range(width))

@@ -14,27 +14,6 @@ from hushed.tables._engine.connections import EngineName
 from hushed.tables._expressions import Kind, read_time
 from hushed.tables._grid import FARTHEST, NEAREST, Grid
 
-__all__ = [
-    "Stage",
-    "bins_stages",
-    "cases",
-    "constant",
-    "dense_rank",
-    "fenced",
-    "hashed",
-    "listed",
-    "missing",
-    "number",
-    "opaque",
-    "presence_stages",
-    "row_rank",
-    "squares_stages",
-    "staged",
-    "steps_stages",
-    "tame",
-    "total",
-]
-
 Stage = Callable[[Any], Any]
 _WIDE = "decimal(38, 0)"
 

@@ -16,16 +16,6 @@ from typing import Any
 from hushed._printing import shown
 from hushed.errors import EngineUnavailable, ParameterError
 
-__all__ = [
-    "check_installed",
-    "failures",
-    "home_of",
-    "is_listed",
-    "reach_postgres",
-    "remarks_on",
-    "tables_in",
-]
-
 _NAMED = 10  # tables named in a message
 _MARKS = "(in a password, an @, : or / is written %40, %3A or %2F)"
 _REASONS = (  # in the words of libpq and the server, and what is told of them
@@ -104,25 +94,7 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def reach_postgres(url: str) -> Any:
-    """Connect to PostgreSQL.
-
-    Parameters
-    ----------
-    url : str
-        Its address.
-
-    Returns
-    -------
-    ibis.backends.postgres.Backend
-        Closed when nobody holds it any more, by the process that opened it.
-
-    Raises
-    ------
-    EngineUnavailable
-        With the reason in public words; nothing of the address or of the driver's text is shown.
-    ParameterError
-        If the database does not know what its texts are.
-    """
+    """Connect to PostgreSQL."""
     reason = backend = None
     try:
         import ibis  # noqa: PLC0415
@@ -159,20 +131,7 @@ def _reason(error: Exception) -> str:
 
 
 def home_of(backend: Any, engine: str) -> str:
-    """Say where a database lies, without its user and password.
-
-    Parameters
-    ----------
-    backend : ibis.backends.BaseBackend
-        The database.
-    engine : str
-        duckdb, postgres or pyspark.
-
-    Returns
-    -------
-    str
-        Host, port and name of a PostgreSQL database; of Spark nothing is known.
-    """
+    """Say where a database lies, without its user and password."""
     if engine != "postgres":
         return engine
     info = backend.con.info
@@ -180,20 +139,7 @@ def home_of(backend: Any, engine: str) -> str:
 
 
 def tables_in(backend: Any, engine: str) -> str:
-    """Name the tables there are in a database, for a name that was not given is seldom right.
-
-    Parameters
-    ----------
-    backend : ibis.backends.BaseBackend
-        The database.
-    engine : str
-        duckdb, postgres or pyspark.
-
-    Returns
-    -------
-    str
-        What to add to a message; empty on Spark. Names are schema, which is public.
-    """
+    """Name the tables there are in a database, for a name that was not given is seldom right."""
     if engine == "pyspark":
         return ""
     rows, usual = [], ""
@@ -207,41 +153,12 @@ def tables_in(backend: Any, engine: str) -> str:
 
 
 def is_listed(backend: Any, place: str, name: str) -> bool:
-    """Tell whether a DuckDB file holds a table of this name.
-
-    Parameters
-    ----------
-    backend : ibis.backends.duckdb.Backend
-        The file.
-    place, name : str
-        Schema, or nothing, and name.
-
-    Returns
-    -------
-    bool
-        False for the name of a file, which DuckDB would read, guessing types from the rows.
-    """
+    """Tell whether a DuckDB file holds a table of this name."""
     return bool(backend.con.execute(_LISTED, [name, place]).fetchall())
 
 
 def remarks_on(backend: Any, engine: str, place: str, name: str) -> tuple[str, ...]:
-    """Say of a view what its rows have to be like.
-
-    Parameters
-    ----------
-    backend : ibis.backends.BaseBackend
-        The database.
-    engine : str
-        duckdb, postgres or pyspark.
-    place, name : str
-        Its schema, or nothing, and its name.
-
-    Returns
-    -------
-    tuple of str
-        Remarks; none on a table. What a view on Spark is made of is not looked up: most are made
-        of files. Where the database does not tell, a query will not be answered either.
-    """
+    """Say of a view what its rows have to be like."""
     with suppress(*failures()):
         return _remarks_on(backend, engine, place, name)
     return ()

@@ -8,8 +8,6 @@ from contextlib import contextmanager, suppress
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["StoppedSession", "ask", "master_of", "names_in", "open_session"]
-
 _LOCAL = re.compile(r"local(\[(\*|\d+)(, ?\d+)?\])?")
 _OWN: Mapping[str, str] = MappingProxyType(
     {
@@ -34,34 +32,12 @@ class StoppedSession(ConnectionError):
 
 
 def master_of(address: str) -> str:
-    """Say what Spark calls a master.
-
-    Parameters
-    ----------
-    address : str
-        What follows ``spark://``: ``local``, ``local[4]``, ``local[*]``, or ``host:port``.
-
-    Returns
-    -------
-    str
-        The name of the master.
-    """
+    """Say what Spark calls a master."""
     return address if _LOCAL.fullmatch(address) else f"spark://{address}"
 
 
 def open_session(address: str) -> Any:
-    """Find the session that is active, or start one.
-
-    Parameters
-    ----------
-    address : str
-        What follows ``spark://``. Where a session is active, that one is asked.
-
-    Returns
-    -------
-    pyspark.sql.SparkSession
-        One that hushed starts on this machine listens to this machine alone, and logs nothing.
-    """
+    """Find the session that is active, or start one."""
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     known = SparkSession.getActiveSession()
@@ -88,11 +64,6 @@ def ask(session: Any) -> Iterator[None]:
 
     Settings are put back at the end. Python's side of Spark would log the message of an error,
     which may quote a private value; that is held back.
-
-    Raises
-    ------
-    StoppedSession
-        If the session has ended and pyspark fails without saying so.
     """
     from pyspark.logger import PySparkLogger  # noqa: PLC0415
 

@@ -26,8 +26,6 @@ from typing import Any
 from hushed.errors import ParameterError
 from hushed.tables._expressions import Kind
 
-__all__ = ["DECLARED", "Cell", "cell_of", "kind_of", "read_as"]
-
 DECLARED: tuple[Kind, ...] = ("whole", "real", "text", "truth", "day", "moment")
 
 
@@ -167,31 +165,7 @@ def read_as(quoted: str, declared: Kind) -> str:
 
 
 def cell_of(engine: str, quoted: str, dtype: Any, *, name: str, declared: Kind | None) -> Cell:
-    """Say how a column is read.
-
-    Parameters
-    ----------
-    engine : str
-        duckdb, postgres or pyspark.
-    quoted : str
-        The column, as the engine wants it written.
-    dtype : ibis.DataType
-        Its type.
-    name : str
-        What the user calls it.
-    declared : str, optional
-        Kind to read it as; on DuckDB only.
-
-    Returns
-    -------
-    Cell
-        Whose expression is total: it fails on no value.
-
-    Raises
-    ------
-    ParameterError
-        If the column cannot be read as what was declared.
-    """
+    """Say how a column is read."""
     shape = _shape(dtype)
     if declared is not None:
         found = kind_of(dtype)

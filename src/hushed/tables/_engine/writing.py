@@ -6,25 +6,11 @@ import os
 from threading import RLock
 from typing import Any
 
-__all__ = ["written"]
-
 _STATE: dict[str, Any] = {"lock": RLock()}
 
 
 def written(query: Any) -> str:
-    """Write a query down in the language of its engine; nothing is read.
-
-    Parameters
-    ----------
-    query : ibis.Table
-        The query.
-
-    Returns
-    -------
-    str
-        Its SQL. Subqueries are left as they are: trying to merge them takes Ibis seconds in a
-        long query. What says so is a setting of the whole process, so one thread writes at a time.
-    """
+    """Write a query down in the language of its engine; nothing is read."""
     import ibis  # noqa: PLC0415
 
     with _STATE["lock"]:
