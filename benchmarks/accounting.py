@@ -59,7 +59,7 @@ def mixed_by_peer() -> float:
     return float(parts[0].get_epsilon_for_delta(1e-5))
 
 
-def folded(curve: privacy_loss.LossCurve, count: int, delta: float) -> Callable[[], Bracket]:
+def folded(curve: privacy_loss.PrivacyProfile, count: int, delta: float) -> Callable[[], Bracket]:
     return lambda: curve.compose(count).epsilon_bracket(delta)
 
 
@@ -85,7 +85,7 @@ def main() -> None:
         seconds, found = timed(job)
         results[name] = {"seconds": round(seconds, 4)}
         if isinstance(found, Bracket):
-            results[name] |= {"low": found.low, "high": found.high, "width": found.looseness}
+            results[name] |= {"low": found.low, "high": found.high, "width": found.relative_gap}
         else:
             results[name]["level"] = found
     seconds, found = timed(mixed_by_peer, repeats=3)

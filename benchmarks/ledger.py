@@ -121,7 +121,7 @@ def main() -> None:
         insert = raw(folder)
         insert.count = 0  # type: ignore[attr-defined]
         print("charges per second after 10, 1,000 and 10,000 entries; share of the raw rate")
-        for method, most in (("adaptive", 10_000), ("basic", 1_000), ("loss-distribution", 10_000)):
+        for method, most in (("adaptive", 10_000), ("basic", 1_000), ("pld", 10_000)):
             for law in LAWS:
                 measure(folder, method, law, insert, most)
 

@@ -17,9 +17,9 @@ from hushed.accounting import (
 )
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss import PrivacyProfile
 
-METHODS = ["basic", "advanced", "optimal", "zcdp", "renyi", "loss-distribution", "at-risk"]
+METHODS = ["basic", "advanced", "optimal", "zcdp", "renyi", "pld", "at-risk"]
 
 # epsilon0, releases: basic, advanced, Theorem 3.1 at the cost optimum, exact
 TABLE = {
@@ -35,7 +35,7 @@ class Mechanism:
     """What a mechanism shows to the accountant."""
 
     guarantee: Guarantee
-    loss: LossCurve
+    loss: PrivacyProfile
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class TestTable:
         found = compose(items, delta=1e-5)
         assert found.epsilon == pytest.approx(exact, rel=3e-4)
         assert found.exact.low <= exact * (1 + 1e-3)
-        assert found.exact.looseness <= 2e-4
+        assert found.exact.relative_gap <= 2e-4
 
     @pytest.mark.parametrize("case", TABLE)
     @pytest.mark.parametrize("method", METHODS)
@@ -233,7 +233,7 @@ class TestInputs:
             ([Guarantee(epsilon=1.0)], {"delta": math.nan}, "delta must"),
             ([Guarantee(epsilon=1.0)], {"method": "magic"}, "method must"),
             ([privacy_loss.gaussian(1.0)], {"method": "at-risk"}, "Laplace"),
-            ([privacy_loss.gaussian(1.0)], {"method": "optimal"}, "loss-distribution"),
+            ([privacy_loss.gaussian(1.0)], {"method": "optimal"}, "pld"),
             ([privacy_loss.laplace(1.0)], {"method": "at-risk", "confidence_levels": [2.0]}, "lie"),
         ],
     )

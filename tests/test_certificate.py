@@ -195,7 +195,7 @@ def nudged(value):
         "sampling.population.high",
         "sampling.movements.0",
         "sampling.movements.111",
-        "sampling.asked_gamma",
+        "sampling.requested_gamma",
         "sampling.shift",
     ],
 )
@@ -213,7 +213,7 @@ def test_any_nudged_number_is_found_out(path):
         found_out = not hs.verify(json.dumps(loaded), mean, workers=1).reproduced
     except ParameterError:
         found_out = True
-    if path != "sampling.asked_gamma":  # a hair more gamma asked for is the same rank
+    if path != "sampling.requested_gamma":  # a hair more gamma asked for is the same rank
         assert found_out
 
 

@@ -144,7 +144,7 @@ class TestCompose:
         """All methods in one table; those that do not apply are named on standard error."""
         result = run("compose", "laplace:0.1x50", "gaussian:0.05x20", "--method", "all")
         assert result.exit_code == 0
-        for name in ("loss-distribution", "renyi", "zcdp"):
+        for name in ("pld", "renyi", "zcdp"):
             assert name in result.stdout
         assert "left out at-risk" in result.stderr
 

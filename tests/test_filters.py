@@ -195,7 +195,7 @@ def test_costs_of_known_laws():
 
 def test_unbounded_promises_cost_everything():
     """An infinite epsilon never fits."""
-    for method in ("basic", "zcdp", "renyi", "gaussian", "loss-distribution"):
+    for method in ("basic", "zcdp", "renyi", "gaussian", "pld"):
         (found,) = privacy_filters(1.0, 1e-6, method=method)
         assert filter_cost(found, Guarantee(epsilon=math.inf), None).amount == math.inf
 
@@ -230,7 +230,7 @@ def test_bad_limits_are_refused(arguments, message):
 
 class TestTinyLosses:
     @pytest.mark.parametrize("epsilon", [5e-324, 1e-200, 1e-163])
-    @pytest.mark.parametrize("method", ["zcdp", "gaussian", "renyi", "loss-distribution", "basic"])
+    @pytest.mark.parametrize("method", ["zcdp", "gaussian", "renyi", "pld", "basic"])
     @pytest.mark.parametrize("law", [None, privacy_loss.laplace, privacy_loss.gaussian])
     def test_no_loss_is_free(self, epsilon, method, law):
         """Where the square of a loss underflows it costs something all the same."""

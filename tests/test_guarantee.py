@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hushed as hs
-from hushed._printing import shown_above, shown_below
+from hushed._printing import format_down, format_up
 from hushed.errors import ParameterError
 
 UNIT = hs.populations.Uniform(low=0, high=1)
@@ -127,7 +127,7 @@ def test_gammas_stated_by_hand_are_separate_events():
 @given(st.floats(min_value=0, allow_infinity=True), st.integers(1, 8))
 def test_printed_numbers_are_on_the_safe_side(level, digits):
     """What is printed encloses the level, and is at most one unit of its last digit away."""
-    above, below = shown_above(level, digits), shown_below(level, digits)
+    above, below = format_up(level, digits), format_down(level, digits)
     assert float(below) <= level <= float(above)
     for text in (above, below):
         mantissa = text.partition("e")[0].replace(".", "").strip("0")
@@ -153,7 +153,7 @@ def test_printed_numbers_are_on_the_safe_side(level, digits):
 )
 def test_known_prints(level, above, below):
     """A promise is never printed smaller than it is, and a round one stays as it was written."""
-    assert (shown_above(level), shown_below(level)) == (above, below)
+    assert (format_up(level), format_down(level)) == (above, below)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hushed.privacy_loss import gaussian_delta
 from hushed.spaces import PURE, SUP, Numbers, Space
 
 G = hs.Guarantee
-METHODS = ("basic", "zcdp", "renyi", "gaussian", "adaptive", "loss-distribution")
+METHODS = ("basic", "zcdp", "renyi", "gaussian", "adaptive", "pld")
 HUGE = {
     "laplace": lambda: privacy_loss.laplace(1e308).compose(3),
     "gaussian": lambda: privacy_loss.gaussian(1e200),
@@ -72,7 +72,7 @@ def test_the_budget_lives_on(ledger, method, law):
 
 def test_levels_without_a_law(ledger):
     """Promises alone are taken from the smallest level on, and refused up to the largest."""
-    ledger.open_budget("b", G(epsilon=1.0, delta=1e-6), method="loss-distribution")
+    ledger.open_budget("b", G(epsilon=1.0, delta=1e-6), method="pld")
     for epsilon in (5e-324, 1e-300, 1e-100):
         ledger.charge("b", G(epsilon=epsilon))
     for epsilon in (1e150, 1.7e308):
@@ -122,7 +122,7 @@ def test_huge_distances_of_scores():
 def test_more_threads_than_connections(tmp_path):
     """Where another process keeps the file and threads queue up, each is refused in our words."""
     path, found = tmp_path / "budget.db", []
-    with hs.Ledger(f"sqlite:///{path}", patience=1.0) as ledger:
+    with hs.Ledger(f"sqlite:///{path}", timeout=1.0) as ledger:
         for i in range(24):
             ledger.open_budget(f"b{i}", G(epsilon=1.0), method="basic")
 

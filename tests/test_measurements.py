@@ -21,7 +21,7 @@ from hushed.spaces import (
     CHANGE_ONE,
     L1,
     L2,
-    LOSS_CURVE,
+    PRIVACY_PROFILE,
     PURE,
     RENYI,
     SUP,
@@ -134,9 +134,9 @@ class TestNoise:
         for step in (m.laplace(1.0), m.gaussian(1.0)):
             release = NUMBER >> step
             assert release.map(0) == 0
-            assert release.map(0, LOSS_CURVE).delta(0.0) == 0
+            assert release.map(0, PRIVACY_PROFILE).delta(0.0) == 0
             assert release.map(math.inf) == math.inf
-            assert release.map(math.inf, LOSS_CURVE).delta(5.0) == 1
+            assert release.map(math.inf, PRIVACY_PROFILE).delta(5.0) == 1
 
     @pytest.mark.parametrize("step", [t.clip(0, 1), m.laplace(1.0), t.clip(0, 1) >> t.count()])
     def test_noise_ends_the_chain(self, step):
@@ -157,7 +157,7 @@ class TestNoise:
                 exact = mpmath.ncdf(ratio / 2 - epsilon / ratio) - mpmath.exp(
                     epsilon
                 ) * mpmath.ncdf(-ratio / 2 - epsilon / ratio)
-                found = release.map(1, LOSS_CURVE).delta(epsilon)
+                found = release.map(1, PRIVACY_PROFILE).delta(epsilon)
                 assert exact <= found <= exact * (1 + 1e-5)
                 assert release.guarantee(1, delta=found).epsilon == pytest.approx(epsilon, 1e-9)
 
@@ -246,18 +246,18 @@ class TestMeasures:
         assert renyi == pytest.approx(exact / (order - 1), rel=1e-9)
         assert renyi >= exact / (order - 1)
         assert m.losses.restated(known, ZCDP) <= 0.5  # Bun and Steinke: epsilon^2 / 2
-        assert m.losses.restated(known, LOSS_CURVE).delta(0.0) == pytest.approx(2 * p - 1)
+        assert m.losses.restated(known, PRIVACY_PROFILE).delta(0.0) == pytest.approx(2 * p - 1)
 
     def test_rho_to_epsilon(self):
         """The conversion of rho alone lies above the exact curve, and not by half."""
         alone = m.losses.epsilon_at({ZCDP: 0.125}, 1e-6)
-        exact = (NUMBER >> m.gaussian(2.0)).map(1.0, LOSS_CURVE).epsilon(1e-6)
+        exact = (NUMBER >> m.gaussian(2.0)).map(1.0, PRIVACY_PROFILE).epsilon(1e-6)
         assert exact < alone < 1.5 * exact
         assert m.losses.epsilon_at({ZCDP: 0.125}, 0.0) == math.inf
 
     def test_what_cannot_be_said(self):
         """A rho gives no pure epsilon and no curve; the message says what is known."""
-        for measure in (PURE, LOSS_CURVE):
+        for measure in (PURE, PRIVACY_PROFILE):
             with pytest.raises(ParameterError, match="known as zcdp"):
                 m.losses.restated({ZCDP: 0.5}, measure)
         with pytest.raises(ParameterError):
@@ -265,7 +265,7 @@ class TestMeasures:
 
     def test_the_curve_of_the_drawn_law(self):
         """The curve covers discrete noise, and delta at its level is kept, however small."""
-        curve = (NUMBER >> m.gaussian(2.0)).map(1.0, LOSS_CURVE)
+        curve = (NUMBER >> m.gaussian(2.0)).map(1.0, PRIVACY_PROFILE)
         for delta in (1e-3, 1e-9, 1e-24, 1e-60):
             assert curve.delta(curve.epsilon(delta)) <= delta
 
@@ -323,7 +323,7 @@ class TestTogether:
         one = TABLE >> t.count() >> m.gaussian(1.0)
         assert release.guarantee(1, delta=1e-6) == one.guarantee(1, delta=1e-6)
         with pytest.raises(ParameterError):
-            release.map(2, LOSS_CURVE)
+            release.map(2, PRIVACY_PROFILE)
         assert release.guarantee(2, delta=1e-6).epsilon > one.guarantee(1, delta=1e-6).epsilon
         assert set(release({"key": ["a", "a"], "x": [0, 1]})) == {"a", "b"}
         changed = Space(domain=TABLE.domain, metric=CHANGE_ONE) >> step
@@ -377,7 +377,7 @@ class TestBackwards:
         with pytest.raises(NotFeasible):
             m.smallest_scale(lambda b: chain >> m.laplace(b), 1, hs.Guarantee(epsilon=1.0))
         with pytest.raises(ParameterError):
-            m.largest_distance(SUM >> m.gaussian(1.0).build(SUM.target).to(LOSS_CURVE), 1.0)
+            m.largest_distance(SUM >> m.gaussian(1.0).build(SUM.target).to(PRIVACY_PROFILE), 1.0)
 
 
 class TestRelease:

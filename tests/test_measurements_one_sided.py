@@ -19,8 +19,8 @@ from hushed.spaces import (
     CHANGE_ONE,
     L1,
     L2,
-    LOSS_CURVE,
     ONE_SIDED,
+    PRIVACY_PROFILE,
     RENYI,
     SUP,
     SYMMETRIC,
@@ -101,7 +101,7 @@ class TestEveryTable:
 
     def test_the_curve_covers_the_law(self):
         """Delta of the two enumerated laws is at most that of the curve, at several levels."""
-        curve = (VOTES >> COUNTS >> m.exponential(1.0)).map(2, LOSS_CURVE)
+        curve = (VOTES >> COUNTS >> m.exponential(1.0)).map(2, PRIVACY_PROFILE)
         for one, other in itertools.permutations(tables(3), 2):
             if sum(abs(a - b) for a, b in zip(one, other, strict=True)) > 2:
                 continue

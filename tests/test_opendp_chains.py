@@ -9,7 +9,7 @@ import pytest
 from hushed import measurements as m
 from hushed import transformations as t
 from hushed.errors import BadRows, ParameterError, SpaceMismatch
-from hushed.spaces import CHANGE_ONE, LOSS_CURVE, PURE, SYMMETRIC, ZCDP, Cell, Column, Space
+from hushed.spaces import CHANGE_ONE, PRIVACY_PROFILE, PURE, SYMMETRIC, ZCDP, Cell, Column, Space
 
 dp = pytest.importorskip("opendp.prelude")
 dp.enable_features("contrib", "honest-but-curious")
@@ -192,7 +192,7 @@ class TestParts:
         )
         fixed = dp.c.make_approximate(pure)
         release = m.from_opendp(fixed)
-        assert release.measure == LOSS_CURVE
+        assert release.measure == PRIVACY_PROFILE
         assert release.map(2.0).epsilon(0.0) == pytest.approx(1.0, rel=1e-9)
 
     @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from hushed.spaces import (
     CHANGE_ONE,
     L1,
     L2,
-    LOSS_CURVE,
     ONE_SIDED,
+    PRIVACY_PROFILE,
     PURE,
     RENYI,
     SUP,
@@ -356,9 +356,9 @@ class TestMeasures:
 
     def test_curves(self):
         """Curves: (epsilon, 0) of Laplace, and delta of the Gaussian through rho; ours is lower."""
-        pure = (UNIT >> t.mean() >> m.laplace(0.1)).to(LOSS_CURVE)
+        pure = (UNIT >> t.mean() >> m.laplace(0.1)).to(PRIVACY_PROFILE)
         assert m.to_opendp(pure).map(2) == pytest.approx((1.0, 0.0), rel=1e-6)
-        gaussian = (UNIT >> t.mean() >> m.gaussian(0.1)).to(LOSS_CURVE)
+        gaussian = (UNIT >> t.mean() >> m.gaussian(0.1)).to(PRIVACY_PROFILE)
         profile = m.to_opendp(gaussian).map(2)
         for level in (0.5, 1.0, 3.0):
             assert gaussian.map(2).delta(level) < profile.delta(level) < 1
@@ -375,7 +375,7 @@ class TestMeasures:
         """OpenDP composes no curves; the refusal is its own."""
         part = UNIT >> t.mean() >> m.gaussian(0.1)
         with pytest.raises(ParameterError, match="SmoothedMaxDivergence"):
-            m.to_opendp(m.compose([part, part]).to(LOSS_CURVE))
+            m.to_opendp(m.compose([part, part]).to(PRIVACY_PROFILE))
 
 
 class TestWord:

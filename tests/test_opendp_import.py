@@ -14,8 +14,8 @@ from hushed.spaces import (
     CHANGE_ONE,
     DISCRETE,
     L2,
-    LOSS_CURVE,
     ONE_SIDED,
+    PRIVACY_PROFILE,
     RENYI,
     SUP,
     SYMMETRIC,
@@ -193,7 +193,7 @@ class TestMeasures:
         assert release.map(2)(3.0) == 6.0
         gaussian = Space(domain=Numbers(dims=1), metric=L2) >> m.gaussian(1.0)
         promised = release.guarantee(1, delta=1e-6).epsilon
-        assert gaussian.map(1, LOSS_CURVE).epsilon(1e-6) < promised < 6.0
+        assert gaussian.map(1, PRIVACY_PROFILE).epsilon(1e-6) < promised < 6.0
         both = m.compose([release, release])
         assert both.map(1, RENYI)(4.0) == pytest.approx(4.0)
 
@@ -206,7 +206,7 @@ class TestMeasures:
             dp.t.make_sum(unit(), dp.symmetric_distance()) >> dp.m.then_gaussian(2.0)
         )
         release = m.from_opendp(theirs)
-        assert release.measure == LOSS_CURVE
+        assert release.measure == PRIVACY_PROFILE
         profile, loss = theirs.map(1), release.map(1)
         for level in (0.0, 0.003, 0.1, 1.0, 2.5, 4.0):
             assert privacy_loss.gaussian(0.5).delta(level) < loss.delta(level)

@@ -1,4 +1,4 @@
-"""Loss curves against integrals, exact sums, simulation and a second library."""
+"""Privacy profiles against integrals, exact sums, simulation and a second library."""
 
 import itertools
 import math
@@ -11,9 +11,9 @@ from scipy import integrate, stats
 
 from hushed import privacy_loss
 from hushed.errors import ParameterError
-from hushed.privacy_loss._composed import ComposedLoss
+from hushed.privacy_loss._composed import ComposedPLD
 from hushed.privacy_loss._composition import window
-from hushed.privacy_loss._families import BoundedRangeLoss, GaussianLoss, LaplaceLoss
+from hushed.privacy_loss._families import BoundedRangePLD, GaussianPLD, LaplacePLD
 
 CURVES = {
     "laplace": lambda: privacy_loss.laplace(0.7),
@@ -253,7 +253,7 @@ class TestTradeoff:
 
     def test_composed(self):
         """The composed trade-off is a lower bound of the exact Gaussian one, and close."""
-        grid = privacy_loss.LossCurve(ComposedLoss(((GaussianLoss(0.2), 4),)))
+        grid = privacy_loss.PrivacyProfile(ComposedPLD(((GaussianPLD(0.2), 4),)))
         wanted = stats.norm.cdf(stats.norm.isf(0.05) - 0.4)
         assert wanted - 1e-4 < grid.tradeoff(0.05) <= wanted
 
@@ -276,14 +276,14 @@ class TestComposition:
     @pytest.mark.parametrize("ratio", [1e-6, 0.05, 1.0])
     def test_gaussian_grid_brackets_the_closed_form(self, count, ratio):
         """The grid, forced on Gaussians, brackets the exact delta of the merged Gaussian."""
-        curve = privacy_loss.LossCurve(ComposedLoss(((GaussianLoss(ratio), count),)))
+        curve = privacy_loss.PrivacyProfile(ComposedPLD(((GaussianPLD(ratio), count),)))
         total = ratio * math.sqrt(count)
         for level in (0.0, 0.5, 2.0, 6.0):
             epsilon = total * level + total**2 / 2
             exact = float(privacy_loss.gaussian_delta(total, epsilon))
             bracket = curve.delta_bracket(epsilon)
             assert inside(bracket, exact)
-            assert bracket.looseness < 5e-3
+            assert bracket.relative_gap < 5e-3
 
     @pytest.mark.parametrize("epsilon0", [1e-6, 0.1, 1.0, 20.0])
     @pytest.mark.parametrize("share", [0.0, 0.3, 0.8])
@@ -324,7 +324,7 @@ class TestComposition:
                 bracket = curve.delta_bracket(level)
                 assert mpmath.mpf(bracket.low) * (1 - mpmath.mpf(10) ** -12) <= exact
                 assert exact <= mpmath.mpf(bracket.high) * (1 + mpmath.mpf(10) ** -12)
-                assert bracket.looseness < 0.05
+                assert bracket.relative_gap < 0.05
 
     def test_exact_rational_pair(self):
         """Three releases of a rational pair: the bracket holds the exact fraction."""
@@ -350,7 +350,7 @@ class TestComposition:
             bracket = laplace.compose(count).epsilon_bracket(1e-6)
             assert bracket.low <= high
             assert bracket.high >= low
-            assert bracket.looseness <= 2e-4
+            assert bracket.relative_gap <= 2e-4
         assert laplace.compose(500).epsilon(1e-5) == pytest.approx(11.191, abs=1e-3)
 
     def test_second_library(self):
@@ -371,7 +371,7 @@ class TestComposition:
 
     def test_tiny_delta(self):
         """Delta of 1e-150 is bracketed to a percent: nothing is lost to round-off."""
-        curve = privacy_loss.LossCurve(ComposedLoss(((GaussianLoss(0.1), 100),)))
+        curve = privacy_loss.PrivacyProfile(ComposedPLD(((GaussianPLD(0.1), 100),)))
         bracket = curve.epsilon_bracket(1e-150)
         exact = float(
             mpmath.findroot(
@@ -380,14 +380,14 @@ class TestComposition:
             )
         )
         assert inside(bracket, exact)
-        assert bracket.looseness < 0.01
+        assert bracket.relative_gap < 0.01
 
     def test_mixed_scales(self):
         """One strong release and a thousand weak ones: bracketed by the strong one alone."""
         weak = [privacy_loss.laplace(0.001)] * 1000
         bracket = privacy_loss.compose([privacy_loss.laplace(50.0), *weak]).epsilon_bracket(1e-6)
         assert 50.0 < bracket.low <= bracket.high < 51.0
-        assert bracket.looseness < 1e-3
+        assert bracket.relative_gap < 1e-3
 
     def test_infinite_part_adds(self):
         """Composed bare promises keep 1 - (1 - delta)^k as the delta no epsilon removes."""
@@ -396,13 +396,13 @@ class TestComposition:
         assert curve.epsilon(0.04) == math.inf
         assert curve.delta(1e9) == curve.infinite
 
-    @pytest.mark.parametrize("law", [LaplaceLoss, BoundedRangeLoss, GaussianLoss])
+    @pytest.mark.parametrize("law", [LaplacePLD, BoundedRangePLD, GaussianPLD])
     @pytest.mark.parametrize("bound", [1e-6, 0.3, 50.0])
     @pytest.mark.parametrize("step", [0.01, 0.37, 3.0])
     def test_bins_keep_the_mass_under_both_laws(self, law, bound, step):
         """Bins sum to 1 under P, and to 1 under Q when the loss is taken back."""
         family = law(bound)
-        reach = bound + (bound**2 / 2 + 40 * bound if law is GaussianLoss else 0)
+        reach = bound + (bound**2 / 2 + 40 * bound if law is GaussianPLD else 0)
         width = step * bound
         first = math.floor(-reach / width) - 2
         mass, rise = family.bins(first, 4 - 2 * first, width)
@@ -414,7 +414,7 @@ class TestComposition:
 
     def test_tail_of_a_sum(self):
         """The composed tail is an upper bound of the exact Gaussian tail, and close."""
-        grid = privacy_loss.LossCurve(ComposedLoss(((GaussianLoss(0.2), 25),)))
+        grid = privacy_loss.PrivacyProfile(ComposedPLD(((GaussianPLD(0.2), 25),)))
         for level in (0.0, 0.5, 1.5):
             exact = stats.norm.sf(level, loc=0.5, scale=1.0)
             assert exact <= grid.tail(level) <= exact + 0.01
@@ -457,7 +457,7 @@ class TestWindow:
 
     def test_round_off_is_inside_the_bounds(self):
         """Without a tilt, deltas far below round-off still lie in the stated bounds."""
-        found = window(((GaussianLoss(0.05), 400),), 0.0, 8192)
+        found = window(((GaussianPLD(0.05), 400),), 0.0, 8192)
         tiny = 0
         for level in np.linspace(0.5, 12.0, 116):
             exact = float(privacy_loss.gaussian_delta(1.0, level))
@@ -500,7 +500,7 @@ class TestEdges:
         for curve in (privacy_loss.laplace(epsilon0), privacy_loss.randomised_response(epsilon0)):
             bracket = curve.compose(count).epsilon_bracket(1e-6)
             assert 0 <= bracket.low <= bracket.high <= count * epsilon0 * (1 + 1e-12)
-            assert bracket.looseness < 2e-3 or bracket.high < 1e-5
+            assert bracket.relative_gap < 2e-3 or bracket.high < 1e-5
 
     @pytest.mark.parametrize(
         "call",

@@ -11,7 +11,7 @@ import mpmath
 import pytest
 
 from hushed import privacy_loss
-from hushed.privacy_loss._finite import FiniteLoss
+from hushed.privacy_loss._discrete import DiscretePLD
 
 NEAR_ONE = (1 + 2.0**-52, 1 + 1e-12, 1 + 1e-8, 1.0001, 1.01, 1.9)
 FAR = (2.0, 30.0, 1e4, 1e9, 2.0**60, 1e200, 1.7e308)
@@ -95,7 +95,7 @@ class TestPairs:
             q = _distribution([w * (1 + spread * draw.uniform(-1, 1)) for w in weights])
             curve = privacy_loss.pair([float(x) for x in p], [float(x) for x in q])
             law = curve.family
-            assert isinstance(law, FiniteLoss)
+            assert isinstance(law, DiscretePLD)
             assert math.fsum(law.masses) == pytest.approx(1, abs=1e-15)
             with mpmath.workdps(60):
                 for order in (1.0, 1 + 2.0**-40, 2.0, 1e6):

@@ -247,7 +247,7 @@ def test_defaults():
     alone = sample(pairs=112)
     assert alone.gamma < 0.05
     assert alone.rank == 112
-    assert alone.sampling.asked_gamma is None
+    assert alone.sampling.requested_gamma is None
 
 
 def changing_shape(rows):

@@ -23,7 +23,7 @@ def median_scores(rows: cases.Floats) -> cases.Floats:
     return -0.5 * np.abs(below - above).astype(float)
 
 
-def epsilon_of(curves: list[privacy_loss.LossCurve]) -> float:
+def epsilon_of(curves: list[privacy_loss.PrivacyProfile]) -> float:
     """Compose from nothing: what an earlier call left in a cache does not count."""
     composition.window.cache_clear()
     composed._ladder.cache_clear()

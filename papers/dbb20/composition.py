@@ -11,12 +11,12 @@ from papers.experiment import Effort, Experiment, Point, Row, Settings, Verdict
 
 __all__ = ["COMPOSITIONS"]
 
-_METHODS = ("basic", "advanced", "at-risk", "loss-distribution")
+_METHODS = ("basic", "advanced", "at-risk", "pld")
 _NAMES = {
     "basic": "basic (sum)",
     "advanced": "advanced (Dwork, Roth, Theorem 3.20)",
     "at-risk": "at risk, cost-optimal ε (Theorem 3.1)",
-    "loss-distribution": "exact (loss distribution)",
+    "pld": "exact (loss distribution)",
 }
 
 

@@ -44,7 +44,7 @@ def recalibrated(found: hs.Sensitivity, calibration: Calibration, gamma: float) 
         gamma=gamma,
         share=rank.share,
         luck=rank.luck,
-        asked_gamma=gamma,
+        requested_gamma=gamma,
         asked_pairs=sampling.pairs,
     )
     return replace(

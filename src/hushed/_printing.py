@@ -13,7 +13,7 @@ _MONEY_DIGITS = 400  # no double has more
 _MAY_BE_SECRET = re.compile(r"[@?&]|://|(pass|pwd|token|secret|key)\w*\s*[=:]", re.IGNORECASE)
 
 
-def shown_above(level: float, digits: int = 6) -> str:
+def format_up(level: float, digits: int = 6) -> str:
     """Print what is promised or spent: a number that is not below it.
 
     It is the nearest one of so many digits if that is not below the decimal that the level stands
@@ -22,7 +22,7 @@ def shown_above(level: float, digits: int = 6) -> str:
     return _shown(level, digits, up=True)
 
 
-def shown_below(level: float, digits: int = 6) -> str:
+def format_down(level: float, digits: int = 6) -> str:
     """Print what is left, or what holds at least: a number that is not above it."""
     return _shown(level, digits, up=False)
 

@@ -27,7 +27,7 @@ from hushed._checks import (
 )
 from hushed._decimals import lower_double, read, upper_double
 from hushed._numeric import first_true, round_up
-from hushed._printing import shown_above
+from hushed._printing import format_up
 from hushed.errors import ParameterError
 
 __all__ = [
@@ -474,14 +474,14 @@ def assess(epsilon: float, epsilon0: float, *, dims: int = 1) -> Assessment:
     warnings = []
     if published < needed * (1 - 1e-12):
         warnings.append(
-            f"the published risk {shown_above(published, 4)} is below the exact delta "
-            f"{shown_above(needed, 4)}: a release "
+            f"the published risk {format_up(published, 4)} is below the exact delta "
+            f"{format_up(needed, 4)}: a release "
             f"certified by it would promise more than it keeps"
         )
     if published < beyond:
         warnings.append(
-            f"the published risk {shown_above(published, 4)} is not the probability of losing "
-            f"more than {shown_above(epsilon)}: that is {shown_above(beyond, 4)}"
+            f"the published risk {format_up(published, 4)} is not the probability of losing "
+            f"more than {format_up(epsilon)}: that is {format_up(beyond, 4)}"
         )
     return Assessment(
         epsilon=epsilon,

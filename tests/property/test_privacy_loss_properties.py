@@ -1,4 +1,4 @@
-"""Loss curves behave like loss curves, for any mechanism."""
+"""Privacy profiles behave like privacy profiles, for any mechanism."""
 
 import math
 

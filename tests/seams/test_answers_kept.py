@@ -492,7 +492,7 @@ def test_a_backup_put_back_before_the_answer_is_stored_shows_nothing(tmp_path, k
 @pytest.mark.filterwarnings("error")
 def test_an_answer_is_shown_where_warnings_are_errors(tmp_path, capsys):
     """It was paid for, and nobody can ask again without a key: the warning is printed instead."""
-    with hs.Ledger(f"sqlite:///{tmp_path}/x.db", patience=0.1) as book:
+    with hs.Ledger(f"sqlite:///{tmp_path}/x.db", timeout=0.1) as book:
         book.open_budget("b", G(epsilon=4.0))
         busy = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
         told = in_the_meantime(book, lambda: busy.execute("BEGIN IMMEDIATE"))

@@ -8,7 +8,7 @@ import pytest
 import hushed as hs
 from hushed import privacy_loss
 from hushed.errors import ParameterError
-from hushed.measurements._losses import CurveLoss
+from hushed.measurements._losses import ProfileLoss
 
 P, Q = [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]
 LAPLACE = hs.Laplace(hs.proven_sensitivity(1.0, argument="test"), epsilon=0.5)
@@ -36,12 +36,12 @@ def test_half_a_guarantee_makes_none(kind, tmp_path):
         lambda: hs.compose([half]),
         lambda: hs.compose([half], neighbours="replace-one"),
         lambda: hs.compose([LAPLACE, half], neighbours="replace-one", method="renyi"),
-        lambda: CurveLoss(curve=half),
+        lambda: ProfileLoss(curve=half),
     ):
         with pytest.raises(ParameterError, match="one-sided"):
             use()
     with hs.Ledger(f"sqlite:///{tmp_path}/a.db") as ledger:
-        for method in ("loss-distribution", "basic", "zcdp"):
+        for method in ("pld", "basic", "zcdp"):
             ledger.open_budget(method, hs.Guarantee(epsilon=5.0, delta=0.1), method=method)
             with pytest.raises(ParameterError, match="one of two neighbours"):
                 ledger.charge(method, hs.Guarantee(epsilon=1.0, delta=0.01), loss=half)

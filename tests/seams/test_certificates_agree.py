@@ -105,7 +105,7 @@ CHANGES = [
 OF_SAMPLING = [
     ("sampling.gamma", 0.01),
     ("sampling.gamma", 0),
-    ("sampling.asked_gamma", 0.01),
+    ("sampling.requested_gamma", 0.01),
     ("sampling.pairs", 10**6),
     ("sampling.pairs", 10**400),
     ("sampling.asked_pairs", 10**12),
@@ -175,7 +175,7 @@ def test_a_tiny_gamma_does_not_run_for_ever():
     """The number of pairs that a gamma asks for is found without drawing them."""
     gamma = 1e-13
     loaded = many(10**15)
-    loaded["sampling"] |= {"asked_gamma": gamma, "gamma": gamma}
+    loaded["sampling"] |= {"requested_gamma": gamma, "gamma": gamma}
     loaded["guarantee"] |= {"gamma": gamma}
     loaded["guarantee"]["estimates"][0][1] = gamma
     with pytest.raises(ParameterError, match="more than is sampled again"):
@@ -380,7 +380,7 @@ FALSE_FIELDS = [
     ("independent", "sampling.share", 5.0),
     ("independent", "sampling.luck", -5.0),
     ("independent", "sampling.seed", -1),
-    ("independent", "sampling.asked_gamma", None),
+    ("independent", "sampling.requested_gamma", None),
     ("independent", "sampling.population_is_public", False),
     ("everyone", "sampling.rows", 10**6),
 ]  # fmt: skip

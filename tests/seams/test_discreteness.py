@@ -11,14 +11,14 @@ from hushed.accounting._filters import filter_cost, privacy_filters
 from hushed.errors import Overspent
 from hushed.measurements import gaussian as gaussian_step
 from hushed.measurements import laplace as laplace_step
-from hushed.privacy_loss._families import GaussianLoss, LaplaceLoss
-from hushed.spaces import ABSOLUTE, LOSS_CURVE, Numbers, Space
+from hushed.privacy_loss._families import GaussianPLD, LaplacePLD
+from hushed.spaces import ABSOLUTE, PRIVACY_PROFILE, Numbers, Space
 
 UNIT = hs.proven_sensitivity(1.0, "l2", argument="test")
 
 
 def masses(law, reach):
-    """Law on the whole numbers from -reach to reach, in mpmath, by summing."""
+    """PrivacyLossDistribution on the whole numbers from -reach to reach, in mpmath, by summing."""
     weights = [law(mpmath.mpf(k)) for k in range(-reach, reach + 1)]
     whole = mpmath.fsum(weights)
     return [weight / whole for weight in weights]
@@ -76,9 +76,9 @@ def test_the_blur_is_that_of_the_lemma_on_the_grid():
         with mpmath.workdps(40):
             moved = min(mpmath.mpf(2) ** 20, (mpmath.mpf(ratio) * 2**45) ** 2)
             least = moved * ((40 + mpmath.mpf(ratio)) ** 2 + 1) / (8 * mpmath.mpf(2) ** 90)
-        assert least <= GaussianLoss(ratio).blur <= 1.001 * least
-        assert GaussianLoss(ratio, 1000).blur >= 1000 * least
-    assert 2 * LaplaceLoss(1.0).blur >= math.expm1(2 * 2.0**-45) ** 2 / 15
+        assert least <= GaussianPLD(ratio).blur <= 1.001 * least
+        assert GaussianPLD(ratio, 1000).blur >= 1000 * least
+    assert 2 * LaplacePLD(1.0).blur >= math.expm1(2 * 2.0**-45) ** 2 / 15
     assert privacy_loss.laplace(0.1).delta(0.1) == 0.0
 
 
@@ -93,7 +93,7 @@ def test_compose_and_ledger_say_the_same(tmp_path, number, epsilon, own, delta):
     assert joint.epsilon >= exact.epsilon(delta) * (1 - 1e-9)
     ledger = hs.Ledger(f"sqlite:///{tmp_path}/a.db")
     limit = hs.Guarantee(epsilon=joint.epsilon * (1 + 1e-9), delta=delta)
-    ledger.open_budget("b", limit, method="loss-distribution")
+    ledger.open_budget("b", limit, method="pld")
     law = release.loss.compose(number)
     ledger.charge("b", joint.guarantee, loss=law)
     with pytest.raises(Overspent):
@@ -107,11 +107,11 @@ def test_measurements_count_the_same_as_mechanisms():
     """A chain's curve at the same ratio is the mechanism's, to the grid; nothing is set aside."""
     number = Space(domain=Numbers(), metric=ABSOLUTE)
     for step, curve in ((gaussian_step(2.0), privacy_loss.gaussian(0.5)),):
-        found = (number >> step).map(1.0, LOSS_CURVE)
+        found = (number >> step).map(1.0, PRIVACY_PROFILE)
         for delta in (1e-3, 1e-12, 1e-40):
             assert found.epsilon(delta) == pytest.approx(curve.epsilon(delta), rel=1e-9)
             assert found.epsilon(delta) >= curve.epsilon(delta) * (1 - 1e-15)
-    found = (number >> laplace_step(2.0)).map(1.0, LOSS_CURVE)
+    found = (number >> laplace_step(2.0)).map(1.0, PRIVACY_PROFILE)
     assert found.delta(0.2) == pytest.approx(privacy_loss.laplace(0.5).delta(0.2), rel=1e-9)
 
 

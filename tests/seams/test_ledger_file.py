@@ -299,11 +299,11 @@ def test_what_is_no_address_is_refused_in_words(tmp_path, monkeypatch, address, 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("patience", ["1", None, True, [1], float("nan"), 0, -1, float("inf")])
-def test_patience_is_a_number_of_seconds(path, patience):
+@pytest.mark.parametrize("timeout", ["1", None, True, [1], float("nan"), 0, -1, float("inf")])
+def test_patience_is_a_number_of_seconds(path, timeout):
     """Read as every other number."""
-    with pytest.raises(ParameterError, match="patience"):
-        hs.Ledger(f"sqlite:///{path}", patience=patience)
+    with pytest.raises(ParameterError, match="timeout"):
+        hs.Ledger(f"sqlite:///{path}", timeout=timeout)
 
 
 @pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])

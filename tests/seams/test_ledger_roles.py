@@ -236,7 +236,7 @@ NO_LAWS = {
 def test_a_forged_law_costs_its_promise(team, name):
     """Point masses of no two distributions: the guarantee counts, and others pay what they did."""
     with hs.Ledger(team["owner"]) as owner:
-        owner.open_budget("laws", G(epsilon=1.0, delta=1e-6), method="loss-distribution")
+        owner.open_budget("laws", G(epsilon=1.0, delta=1e-6), method="pld")
     with hs.Ledger(team["ada"]) as ada, hs.Ledger(team["bob"]) as bob:
         mine = ada.charge("laws", G(epsilon=0.25), loss=hs.privacy_loss.laplace(0.25))
         record = json.loads(write_entry(replace(mine, number=2)))

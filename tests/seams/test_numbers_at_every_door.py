@@ -10,7 +10,7 @@ import pytest
 
 import hushed as hs
 from hushed import cost, risk
-from hushed._printing import shown_above, shown_below
+from hushed._printing import format_down, format_up
 from hushed.cli._composing import read_release
 from hushed.errors import HushedError, ParameterError
 
@@ -68,7 +68,7 @@ def test_odd_numbers_are_taken_or_refused(door, odd):
 def test_what_is_printed_is_on_its_side(level):
     """As decimals; of tiny ones many are one double."""
     meant = Decimal(repr(level))
-    assert Decimal(shown_above(level)) >= meant >= Decimal(shown_below(level))
+    assert Decimal(format_up(level)) >= meant >= Decimal(format_down(level))
 
 
 @pytest.mark.parametrize("slack", [5e-324, 1e-320, 1e-310, 1e-20])
@@ -78,7 +78,7 @@ def test_a_sum_of_promises_is_never_called_no_guarantee(slack):
     assert not found.warnings
     assert found.epsilon == 1.0
     assert found.exact.low <= found.exact.high <= 1.0
-    assert found.looseness >= 0
+    assert found.relative_gap >= 0
 
 
 @pytest.mark.parametrize(

@@ -369,7 +369,7 @@ SECRET = "Hemlig/Kod"
 def test_no_message_shows_a_password(address):
     """However the address is misspelt: not whole, not in part, not in a cause."""
     with pytest.raises((ParameterError, LedgerUnavailable)) as caught:
-        hs.Ledger(address, patience=2.0)
+        hs.Ledger(address, timeout=2.0)
     error = caught.value
     told = f"{error} {error.__cause__} {'' if error.__suppress_context__ else error.__context__}"
     assert not any(part in told for part in ("Hemlig", "Kod", "se@"))

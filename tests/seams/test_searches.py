@@ -24,7 +24,7 @@ CURVES = {
     "gaussian": privacy_loss.gaussian,
     "bounded range": privacy_loss.bounded_range,
 }
-METHODS = ["adaptive", "basic", "zcdp", "renyi", "gaussian", "loss-distribution"]
+METHODS = ["adaptive", "basic", "zcdp", "renyi", "gaussian", "pld"]
 
 
 def ratio_delta(ratio, epsilon):

@@ -32,4 +32,4 @@ def test_bracket_is_narrow_and_quick_everywhere(name, epsilon0):
             assert bracket.high <= releases * single.supremum * (1 + 1e-9)
             assert math.isfinite(bracket.high)
             limit = 2e-3 if delta < 1e-50 else 5e-4
-            assert bracket.looseness < limit, (releases, delta, bracket)
+            assert bracket.relative_gap < limit, (releases, delta, bracket)

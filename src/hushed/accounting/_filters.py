@@ -38,12 +38,12 @@ from hushed.accounting._pure import at_least_some, pure_gaussian, pure_renyi, pu
 from hushed.accounting._theorems import renyi_conversion
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.privacy_loss import LossCurve, gaussian_delta
-from hushed.privacy_loss._families import BoundedRangeLoss, Family, GaussianLoss, LaplaceLoss
-from hushed.privacy_loss._finite import FiniteLoss
+from hushed.privacy_loss import PrivacyProfile, gaussian_delta
+from hushed.privacy_loss._discrete import DiscretePLD
+from hushed.privacy_loss._families import BoundedRangePLD, Family, GaussianPLD, LaplacePLD
 
-FilterName = Literal["basic", "zcdp", "renyi", "gaussian", "loss-distribution"]
-FilterMethod = Literal["adaptive", "basic", "zcdp", "renyi", "gaussian", "loss-distribution"]
+FilterName = Literal["basic", "zcdp", "renyi", "gaussian", "pld"]
+FilterMethod = Literal["adaptive", "basic", "zcdp", "renyi", "gaussian", "pld"]
 
 _LEAST, _MOST = 1e-100, 1e100  # of limits whose capacity has to be searched for
 _SHARES: dict[FilterName, float] = {"basic": 0.5, "zcdp": 0.25, "gaussian": 0.25}
@@ -56,13 +56,13 @@ class PrivacyFilter:
 
     Parameters
     ----------
-    name : {"basic", "zcdp", "renyi", "gaussian", "loss-distribution"}
+    name : {"basic", "zcdp", "renyi", "gaussian", "pld"}
         What is added up: epsilons, rhos, Renyi divergences, squared ratios; or whole
         distributions of the loss.
     capacity : float
-        Largest sum; rounded down. For ``loss-distribution`` the limit on epsilon.
+        Largest sum; rounded down. For ``pld`` the limit on epsilon.
     slack : float
-        Largest sum of the releases' own deltas. For ``loss-distribution`` the limit on delta.
+        Largest sum of the releases' own deltas. For ``pld`` the limit on delta.
     order : float, default 0
         Order of the divergence, for ``renyi``.
     conversion : float, default 0
@@ -77,7 +77,7 @@ class PrivacyFilter:
 
     def epsilon(self, amount: float) -> float:
         """Epsilon that a sum keeps, rounded up."""
-        if amount == 0.0 or self.name in ("basic", "loss-distribution") or math.isinf(amount):
+        if amount == 0.0 or self.name in ("basic", "pld") or math.isinf(amount):
             return amount
         amount, target = upper_double(amount), lower_double(self.conversion)
         if self.name == "renyi":
@@ -127,8 +127,8 @@ def privacy_filters(
         raise ParameterError(f"slack must lie in [0, 1), got {slack}")
     if order is not None and (method != "renyi" or not 1 < order < math.inf):
         raise ParameterError(f"order is for method 'renyi', finite and above 1; got {order}")
-    if method in ("basic", "loss-distribution") or (method == "adaptive" and delta == 0):
-        name: FilterName = "loss-distribution" if method == "loss-distribution" else "basic"
+    if method in ("basic", "pld") or (method == "adaptive" and delta == 0):
+        name: FilterName = "pld" if method == "pld" else "basic"
         return (PrivacyFilter(name=name, capacity=epsilon, slack=delta),)
     if delta == 0:
         raise ParameterError(
@@ -208,10 +208,10 @@ def gaussian_capacity(epsilon: float, delta: float) -> float:
     return round_down(ratio * ratio)
 
 
-def filter_cost(found: PrivacyFilter, promise: Guarantee, loss: LossCurve | None) -> Cost:
+def filter_cost(found: PrivacyFilter, promise: Guarantee, loss: PrivacyProfile | None) -> Cost:
     """Price a release in the units of a filter.
 
-    Rounded up. For ``loss-distribution`` that of the Gaussian filter, which bounds it.
+    Rounded up. For ``pld`` that of the Gaussian filter, which bounds it.
     """
     bare = _bare(found, promise)
     if loss is None or found.name == "basic":
@@ -232,7 +232,7 @@ def _bare(found: PrivacyFilter, promise: Guarantee) -> Cost:
     return Cost(amount=_square(pure_gaussian(level)), delta=own)
 
 
-def _of_curve(found: PrivacyFilter, loss: LossCurve) -> Cost:
+def _of_curve(found: PrivacyFilter, loss: PrivacyProfile) -> Cost:
     """Cost of a known law: sums over its parts, added exactly and rounded up once."""
     amounts = [(_of_family(found, family), count) for family, count in loss.parts]
     if any(math.isinf(amount) for amount, _ in amounts):
@@ -242,18 +242,18 @@ def _of_curve(found: PrivacyFilter, loss: LossCurve) -> Cost:
     else:
         exact = sum((decimal_of(amount) * count for amount, count in amounts), Fraction(0))
         total = float_above(exact)
-    grid = found.name in ("gaussian", "loss-distribution")
+    grid = found.name in ("gaussian", "pld")
     return Cost(amount=round_up(total), delta=_on_grid(loss) if grid else 0.0)
 
 
-def _on_grid(loss: LossCurve) -> float:
+def _on_grid(loss: PrivacyProfile) -> float:
     """Delta that Gaussian noise on its grid may cost beyond its squared ratio, rounded up.
 
     ``exp(k) d(e - 2 k)`` is at most ``d(e) + 4 k`` for k below 1/8, because d falls by at most 1
     for each nat (docs/noise/grid.md). Rho and Renyi divergences hold on the grid as they stand, and
     the squared ratio of any other law is that of its largest loss, which holds, too.
     """
-    blurs = (count * f.blur for f, count in loss.parts if isinstance(f, GaussianLoss))
+    blurs = (count * f.blur for f, count in loss.parts if isinstance(f, GaussianPLD))
     return round_up(4 * math.fsum(blurs), ceiling=1.0)
 
 
@@ -279,33 +279,33 @@ def _family_zcdp(family: Family) -> float:
     Manurangsi, *Exact zCDP Characterizations for Fundamental Differentially Private Mechanisms*,
     2025), with the error of the cancellation added.
     """
-    if isinstance(family, GaussianLoss):
+    if isinstance(family, GaussianPLD):
         return at_least_some(round_up(family.ratio * family.ratio / 2), family.ratio)
-    if isinstance(family, LaplaceLoss):
+    if isinstance(family, LaplacePLD):
         b = family.wide
         exact = round_up(round_up(b + math.expm1(-b)) + b * 2.0**-50)
         return at_least_some(min(pure_zcdp(family.bound), exact), b)
-    if isinstance(family, FiniteLoss):
+    if isinstance(family, DiscretePLD):
         pure = pure_zcdp(family.supremum) if family.infinite == 0 else math.inf
         return at_least_some(min(family.concentrated, pure), family.supremum)
-    curve = LossCurve(family)
+    curve = PrivacyProfile(family)
     return at_least_some(min(curve.zcdp(), pure_zcdp(family.supremum)), family.supremum)
 
 
 @lru_cache(maxsize=4096)
 def _family_renyi(family: Family, order: float) -> float:
     """Renyi divergence of one law, rounded up with room for the error of its logarithm."""
-    if isinstance(family, GaussianLoss):
+    if isinstance(family, GaussianPLD):
         return at_least_some(round_up(order * family.ratio * family.ratio / 2, 8), family.ratio)
     rho = _family_zcdp(family) * order
-    if not isinstance(family, LaplaceLoss | BoundedRangeLoss):
+    if not isinstance(family, LaplacePLD | BoundedRangePLD):
         return rho
-    return at_least_some(min(rho, LossCurve(family).renyi(order) * (1 + 1e-9)), family.bound)
+    return at_least_some(min(rho, PrivacyProfile(family).renyi(order) * (1 + 1e-9)), family.bound)
 
 
 def _family_squares(family: Family) -> float:
     """Squared ratio of a Gaussian pair that is worse than one law, rounded up."""
-    if isinstance(family, GaussianLoss):
+    if isinstance(family, GaussianPLD):
         return _square(family.ratio)
     if family.infinite > 0:
         return math.inf

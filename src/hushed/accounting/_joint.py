@@ -20,7 +20,7 @@ from hushed._decimals import (
     stated_below,
     total_of,
 )
-from hushed._printing import shown_above, shown_below
+from hushed._printing import format_down, format_up
 from hushed.accounting._theorems import (
     advanced_epsilon,
     at_risk_mean,
@@ -30,9 +30,9 @@ from hushed.accounting._theorems import (
 )
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect, Unit, union_gamma
-from hushed.privacy_loss import Bracket, LossCurve
+from hushed.privacy_loss import Bracket, PrivacyProfile
 
-Method = Literal["basic", "advanced", "optimal", "zcdp", "renyi", "loss-distribution", "at-risk"]
+Method = Literal["basic", "advanced", "optimal", "zcdp", "renyi", "pld", "at-risk"]
 
 _THEOREMS: dict[str, str] = {
     "basic": "sum of the promises (Dwork, Kenthapadi, McSherry, Mironov, Naor, EUROCRYPT 2006)",
@@ -46,7 +46,7 @@ _THEOREMS: dict[str, str] = {
     "Steinke, NeurIPS 2020, Proposition 12",
     "renyi": "Renyi divergences (Mironov, CSF 2017), converted by Canonne, Kamath, Steinke, "
     "NeurIPS 2020, Proposition 12",
-    "loss-distribution": "distribution of the privacy loss (Zhu, Dong, Wang, AISTATS 2022, "
+    "pld": "distribution of the privacy loss (Zhu, Dong, Wang, AISTATS 2022, "
     "Theorem 10), upper end of a proven bracket",
     "at-risk": "composition of Laplace mechanisms at risk (Dandekar, Basu, Bressan, PoPETs 2021, "
     "Theorem 3.1)",
@@ -67,7 +67,7 @@ class Releasable(Promises, Protocol):
     """A guarantee together with the curve behind it: a mechanism."""
 
     @property
-    def loss(self) -> LossCurve:
+    def loss(self) -> PrivacyProfile:
         """Privacy loss at every level."""
 
 
@@ -107,7 +107,7 @@ class Composition:
     warnings: tuple[str, ...] = ()
 
     @property
-    def looseness(self) -> float:
+    def relative_gap(self) -> float:
         """How far the promise lies above the smallest possible one: at most this share of it."""
         if self.exact.low <= 0.0:
             return 0.0 if self.epsilon <= 0.0 else math.inf
@@ -125,14 +125,14 @@ class Composition:
         whom = (
             "relation: the curves' own (no promise until neighbours= says which)"
             if g is None
-            else f"gamma {shown_above(g.gamma)}, neighbours {g.neighbours}, unit {g.unit}"
+            else f"gamma {format_up(g.gamma)}, neighbours {g.neighbours}, unit {g.unit}"
         )
         lines = [
-            f"{self.releases} releases together: epsilon {shown_above(self.epsilon)} at delta "
-            f"{shown_above(self.delta)}, {whom}.",
+            f"{self.releases} releases together: epsilon {format_up(self.epsilon)} at delta "
+            f"{format_up(self.delta)}, {whom}.",
             f"By: {self.theorem}.",
-            f"The smallest possible epsilon lies in [{shown_below(self.exact.low)}, "
-            f"{shown_above(self.exact.high)}].",
+            f"The smallest possible epsilon lies in [{format_down(self.exact.low)}, "
+            f"{format_up(self.exact.high)}].",
         ]
         return "\n".join([*lines, *(f"Note: {text}" for text in self.warnings)])
 
@@ -140,7 +140,7 @@ class Composition:
 @dataclass(frozen=True, slots=True)
 class _Item:
     guarantee: Guarantee | None
-    loss: LossCurve
+    loss: PrivacyProfile
     epsilon: float
     delta: float
 
@@ -149,7 +149,7 @@ def compose(
     releases: Sequence[object],
     *,
     delta: float = 1e-6,
-    method: Method = "loss-distribution",
+    method: Method = "pld",
     confidence_levels: Sequence[float] | None = None,
     neighbours: Neighbours | None = None,
     unit: Unit = "row",
@@ -159,14 +159,14 @@ def compose(
     Parameters
     ----------
     releases : sequence
-        Mechanisms, certificates, guarantees or loss curves; repeats allowed. Of a bare guarantee
+        Mechanisms, certificates, guarantees, privacy profiles; repeats allowed. Of a bare guarantee
         only (epsilon, delta) is known, so the worst mechanism with that promise is assumed. A
         curve does not say between which tables it holds: see ``neighbours``.
     delta : float, default 1e-6
         Joint delta, sensitivity sampling (gamma) apart; in [0, 1]. With ``method="basic"`` the
         deltas add up and this is not used.
-    method : str, default "loss-distribution"
-        ``basic``, ``advanced``, ``optimal``, ``zcdp``, ``renyi``, ``loss-distribution`` or
+    method : str, default "pld"
+        ``basic``, ``advanced``, ``optimal``, ``zcdp``, ``renyi``, ``pld`` or
         ``at-risk``.
     confidence_levels : sequence of float, optional
         For ``at-risk`` alone: the stronger level claimed for each release; by default
@@ -210,7 +210,7 @@ def compose(
     if method == "basic":
         epsilon = _sum(item.epsilon for item in items)
         delta = min(1.0, _sum(item.delta for item in items))
-    elif method == "loss-distribution":
+    elif method == "pld":
         epsilon = total.epsilon(delta)
     elif method == "optimal":
         epsilon, theorem = _optimal(items, delta)
@@ -235,7 +235,7 @@ def compose(
     )
 
 
-def _bracket(total: LossCurve, delta: float, proven: float) -> Bracket:
+def _bracket(total: PrivacyProfile, delta: float, proven: float) -> Bracket:
     """Bracket of the curve, too coarse near the smallest doubles: what is proven bounds it."""
     found = total.epsilon_bracket(delta)
     return Bracket(low=min(found.low, proven), high=min(found.high, proven))
@@ -251,7 +251,7 @@ def _listed(releases: object) -> list[object]:
 
 def _item(release: object) -> _Item:
     """Gather what is known of one release."""
-    if isinstance(release, LossCurve):
+    if isinstance(release, PrivacyProfile):
         if release.one_sided:
             raise ParameterError(
                 "a one-sided curve is half of a guarantee: it says nothing of the other order of "
@@ -261,7 +261,7 @@ def _item(release: object) -> _Item:
         return _Item(None, release, end, 0.0)
     if isinstance(release, Guarantee):
         return _Item(release, _worst(release), release.epsilon, release.delta)
-    if isinstance(release, Releasable) and isinstance(release.loss, LossCurve):
+    if isinstance(release, Releasable) and isinstance(release.loss, PrivacyProfile):
         promise = release.guarantee
         return _Item(promise, release.loss, promise.epsilon, promise.delta)
     if isinstance(release, Promises) and isinstance(release.guarantee, Guarantee):
@@ -269,17 +269,17 @@ def _item(release: object) -> _Item:
         return _Item(promise, _worst(promise), promise.epsilon, promise.delta)
     raise ParameterError(
         "a release must be a mechanism, a certificate, the answer of a query, a Guarantee or a "
-        "loss curve (of a chain its guarantee(), of a release its certificate, for an epsilon "
+        "privacy profile (of a chain its guarantee(), of a release its certificate, for an epsilon "
         f"alone Guarantee(epsilon=...)), got {type(release).__name__}"
     )
 
 
-def _worst(promise: Guarantee) -> LossCurve:
+def _worst(promise: Guarantee) -> PrivacyProfile:
     return _worst_curve(promise.epsilon, promise.delta)
 
 
 @lru_cache(maxsize=1024)
-def _worst_curve(epsilon: float, delta: float) -> LossCurve:
+def _worst_curve(epsilon: float, delta: float) -> PrivacyProfile:
     return privacy_loss.approximate(epsilon, delta)
 
 
@@ -288,7 +288,7 @@ def _check_relation(items: Sequence[_Item], relation: Guarantee | None) -> None:
     bare = sum(item.guarantee is None for item in items)
     if relation is None and 0 < bare < len(items):
         raise ParameterError(
-            f"{bare} of the releases are bare loss curves, which do not say between which "
+            f"{bare} of the releases are bare privacy profiles, which do not say between which "
             "neighbours they hold: give neighbours= (and unit=), or compose mechanisms"
         )
 
@@ -327,7 +327,7 @@ def joined(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guara
     gamma = union_gamma(promises)
     if gamma >= 1:
         raise ParameterError(
-            f"the gammas add up to {shown_above(gamma)}: nothing is promised any more; use fewer "
+            f"the gammas add up to {format_up(gamma)}: nothing is promised any more; use fewer "
             "different sampled sensitivities, or a smaller gamma for each"
         )
     sampled = {promise.protect for promise in promises if promise.gamma > 0}
@@ -376,18 +376,18 @@ def _too_low(epsilon: float, exact: Bracket) -> list[str]:
     if epsilon >= exact.low * (1 - 1e-9):
         return []
     return [
-        f"this epsilon, {shown_above(epsilon)}, lies below the smallest possible one, "
-        f"{shown_below(exact.low)}: it "
+        f"this epsilon, {format_up(epsilon)}, lies below the smallest possible one, "
+        f"{format_down(exact.low)}: it "
         "is not a guarantee"
     ]
 
 
-def _unreachable(items: Sequence[_Item], total: LossCurve, delta: float, method: str) -> str:
+def _unreachable(items: Sequence[_Item], total: PrivacyProfile, delta: float, method: str) -> str:
     if total.infinite > 0 and total.infinite >= delta:
         short = "is all used up" if total.infinite == delta else "cannot be reached"
         return (
             f"delta={delta!r} {short}: the releases lose everything with probability "
-            f"{shown_above(total.infinite, 12)}, and nothing is left for the other losses; ask for "
+            f"{format_up(total.infinite, 12)}, and nothing is left for the other losses; ask for "
             "a larger delta"
         )
     unbounded = sum(math.isinf(item.loss.supremum) for item in items)
@@ -396,10 +396,7 @@ def _unreachable(items: Sequence[_Item], total: LossCurve, delta: float, method:
             f"{unbounded} of the releases have no finite epsilon at delta = 0 (Gaussian noise, "
             "for one); give delta above 0"
         )
-    return (
-        f"method {method!r} gives no finite epsilon at delta={delta!r}; use "
-        "method='loss-distribution'"
-    )
+    return f"method {method!r} gives no finite epsilon at delta={delta!r}; use method='pld'"
 
 
 def _sum(values: Iterable[float]) -> float:
@@ -421,8 +418,8 @@ def _split(items: Sequence[_Item], delta: float, method: str) -> tuple[list[_Ite
     if spent >= decimal_of(delta):
         raise ParameterError(
             f"method {method!r} needs a joint delta above the sum of the releases' own, "
-            f"{shown_above(stated_above(spent), 12)}, got {delta!r}; ask for a larger delta or use "
-            "method='loss-distribution'"
+            f"{format_up(stated_above(spent), 12)}, got {delta!r}; ask for a larger delta or use "
+            "method='pld'"
         )
     return bare, stated_below(decimal_of(delta) - spent)
 
@@ -438,7 +435,7 @@ def _optimal(items: Sequence[_Item], delta: float) -> tuple[float, str]:
     if any(math.isinf(item.epsilon) for item in items):
         raise ParameterError(
             "method 'optimal' needs an (epsilon, delta) promise for every release; a bare loss "
-            "curve without a largest loss has none: use method='loss-distribution'"
+            "curve without a largest loss has none: use method='pld'"
         )
     first = items[0]
     if all((item.epsilon, item.delta) == (first.epsilon, first.delta) for item in items):
@@ -449,7 +446,7 @@ def _optimal(items: Sequence[_Item], delta: float) -> tuple[float, str]:
     return found, _THEOREMS["optimal-bound"]
 
 
-def _concentrated(total: LossCurve, delta: float, method: str) -> float:
+def _concentrated(total: PrivacyProfile, delta: float, method: str) -> float:
     """Best conversion over the orders; any order gives a valid bound."""
     if delta >= 1.0:
         return 0.0
@@ -469,10 +466,10 @@ def _at_risk(
     items: Sequence[_Item], delta: float, levels: Sequence[float] | None
 ) -> tuple[float, list[str]]:
     """Theorem 3.1 for different levels: squares and means add up."""
-    from hushed.privacy_loss._families import LaplaceLoss  # noqa: PLC0415
+    from hushed.privacy_loss._families import LaplacePLD  # noqa: PLC0415
 
     laws = [item.loss.family for item in items]
-    bounds = [law.wide for law in laws if isinstance(law, LaplaceLoss)]
+    bounds = [law.wide for law in laws if isinstance(law, LaplacePLD)]
     if len(bounds) != len(items):
         raise ParameterError("method 'at-risk' is proved for Laplace mechanisms alone")
     if not 0 < delta < 1:

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._printing import shown_above, shown_below
+from hushed._printing import format_down, format_up
 from hushed.auditing._bounds import (
     Counts,
     Evidence,
@@ -192,8 +192,8 @@ class _EpsilonDelta:
             )
 
     def describe(self) -> str:
-        gamma = f", gamma = {shown_above(self.gamma)}" if self.gamma else ""
-        return f"(epsilon = {shown_above(self.epsilon)}, delta = {shown_above(self.delta)}{gamma})"
+        gamma = f", gamma = {format_up(self.gamma)}" if self.gamma else ""
+        return f"(epsilon = {format_up(self.epsilon)}, delta = {format_up(self.delta)}{gamma})"
 
     def describe_measured(self, _measured: float, /) -> str:
         return ""  # it is epsilon, which is said anyway
@@ -306,7 +306,7 @@ class _Divergence:
         return self.words
 
     def describe_measured(self, measured: float, /) -> str:
-        return f"the claimed quantity is at least {shown_below(measured)}; "
+        return f"the claimed quantity is at least {format_down(measured)}; "
 
     def weigh(self, _predicted: float, /) -> float | None:
         return None
@@ -363,14 +363,14 @@ def adapt_claim(claim: Claim) -> AuditedClaim:
         return _Divergence(
             stated=claim.rho,
             quantity="A rho",
-            words=f"zCDP with rho = {shown_above(claim.rho)}",
+            words=f"zCDP with rho = {format_up(claim.rho)}",
             orders=tuple((order, order) for order in _ORDERS),
         )
     if isinstance(claim, Renyi):
         return _Divergence(
             stated=claim.epsilon,
             quantity="A divergence",
-            words=f"Renyi divergence {shown_above(claim.epsilon)} of order {claim.order:g}",
+            words=f"Renyi divergence {format_up(claim.epsilon)} of order {claim.order:g}",
             orders=((claim.order, 1.0),),
         )
     raise ParameterError(

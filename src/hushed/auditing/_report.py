@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushed._printing import shown_above, shown_below
+from hushed._printing import format_down, format_up
 from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim
 from hushed.auditing._goal import adapt_claim
@@ -203,17 +203,17 @@ class AuditReport:
         head = f"Certified with confidence {self.confidence:g}:"
         claim = adapt_claim(self.claim)
         both = (
-            f"epsilon is at least {shown_below(self.epsilon_low)} "
-            f"at delta = {shown_below(claim.delta)}; "
-            f"delta is at least {shown_below(self.delta_low)} "
-            f"at epsilon = {shown_below(claim.epsilon)}"
+            f"epsilon is at least {format_down(self.epsilon_low)} "
+            f"at delta = {format_down(claim.delta)}; "
+            f"delta is at least {format_down(self.delta_low)} "
+            f"at epsilon = {format_down(claim.epsilon)}"
         )
         if self.population is not None:
             p = self.population
             return (
                 f"{head} {p.caught} of {p.drawn} pairs drawn from the population violate the "
                 f"claimed epsilon and delta, {p.needed} contradict gamma; their share is at "
-                f"least {shown_below(p.share_low, 4)}. On more than a share gamma of pairs {both}."
+                f"least {format_down(p.share_low, 4)}. On more than a share gamma of pairs {both}."
             )
         return f"{head} {claim.describe_measured(self.measured)}{both}.{self._name_pairs()}"
 
@@ -271,7 +271,7 @@ class AuditReport:
         where = " on that pair" if self.population is not None else ""
         return (
             f"Not refuted is not private. {adapt_claim(self.claim).quantity} of {about}"
-            f"{shown_above(self.minimum_detectable)} or more would have been caught{where} with "
+            f"{format_up(self.minimum_detectable)} or more would have been caught{where} with "
             "probability 0.95 if it showed in an event as rare as the one above. A smaller one, or "
             "one that shows only in other events or on other pairs, may have been missed."
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._printing import shown_below
+from hushed._printing import format_down
 from hushed.auditing._bounds import Counts
 from hushed.auditing._fixed import compute_minimum_detectable
 from hushed.auditing._goal import Goal, Sides
@@ -204,7 +204,7 @@ class _Game:
         self.runs.tell(
             f"round {self.rounds}: {self.used * pairs} runs, evidence against the claim "
             f"{math.exp(min(self.best[0], 700)):.3g} of {2 / self.goal.alpha:.3g} needed, epsilon "
-            f"is at least {shown_below(self.certify()[0], 4)}"
+            f"is at least {format_down(self.certify()[0], 4)}"
         )
 
     def end(self, pairs: int) -> Outcome:

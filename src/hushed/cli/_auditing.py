@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from hushed._printing import plain_path, shown_above, shown_below
+from hushed._printing import format_down, format_up, plain_path
 from hushed.auditing import (
     FAMILIES,
     AuditReport,
@@ -358,8 +358,8 @@ def _zoo(
         if not json:
             say(
                 f"{specimen.name:40} {'private' if specimen.private else 'not private':12} "
-                f"{report.verdict:12} claim {shown_above(specimen.claim.epsilon):<9} "
-                f"certified {shown_below(report.epsilon_low, 3):<9} {report.seconds:5.1f} s"
+                f"{report.verdict:12} claim {format_up(specimen.claim.epsilon):<9} "
+                f"certified {format_down(report.epsilon_low, 3):<9} {report.seconds:5.1f} s"
             )
     result |= {"zoo": rows, "confidence": options["confidence"]}
     if not json:
@@ -377,7 +377,7 @@ def _zoo_in_words(rows: list[dict[str, Any]], samples: int, confidence: float) -
     return (
         f"With {samples} runs a side, {accused[False]} of {broken} that are not private were "
         f"caught (more runs catch more) and {accused[True]} of {len(rows) - broken} private ones "
-        f"accused. All verdicts and bounds hold together with confidence {shown_below(confidence)}."
+        f"accused. All verdicts and bounds hold together with confidence {format_down(confidence)}."
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hushed._printing import shown_above, shown_below
+from hushed._printing import format_down, format_up
 from hushed.cli._options import JsonOption, PlotOption
 from hushed.cli._outcome import finish, note, notes, print_table, say
 from hushed.cli._written import check_figure
@@ -19,16 +19,16 @@ from hushed.guarantee import Neighbours
 if TYPE_CHECKING:
     from hushed.accounting import Composition
     from hushed.guarantee import Guarantee
-    from hushed.privacy_loss import LossCurve
+    from hushed.privacy_loss import PrivacyProfile
 
 
 Membership = Literal["private", "public"]
 
 _WHOLE = ("response", "discrete-laplace", "discrete-gaussian")
-_METHODS = ("basic", "advanced", "optimal", "zcdp", "renyi", "loss-distribution", "at-risk")
+_METHODS = ("basic", "advanced", "optimal", "zcdp", "renyi", "pld", "at-risk")
 
 
-def read_release(text: str) -> tuple[LossCurve | Guarantee, int]:
+def read_release(text: str) -> tuple[PrivacyProfile | Guarantee, int]:
     """Read ``KIND:NUMBER[,NUMBER][xCOUNT]``."""
     from hushed import privacy_loss  # noqa: PLC0415
     from hushed.guarantee import Guarantee  # noqa: PLC0415
@@ -42,7 +42,7 @@ def read_release(text: str) -> tuple[LossCurve | Guarantee, int]:
         raise ParameterError(
             f"a release looks like laplace:0.1 or gaussian:0.05x200, got {text!r}"
         ) from problem
-    one: dict[str, Callable[[float], LossCurve]] = {
+    one: dict[str, Callable[[float], PrivacyProfile]] = {
         "laplace": privacy_loss.laplace,
         "gaussian": privacy_loss.gaussian,
         "range": privacy_loss.bounded_range,
@@ -78,7 +78,7 @@ def compose(
         ),
     ],
     delta: Annotated[float, typer.Option(help="Joint delta.")] = 1e-6,
-    method: Annotated[str, typer.Option(help=", ".join((*_METHODS, "all")))] = "loss-distribution",
+    method: Annotated[str, typer.Option(help=", ".join((*_METHODS, "all")))] = "pld",
     disjoint: Annotated[
         bool,
         typer.Option(
@@ -110,7 +110,7 @@ def compose(
         pieces = [read_release(text) for text in releases]
         items = [_for(neighbours, one) for one, count in pieces for _ in range(count)]
         if disjoint:
-            if method != "loss-distribution" or plot is not None:
+            if method != "pld" or plot is not None:
                 raise ParameterError("--parallel goes with neither --method nor --plot")
             _parallel(items, (neighbours or "add-remove", membership), delta, result, quiet=as_json)
             return
@@ -126,7 +126,7 @@ def compose(
                 )
                 found.append(one if neighbours else replace(one, guarantee=None))
             except ParameterError as problem:
-                if method != "all" or name == "loss-distribution":
+                if method != "all" or name == "pld":
                     raise
                 skipped.append(f"{name}: {problem}")
         if plot is not None:
@@ -136,7 +136,7 @@ def compose(
 
             curves = [
                 x
-                if isinstance(x, privacy_loss.LossCurve)
+                if isinstance(x, privacy_loss.PrivacyProfile)
                 else privacy_loss.approximate(x.epsilon, x.delta)
                 for x in items
             ]
@@ -144,27 +144,27 @@ def compose(
                 pricing.tradeoff_curve({"all releases": privacy_loss.compose(curves)}), plot
             )
             note(f"written to {plot}")
-        records = [{**asdict(one), "looseness": one.looseness} for one in found]
+        records = [{**asdict(one), "relative_gap": one.relative_gap} for one in found]
         result.update({"results": records, "skipped": skipped} if method == "all" else records[0])
         if as_json:
             return
         print_table(
-            f"{len(items)} releases at delta = {shown_above(delta)}",
+            f"{len(items)} releases at delta = {format_up(delta)}",
             ["method", "epsilon", "delta", "above the smallest possible"],
             [
                 [
                     one.method,
-                    shown_above(one.epsilon),
-                    shown_above(one.delta),
-                    f"{shown_above(100 * one.looseness, 3)} %",
+                    format_up(one.epsilon),
+                    format_up(one.delta),
+                    f"{format_up(100 * one.relative_gap, 3)} %",
                 ]
                 for one in found
             ],
         )
         exact = found[-1].exact
         say(
-            f"Smallest possible epsilon: between {shown_below(exact.low, 8)} and "
-            f"{shown_above(exact.high, 8)}."
+            f"Smallest possible epsilon: between {format_down(exact.low, 8)} and "
+            f"{format_up(exact.high, 8)}."
         )
         say(
             f"Neighbours: {neighbours}."
@@ -177,7 +177,9 @@ def compose(
         notes([f"left out {text}" for text in skipped])
 
 
-def _for(neighbours: Neighbours | None, release: LossCurve | Guarantee) -> LossCurve | Guarantee:
+def _for(
+    neighbours: Neighbours | None, release: PrivacyProfile | Guarantee
+) -> PrivacyProfile | Guarantee:
     """State a guarantee typed in for the relation that was asked for."""
     from hushed.guarantee import Guarantee as Promise  # noqa: PLC0415
 
@@ -187,7 +189,7 @@ def _for(neighbours: Neighbours | None, release: LossCurve | Guarantee) -> LossC
 
 
 def _parallel(
-    items: Sequence[LossCurve | Guarantee],
+    items: Sequence[PrivacyProfile | Guarantee],
     relation: tuple[Neighbours, Membership],
     delta: float,
     result: dict[str, Any],
@@ -209,7 +211,5 @@ def _parallel(
     found = accounting.parallel(parts, membership=membership)
     result.update(asdict(found))
     if not quiet:
-        say(
-            f"Together: epsilon = {shown_above(found.epsilon)}, delta = {shown_above(found.delta)}."
-        )
+        say(f"Together: epsilon = {format_up(found.epsilon)}, delta = {format_up(found.delta)}.")
         say(f"parallel: {found.theorem}.")

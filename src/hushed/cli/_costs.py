@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushed._printing import money_above, money_below, shown_above, shown_below
+from hushed._printing import format_down, format_up, money_above, money_below
 from hushed.cli._options import JsonOption, PlotOption
 from hushed.cli._outcome import REFUSED, finish, note, notes, print_table, say
 from hushed.cli._written import check_figure
@@ -126,13 +126,13 @@ def _price(
     if quiet:
         return
     print_table(
-        f"Worst-case cost at epsilon0 = {shown_above(epsilon0)}: {model.cost(epsilon0):,.2f}",
+        f"Worst-case cost at epsilon0 = {format_up(epsilon0)}: {model.cost(epsilon0):,.2f}",
         ["basis", "cheapest level", "confidence", "cost", "saving"],
         [
             [
                 name,
-                shown_above(x.epsilon),
-                shown_below(x.confidence, 4),
+                format_up(x.epsilon),
+                format_down(x.confidence, 4),
                 f"{x.budget:,.2f}",
                 f"{x.saving:,.2f}",
             ]
@@ -142,10 +142,10 @@ def _price(
     if budget is not None:
         allowed = record["levels_within_budget"]
         say(
-            f"A budget of {money_below(budget)} allows levels from {shown_above(allowed['low'])} "
+            f"A budget of {money_below(budget)} allows levels from {format_up(allowed['low'])} "
             "to "
-            f"{shown_below(allowed['high'])} ({basis} basis); without any risk, epsilon0 up to "
-            f"{shown_below(record['epsilon_within_budget'])}."
+            f"{format_down(allowed['high'])} ({basis} basis); without any risk, epsilon0 up to "
+            f"{format_down(record['epsilon_within_budget'])}."
         )
     notes(found[basis].warnings)
 
@@ -171,14 +171,14 @@ def _show_plan(
     if quiet:
         return
     print_table(
-        f"epsilon = {shown_above(found.epsilon)}, delta = {shown_above(found.delta)}",
+        f"epsilon = {format_up(found.epsilon)}, delta = {format_up(found.delta)}",
         ["release", "mechanism", "scale", "epsilon", "tolerated error"],
         [
             [
                 c.need.name,
                 c.mechanism,
-                shown_below(c.scale),
-                shown_above(c.epsilon),
+                format_down(c.scale),
+                format_up(c.epsilon),
                 c.need.accuracy(),
             ]
             for c in found.choices

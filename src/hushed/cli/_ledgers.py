@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
-from hushed._printing import shown_above
+from hushed._printing import format_up
 from hushed.accounting._filters import FilterMethod, check_limit
 from hushed.cli._kept import answer
 from hushed.cli._options import (
@@ -254,7 +254,7 @@ def _lines(entries: tuple[Entry, ...]) -> list[str]:
     table: list[tuple[str, ...]] = [("entry", "time (UTC)", "epsilon", "delta", "gamma", "note")]
     for each in entries:
         promise = each.guarantee
-        levels = [shown_above(x) for x in (promise.epsilon, promise.delta, promise.gamma)]
+        levels = [format_up(x) for x in (promise.epsilon, promise.delta, promise.gamma)]
         moment = each.at[:19].replace("T", " ")
         table.append((str(each.number), moment, *levels, _remark(each)))
     widths = [max(len(row[i]) for row in table) for i in range(5)]
@@ -271,13 +271,13 @@ def _remark(entry: Entry) -> str:
     return default_note(entry.note) + ("" if entry.key is None else f" [key {entry.key}]")
 
 
-def _loss(text: str | None) -> hs.privacy_loss.LossCurve | None:
+def _loss(text: str | None) -> hs.privacy_loss.PrivacyProfile | None:
     if text is None:
         return None
     from hushed.cli._composing import read_release  # noqa: PLC0415
 
     found, count = read_release(text)
-    if not isinstance(found, hs.privacy_loss.LossCurve):
+    if not isinstance(found, hs.privacy_loss.PrivacyProfile):
         raise ParameterError("--loss describes a law; a guarantee is what --epsilon states")
     return found.compose(count) if count > 1 else found
 

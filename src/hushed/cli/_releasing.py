@@ -13,7 +13,7 @@ import typer
 
 import hushed as hs
 from hushed._functions._gate import Outside
-from hushed._printing import plain_path, shown_above
+from hushed._printing import format_up, plain_path
 from hushed.cli._calibration import Target, numbers_of
 from hushed.cli._inputs import in_blocks, read_bounds, read_function, read_population
 from hushed.cli._kept import plain_value, read_again, told_release
@@ -106,9 +106,9 @@ def sensitivity(
         )
         if not json:
             say(
-                f"sensitivity {shown_above(s.value)} in the {s.norm} norm: "
+                f"sensitivity {format_up(s.value)} in the {s.norm} norm: "
                 f"movement {s.rank} of {s.pairs}; "
-                f"gamma = {shown_above(s.gamma)} ({protect}, {calibration})"
+                f"gamma = {format_up(s.gamma)} ({protect}, {calibration})"
             )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hushed._decimals import decimal_of, stated_below
-from hushed._printing import shown_above, shown_below
+from hushed._printing import format_down, format_up
 from hushed.cli._options import JsonOption, PlotOption
 from hushed.cli._outcome import finish, note, notes, print_table, say
 from hushed.cli._written import check_figure
@@ -83,25 +83,25 @@ def _show(result: dict[str, Any]) -> None:
     found = result["levels"]
     columns = ("epsilon", "published_risk", "delta", "loss_exceeds")
     print_table(
-        f"Laplace mechanism at epsilon0 = {shown_above(result['epsilon0'])}, "
+        f"Laplace mechanism at epsilon0 = {format_up(result['epsilon0'])}, "
         f"{result['dims']} coordinate(s)",
         ["level", "published risk", "exact delta", "exact Pr(|loss| > level)"],
-        [[shown_above(one[column]) for column in columns] for one in found],
+        [[format_up(one[column]) for column in columns] for one in found],
     )
     if "data" in result:
         _say_data(result["data"])
     if "confidence" in result:
         say(
-            f"Confidence {shown_below(result['confidence'])}: published level "
-            f"{shown_above(result['published_epsilon'])}; the level that holds with delta "
-            f"{shown_above(stated_below(1 - decimal_of(result['confidence'])))} is "
-            f"{shown_above(result['exact_epsilon'])}."
+            f"Confidence {format_down(result['confidence'])}: published level "
+            f"{format_up(result['published_epsilon'])}; the level that holds with delta "
+            f"{format_up(stated_below(1 - decimal_of(result['confidence'])))} is "
+            f"{format_up(result['exact_epsilon'])}."
         )
     if len(found) == 1:
         notes(found[0]["warnings"])
     elif result["over_promises_from"] is not None:
         note(
-            f"above level {shown_below(result['over_promises_from'])} the published risk is "
+            f"above level {format_down(result['over_promises_from'])} the published risk is "
             "below the exact delta; decide by the exact one"
         )
 
@@ -138,9 +138,9 @@ def _say_data(found: dict[str, Any]) -> None:
     print_table(
         f"As published, with a sensitivity sampled from {found['samples']} pairs",
         ["level", "confidence from noise and data"],
-        [[shown_above(level), shown_below(one)] for level, one in rows],
+        [[format_up(level), format_down(one)] for level, one in rows],
     )
     say(
-        f"The sensitivity is large enough with confidence {shown_below(found['confidence'])} "
+        f"The sensitivity is large enough with confidence {format_down(found['confidence'])} "
         "(Theorem 5, by the DKW inequality); hs.sample_sensitivity states the exact one."
     )

@@ -24,7 +24,7 @@ from hushed._checks import (
 )
 from hushed._decimals import read
 from hushed._numeric import last_true
-from hushed._printing import money_above, money_below, shown_above
+from hushed._printing import format_up, money_above, money_below
 from hushed.errors import NotFeasible, ParameterError
 
 Basis = Literal["exact", "loss", "published"]
@@ -274,8 +274,8 @@ class CostModel:
         if best.budget > budget:
             raise NotFeasible(
                 f"a budget of {money_below(budget)} is below the smallest cost, "
-                f"{money_above(best.budget)} at epsilon={shown_above(best.epsilon)}; raise the "
-                f"budget to it, lower epsilon0={shown_above(epsilon0)} "
+                f"{money_above(best.budget)} at epsilon={format_up(best.epsilon)}; raise the "
+                f"budget to it, lower epsilon0={format_up(epsilon0)} "
                 "(more error), or keep fewer people in the rows"
             )
 
@@ -341,10 +341,10 @@ def _warnings(
     found = risk.assess(best, epsilon0, dims=dims)
     honest = model.cost_at_risk(best, epsilon0, basis="loss")
     numbers = (
-        f"at epsilon={shown_above(best)} the published risk is "
-        f"{shown_above(found.published_risk, 4)}, the exact delta {shown_above(found.delta, 4)}, "
+        f"at epsilon={format_up(best)} the published risk is "
+        f"{format_up(found.published_risk, 4)}, the exact delta {format_up(found.delta, 4)}, "
         f"and the loss exceeds the level with probability "
-        f"{shown_above(found.loss_exceeds, 4)}; weighted by that probability the cost is "
+        f"{format_up(found.loss_exceeds, 4)}; weighted by that probability the cost is "
         f"{honest:,.2f} of {model.cost(epsilon0):,.2f}"
     )
     return (_WHY_NOT[basis], numbers)

@@ -11,10 +11,10 @@ from typing import Literal
 from hushed import privacy_loss, risk
 from hushed._decimals import decimal_of, read, stated_below, upper_double
 from hushed._numeric import first_true_near, round_up
-from hushed._printing import money_above, money_below, shown_above, shown_below
+from hushed._printing import format_down, format_up, money_above, money_below
 from hushed.cost._model import CostModel, epsilon_for_error
 from hushed.errors import NotFeasible, ParameterError
-from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss import PrivacyProfile
 
 Mechanism = Literal["Laplace", "Gaussian"]
 
@@ -73,10 +73,10 @@ class Need:
             A clause without a full stop.
         """
         if self.beta is None:
-            return f"off by {shown_above(self.error)} on average"
+            return f"off by {format_up(self.error)} on average"
         all_of = "every coordinate " if self.dims > 1 else ""
-        kept = shown_below(stated_below(1 - decimal_of(self.beta)), 4)
-        return f"{all_of}within {shown_above(self.error)} of the truth with probability {kept}"
+        kept = format_down(stated_below(1 - decimal_of(self.beta)), 4)
+        return f"{all_of}within {format_up(self.error)} of the truth with probability {kept}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +158,7 @@ class Plan:
 def _refusal(found: Plan) -> str:
     options = "; or ".join(found.remedies)
     return (
-        f"not feasible: the tolerated errors need epsilon={shown_above(found.epsilon)}, which "
+        f"not feasible: the tolerated errors need epsilon={format_up(found.epsilon)}, which "
         f"costs {money_above(found.cost or 0.0)} in the worst case, above the budget of "
         f"{money_below(found.budget or 0.0)}. "
         f"It would fit if you {options}"
@@ -236,7 +236,7 @@ def plan(
     return replace(found, remedies=_remedies(needs, model, budget, delta, found))
 
 
-def _beyond(joint: LossCurve, epsilon: float) -> float:
+def _beyond(joint: PrivacyProfile, epsilon: float) -> float:
     """Chance that the loss leaves ``[-epsilon, epsilon]``: a conclusion may be a denial, too.
 
     The laws are symmetric, ``Q(L > e) = P(L < -e)``, so a loss below ``-epsilon`` is at least
@@ -269,11 +269,13 @@ def _gaussian(need: Need, delta: float) -> Choice:
     )
 
 
-def _normal(need: Need, sigma: float) -> LossCurve:
+def _normal(need: Need, sigma: float) -> PrivacyProfile:
     return privacy_loss.gaussian(round_up(need.sensitivity / sigma))
 
 
-def _cheapest(needs: Sequence[Need], delta: float) -> tuple[tuple[Choice, ...], float, LossCurve]:
+def _cheapest(
+    needs: Sequence[Need], delta: float
+) -> tuple[tuple[Choice, ...], float, PrivacyProfile]:
     """Choices, their joint level, and the curve of their joint loss."""
     plain = tuple(_laplace(need) for need in needs)
     curves = [privacy_loss.laplace(choice.epsilon) for choice in plain]
@@ -307,13 +309,13 @@ def _sentence(
     parts = "; ".join(
         f"{c.need.name} with {c.mechanism} noise of "
         f"{'scale' if c.mechanism == 'Laplace' else 'standard deviation'} "
-        f"{shown_below(c.scale, 4)} ({c.need.accuracy()})"
+        f"{format_down(c.scale, 4)} ({c.need.accuracy()})"
         for c in choices[:8]
     )
     if len(choices) > 8:
         parts += f"; and {len(choices) - 8} more"
-    slack = f", delta = {shown_above(delta)}" if delta else ""
-    promise = f"epsilon = {shown_above(epsilon, 4)}{slack}"
+    slack = f", delta = {format_up(delta)}" if delta else ""
+    promise = f"epsilon = {format_up(epsilon, 4)}{slack}"
     limit = risk.belief(epsilon)
     verb = "Together these satisfy" if len(choices) > 1 else "This satisfies"
     text = (
@@ -321,7 +323,7 @@ def _sentence(
         f"differential privacy with {promise}: {_but_for(beyond)}one person's record multiplies "
         f"the odds of any conclusion by at most {_factor(epsilon)}, so that someone who thought a "
         f"fact about a person as likely as not can come to believe it to at most "
-        f"{shown_above(round_up(100 * limit, ceiling=100.0), 4)} %"
+        f"{format_up(round_up(100 * limit, ceiling=100.0), 4)} %"
     )
     if cost is None or model is None:
         return text + "."
@@ -334,13 +336,13 @@ def _sentence(
 
 def _but_for(chance: float) -> str:
     """Chance that the loss exceeds epsilon: more than delta, which does not bound it."""
-    return f"but for a chance of {shown_above(chance, 3)}, " if chance else ""
+    return f"but for a chance of {format_up(chance, 3)}, " if chance else ""
 
 
 def _factor(epsilon: float) -> str:
     if epsilon >= 700:
         return "a practically unlimited factor"
-    return shown_above(round_up(math.exp(upper_double(epsilon))), 4)
+    return format_up(round_up(math.exp(upper_double(epsilon))), 4)
 
 
 def _exposure(limit: float) -> str:
@@ -365,13 +367,13 @@ def _remedies(
         factor = _smallest_factor(needs, model, budget, delta)
         if factor is not None:
             errors = ", ".join(
-                f"{need.name} {shown_above(need.error * factor, 4)}" for need in needs[:5]
+                f"{need.name} {format_up(need.error * factor, 4)}" for need in needs[:5]
             )
             errors += ", ..." if len(needs) > 5 else ""
             joint = _cheapest(_scaled(needs, factor), delta)[1]
             options.append(
-                f"tolerate errors {shown_above(factor, 4)} times as large ({errors}), which "
-                f"needs a joint epsilon of {shown_above(joint, 4)}"
+                f"tolerate errors {format_up(factor, 4)} times as large ({errors}), which "
+                f"needs a joint epsilon of {format_up(joint, 4)}"
             )
     people = math.floor(budget / ((found.cost or math.inf) / model.people))
     if people >= 1:

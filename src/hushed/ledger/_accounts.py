@@ -32,7 +32,7 @@ from hushed.ledger._laws import write_law
 from hushed.ledger._migrations import now
 from hushed.ledger._store import Store, Unsettled, connect
 from hushed.ledger._tally import Tally, costs_of, tally_of
-from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss import PrivacyProfile
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
@@ -61,7 +61,7 @@ class Ledger:
         ``sqlite:///FILE`` or ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``.
     create : bool, default True
         Whether to make the ledger if there is none.
-    patience : float, default 60
+    timeout : float, default 60
         Longest wait for other spenders, in seconds; above 0.
 
     Raises
@@ -79,8 +79,8 @@ class Ledger:
     the entries and checked against the head of their chain each time.
     """
 
-    def __init__(self, url: str, *, create: bool = True, patience: float = 60.0) -> None:
-        self._store: Store = connect(url, create=create, patience=patience)
+    def __init__(self, url: str, *, create: bool = True, timeout: float = 60.0) -> None:
+        self._store: Store = connect(url, create=create, timeout=timeout)
         self._pages: dict[str, _Page] = {}
         self._lock = RLock()
         watch(self)
@@ -120,7 +120,7 @@ class Ledger:
             What all charges together have to keep. Its epsilon is finite and above 0.
         method : str, default "adaptive"
             Rule that stops the spending: ``adaptive``, ``basic``, ``zcdp``, ``renyi``,
-            ``gaussian`` or ``loss-distribution``; see
+            ``gaussian`` or ``pld``; see
             `hushed.accounting._filters.privacy_filters`.
         slack : float, default 0.5
             Share of delta that is set aside for the charges' own deltas; in [0, 1).
@@ -181,7 +181,7 @@ class Ledger:
         guarantee: Guarantee,
         note: str = "",
         *,
-        loss: LossCurve | None = None,
+        loss: PrivacyProfile | None = None,
         key: str | None = None,
         question: str = "",
     ) -> Entry:
@@ -195,7 +195,7 @@ class Ledger:
             What the release is going to promise.
         note : str, default ""
             Remark; at most 10,000 characters.
-        loss : LossCurve, optional
+        loss : PrivacyProfile, optional
             The law of the loss behind the promise (``mechanism.loss``), which often costs less
             than the worst mechanism with that promise. Both must hold.
         key : str, optional
@@ -332,7 +332,9 @@ class Ledger:
         with self._store.reading() as connection:
             return answer_at(connection, name, number)
 
-    def quote(self, name: str, guarantee: Guarantee, *, loss: LossCurve | None = None) -> Balance:
+    def quote(
+        self, name: str, guarantee: Guarantee, *, loss: PrivacyProfile | None = None
+    ) -> Balance:
         """Balance that a charge would leave; nothing is charged.
 
         Parameters
@@ -341,7 +343,7 @@ class Ledger:
             The budget.
         guarantee : Guarantee
             What the release would promise.
-        loss : LossCurve, optional
+        loss : PrivacyProfile, optional
             As for `charge`.
 
         Returns
@@ -668,10 +670,10 @@ def _price(guarantee: Guarantee) -> dict[str, Any]:
     return write_promise(replace(guarantee, estimates=named))
 
 
-def _law_of(loss: LossCurve | None) -> list[dict[str, Any]] | None:
-    if loss is not None and not isinstance(loss, LossCurve):
+def _law_of(loss: PrivacyProfile | None) -> list[dict[str, Any]] | None:
+    if loss is not None and not isinstance(loss, PrivacyProfile):
         raise ParameterError(
-            f"loss must be a LossCurve such as mechanism.loss, got {type(loss).__name__}"
+            f"loss must be a PrivacyProfile such as mechanism.loss, got {type(loss).__name__}"
         )
     return None if loss is None else write_law(loss)
 

@@ -7,16 +7,16 @@ from functools import lru_cache
 
 import numpy as np
 
-from hushed._printing import shown_below
+from hushed._printing import format_down
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger._entries import Budget
-from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss import PrivacyProfile
 
 _ROUNDED = 1 + 2.0**-48  # sums of doubles
 
 
-def check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> None:
+def check_promise(budget: Budget, promise: Guarantee, loss: PrivacyProfile | None) -> None:
     """Refuse what the budget's limit does not speak of."""
     limit = budget.limit
     if not isinstance(promise, Guarantee):
@@ -36,8 +36,8 @@ def check_promise(budget: Budget, promise: Guarantee, loss: LossCurve | None) ->
         )
     if loss is not None and not _explained(loss, promise.epsilon, promise.delta):
         raise ParameterError(
-            f"the loss needs more than delta {shown_below(promise.delta, 4)} at epsilon "
-            f"{shown_below(promise.epsilon)}, which the guarantee says, or cannot be shown to keep "
+            f"the loss needs more than delta {format_down(promise.delta, 4)} at epsilon "
+            f"{format_down(promise.epsilon)}, which the guarantee says, or cannot be shown to keep "
             "it: they are not of the same release. State what all of its parts keep together "
             "(hushed compose). Nothing was charged"
         )
@@ -92,7 +92,7 @@ def _way_out(limit: Guarantee, promise: Guarantee) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _explained(loss: LossCurve, epsilon: float, delta: float) -> bool:
+def _explained(loss: PrivacyProfile, epsilon: float, delta: float) -> bool:
     """Whether a law, be it of many parts, surely keeps a promise; by the outer end of a bracket."""
     if math.isinf(epsilon):
         return True

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hushed._decimals import decimal_of
-from hushed._printing import shown_above, shown_below
+from hushed._printing import format_down, format_up
 from hushed.guarantee import Guarantee
 from hushed.ledger._entries import Budget
 
@@ -15,7 +15,7 @@ _FULL = 0.999  # printed as 100.0 %
 _ASSUMPTIONS = {
     "adaptive": "Every release, and how much it may lose, may be chosen after seeing the answers "
     "before it.",
-    "loss-distribution": "Assumed: which releases are made, and how much each may lose, does not "
+    "pld": "Assumed: which releases are made, and how much each may lose, does not "
     "depend on the answers before. No theorem covers this rule for an analyst who steers by them.",
 }
 _NOMINAL = (
@@ -39,8 +39,8 @@ def terms_of(budget: Budget, number: int) -> str:
 def _kept_by(budget: Budget) -> str:
     limit = budget.limit
     return (
-        f"the budget {budget.name!r}, which keeps epsilon = {shown_above(limit.epsilon)}, delta = "
-        f"{shown_above(limit.delta)}, gamma = {shown_above(limit.gamma)} for everything charged "
+        f"the budget {budget.name!r}, which keeps epsilon = {format_up(limit.epsilon)}, delta = "
+        f"{format_up(limit.delta)}, gamma = {format_up(limit.gamma)} for everything charged "
         f"to it, for one {limit.unit} (method {budget.method}). {assumption(budget)}"
     )
 
@@ -85,7 +85,7 @@ class Balance:
         Share of the budget that is used, in [0, 1]; rounded up: the largest of the next three.
     epsilon_used, delta_used, gamma_used : float
         Shares of each part, in [0, 1]; rounded up. Of epsilon and delta by the rule with most room;
-        ``loss-distribution`` counts both as epsilon.
+        ``pld`` counts both as epsilon.
     epsilon_left : float
         Largest epsilon that can still be charged at delta = 0 with no law known, in nats; rounded
         down.
@@ -118,13 +118,13 @@ class Balance:
         kinds = ", ".join(each.name for each in self.budget.filters)
         charges = "1 charge" if self.entries == 1 else f"{self.entries} charges"
         lines = [
-            f"Budget {self.budget.name!r}: epsilon {shown_above(limit.epsilon)}, delta "
-            f"{shown_above(limit.delta)}, gamma {shown_above(limit.gamma)}, neighbours "
+            f"Budget {self.budget.name!r}: epsilon {format_up(limit.epsilon)}, delta "
+            f"{format_up(limit.delta)}, gamma {format_up(limit.gamma)}, neighbours "
             f"{limit.neighbours}, unit {limit.unit}; method {self.budget.method} ({kinds}).",
-            f"{charges} so far: epsilon {shown_above(spent.epsilon)} at delta "
-            f"{shown_above(spent.delta)}, gamma {shown_above(spent.gamma)}; {self._used()}.",
-            f"Left: {bought(self.epsilon_left)}; delta {shown_below(self.delta_left)} and gamma "
-            f"{shown_below(self.gamma_left)} for new charges.{self._full()}",
+            f"{charges} so far: epsilon {format_up(spent.epsilon)} at delta "
+            f"{format_up(spent.delta)}, gamma {format_up(spent.gamma)}; {self._used()}.",
+            f"Left: {bought(self.epsilon_left)}; delta {format_down(self.delta_left)} and gamma "
+            f"{format_down(self.gamma_left)} for new charges.{self._full()}",
             assumption(self.budget),
         ]
         return "\n".join(lines)
@@ -172,7 +172,7 @@ def set_aside(budget: Budget) -> str:
             "buys tighter sums: a budget opened with method='basic' (--method basic) leaves all of "
             "it to the charges. "
         )
-    if budget.method in ("basic", "loss-distribution"):
+    if budget.method in ("basic", "pld"):
         return ""
     return (
         "A share of the limit's delta is set aside for the charges' own deltas: slack= (--slack), "
@@ -185,6 +185,6 @@ def bought(epsilon: float) -> str:
     if epsilon <= 0:
         return "no epsilon"
     return (
-        f"epsilon {shown_below(epsilon)} in one charge (a count with Laplace noise of scale "
-        f"{shown_above(1 / epsilon, 3)})"
+        f"epsilon {format_down(epsilon)} in one charge (a count with Laplace noise of scale "
+        f"{format_up(1 / epsilon, 3)})"
     )

@@ -16,7 +16,7 @@ from hushed.accounting._filters import Cost, FilterMethod, PrivacyFilter
 from hushed.errors import DamagedLedger, HushedError
 from hushed.guarantee import Guarantee
 from hushed.ledger._laws import read_law
-from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss import PrivacyProfile
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -95,7 +95,7 @@ class Entry:
     terms: str = field(default="", repr=False, compare=False)
 
     @property
-    def loss(self) -> LossCurve | None:
+    def loss(self) -> PrivacyProfile | None:
         """Loss behind the guarantee, if it was known.
 
         A law that cannot be read counts as unknown: then the guarantee is charged, which is never

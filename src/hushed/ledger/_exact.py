@@ -21,11 +21,11 @@ from hushed._numeric import LARGEST
 from hushed.accounting._filters import Cost, gaussian_capacity
 from hushed.guarantee import Guarantee
 from hushed.ledger._doubles import fraction_of, whole
-from hushed.privacy_loss import LossCurve
-from hushed.privacy_loss._composed import ComposedLoss
-from hushed.privacy_loss._curve import combine
-from hushed.privacy_loss._families import BoundedRangeLoss, Family, GaussianLoss, LaplaceLoss
-from hushed.privacy_loss._finite import FiniteLoss
+from hushed.privacy_loss import PrivacyProfile
+from hushed.privacy_loss._composed import ComposedPLD
+from hushed.privacy_loss._discrete import DiscretePLD
+from hushed.privacy_loss._families import BoundedRangePLD, Family, GaussianPLD, LaplacePLD
+from hushed.privacy_loss._profile import combine
 
 _SHARES = (0.95, 0.7, 0.4, 0.15, 0.03)
 _MANY = 256  # different laws from which on new ones are rounded up, by at most 0.025 % to 0.05 %
@@ -51,7 +51,7 @@ class LossSum:
     slacks: int = 0
     room: tuple[int, int] | None = None
 
-    def add(self, promise: Guarantee, loss: LossCurve | None, cost: Cost) -> None:
+    def add(self, promise: Guarantee, loss: PrivacyProfile | None, cost: Cost) -> None:
         """Take a charge into the sums."""
         law = _law(promise, loss)
         counts = self.counts
@@ -62,7 +62,7 @@ class LossSum:
         self.slacks += whole(promise.delta)
         self.room = _less(self.room, cost)
 
-    def fits(self, promise: Guarantee, loss: LossCurve | None, cost: Cost) -> bool:
+    def fits(self, promise: Guarantee, loss: PrivacyProfile | None, cost: Cost) -> bool:
         """Whether a charge keeps the limit.
 
         True only if a proven upper bound of the joint delta is within the limit.
@@ -105,13 +105,13 @@ class LossSum:
         """Delta that charges may still bring, exact; 0 or less if none."""
         return fraction_of(whole(self.delta) - self.slacks)
 
-    def _curve(self, more: list[tuple[LossCurve, int]]) -> LossCurve:
-        return combine([*((LossCurve(each), n) for each, n in self.counts.items()), *more])
+    def _curve(self, more: list[tuple[PrivacyProfile, int]]) -> PrivacyProfile:
+        return combine([*((PrivacyProfile(each), n) for each, n in self.counts.items()), *more])
 
-    def _delta(self, more: list[tuple[LossCurve, int]], relative: float = 1e-3) -> Fraction:
+    def _delta(self, more: list[tuple[PrivacyProfile, int]], relative: float = 1e-3) -> Fraction:
         """Upper bound of delta at the limit; the wider the bracket may be, the sooner."""
         family = self._curve(more).family
-        if isinstance(family, ComposedLoss):
+        if isinstance(family, ComposedPLD):
             return decimal_of(family.delta_bracket(self.epsilon, relative)[1])
         return decimal_of(family.delta(self.epsilon))
 
@@ -134,13 +134,13 @@ class LossSum:
 
 def _coarse(family: Family) -> Family:
     """Next larger law of a family with a bound on a geometric grid; a larger bound is worse."""
-    if not isinstance(family, LaplaceLoss | BoundedRangeLoss):
+    if not isinstance(family, LaplacePLD | BoundedRangePLD):
         return family
     share, exponent = math.frexp(family.bound)
     return replace(family, bound=math.ldexp(math.ceil(share * 4096) / 4096, exponent))
 
 
-def _law(promise: Guarantee, loss: LossCurve | None) -> LossCurve:
+def _law(promise: Guarantee, loss: PrivacyProfile | None) -> PrivacyProfile:
     """Loss of a charge; that of the worst mechanism with its promise if nothing else is known.
 
     What doubles cannot compose is rounded up: tiny losses to `_LEAST`, huge ones to everything.
@@ -158,19 +158,19 @@ def _law(promise: Guarantee, loss: LossCurve | None) -> LossCurve:
 
 def _size(family: Family) -> float:
     """Largest finite loss of a law in either direction, or the ratio of a Gaussian one."""
-    if isinstance(family, GaussianLoss):
+    if isinstance(family, GaussianPLD):
         return family.ratio
-    if isinstance(family, FiniteLoss):
+    if isinstance(family, DiscretePLD):
         return float(abs(family.losses).max())
     return family.supremum
 
 
-def _raised(family: Family) -> LossCurve:
-    """Law that is not tiny, and not better."""
+def _raised(family: Family) -> PrivacyProfile:
+    """PrivacyLossDistribution that is not tiny, and not better."""
     if _size(family) >= _LEAST or family.scale == 0.0:
-        return LossCurve(family)
-    if isinstance(family, GaussianLoss | LaplaceLoss | BoundedRangeLoss):
-        return LossCurve(type(family)(_LEAST))
+        return PrivacyProfile(family)
+    if isinstance(family, GaussianPLD | LaplacePLD | BoundedRangePLD):
+        return PrivacyProfile(type(family)(_LEAST))
     return privacy_loss.approximate(_LEAST, min(family.infinite, 1.0 - 2.0**-53))
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from hushed.errors import DamagedLedger, ParameterError
-from hushed.privacy_loss import LossCurve
-from hushed.privacy_loss._composed import ComposedLoss
-from hushed.privacy_loss._families import BoundedRangeLoss, Family, GaussianLoss, LaplaceLoss
-from hushed.privacy_loss._finite import FiniteLoss
+from hushed.privacy_loss import PrivacyProfile
+from hushed.privacy_loss._composed import ComposedPLD
+from hushed.privacy_loss._discrete import DiscretePLD
+from hushed.privacy_loss._families import BoundedRangePLD, Family, GaussianPLD, LaplacePLD
 
 _OFF = 1e-6  # rounding of masses and losses
 MOST_ATOMS = 4096  # point masses of a finite law that are still written down
@@ -19,24 +19,24 @@ MOST_ATOMS = 4096  # point masses of a finite law that are still written down
 Part = dict[str, Any]
 
 
-def write_law(curve: LossCurve) -> list[Part] | None:
-    """Describe a loss curve by the laws that it is the sum of."""
+def write_law(curve: PrivacyProfile) -> list[Part] | None:
+    """Describe a privacy profile by the laws that it is the sum of."""
     parts: list[Part] = []
     for family, count in curve.parts:
-        if isinstance(family, FiniteLoss) and family.losses.size > MOST_ATOMS:
+        if isinstance(family, DiscretePLD) and family.losses.size > MOST_ATOMS:
             return None
         parts.append({**_numbers(family), "count": int(count)})
     return parts
 
 
 def _numbers(family: Family) -> Part:
-    if isinstance(family, LaplaceLoss):
+    if isinstance(family, LaplacePLD):
         return {"law": "laplace", "bound": family.bound.hex()}
-    if isinstance(family, BoundedRangeLoss):
+    if isinstance(family, BoundedRangePLD):
         return {"law": "bounded-range", "bound": family.bound.hex()}
-    if isinstance(family, GaussianLoss):
+    if isinstance(family, GaussianPLD):
         return {"law": "gaussian", "ratio": family.ratio.hex(), "releases": family.releases}
-    if isinstance(family, FiniteLoss):
+    if isinstance(family, DiscretePLD):
         return {
             "law": "finite",
             "losses": [float(x).hex() for x in family.losses],
@@ -50,28 +50,28 @@ def _numbers(family: Family) -> Part:
     )
 
 
-def read_law(parts: list[Part]) -> LossCurve:
-    """Build the loss curve that `write_law` described."""
+def read_law(parts: list[Part]) -> PrivacyProfile:
+    """Build the privacy profile that `write_law` described."""
     try:
         laws = tuple((_family(part), int(part["count"])) for part in parts)
     except (KeyError, TypeError, ValueError, OverflowError):
         raise DamagedLedger("an entry describes no law that this version knows") from None
     if not laws or min(count for _, count in laws) < 1:
         raise DamagedLedger("an entry describes a law that occurs less than once")
-    return LossCurve(laws[0][0] if laws[0][1] == len(laws) == 1 else ComposedLoss(laws))
+    return PrivacyProfile(laws[0][0] if laws[0][1] == len(laws) == 1 else ComposedPLD(laws))
 
 
 def _family(part: Part) -> Family:
     kind = part["law"]
     if kind == "laplace":
-        return LaplaceLoss(float.fromhex(part["bound"]))
+        return LaplacePLD(float.fromhex(part["bound"]))
     if kind == "bounded-range":
-        return BoundedRangeLoss(float.fromhex(part["bound"]))
+        return BoundedRangePLD(float.fromhex(part["bound"]))
     if kind == "gaussian":
-        return GaussianLoss(float.fromhex(part["ratio"]), int(part["releases"]))
+        return GaussianPLD(float.fromhex(part["ratio"]), int(part["releases"]))
     if kind == "finite":
         return _checked(
-            FiniteLoss(
+            DiscretePLD(
                 np.array([float.fromhex(x) for x in part["losses"]]),
                 np.array([float.fromhex(x) for x in part["masses"]]),
                 float.fromhex(part["infinite"]),
@@ -82,7 +82,7 @@ def _family(part: Part) -> Family:
     raise ValueError(kind)
 
 
-def _checked(law: FiniteLoss) -> FiniteLoss:
+def _checked(law: DiscretePLD) -> DiscretePLD:
     """Refuse point masses that are those of no two distributions.
 
     With them the charges of others would count for less: masses that are missing shrink every sum,

@@ -63,16 +63,16 @@ class Store:
     ----------
     url : str
         Address, as `connect` takes it.
-    patience : float
+    timeout : float
         Longest wait for other writers, in seconds.
     """
 
-    def __init__(self, url: str, patience: float) -> None:
+    def __init__(self, url: str, timeout: float) -> None:
         self.url = url
         self.sqlite = url.startswith("sqlite:")
         self.path = Path(url.removeprefix("sqlite:///"))
         self._names = str(self.path), f"{self.path}-wal"
-        self.patience = patience
+        self.timeout = timeout
         self._engine: Engine | None = None
         self._making = RLock()
         self._file: Identity | None = None
@@ -114,7 +114,7 @@ class Store:
         return sqlite3.connect(
             f"{self.path.as_uri()}?mode={mode}",  # as it is: % and ? of a name are written as codes
             uri=True,
-            timeout=self.patience,
+            timeout=self.timeout,
             check_same_thread=False,
         )
 
@@ -233,12 +233,12 @@ class Store:
             raise _told(error, committing=committing) from None
 
 
-def connect(url: str, *, create: bool, patience: float) -> Store:
+def connect(url: str, *, create: bool, timeout: float) -> Store:
     """Open a ledger, and bring its tables up to date."""
-    patience = read("patience", patience, up=True)
-    if not 0 < patience < 1e6:
-        raise ParameterError(f"patience must be above 0 and below 1e6 seconds, got {patience}")
-    store = Store(_address(url), patience)
+    timeout = read("timeout", timeout, up=True)
+    if not 0 < timeout < 1e6:
+        raise ParameterError(f"timeout must be above 0 and below 1e6 seconds, got {timeout}")
+    store = Store(_address(url), timeout)
     if store.sqlite:
         inspect(store.path, create=create)
         store.expect()
@@ -299,12 +299,12 @@ def _engine(store: Store) -> Engine:
     from sqlalchemy import URL, create_engine, event, make_url  # noqa: PLC0415
     from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
 
-    patience = store.patience
+    timeout = store.timeout
     if store.sqlite:
         engine = create_engine(
             URL.create("sqlite", database=str(store.path)),
             creator=store.open_file,
-            pool_timeout=patience,
+            pool_timeout=timeout,
         )
         event.listen(engine, "connect", _prepare_sqlite(store))
         event.listen(engine, "begin", _begin_sqlite)
@@ -314,9 +314,9 @@ def _engine(store: Store) -> Engine:
         url = make_url(store.url)
         engine = create_engine(
             url,
-            connect_args={"connect_timeout": math.ceil(patience)},
+            connect_args={"connect_timeout": math.ceil(timeout)},
             pool_pre_ping=True,
-            pool_timeout=patience,
+            pool_timeout=timeout,
         )
     except ImportError:
         raise ParameterError(
@@ -327,7 +327,7 @@ def _engine(store: Store) -> Engine:
     if str(store.url).count("@") > 1:  # the driver would look for a host named by half a password
         raise ParameterError(f"{unread}: write an @ in a user name or password as %40")
     store.hide(url)
-    event.listen(engine, "connect", _prepare_postgres(patience))
+    event.listen(engine, "connect", _prepare_postgres(timeout))
     return engine
 
 
@@ -347,12 +347,12 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
 
-def _prepare_postgres(patience: float) -> Any:
+def _prepare_postgres(timeout: float) -> Any:
     def prepare(connection: Any, _: object) -> None:
         before, connection.autocommit = connection.autocommit, True
         with connection.cursor() as cursor:
             cursor.execute("SET synchronous_commit TO on")
-            cursor.execute(f"SET lock_timeout TO {int(1000 * patience)}")
+            cursor.execute(f"SET lock_timeout TO {int(1000 * timeout)}")
             cursor.execute("SET default_transaction_isolation TO 'read committed'")
         connection.autocommit = before
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from hushed._decimals import decimal_of, stated_above, stated_below
 from hushed._numeric import last_true, last_true_near
-from hushed._printing import shown_above, shown_below
+from hushed._printing import format_down, format_up
 from hushed.accounting._filters import Cost, PrivacyFilter, filter_cost
 from hushed.errors import Overspent, ParameterError
 from hushed.guarantee import Guarantee, stated_gamma
@@ -16,10 +16,10 @@ from hushed.ledger._balance import Balance, bought, set_aside, which_part
 from hushed.ledger._doubles import fraction_of, whole
 from hushed.ledger._entries import Budget, Entry
 from hushed.ledger._exact import LossSum
-from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss import PrivacyProfile
 
 
-def costs_of(budget: Budget, promise: Guarantee, loss: LossCurve | None) -> tuple[Cost, ...]:
+def costs_of(budget: Budget, promise: Guarantee, loss: PrivacyProfile | None) -> tuple[Cost, ...]:
     """Price a charge in the units of each filter of a budget."""
     return tuple(filter_cost(each, promise, loss) for each in budget.filters)
 
@@ -104,23 +104,27 @@ class Tally:
             fresh[name] = max(fresh.get(name, Fraction(0)), decimal_of(gamma) - known)
         return total + stated_gamma(promise) + sum(fresh.values(), Fraction(0))
 
-    def fits(self, promise: Guarantee, loss: LossCurve | None, costs: tuple[Cost, ...]) -> bool:
+    def fits(
+        self, promise: Guarantee, loss: PrivacyProfile | None, costs: tuple[Cost, ...]
+    ) -> bool:
         """Whether a charge keeps the limit on epsilon and delta."""
         if self.exact is not None:
             return self.exact.fits(promise, loss, costs[0])
         triples = zip(self.sums, costs, self.budget.filters, strict=True)
         return any(total.plus(cost).within(found) for total, cost, found in triples)
 
-    def check(self, promise: Guarantee, loss: LossCurve | None, costs: tuple[Cost, ...]) -> None:
+    def check(
+        self, promise: Guarantee, loss: PrivacyProfile | None, costs: tuple[Cost, ...]
+    ) -> None:
         """Refuse a charge that does not fit."""
         limit = self.budget.limit
         name = self.budget.name
         sampled = promise.gamma > 0 or promise.estimates
         if sampled and self.gamma(promise) > decimal_of(limit.gamma):
             raise Overspent(
-                f"budget {name!r}: this charge brings gamma {shown_above(promise.gamma)}, of "
-                f"which {shown_above(stated_above(self.gamma(promise) - self.gamma()))} is new; "
-                f"{shown_below(self.gamma_left())} of {shown_below(limit.gamma)} is left. "
+                f"budget {name!r}: this charge brings gamma {format_up(promise.gamma)}, of "
+                f"which {format_up(stated_above(self.gamma(promise) - self.gamma()))} is new; "
+                f"{format_down(self.gamma_left())} of {format_down(limit.gamma)} is left. "
                 "Release with an estimate that is paid for, or sample with a smaller gamma. "
                 "Nothing was charged",
                 name,
@@ -131,12 +135,12 @@ class Tally:
             epsilon, delta = self._parts_that_fit(promise, loss, costs)
             number = "1 charge" if self.number == 1 else f"{self.number} charges"
             raise Overspent(
-                f"budget {name!r}: this charge of epsilon {shown_above(promise.epsilon)}, "
-                f"delta {shown_above(promise.delta)} does not fit into epsilon "
-                f"{shown_below(limit.epsilon)}, delta {shown_below(limit.delta)} "
+                f"budget {name!r}: this charge of epsilon {format_up(promise.epsilon)}, "
+                f"delta {format_up(promise.delta)} does not fit into epsilon "
+                f"{format_down(limit.epsilon)}, delta {format_down(limit.delta)} "
                 f"({number} so far, method {self.budget.method}): "
                 f"{which_part(epsilon=epsilon, delta=delta)}. Left: "
-                f"{bought(left)}, and delta {shown_below(self.delta_left())} for new charges. "
+                f"{bought(left)}, and delta {format_down(self.delta_left())} for new charges. "
                 f"{'' if delta else set_aside(self.budget)}"
                 "Nothing was charged",
                 name,
@@ -144,7 +148,7 @@ class Tally:
             )
 
     def _parts_that_fit(
-        self, promise: Guarantee, loss: LossCurve | None, costs: tuple[Cost, ...]
+        self, promise: Guarantee, loss: PrivacyProfile | None, costs: tuple[Cost, ...]
     ) -> tuple[bool, bool]:
         """Whether the epsilon of a refused charge would fit without its delta, and the reverse."""
         if self.exact is not None:
@@ -271,7 +275,7 @@ def tally_of(budget: Budget) -> Tally:
     if not budget.filters:
         raise ParameterError("a budget needs a rule that stops the spending")
     exact = None
-    if budget.method == "loss-distribution":
+    if budget.method == "pld":
         exact = LossSum(budget.limit.epsilon, budget.limit.delta)
     return Tally(
         budget=budget, link=budget.digest, sums=[_Sum() for _ in budget.filters], exact=exact

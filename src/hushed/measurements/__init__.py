@@ -3,14 +3,14 @@
 from hushed.measurements._combining import compose, parallel
 from hushed.measurements._exporting import to_opendp
 from hushed.measurements._importing import from_opendp
-from hushed.measurements._losses import CurveLoss
+from hushed.measurements._losses import ProfileLoss
 from hushed.measurements._noisy import exponential, gaussian, laplace
 from hushed.measurements._record import Measurement
 from hushed.measurements._search import chain_sensitivity, largest_distance, smallest_scale
 
 __all__ = [
-    "CurveLoss",
     "Measurement",
+    "ProfileLoss",
     "chain_sensitivity",
     "compose",
     "exponential",

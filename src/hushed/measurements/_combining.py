@@ -8,12 +8,22 @@ from typing import Any
 from hushed.errors import ParameterError
 from hushed.measurements._losses import Loss, added, restated
 from hushed.measurements._record import Measurement
-from hushed.spaces import LOSS_CURVE, PURE, RENYI, SYMMETRIC, ZCDP, Distance, Groups, Measure, Space
+from hushed.spaces import (
+    PRIVACY_PROFILE,
+    PURE,
+    RENYI,
+    SYMMETRIC,
+    ZCDP,
+    Distance,
+    Groups,
+    Measure,
+    Space,
+)
 from hushed.transformations._chain import Step, joined_spaces
 from hushed.transformations._grouping import worst_split
 from hushed.transformations._matching import take_domain
 
-_MEASURES = (PURE, ZCDP, RENYI, LOSS_CURVE)
+_MEASURES = (PURE, ZCDP, RENYI, PRIVACY_PROFILE)
 
 
 def compose(measurements: Sequence[Measurement]) -> Measurement:

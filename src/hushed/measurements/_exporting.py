@@ -16,14 +16,14 @@ from hushed.errors import NotFound, ParameterError
 from hushed.measurements._export_spaces import Place, aligned, begin, beyond
 from hushed.measurements._export_steps import named, scored, step_behind
 from hushed.measurements._record import Measurement
-from hushed.spaces import LOSS_CURVE, PURE, ZCDP
+from hushed.spaces import PRIVACY_PROFILE, PURE, ZCDP
 from hushed.transformations._chain import Transformation
 
 _STATED = {
     "MaxDivergence": PURE,
     "ZeroConcentratedDivergence": ZCDP,
-    "Approximate(MaxDivergence)": LOSS_CURVE,
-    "SmoothedMaxDivergence": LOSS_CURVE,
+    "Approximate(MaxDivergence)": PRIVACY_PROFILE,
+    "SmoothedMaxDivergence": PRIVACY_PROFILE,
 }
 _ENDS = ("laplace", "gaussian", "exponential", "compose", "from_opendp", "a function of the answer")
 
@@ -134,8 +134,8 @@ def _stated(dp: Any, chain: Measurement, made: Any) -> Any:
         return made
     converters = {
         ("MaxDivergence", ZCDP): dp.c.make_pureDP_to_zCDP,
-        ("MaxDivergence", LOSS_CURVE): dp.c.make_approximate,
-        ("ZeroConcentratedDivergence", LOSS_CURVE): dp.c.make_zCDP_to_approxDP,
+        ("MaxDivergence", PRIVACY_PROFILE): dp.c.make_approximate,
+        ("ZeroConcentratedDivergence", PRIVACY_PROFILE): dp.c.make_zCDP_to_approxDP,
     }
     convert = converters.get((given, chain.measure))
     if convert is None:

@@ -20,7 +20,7 @@ from hushed._decimals import stated_above
 from hushed._functions._gate import asked
 from hushed._numeric import finite_above
 from hushed.errors import ParameterError
-from hushed.measurements._losses import CurveLoss, Loss
+from hushed.measurements._losses import Loss, ProfileLoss
 from hushed.measurements._record import Measurement
 from hushed.spaces import (
     ABSOLUTE,
@@ -28,8 +28,8 @@ from hushed.spaces import (
     DISCRETE,
     L1,
     L2,
-    LOSS_CURVE,
     ONE_SIDED,
+    PRIVACY_PROFILE,
     PURE,
     RENYI,
     SUP,
@@ -64,8 +64,8 @@ _MEASURES = {
     "MaxDivergence": PURE,
     "ZeroConcentratedDivergence": ZCDP,
     "RenyiDivergence": RENYI,
-    "SmoothedMaxDivergence": LOSS_CURVE,
-    "Approximate(MaxDivergence)": LOSS_CURVE,
+    "SmoothedMaxDivergence": PRIVACY_PROFILE,
+    "Approximate(MaxDivergence)": PRIVACY_PROFILE,
 }
 _KINDS = {"f64": "float", "f32": "float", "String": "text"} | {
     f"{sign}{bits}": "int" for sign in "iu" for bits in (8, 16, 32, 64, "size")
@@ -301,12 +301,16 @@ def _measure(measure: Any) -> Measure:
 def _loss(loss: Any, measure: Measure) -> Mapping[Measure, Loss]:
     if measure == RENYI:
         return {RENYI: _curve_of_orders(loss)}
-    if measure != LOSS_CURVE:
+    if measure != PRIVACY_PROFILE:
         return {measure: _stated(loss)}
     if hasattr(loss, "delta"):
-        return {LOSS_CURVE: CurveLoss(curve=privacy_loss.profile(loss.delta))}
+        return {PRIVACY_PROFILE: ProfileLoss(curve=privacy_loss.profile(loss.delta))}
     epsilon, delta = loss if isinstance(loss, tuple) else (loss, 1.0)
-    return {LOSS_CURVE: CurveLoss(curve=privacy_loss.approximate(_stated(epsilon), _stated(delta)))}
+    return {
+        PRIVACY_PROFILE: ProfileLoss(
+            curve=privacy_loss.approximate(_stated(epsilon), _stated(delta))
+        )
+    }
 
 
 def _stated(loss: float) -> float:

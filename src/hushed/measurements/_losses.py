@@ -14,23 +14,23 @@ from hushed._numeric import round_up
 from hushed.accounting._pure import pure_renyi, pure_zcdp
 from hushed.accounting._theorems import renyi_conversion
 from hushed.errors import ParameterError
-from hushed.privacy_loss import LossCurve
-from hushed.spaces import LOSS_CURVE, PURE, RENYI, ZCDP, Measure
+from hushed.privacy_loss import PrivacyProfile
+from hushed.spaces import PRIVACY_PROFILE, PURE, RENYI, ZCDP, Measure
 
 _ORDERS = 1.0 + np.geomspace(1e-3, 1e5, 400)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CurveLoss:
-    """A loss curve as one of several kinds of loss; for neighbours in both orders.
+class ProfileLoss:
+    """A privacy profile as one of several kinds of loss; for neighbours in both orders.
 
     Parameters
     ----------
-    curve : LossCurve
+    curve : PrivacyProfile
         Loss of the mechanism; that of noise on its grid included.
     """
 
-    curve: LossCurve
+    curve: PrivacyProfile
 
     def __post_init__(self) -> None:
         if self.curve.one_sided:
@@ -70,11 +70,11 @@ class CurveLoss:
 
 
 RenyiBound = Callable[[float], float]
-Loss = float | CurveLoss | RenyiBound
+Loss = float | ProfileLoss | RenyiBound
 
 
-def pure_curve(epsilon: float) -> LossCurve:
-    """Worst loss curve of a pure promise."""
+def pure_curve(epsilon: float) -> PrivacyProfile:
+    """Worst privacy profile of a pure promise."""
     return privacy_loss.approximate(epsilon, 0.0)
 
 
@@ -91,8 +91,8 @@ def restated(known: Mapping[Measure, Loss], measure: Measure) -> Loss:
     if measure in known:
         return known[measure]
     found: Loss | None = None
-    curve = known.get(LOSS_CURVE)
-    if isinstance(curve, CurveLoss):
+    curve = known.get(PRIVACY_PROFILE)
+    if isinstance(curve, ProfileLoss):
         found = _of_curve(curve, measure)
     if ZCDP in known and measure == RENYI:
         return _concentrated_or(found, _number(known[ZCDP]))
@@ -125,11 +125,11 @@ def _of_pure(epsilon: float, measure: Measure) -> Loss | None:
         return lambda order: pure_renyi(epsilon, order)
     if measure == ZCDP:
         return pure_zcdp(epsilon) if math.isfinite(epsilon) else None
-    return _of_curve(CurveLoss(curve=pure_curve(epsilon)), measure)
+    return _of_curve(ProfileLoss(curve=pure_curve(epsilon)), measure)
 
 
-def _of_curve(loss: CurveLoss, measure: Measure) -> Loss | None:
-    if measure == LOSS_CURVE:
+def _of_curve(loss: ProfileLoss, measure: Measure) -> Loss | None:
+    if measure == PRIVACY_PROFILE:
         return loss
     if measure == RENYI:
         return loss.curve.renyi
@@ -146,11 +146,11 @@ def epsilon_at(known: Mapping[Measure, Loss], delta: float) -> float:
     if PURE in known:
         found.append(_number(known[PURE]))
     if delta:
-        if LOSS_CURVE in known or PURE in known:
-            loss = restated(known, LOSS_CURVE)
-            if isinstance(loss, CurveLoss):
+        if PRIVACY_PROFILE in known or PURE in known:
+            loss = restated(known, PRIVACY_PROFILE)
+            if isinstance(loss, ProfileLoss):
                 found.append(loss.epsilon(delta))
-        if not {LOSS_CURVE, PURE} & set(known) and delta < 1:
+        if not {PRIVACY_PROFILE, PURE} & set(known) and delta < 1:
             found.append(_concentrated(known, delta))
     return min(found)
 
@@ -173,9 +173,9 @@ def added(losses: Sequence[Loss], measure: Measure) -> Loss:
     Epsilon: Dwork et al., EUROCRYPT 2006. Rho: Bun and Steinke, TCC 2016, Lemma 1.7. Renyi:
     Mironov, CSF 2017, Proposition 1. Curves: Zhu, Dong, Wang, AISTATS 2022, Theorem 10.
     """
-    if measure == LOSS_CURVE:
-        curves = [loss for loss in losses if isinstance(loss, CurveLoss)]
-        return CurveLoss(curve=privacy_loss.compose([loss.curve for loss in curves]))
+    if measure == PRIVACY_PROFILE:
+        curves = [loss for loss in losses if isinstance(loss, ProfileLoss)]
+        return ProfileLoss(curve=privacy_loss.compose([loss.curve for loss in curves]))
     if measure == RENYI:
         bounds = [loss for loss in losses if callable(loss)]
         return lambda order: round_up(

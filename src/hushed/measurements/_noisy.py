@@ -19,10 +19,10 @@ from hushed._decimals import decimal_of, stated_above
 from hushed._numeric import finite_above, root_above
 from hushed.accounting._pure import pure_zcdp
 from hushed.errors import ParameterError
-from hushed.measurements._losses import CurveLoss
+from hushed.measurements._losses import ProfileLoss
 from hushed.measurements._record import Measurement
-from hushed.privacy_loss import LossCurve
-from hushed.spaces import LOSS_CURVE, PURE, ZCDP, Distance, Numbers, Space
+from hushed.privacy_loss import PrivacyProfile
+from hushed.spaces import PRIVACY_PROFILE, PURE, ZCDP, Distance, Numbers, Space
 from hushed.transformations._chain import Step
 from hushed.transformations._matching import refuse
 
@@ -111,12 +111,12 @@ def gaussian(scale: float) -> Step[Measurement]:
         def known(d_in: Distance) -> dict[Any, Any]:
             if not d_in.value or math.isinf(d_in.value):
                 rho = d_in.value
-                return {ZCDP: rho, LOSS_CURVE: CurveLoss(curve=privacy_loss.gaussian(rho))}
+                return {ZCDP: rho, PRIVACY_PROFILE: ProfileLoss(curve=privacy_loss.gaussian(rho))}
             ratio = (_steps(d_in.value, grid) + root_above(dims)) / Fraction(grid.scale)
             curve = privacy_loss.gaussian(finite_above(ratio))
             return {
                 ZCDP: stated_above(ratio * ratio / 2),
-                LOSS_CURVE: CurveLoss(curve=curve),
+                PRIVACY_PROFILE: ProfileLoss(curve=curve),
             }
 
         return Measurement(
@@ -195,7 +195,7 @@ def exponential(scale: float) -> Step[Measurement]:
 
 def _pure(
     epsilon: Callable[[float], Fraction],
-    curve: Callable[[float], LossCurve],
+    curve: Callable[[float], PrivacyProfile],
 ) -> Callable[[Distance], dict[Any, Any]]:
     """Epsilon of a distance and the curve of that mechanism; nothing is lost if nothing moves."""
 
@@ -203,8 +203,11 @@ def _pure(
         moved = d_in.value
         level = stated_above(epsilon(moved)) if 0 < moved < math.inf else moved
         if not 0 < level < math.inf:
-            return {PURE: level, LOSS_CURVE: CurveLoss(curve=privacy_loss.approximate(level, 0.0))}
-        return {PURE: level, LOSS_CURVE: CurveLoss(curve=curve(level))}
+            return {
+                PURE: level,
+                PRIVACY_PROFILE: ProfileLoss(curve=privacy_loss.approximate(level, 0.0)),
+            }
+        return {PURE: level, PRIVACY_PROFILE: ProfileLoss(curve=curve(level))}
 
     return known
 

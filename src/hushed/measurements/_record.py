@@ -79,8 +79,8 @@ class Measurement:
 
         Returns
         -------
-        float, CurveLoss or callable
-            Epsilon for ``PURE``, rho for ``ZCDP``, a curve for ``LOSS_CURVE``, for ``RENYI`` a
+        float, ProfileLoss or callable
+            Epsilon for ``PURE``, rho for ``ZCDP``, a curve for ``PRIVACY_PROFILE``, for ``RENYI`` a
             function of the order; rounded up.
 
         Raises

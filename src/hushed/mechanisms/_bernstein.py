@@ -17,7 +17,7 @@ from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import exponential_quantile, finite_values, require_movement
-from hushed.privacy_loss import LossCurve, laplace
+from hushed.privacy_loss import PrivacyProfile, laplace
 from hushed.spaces import Movement
 from hushed.spaces._cells import moved_by_rounding
 
@@ -125,7 +125,7 @@ class Bernstein:
         return math.nextafter(self.sensitivity.value * self.points, math.inf)
 
     @property
-    def loss(self) -> LossCurve:
+    def loss(self) -> PrivacyProfile:
         """Privacy loss at every level: that of Laplace noise on all lattice values together."""
         return laplace(self.epsilon)
 

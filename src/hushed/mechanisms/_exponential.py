@@ -12,7 +12,7 @@ from hushed._checks import read_epsilon, require_count, require_positive, requir
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import finite_values, require_movement
-from hushed.privacy_loss import LossCurve, bounded_range
+from hushed.privacy_loss import PrivacyProfile, bounded_range
 from hushed.spaces import Movement
 
 
@@ -102,7 +102,7 @@ class Exponential:
         return self.sensitivity.value * (2 if doubled else 1)
 
     @property
-    def loss(self) -> LossCurve:
+    def loss(self) -> PrivacyProfile:
         """Privacy loss at every level: the losses of all candidates lie in a range of epsilon."""
         return bounded_range(self.epsilon)
 

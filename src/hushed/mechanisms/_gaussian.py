@@ -23,7 +23,7 @@ from hushed._numeric import first_true_near, round_up
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import finite_values, require_movement, smallest_epsilon
-from hushed.privacy_loss import LossCurve, gaussian
+from hushed.privacy_loss import PrivacyProfile, gaussian
 from hushed.privacy_loss._families import released_delta
 from hushed.spaces import Movement
 
@@ -128,7 +128,7 @@ class Gaussian:
         return cls(sensitivity, epsilon=epsilon, delta=delta)
 
     @property
-    def loss(self) -> LossCurve:
+    def loss(self) -> PrivacyProfile:
         """Privacy loss at every level, that of the discrete law on its grid included."""
         return gaussian(math.nextafter(self.sensitivity.value / self.scale, math.inf))
 

@@ -17,7 +17,7 @@ from hushed.mechanisms._arguments import (
     require_movement,
     smallest_epsilon,
 )
-from hushed.privacy_loss import LossCurve, laplace
+from hushed.privacy_loss import PrivacyProfile, laplace
 from hushed.spaces import Movement
 
 
@@ -89,7 +89,7 @@ class Laplace:
         return self.sensitivity.value / self.epsilon
 
     @property
-    def loss(self) -> LossCurve:
+    def loss(self) -> PrivacyProfile:
         """Privacy loss at every level, whatever the number of coordinates.
 
         An l1 movement spread over several coordinates is a chain of smaller ones, so its trade-off

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any
 
-from hushed._printing import shown_above, shown_below
+from hushed._printing import format_down, format_up
 from hushed.errors import ParameterError
 from hushed.plots._figures import COLOURS, altair_or_refuse
 from hushed.releasing import Certificate
@@ -69,7 +69,7 @@ def movement_figure(certificate: Certificate) -> Any:
             title=alt.Title(
                 f"How far {sampling.function} moved",
                 subtitle=f"{sampling.pairs} draws of {size} rows from the population; "
-                f"gamma = {shown_above(certificate.guarantee.gamma)}, {sampling.calibration}",
+                f"gamma = {format_up(certificate.guarantee.gamma)}, {sampling.calibration}",
             ),
         )
         .configure_view(stroke=None)
@@ -108,13 +108,13 @@ def certificate_page(certificate: Certificate) -> str:
         certificate=certificate,
         picture=picture,
         rows=[
-            ("epsilon", shown_above(g.epsilon)),
-            ("delta", shown_above(g.delta)),
-            ("gamma", f"{shown_above(g.gamma)} ({g.protect})"),
+            ("epsilon", format_up(g.epsilon)),
+            ("delta", format_up(g.delta)),
+            ("gamma", f"{format_up(g.gamma)} ({g.protect})"),
             ("neighbours", f"{g.neighbours}, one {'person' if certificate.person else g.unit}"),
             ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
-            ("mechanism", f"{made.name}, scale {shown_below(made.scale)}"),
-            ("accuracy at 95 %", shown_above(certificate.mechanism.accuracy)),
+            ("mechanism", f"{made.name}, scale {format_down(made.scale)}"),
+            ("accuracy at 95 %", format_up(certificate.mechanism.accuracy)),
             ("created", flat(certificate.created)),
         ],
         paragraphs=certificate.explain().split("\n\n"),

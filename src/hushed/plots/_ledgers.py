@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hushed._printing import shown_above
+from hushed._printing import format_up
 from hushed.ledger import Budget, Moment
 from hushed.plots._figures import altair_or_refuse
 
@@ -32,8 +32,8 @@ def budget_over_time(budget: Budget, history: Sequence[Moment]) -> Any:
     )
     title = {
         "text": f"Budget {budget.name}",
-        "subtitle": f"limit: epsilon {shown_above(limit.epsilon)}, delta "
-        f"{shown_above(limit.delta)}, gamma {shown_above(limit.gamma)}, one {limit.unit}; method "
+        "subtitle": f"limit: epsilon {format_up(limit.epsilon)}, delta "
+        f"{format_up(limit.delta)}, gamma {format_up(limit.gamma)}, one {limit.unit}; method "
         f"{budget.method}; {history[-1].number} charges",
     }
     return (steps + top).properties(title=title, width=480, height=320)

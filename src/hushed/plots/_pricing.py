@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hushed import risk
-from hushed._printing import shown_above
+from hushed._printing import format_up
 from hushed.cost import CostModel
 from hushed.plots._figures import COLOURS, altair_or_refuse
-from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss import PrivacyProfile
 
 Rows = list[dict[str, Any]]
 _SOURCE = "Dandekar, Basu, Bressan, Differential Privacy at Risk, PoPETs 2021"
@@ -42,7 +42,7 @@ def risk_against_level(epsilon0: Sequence[float], *, dims: Sequence[int] = (1,))
                 {
                     "x": level,
                     "y": 1 - risk.published_confidence(level, top, k),
-                    "series": f"published, ε₀ = {shown_above(top)}, k = {k}",
+                    "series": f"published, ε₀ = {format_up(top)}, k = {k}",
                 }
                 for level in levels
             ]
@@ -50,7 +50,7 @@ def risk_against_level(epsilon0: Sequence[float], *, dims: Sequence[int] = (1,))
             {
                 "x": level,
                 "y": risk.delta(level, top),
-                "series": f"exact delta, ε₀ = {shown_above(top)}",
+                "series": f"exact delta, ε₀ = {format_up(top)}",
             }
             for level in levels
         ]
@@ -84,7 +84,7 @@ def cost_against_level(
         x="level ε (nats)",
         y="cost, all people together (currency of the model)",
         by="confidence",
-        title=f"Compensation budget at ε₀ = {shown_above(epsilon0)}",
+        title=f"Compensation budget at ε₀ = {format_up(epsilon0)}",
         caption=f"{_SOURCE}, section 5; the exact and the published basis are nominal.",
     )
     # Not coloured: colours of points would have a legend of their own.
@@ -114,13 +114,13 @@ def composition_curves(
         x="releases",
         y="joint ε (nats)",
         by="method",
-        title=f"Composition at delta = {shown_above(delta)}",
+        title=f"Composition at delta = {format_up(delta)}",
         caption="Dwork and Roth 2014; Kairouz, Oh, Viswanath 2015; Zhu, Dong, Wang 2022; "
         "Theorem 3.1 of Dandekar et al. 2021",
     )
 
 
-def loss_distribution(curves: dict[str, LossCurve], *, points: int = 400) -> Any:
+def loss_distribution(curves: dict[str, PrivacyProfile], *, points: int = 400) -> Any:
     """Distribution function of the privacy loss."""
     rows: Rows = []
     for name, curve in curves.items():
@@ -141,7 +141,7 @@ def loss_distribution(curves: dict[str, LossCurve], *, points: int = 400) -> Any
     )
 
 
-def tradeoff_curve(curves: dict[str, LossCurve], *, points: int = 100) -> Any:
+def tradeoff_curve(curves: dict[str, PrivacyProfile], *, points: int = 100) -> Any:
     """Trade-off of the best attacker's two errors."""
     rates = [i / points for i in range(points + 1)]
     rows: Rows = [{"x": a, "y": 1 - a, "series": "blind guess"} for a in rates]

@@ -1,4 +1,4 @@
-"""Loss curves: how much privacy a mechanism loses, one formula per mechanism."""
+"""Privacy profiles: how much privacy a mechanism loses, one formula per mechanism."""
 
 from hushed.privacy_loss._constructors import (
     approximate,
@@ -13,12 +13,12 @@ from hushed.privacy_loss._constructors import (
     profile,
     randomised_response,
 )
-from hushed.privacy_loss._curve import Bracket, LossCurve
 from hushed.privacy_loss._families import gaussian_delta
+from hushed.privacy_loss._profile import Bracket, PrivacyProfile
 
 __all__ = [
     "Bracket",
-    "LossCurve",
+    "PrivacyProfile",
     "approximate",
     "bounded_range",
     "compose",

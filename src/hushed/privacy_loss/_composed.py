@@ -15,8 +15,8 @@ from hushed._numeric import round_down
 from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.privacy_loss._composition import LADDER, Parts, Window, log_mgf, spread, summed, window
+from hushed.privacy_loss._discrete import DiscretePLD
 from hushed.privacy_loss._families import Family
-from hushed.privacy_loss._finite import FiniteLoss
 
 _SMALLEST = 2**13  # grid points
 _LARGEST = 2**20
@@ -37,7 +37,7 @@ def _ladder(parts: Parts) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, slots=True)
-class ComposedLoss:
+class ComposedPLD:
     """Sum of independent losses.
 
     Parameters
@@ -258,11 +258,11 @@ class ComposedLoss:
 
 def is_cut(family: Family) -> bool:
     """Tell whether an infinite loss stands for a far tail that was cut off."""
-    return isinstance(family, FiniteLoss) and family.cut
+    return isinstance(family, DiscretePLD) and family.cut
 
 
 def _largest(family: Family) -> float:
-    if not isinstance(family, FiniteLoss):
+    if not isinstance(family, DiscretePLD):
         return family.supremum
     return float(family.losses[-1]) if family.end is None else family.end
 

@@ -1,4 +1,4 @@
-"""One constructor of a loss curve per mechanism."""
+"""One constructor of a privacy profile per mechanism."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from numpy.typing import ArrayLike
 from hushed._checks import read_count, require_least
 from hushed._decimals import read
 from hushed.errors import ParameterError
-from hushed.privacy_loss import _finite as finite
-from hushed.privacy_loss._curve import EVERYTHING, NOTHING, LossCurve, combine
+from hushed.privacy_loss import _discrete as discrete
 from hushed.privacy_loss._envelope import worst_of_both
-from hushed.privacy_loss._families import BoundedRangeLoss, GaussianLoss, LaplaceLoss
+from hushed.privacy_loss._families import BoundedRangePLD, GaussianPLD, LaplacePLD
+from hushed.privacy_loss._profile import NON_PRIVATE, PERFECT, PrivacyProfile, combine
 
 
-def compose(curves: Iterable[LossCurve]) -> LossCurve:
+def compose(curves: Iterable[PrivacyProfile]) -> PrivacyProfile:
     """Curve of several releases on the same rows.
 
     Parameters
     ----------
-    curves : iterable of LossCurve
+    curves : iterable of PrivacyProfile
         One per release; repeats allowed, order without meaning.
 
     Returns
     -------
-    LossCurve
+    PrivacyProfile
         Their composition. Gaussian releases are merged exactly into one.
     """
     given = list(curves) if isinstance(curves, Iterable) else [curves]
-    if not all(isinstance(curve, LossCurve) for curve in given):
+    if not all(isinstance(curve, PrivacyProfile) for curve in given):
         raise ParameterError(
-            "curves must be a list of loss curves, such as hs.privacy_loss.laplace(0.1); to join "
-            "mechanisms or guarantees use hs.compose"
+            "curves must be a list of privacy profiles, such as hs.privacy_loss.laplace(0.1); to "
+            "join mechanisms or guarantees use hs.compose"
         )
     return combine([(curve, 1) for curve in given])
 
@@ -45,7 +45,7 @@ def _level(name: str, value: float) -> float:
     return level
 
 
-def laplace(epsilon0: float) -> LossCurve:
+def laplace(epsilon0: float) -> PrivacyProfile:
     """Curve of Laplace noise of scale sensitivity over ``epsilon0``.
 
     Parameters
@@ -55,7 +55,7 @@ def laplace(epsilon0: float) -> LossCurve:
 
     Returns
     -------
-    LossCurve
+    PrivacyProfile
         Exact for one coordinate that moves by the full sensitivity.
 
     Raises
@@ -64,12 +64,12 @@ def laplace(epsilon0: float) -> LossCurve:
         If ``epsilon0`` is negative or NaN.
     """
     level = _level("epsilon0", epsilon0)
-    return _edge(level) or LossCurve(LaplaceLoss(level))
+    return _edge(level) or PrivacyProfile(LaplacePLD(level))
 
 
 def gaussian(
     ratio: float | None = None, *, sigma: float | None = None, sensitivity: float | None = None
-) -> LossCurve:
+) -> PrivacyProfile:
     """Curve of Gaussian noise.
 
     Parameters
@@ -83,7 +83,7 @@ def gaussian(
 
     Returns
     -------
-    LossCurve
+    PrivacyProfile
         Exact.
 
     Raises
@@ -103,10 +103,10 @@ def gaussian(
         ratio = moved / sigma
     ratio = read("ratio", ratio, up=True)
     require_least("ratio", ratio)
-    return _edge(ratio) or LossCurve(GaussianLoss(ratio))
+    return _edge(ratio) or PrivacyProfile(GaussianPLD(ratio))
 
 
-def bounded_range(epsilon: float) -> LossCurve:
+def bounded_range(epsilon: float) -> PrivacyProfile:
     """Curve that covers every mechanism of bounded range, the exponential mechanism among them.
 
     Parameters
@@ -117,7 +117,7 @@ def bounded_range(epsilon: float) -> LossCurve:
 
     Returns
     -------
-    LossCurve
+    PrivacyProfile
         Smallest curve above all of them.
 
     Raises
@@ -126,10 +126,10 @@ def bounded_range(epsilon: float) -> LossCurve:
         If ``epsilon`` is negative or NaN.
     """
     level = _level("epsilon", epsilon)
-    return _edge(level) or LossCurve(BoundedRangeLoss(level))
+    return _edge(level) or PrivacyProfile(BoundedRangePLD(level))
 
 
-def randomised_response(epsilon: float, categories: int = 2) -> LossCurve:
+def randomised_response(epsilon: float, categories: int = 2) -> PrivacyProfile:
     """Curve of answering truthfully with odds ``exp(epsilon)`` against each other category.
 
     Parameters
@@ -141,7 +141,7 @@ def randomised_response(epsilon: float, categories: int = 2) -> LossCurve:
 
     Returns
     -------
-    LossCurve
+    PrivacyProfile
         Exact.
 
     Raises
@@ -154,10 +154,10 @@ def randomised_response(epsilon: float, categories: int = 2) -> LossCurve:
     edge = _edge(level)
     if edge is not None:
         return edge
-    return LossCurve(finite.randomised_response_atoms(level, categories))
+    return PrivacyProfile(discrete.randomised_response_atoms(level, categories))
 
 
-def discrete_laplace(scale: float, sensitivity: int = 1) -> LossCurve:
+def discrete_laplace(scale: float, sensitivity: int = 1) -> PrivacyProfile:
     """Curve of two-sided geometric noise on whole numbers.
 
     Parameters
@@ -169,7 +169,7 @@ def discrete_laplace(scale: float, sensitivity: int = 1) -> LossCurve:
 
     Returns
     -------
-    LossCurve
+    PrivacyProfile
         Exact.
 
     Raises
@@ -179,11 +179,11 @@ def discrete_laplace(scale: float, sensitivity: int = 1) -> LossCurve:
     """
     scale, sensitivity = _steps("scale", scale, sensitivity)
     if sensitivity == 0 or math.isinf(scale):
-        return LossCurve(NOTHING)
-    return LossCurve(finite.discrete_laplace_atoms(scale, sensitivity))
+        return PrivacyProfile(PERFECT)
+    return PrivacyProfile(discrete.discrete_laplace_atoms(scale, sensitivity))
 
 
-def discrete_gaussian(sigma: float, sensitivity: int = 1) -> LossCurve:
+def discrete_gaussian(sigma: float, sensitivity: int = 1) -> PrivacyProfile:
     """Curve of discrete Gaussian noise on whole numbers.
 
     Parameters
@@ -195,7 +195,7 @@ def discrete_gaussian(sigma: float, sensitivity: int = 1) -> LossCurve:
 
     Returns
     -------
-    LossCurve
+    PrivacyProfile
         Exact, but for noise beyond 37 sigma, which counts as an infinite loss.
 
     Raises
@@ -205,8 +205,8 @@ def discrete_gaussian(sigma: float, sensitivity: int = 1) -> LossCurve:
     """
     sigma, sensitivity = _steps("sigma", sigma, sensitivity)
     if sensitivity == 0:
-        return LossCurve(NOTHING)
-    return LossCurve(finite.discrete_gaussian_atoms(sigma, sensitivity))
+        return PrivacyProfile(PERFECT)
+    return PrivacyProfile(discrete.discrete_gaussian_atoms(sigma, sensitivity))
 
 
 def _steps(name: str, value: float, sensitivity: int) -> tuple[float, int]:
@@ -217,7 +217,7 @@ def _steps(name: str, value: float, sensitivity: int) -> tuple[float, int]:
     return spread, read_count("sensitivity", sensitivity, 0, 1_000_000)
 
 
-def pair(p: ArrayLike, q: ArrayLike) -> LossCurve:
+def pair(p: ArrayLike, q: ArrayLike) -> PrivacyProfile:
     """Curve of a mechanism with finitely many outcomes, in the worse of both directions.
 
     Parameters
@@ -229,7 +229,7 @@ def pair(p: ArrayLike, q: ArrayLike) -> LossCurve:
 
     Returns
     -------
-    LossCurve
+    PrivacyProfile
         Larger of the curves of p against q and of q against p; safe under composition.
 
     Raises
@@ -237,10 +237,10 @@ def pair(p: ArrayLike, q: ArrayLike) -> LossCurve:
     ParameterError
         If the arrays are not two distributions of equal length.
     """
-    return LossCurve(worst_of_both(p, q))
+    return PrivacyProfile(worst_of_both(p, q))
 
 
-def one_sided(p: ArrayLike, q: ArrayLike) -> LossCurve:
+def one_sided(p: ArrayLike, q: ArrayLike) -> PrivacyProfile:
     """Curve of p against q alone: half of a guarantee.
 
     Parameters
@@ -252,7 +252,7 @@ def one_sided(p: ArrayLike, q: ArrayLike) -> LossCurve:
 
     Returns
     -------
-    LossCurve
+    PrivacyProfile
         Exact for this direction, and marked as such, also when composed: neither `hushed.compose`
         nor a ledger makes a promise of it. Use `pair` for that.
 
@@ -261,10 +261,10 @@ def one_sided(p: ArrayLike, q: ArrayLike) -> LossCurve:
     ParameterError
         If the arrays are not two distributions of equal length.
     """
-    return LossCurve(finite.pair_atoms(p, q), one_sided=True)
+    return PrivacyProfile(discrete.pair_atoms(p, q), one_sided=True)
 
 
-def approximate(epsilon: float, delta: float = 0.0) -> LossCurve:
+def approximate(epsilon: float, delta: float = 0.0) -> PrivacyProfile:
     """Worst curve of a mechanism of which only (epsilon, delta) is known.
 
     Parameters
@@ -276,7 +276,7 @@ def approximate(epsilon: float, delta: float = 0.0) -> LossCurve:
 
     Returns
     -------
-    LossCurve
+    PrivacyProfile
         Kairouz, Oh and Viswanath's least favourable pair.
 
     Raises
@@ -288,11 +288,11 @@ def approximate(epsilon: float, delta: float = 0.0) -> LossCurve:
     if not 0 <= slack <= 1:
         raise ParameterError(f"delta must lie in [0, 1], got {delta}")
     if math.isinf(level) or slack == 1.0:
-        return LossCurve(EVERYTHING)
-    return LossCurve(finite.approximate_atoms(level, slack))
+        return PrivacyProfile(NON_PRIVATE)
+    return PrivacyProfile(discrete.approximate_atoms(level, slack))
 
 
-def profile(delta: Callable[[float], float]) -> LossCurve:
+def profile(delta: Callable[[float], float]) -> PrivacyProfile:
     """Worst curve of a mechanism of which only a bound on delta at every level is known.
 
     Parameters
@@ -303,7 +303,7 @@ def profile(delta: Callable[[float], float]) -> LossCurve:
 
     Returns
     -------
-    LossCurve
+    PrivacyProfile
         Never below the real one; between 4096 levels it is the chord, so that it lies above the
         bound by about the square of their distance.
 
@@ -316,11 +316,11 @@ def profile(delta: Callable[[float], float]) -> LossCurve:
         raise ParameterError(
             f"delta must be a function of a level, epsilon, got {type(delta).__name__}"
         )
-    return LossCurve(finite.profile_atoms(delta))
+    return PrivacyProfile(discrete.profile_atoms(delta))
 
 
-def _edge(size: float) -> LossCurve | None:
+def _edge(size: float) -> PrivacyProfile | None:
     """Curve of a loss that is always 0 or always infinite."""
     if size == 0.0:
-        return LossCurve(NOTHING)
-    return LossCurve(EVERYTHING) if math.isinf(size) else None
+        return PrivacyProfile(PERFECT)
+    return PrivacyProfile(NON_PRIVATE) if math.isinf(size) else None

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushed._decimals import stated_above
-from hushed.privacy_loss._finite import FiniteLoss, missing_mass, pair_atoms
+from hushed.privacy_loss._discrete import DiscretePLD, missing_mass, pair_atoms
 
 Corner = tuple[Fraction, Fraction]
 
 
-def worst_of_both(p: ArrayLike, q: ArrayLike) -> FiniteLoss:
+def worst_of_both(p: ArrayLike, q: ArrayLike) -> DiscretePLD:
     """Smallest curve above the loss of P against Q and that of Q against P.
 
     Notes
@@ -39,7 +39,7 @@ def worst_of_both(p: ArrayLike, q: ArrayLike) -> FiniteLoss:
     return _envelope(outcomes, [(q, p) for p, q in outcomes], Fraction(lost))
 
 
-def _envelope(there: list[Corner], back: list[Corner], lost: Fraction) -> FiniteLoss:
+def _envelope(there: list[Corner], back: list[Corner], lost: Fraction) -> DiscretePLD:
     """Larger of two curves as a pair; exact, so that no mass comes from rounding a corner.
 
     A curve is ``sum(max(0, p - ratio q))``, convex and straight between its corners ``p / q``. At a
@@ -61,11 +61,11 @@ def _envelope(there: list[Corner], back: list[Corner], lost: Fraction) -> Finite
     ]
     kept = [(ratio, float(mass)) for ratio, mass in masses if float(mass) > 0]
     if not kept:
-        return FiniteLoss(np.zeros(1), np.array([5e-324]), 1.0)
+        return DiscretePLD(np.zeros(1), np.array([5e-324]), 1.0)
     losses = np.array([_log_of(ratio) for ratio, _ in kept])
     losses = np.where(losses == 0, 0.0, np.nextafter(np.nextafter(losses, np.inf), np.inf))
     infinite = min(1.0, stated_above(ends + lost))
-    return FiniteLoss(losses, np.array([mass for _, mass in kept]), infinite)
+    return DiscretePLD(losses, np.array([mass for _, mass in kept]), infinite)
 
 
 def _beyond(pair: list[Corner]) -> Fraction:

@@ -25,7 +25,7 @@ _NODES = 0.5 + 0.5 * np.polynomial.legendre.leggauss(4)[0]
 _WEIGHTS = 0.5 * np.polynomial.legendre.leggauss(4)[1]
 
 
-class Law(Protocol):
+class PrivacyLossDistribution(Protocol):
     """Law of a privacy loss under P, for the worst pair of neighbours."""
 
     @property
@@ -53,7 +53,7 @@ class Law(Protocol):
         """``E_P[L**order]``."""
 
 
-class Family(Law, Protocol):
+class Family(PrivacyLossDistribution, Protocol):
     """Law of one mechanism's loss, which can be put on a grid; equal laws are equal values."""
 
     def __hash__(self) -> int: ...
@@ -114,7 +114,7 @@ def released_delta(ratio: float, epsilon: float, releases: int = 1) -> mpmath.mp
     ``exp(k) gaussian_delta(ratio, epsilon - 2 k)`` for the decimal that ``epsilon`` stands for,
     with the k of the lemma in docs/noise/grid.md, below 1e-18 for one release.
     """
-    blur = GaussianLoss(ratio, releases).blur
+    blur = GaussianPLD(ratio, releases).blur
     if blur > 1:
         return mpmath.mpf(1)
     with mpmath.workdps(_DIGITS):
@@ -204,7 +204,7 @@ def _segment_moment(order: int, bound: float) -> mpmath.mpf:
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceLoss:
+class LaplacePLD:
     """Laplace noise at its full sensitivity; ``bound`` is sensitivity over scale, a decimal.
 
     Under P the loss is ``bound`` with probability 1/2, ``-bound`` with probability
@@ -316,7 +316,7 @@ class LaplaceLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class BoundedRangeLoss:
+class BoundedRangePLD:
     """Worst case over all mechanisms of bounded range ``bound``, the exponential among them.
 
     The least favourable two-outcome mechanism depends on epsilon; the curve of their supremum
@@ -419,7 +419,7 @@ class BoundedRangeLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianLoss:
+class GaussianPLD:
     """Gaussian noise; ``ratio`` is L2 sensitivity over standard deviation.
 
     Under P the loss is Gaussian with mean ``ratio**2 / 2`` and standard deviation ``ratio``. Of

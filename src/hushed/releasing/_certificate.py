@@ -45,7 +45,7 @@ class SamplingRecord:
         Probability of failure, any shift included.
     share, luck : float
         Its two parts: share of pairs left out, and bad luck of the sampler.
-    asked_gamma, asked_pairs : float and int, optional
+    requested_gamma, asked_pairs : float and int, optional
         What the caller asked for; the rest follows.
     protect : {"record", "everyone", "simultaneous"}
         Whom gamma speaks of.
@@ -99,7 +99,7 @@ class SamplingRecord:
     gamma: float
     share: float
     luck: float
-    asked_gamma: float | None
+    requested_gamma: float | None
     asked_pairs: int | None
     protect: Protect
     rows: int
@@ -366,7 +366,7 @@ def _recorded(sampling: Sampling) -> SamplingRecord:
         gamma=sampling.gamma,
         share=sampling.share,
         luck=sampling.luck,
-        asked_gamma=sampling.asked_gamma,
+        requested_gamma=sampling.requested_gamma,
         asked_pairs=sampling.asked_pairs,
         protect=sampling.protect,
         rows=sampling.rows,

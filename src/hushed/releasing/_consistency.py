@@ -156,7 +156,7 @@ def _of_words(certificate: Certificate) -> list[str]:
 
 def _of_sampling(sampling: SamplingRecord) -> list[str]:
     """List what no sampler writes."""
-    asked = (sampling.asked_gamma, sampling.asked_pairs)
+    asked = (sampling.requested_gamma, sampling.asked_pairs)
     columns = [each[0] for each in sampling.support]
     rules = {
         "sampling.rank must lie between 1 and sampling.pairs": 1 <= sampling.rank <= sampling.pairs,
@@ -197,7 +197,7 @@ def _of_rank(sampling: SamplingRecord) -> list[str]:
         rank, gamma = plan(
             sampling.calibration,
             rows=sampling.rows,
-            gamma=sampling.asked_gamma,
+            gamma=sampling.requested_gamma,
             pairs=sampling.pairs,
             protect=sampling.protect,
             blocks=sampling.blocks,

@@ -248,7 +248,7 @@ def _check_work(sampling: SamplingRecord) -> None:
     rank, _ = plan(
         sampling.calibration,
         rows=sampling.rows,
-        gamma=sampling.asked_gamma,
+        gamma=sampling.requested_gamma,
         pairs=sampling.asked_pairs,
         protect=sampling.protect,
         blocks=sampling.blocks,
@@ -306,7 +306,7 @@ def _sampled_again(
         population,
         rows=sampling.rows,
         norm=known.norm,
-        gamma=sampling.asked_gamma,
+        gamma=sampling.requested_gamma,
         pairs=sampling.asked_pairs,
         calibration=sampling.calibration,
         protect=sampling.protect,

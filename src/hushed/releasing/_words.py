@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hushed._decimals import decimal_of, stated_above, upper_double
 from hushed._functions._environment import differences
 from hushed._numeric import round_up
-from hushed._printing import shown_above, shown_below
+from hushed._printing import format_down, format_up
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, SamplingRecord
@@ -67,20 +67,20 @@ def _promise(certificate: Certificate) -> str:
         "replace-one": f"with {whose} replaced by {'another row' if g.unit == 'row' else 'others'}",
         "add-remove": f"with {whose} added or removed",
     }[g.neighbours]
-    slack = f", up to a slack of {shown_above(g.delta, 3)}" if g.delta else ""
+    slack = f", up to a slack of {format_up(g.delta, 3)}" if g.delta else ""
     covered = "" if g.gamma else " This holds for every such pair of tables."
     return (
-        f"What is promised: epsilon = {shown_above(g.epsilon)}, "
-        f"delta = {shown_above(g.delta)}, gamma = {shown_above(g.gamma)}. Whatever is "
+        f"What is promised: epsilon = {format_up(g.epsilon)}, "
+        f"delta = {format_up(g.delta)}, gamma = {format_up(g.gamma)}. Whatever is "
         f"concluded from the released answer would have been "
         f"concluded with nearly the same probability from the table {pair}: no probability "
-        f"changes by more than a factor e^epsilon = {shown_above(factor, 4)}{slack}.{covered}"
+        f"changes by more than a factor e^epsilon = {format_up(factor, 4)}{slack}.{covered}"
     )
 
 
 def _accuracy(certificate: Certificate) -> str:
     m = certificate.mechanism
-    error = shown_above(m.accuracy, 4)
+    error = format_up(m.accuracy, 4)
     if m.name == "exponential":
         what = f"the chosen candidate's score is within {error} of the best of {m.values}"
     elif m.name == "bernstein":
@@ -90,14 +90,14 @@ def _accuracy(certificate: Certificate) -> str:
     else:
         what = f"all {m.values} released numbers are within {error} of the exact ones"
     return (
-        f"How exact the answer is: {m.name} noise of scale {shown_below(m.scale, 4)}, on a grid of "
+        f"How exact the answer is: {m.name} noise of scale {format_down(m.scale, 4)}, on a grid of "
         f"2^{m.grid}. With probability 95 % {what}."
     )
 
 
 def _reach(certificate: Certificate) -> str:
     sampling = certificate.sampling
-    moved = shown_above(certificate.sensitivity)
+    moved = format_up(certificate.sensitivity)
     if sampling is None:
         return (
             f"Whom it protects: {_everyone(certificate)}, whatever the rows. The answer was stated "
@@ -131,7 +131,7 @@ def _rare(certificate: Certificate) -> str:
     if not movements or movements[-1] <= _FAR * certificate.sensitivity:
         return ""
     return (
-        f"The largest movement drawn was {shown_above(movements[-1], 3)}, more than {_FAR} times "
+        f"The largest movement drawn was {format_up(movements[-1], 3)}, more than {_FAR} times "
         "that: against rows that move the answer so far the noise hides next to nothing. "
     )
 
@@ -280,8 +280,8 @@ def _gamma_words(sampling: SamplingRecord, n: int, gamma: float, rows: str) -> s
         everyone = ""
     return (
         f"The promise is per record: it fails for a given record with probability at most "
-        f"{shown_above(gamma)}. Among the {n} {rows} of the table, up to "
-        f"{shown_above(stated_above(decimal_of(gamma) * n), 4)} on average may "
+        f"{format_up(gamma)}. Among the {n} {rows} of the table, up to "
+        f"{format_up(stated_above(decimal_of(gamma) * n), 4)} on average may "
         f"be outside it, and those are the unusual ones, which move the answer most. {everyone}"
         f"{limits}"
     )
@@ -290,7 +290,7 @@ def _gamma_words(sampling: SamplingRecord, n: int, gamma: float, rows: str) -> s
 def _complement(gamma: float) -> str:
     """One minus the gamma that is printed, rounded down."""
     with localcontext(rounding=ROUND_FLOOR):
-        return str(1 - Decimal(shown_above(gamma)))
+        return str(1 - Decimal(format_up(gamma)))
 
 
 def _assumptions(certificate: Certificate) -> str:
@@ -307,7 +307,7 @@ def _assumptions(certificate: Certificate) -> str:
             f"the private rows are independent draws from {drawn[0]}"
             if not sampling.shift
             else f"the private rows are independent draws from a distribution Q with "
-            f"KL(P || Q) of at most {shown_below(sampling.shift)} per row, where P is {drawn[0]}",
+            f"KL(P || Q) of at most {format_down(sampling.shift)} per row, where P is {drawn[0]}",
             *drawn[1:],
             "the population is public"
             if sampling.population_is_public

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._printing import shown_above
+from hushed._printing import format_up
 from hushed._rows import _containers as containers
 from hushed._rows._ranges import Range, within
 from hushed.errors import BadRows, ParameterError, TooFewRows
@@ -217,7 +217,7 @@ class _Ask:
             gamma = choose_rank(self.calibration, pairs=pairs).gamma * self.parts
         except ParameterError:
             return None
-        stated = float(shown_above(gamma, 3))  # one that can be asked for as it is printed
+        stated = float(format_up(gamma, 3))  # one that can be asked for as it is printed
         return stated if stated < 1 else None
 
     @property

@@ -43,7 +43,7 @@ class Sampling:
         the table) moves further; in (0, 1).
     share, luck : float
         The two parts of the per-trial gamma: share of pairs, bad luck of the sampler.
-    asked_gamma, asked_pairs : float and int, optional
+    requested_gamma, asked_pairs : float and int, optional
         What the caller asked for; None where it followed from the other.
     protect : {"record", "everyone", "simultaneous"}
         Whom gamma speaks of.
@@ -104,7 +104,7 @@ class Sampling:
     gamma: float
     share: float
     luck: float
-    asked_gamma: float | None
+    requested_gamma: float | None
     asked_pairs: int | None
     protect: Protect
     rows: int

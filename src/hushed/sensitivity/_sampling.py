@@ -239,7 +239,7 @@ def sample_sensitivity(
         gamma=total,
         share=rank.share,
         luck=rank.luck,
-        asked_gamma=total if gamma is not None or pairs is None else None,
+        requested_gamma=total if gamma is not None or pairs is None else None,
         asked_pairs=None if pairs is None else int(pairs),
         protect=protect,
         rows=rows,

@@ -108,7 +108,7 @@ class Measure:
 
 
 PURE = Measure(name="pure")
-LOSS_CURVE = Measure(name="loss-curve")
+PRIVACY_PROFILE = Measure(name="loss-curve")
 ZCDP = Measure(name="zcdp")
 RENYI = Measure(name="renyi")
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
-from hushed._printing import brief, shown, shown_above, shown_below
+from hushed._printing import brief, format_down, format_up, shown
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.tables._layout import laid_out
@@ -148,9 +148,9 @@ class Answer:
             Plain text.
         """
         g = self.guarantee
-        delta = f", delta {shown_above(g.delta)}" if g.delta else ""
+        delta = f", delta {format_up(g.delta)}" if g.delta else ""
         groups = "1 group" if len(self) == 1 else f"{len(self)} groups"
-        promise = f"epsilon {shown_above(g.epsilon)}{delta} for adding or removing one {self.unit}"
+        promise = f"epsilon {format_up(g.epsilon)}{delta} for adding or removing one {self.unit}"
         said = [f"{promise}; {groups}." if self.keys else f"{promise}."]
         if set(self.values) - set(self.rank_error):
             said[0] += (
@@ -159,7 +159,7 @@ class Answer:
             )
         for name, error in self.rank_error.items():
             said.append(
-                f"{shown(name)}: at most {shown_above(error, 4)} ranks (rows in order of the "
+                f"{shown(name)}: at most {format_up(error, 4)} ranks (rows in order of the "
                 f"value) farther off than the best candidate, with {percent(self.level)}."
             )
         return "\n".join([*said, *self.remarks, *hardly_private(g.epsilon, self.unit)])
@@ -167,7 +167,7 @@ class Answer:
 
 def percent(level: float) -> str:
     """Confidence as printed: 0.95 as "95%", and never more than it is."""
-    return f"{shown_below(float(Decimal(repr(level)) * 100))}%"
+    return f"{format_down(float(Decimal(repr(level)) * 100))}%"
 
 
 def evaluate(

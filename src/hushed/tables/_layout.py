@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hushed._printing import shown, shown_above
+from hushed._printing import format_up, shown
 
 _ROUNDED, _WRITTEN_OUT = 1e5, 1e15
 
@@ -30,7 +30,7 @@ def laid_out(keys: Columns, values: Columns, low: Columns, high: Columns) -> str
 def _cell(value: Any, low: Any, high: Any) -> str:
     if isinstance(value, list):
         text = " ".join(_number(each) for each in value)
-        return text if low is None else f"{text} (within {shown_above(high[0] - value[0], 4)})"
+        return text if low is None else f"{text} (within {format_up(high[0] - value[0], 4)})"
     return _number(value) if low is None else f"{_number(value)} [{_number(low)}, {_number(high)}]"
 
 

@@ -15,7 +15,7 @@ from hushed._numeric import float_above, root_above
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Gaussian
-from hushed.privacy_loss import LossCurve, gaussian
+from hushed.privacy_loss import PrivacyProfile, gaussian
 from hushed.sensitivity import proven_sensitivity
 from hushed.tables._measurements import Influence, Measurement
 from hushed.tables._requests import Aggregate
@@ -162,7 +162,7 @@ class Plan:
         For private keys.
     rule : str
         How the budget was split, in words.
-    loss : LossCurve, optional
+    loss : PrivacyProfile, optional
         Law of the privacy loss, where all parts are Gaussian: a ledger then counts it exactly.
     """
 
@@ -171,7 +171,7 @@ class Plan:
     parts: tuple[Part, ...]
     selection: Selection | None
     rule: str
-    loss: LossCurve | None = None
+    loss: PrivacyProfile | None = None
 
 
 def noise_dims() -> int:
@@ -302,7 +302,7 @@ def _multiplier(epsilon: float, delta: float) -> float:
     return Gaussian(unit, epsilon=epsilon, delta=delta).scale
 
 
-def _loss(multiplier: float) -> LossCurve:
+def _loss(multiplier: float) -> PrivacyProfile:
     """Curve of all Gaussian parts together: one release of a vector that moves by 1; rounded up."""
     return gaussian(math.nextafter(1 / multiplier, math.inf))
 

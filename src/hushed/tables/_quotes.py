@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hushed._printing import shown, shown_above
+from hushed._printing import format_up, shown
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.tables._answers import errors_of, percent, rank_error
@@ -101,8 +101,8 @@ class Quote:
             Plain text.
         """
         g = self.guarantee
-        delta = f", delta {shown_above(g.delta)}" if g.delta else ""
-        lines = [f"epsilon {shown_above(g.epsilon)}{delta} for adding or removing one {self.unit}"]
+        delta = f", delta {format_up(g.delta)}" if g.delta else ""
+        lines = [f"epsilon {format_up(g.epsilon)}{delta} for adding or removing one {self.unit}"]
         lines += [self._line(each) for each in self.outputs]
         if any(each.accuracy is None for each in self.outputs):
             lines.append(
@@ -123,12 +123,10 @@ class Quote:
 
     def _line(self, output: QuotedOutput) -> str:
         """Error of an output, of what is measured for it, and its share."""
-        parts = ", ".join(
-            f"{what} within {shown_above(error, 4)}" for what, error in output.measured
-        )
+        parts = ", ".join(f"{what} within {format_up(error, 4)}" for what, error in output.measured)
         said, first = parts, output.measured[0][0]
         if output.accuracy is not None:
-            said = f"within {shown_above(output.accuracy, 4)}"
+            said = f"within {format_up(output.accuracy, 4)}"
             if first.startswith("rank"):
                 said += " ranks" if len(output.measured) == 1 else f" ranks: {parts}"
             elif len(output.measured) > 1:

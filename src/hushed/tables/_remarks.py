@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hushed._printing import shown, shown_above
+from hushed._printing import format_up, shown
 from hushed.tables._plan import Choice, Part
 from hushed.tables._requests import Aggregate
 
@@ -36,8 +36,8 @@ def hardly_private(epsilon: float, unit: str) -> tuple[str, ...]:
     if epsilon < _LARGE:
         return ()
     return (
-        f"epsilon {shown_above(epsilon)} keeps hardly anything private: answers may be e^"
-        f"{shown_above(epsilon)} times likelier because of one {unit}.",
+        f"epsilon {format_up(epsilon)} keeps hardly anything private: answers may be e^"
+        f"{format_up(epsilon)} times likelier because of one {unit}.",
     )
 
 
@@ -67,7 +67,7 @@ def _said(name: str, present: Sequence[float], error: float, lost: int, few: int
     where = "" if len(present) == 1 else f" in {{}} of {len(present)} groups"
     found = []
     if len(present) == 1:
-        within = shown_above(error, 4)
+        within = format_up(error, 4)
         found.append(f"{name}: about {present[0]:.0f} rows with a value, within {within}.")
     if lost:
         found.append(

@@ -19,7 +19,7 @@ from hushed.zoo._flags import (
     draw_flags,
     enumerate_flags,
     flags_with_values_delta,
-    shown_below,
+    format_down,
     shown_value_bars,
     shown_value_delta,
 )
@@ -170,7 +170,7 @@ def sparse_vector_shows_value(
     truth = truth._replace(delta=partial(shown_value_delta, k=k, law=law))
     built = _specimen(3, law, epsilon, pair, truth, argument)
     bars = shown_value_bars(epsilon, k=k, law=law)
-    return replace(built, event=partial(shown_below, bars=bars))
+    return replace(built, event=partial(format_down, bars=bars))
 
 
 def numeric_sparse_vector(

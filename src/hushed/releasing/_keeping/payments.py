@@ -13,14 +13,19 @@ from typing import Any, Protocol
 from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger._files import FileChanged
-from hushed.privacy_loss import LossCurve
+from hushed.privacy_loss import PrivacyProfile
 
 
 class Charges(Protocol):
     """A ledger, as a release needs it."""
 
     def charge(
-        self, budget: str, guarantee: Guarantee, note: str = "", *, loss: LossCurve | None = None
+        self,
+        budget: str,
+        guarantee: Guarantee,
+        note: str = "",
+        *,
+        loss: PrivacyProfile | None = None,
     ) -> object:
         """Commit a charge, or raise and leave the budget as it was.
 
@@ -165,7 +170,7 @@ def pay(
     guarantee: Guarantee,
     note: str,
     *,
-    loss: LossCurve | None,
+    loss: PrivacyProfile | None,
     key: str | None = None,
     question: str = "",
 ) -> Payment:

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from hushed._checks import read_count, require_least, require_within
 from hushed._decimals import read
 from hushed._numeric import first_true, first_true_near, round_down, round_up
-from hushed.privacy_loss._composed import ComposedLoss, is_cut
+from hushed.privacy_loss._composed import ComposedPLD, is_cut
 from hushed.privacy_loss._composition import merge, summed
-from hushed.privacy_loss._families import Family, GaussianLoss, Law
-from hushed.privacy_loss._finite import FiniteLoss
+from hushed.privacy_loss._discrete import DiscretePLD
+from hushed.privacy_loss._families import Family, GaussianPLD, PrivacyLossDistribution
 
-NOTHING = FiniteLoss(np.zeros(1), np.ones(1))
-EVERYTHING = FiniteLoss(np.zeros(1), np.array([5e-324]), 1.0)
+PERFECT = DiscretePLD(np.zeros(1), np.ones(1))
+NON_PRIVATE = DiscretePLD(np.zeros(1), np.array([5e-324]), 1.0)
 _MOST = 10**7
 _SMALLEST = 5e-324
 
@@ -38,7 +38,7 @@ class Bracket:
     high: float
 
     @property
-    def looseness(self) -> float:
+    def relative_gap(self) -> float:
         """Width as a share of the upper bound; 0 for an exact number."""
         if self.high == self.low:
             return 0.0
@@ -46,7 +46,7 @@ class Bracket:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LossCurve:
+class PrivacyProfile:
     """Privacy of a mechanism at every level at once.
 
     Build one with `laplace`, `gaussian`, `bounded_range`, `randomised_response`,
@@ -54,7 +54,7 @@ class LossCurve:
 
     Parameters
     ----------
-    family : Family or ComposedLoss
+    family : Family or ComposedPLD
         Law of the loss for the worst pair of neighbours.
     one_sided : bool, default False
         True if it is the loss of one of two neighbours against the other only, and so no promise.
@@ -68,13 +68,13 @@ class LossCurve:
     on its grid, too (docs/noise/grid.md).
     """
 
-    family: Family | ComposedLoss
+    family: Family | ComposedPLD
     one_sided: bool = False
 
     @property
     def parts(self) -> tuple[tuple[Family, int], ...]:
         """Laws that the loss is the sum of, and how often each occurs."""
-        if isinstance(self.family, ComposedLoss):
+        if isinstance(self.family, ComposedPLD):
             return self.family.parts
         return ((self.family, 1),)
 
@@ -122,7 +122,7 @@ class LossCurve:
             Within [0, 1]; a few units in the last place wide for closed forms.
         """
         level = read("epsilon", epsilon, up=False)
-        if isinstance(self.family, ComposedLoss):
+        if isinstance(self.family, ComposedPLD):
             low, high = self.family.delta_bracket(level)
             return Bracket(low=low, high=high)
         high = self.family.delta(level)
@@ -184,11 +184,11 @@ class LossCurve:
 
     def _epsilon_bracket(self, delta: float) -> Bracket:
         """Both ends, where what was cut off is lost."""
-        if isinstance(self.family, ComposedLoss):
+        if isinstance(self.family, ComposedPLD):
             low, high = self.family.epsilon_bracket(delta)
             return Bracket(low=low, high=high)
         if delta == 0.0:
-            computed = isinstance(self.family, FiniteLoss) and self.family.end is None
+            computed = isinstance(self.family, DiscretePLD) and self.family.end is None
             end = self.supremum
             sharp = not computed or end <= 0 or math.isinf(end)
             return Bracket(low=end if sharp else round_down(end, 64), high=end)
@@ -332,9 +332,9 @@ class LossCurve:
         orders = _orders(summed([count * family.supremum for family, count in self.parts]))
         straight, bound, curve = 0.0, 0.0, np.zeros(orders.size)
         for family, count in self.parts:
-            if isinstance(family, GaussianLoss):
+            if isinstance(family, GaussianPLD):
                 straight += count * family.ratio * family.ratio / 2
-            elif family.infinite > 0 and isinstance(family, FiniteLoss):
+            elif family.infinite > 0 and isinstance(family, DiscretePLD):
                 straight += count * family.concentrated
             else:
                 bound += count * family.supremum
@@ -381,14 +381,14 @@ class LossCurve:
         require_within("false_positive", false_positive, 0, 1)
         if false_positive == 0.0:
             return max(0.0, 1.0 - self.delta(self.supremum))
-        if isinstance(self.family, ComposedLoss):
+        if isinstance(self.family, ComposedPLD):
             levels, deltas = self.family.profile()
             with np.errstate(over="ignore"):
                 values = 1.0 - deltas - np.exp(levels) * false_positive
             return max(0.0, float(values.max()) - 1e-15)
         return max(0.0, _tradeoff(self.family, false_positive) - 1e-15)
 
-    def compose(self, count: int) -> LossCurve:
+    def compose(self, count: int) -> PrivacyProfile:
         """Curve of ``count`` independent releases of the same mechanism.
 
         Parameters
@@ -398,7 +398,7 @@ class LossCurve:
 
         Returns
         -------
-        LossCurve
+        PrivacyProfile
             The composition; it also covers an adversary who chooses each release after seeing
             the ones before.
 
@@ -414,9 +414,9 @@ class LossCurve:
         return combine([(self, read_count("count", count, 0, _MOST))])
 
 
-def _largest(family: Law) -> float:
+def _largest(family: PrivacyLossDistribution) -> float:
     """Size of the largest loss that has a bound; 0 if none has."""
-    if isinstance(family, FiniteLoss):
+    if isinstance(family, DiscretePLD):
         return float(np.abs(family.losses).max())
     return family.supremum if math.isfinite(family.supremum) else 0.0
 
@@ -433,14 +433,14 @@ def _orders(largest: float) -> NDArray[np.float64]:
 def _renyi(family: Family, order: float) -> float:
     """Renyi divergence of one law; of finite order."""
     if family.infinite > 0:
-        return order * family.concentrated if isinstance(family, FiniteLoss) else math.inf
+        return order * family.concentrated if isinstance(family, DiscretePLD) else math.inf
     if order == 1:
-        mean = family.divergence() if isinstance(family, FiniteLoss) else family.moment(1)
+        mean = family.divergence() if isinstance(family, DiscretePLD) else family.moment(1)
         return max(0.0, mean)
     return max(0.0, float(family.log_mgf(np.array([order - 1]))[0])) / (order - 1)
 
 
-def _smallest(family: Law, delta: float) -> float:
+def _smallest(family: PrivacyLossDistribution, delta: float) -> float:
     """Smallest float found at which ``family.delta`` is at most ``delta``, by bisection."""
 
     def kept(level: float) -> bool:
@@ -453,7 +453,7 @@ def _smallest(family: Law, delta: float) -> float:
 
 def _tradeoff(family: Family, rate: float) -> float:
     """Value of the best line: the one whose test has the wanted false-positive rate."""
-    if isinstance(family, FiniteLoss):
+    if isinstance(family, DiscretePLD):
         near = np.abs(family.losses) <= 700.0
         losses, masses = family.losses[near], family.masses[near]
         beyond = family.infinite + math.fsum(family.masses[family.losses > 700.0])
@@ -468,25 +468,25 @@ def _tradeoff(family: Family, rate: float) -> float:
     return 1.0 - family.delta(level) - math.exp(level) * rate
 
 
-def combine(items: list[tuple[LossCurve, int]]) -> LossCurve:
+def combine(items: list[tuple[PrivacyProfile, int]]) -> PrivacyProfile:
     """Curve of several releases, each a number of times."""
     parts: list[tuple[Family, int]] = []
     squares, releases = 0.0, 0
     half = any(curve.one_sided for curve, count in items if count > 0)
     for curve, count in items:
         for family, times in curve.parts:
-            if isinstance(family, GaussianLoss):
+            if isinstance(family, GaussianPLD):
                 squares += count * times * family.ratio * family.ratio
                 releases += count * times * family.releases
             elif count * times > 0 and (family.scale > 0 or family.infinite > 0):
                 parts.append((family, count * times))
     if squares > 0:
-        parts.append((GaussianLoss(round_up(math.sqrt(squares), 8), releases), 1))
+        parts.append((GaussianPLD(round_up(math.sqrt(squares), 8), releases), 1))
     merged = merge(parts)
     if any(family.infinite >= 1.0 for family, _ in merged):
-        return LossCurve(EVERYTHING, one_sided=half)
+        return PrivacyProfile(NON_PRIVATE, one_sided=half)
     if not merged:
-        return LossCurve(NOTHING, one_sided=half)
+        return PrivacyProfile(PERFECT, one_sided=half)
     if len(merged) == 1 and merged[0][1] == 1:
-        return LossCurve(merged[0][0], one_sided=half)
-    return LossCurve(ComposedLoss(merged), one_sided=half)
+        return PrivacyProfile(merged[0][0], one_sided=half)
+    return PrivacyProfile(ComposedPLD(merged), one_sided=half)

@@ -26,7 +26,7 @@ _RAISED = 1 + 2.0**-40  # of masses made from differences of heights
 
 
 @dataclass(frozen=True, eq=False)
-class FiniteLoss:
+class DiscretePLD:
     """Point masses of the loss under P; what is missing to 1 is an infinite loss.
 
     Parameters
@@ -50,7 +50,7 @@ class FiniteLoss:
     end: float | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FiniteLoss) and self._content == other._content
+        return isinstance(other, DiscretePLD) and self._content == other._content
 
     def __hash__(self) -> int:
         return hash(self._content)
@@ -157,18 +157,18 @@ class FiniteLoss:
         )
 
 
-def randomised_response_atoms(epsilon: float, categories: int) -> FiniteLoss:
+def randomised_response_atoms(epsilon: float, categories: int) -> DiscretePLD:
     """Loss of answering the truth with odds ``exp(epsilon)`` against each other category."""
     wide = upper_double(epsilon)  # a larger level is worse
     small = math.exp(-wide)
     total = 1.0 + (categories - 1) * small
     if categories == 2:
-        return FiniteLoss(np.array([-wide, wide]), np.array([small, 1.0]) / total, end=epsilon)
+        return DiscretePLD(np.array([-wide, wide]), np.array([small, 1.0]) / total, end=epsilon)
     masses = np.array([small, (categories - 2) * small, 1.0]) / total
-    return FiniteLoss(np.array([-wide, 0.0, wide]), masses, end=epsilon)
+    return DiscretePLD(np.array([-wide, 0.0, wide]), masses, end=epsilon)
 
 
-def approximate_atoms(epsilon: float, delta: float) -> FiniteLoss:
+def approximate_atoms(epsilon: float, delta: float) -> DiscretePLD:
     """Loss of the worst mechanism with nothing but an (epsilon, delta) promise.
 
     An infinite loss with probability ``delta``, else randomised response.
@@ -179,12 +179,12 @@ def approximate_atoms(epsilon: float, delta: float) -> FiniteLoss:
     section 4: this pair dominates every (epsilon, delta) mechanism, also under composition.
     """
     if epsilon == 0.0:
-        return FiniteLoss(np.zeros(1), np.array([1.0 - lower_double(delta)]), delta)
+        return DiscretePLD(np.zeros(1), np.array([1.0 - lower_double(delta)]), delta)
     pure = randomised_response_atoms(epsilon, 2)
-    return FiniteLoss(pure.losses, pure.masses * (1.0 - lower_double(delta)), delta, end=epsilon)
+    return DiscretePLD(pure.losses, pure.masses * (1.0 - lower_double(delta)), delta, end=epsilon)
 
 
-def discrete_laplace_atoms(scale: float, sensitivity: int) -> FiniteLoss:
+def discrete_laplace_atoms(scale: float, sensitivity: int) -> DiscretePLD:
     """Loss of two-sided geometric noise, of mass proportional to ``exp(-|y|/scale)``.
 
     Notes
@@ -200,10 +200,10 @@ def discrete_laplace_atoms(scale: float, sensitivity: int) -> FiniteLoss:
     masses[-1] = math.exp(-sensitivity / scale) / (1.0 + ratio)
     kept = masses > 0
     end = stated_above(Fraction(sensitivity) / Fraction(scale))
-    return FiniteLoss(losses[kept][::-1].copy(), masses[kept][::-1].copy(), end=end)
+    return DiscretePLD(losses[kept][::-1].copy(), masses[kept][::-1].copy(), end=end)
 
 
-def discrete_gaussian_atoms(sigma: float, sensitivity: int) -> FiniteLoss:
+def discrete_gaussian_atoms(sigma: float, sensitivity: int) -> DiscretePLD:
     """Loss of discrete Gaussian noise, of mass proportional to ``exp(-y**2 / (2 sigma**2))``.
 
     Losses ``(sensitivity**2 - 2 sensitivity y) / (2 sigma**2)``; noise beyond 37 sigma is counted
@@ -226,10 +226,10 @@ def discrete_gaussian_atoms(sigma: float, sensitivity: int) -> FiniteLoss:
     masses = weights / math.fsum(weights)
     kept = masses > 0
     rho = 0.5 * (sensitivity / sigma) ** 2
-    return FiniteLoss(losses[kept][::-1].copy(), masses[kept][::-1].copy(), 1e-290, rho)
+    return DiscretePLD(losses[kept][::-1].copy(), masses[kept][::-1].copy(), 1e-290, rho)
 
 
-def pair_atoms(p: ArrayLike, q: ArrayLike) -> FiniteLoss:
+def pair_atoms(p: ArrayLike, q: ArrayLike) -> DiscretePLD:
     """Loss of one finite distribution against another.
 
     Loss of P against Q, outcomes of equal loss kept apart. What p lacks to 1, beyond the rounding
@@ -253,9 +253,9 @@ def pair_atoms(p: ArrayLike, q: ArrayLike) -> FiniteLoss:
     losses, masses = _log_ratio(first[both], second[both]), first[both]
     losses = np.where(losses == 0, 0.0, np.nextafter(np.nextafter(losses, np.inf), np.inf))
     if losses.size == 0:
-        return FiniteLoss(np.zeros(1), np.array([5e-324]), 1.0)
+        return DiscretePLD(np.zeros(1), np.array([5e-324]), 1.0)
     order = np.argsort(losses, kind="stable")
-    return FiniteLoss(losses[order], masses[order], infinite)
+    return DiscretePLD(losses[order], masses[order], infinite)
 
 
 def missing_mass(p: Floats) -> float:
@@ -277,7 +277,7 @@ def _log_ratio(p: Floats, q: Floats) -> Floats:
     return np.where(near, np.log1p(np.where(near, (p - q) / q, 0.0)), far)
 
 
-def profile_atoms(delta: Callable[[float], float]) -> FiniteLoss:
+def profile_atoms(delta: Callable[[float], float]) -> DiscretePLD:
     """Smallest pair above a bound on delta that is looked at in finitely many places.
 
     Its curve is linear in ``exp(epsilon)`` between 4096 levels of equal distance, up to where the
@@ -323,7 +323,7 @@ def _steeper(nodes: Floats, height: Floats, first: int, middle: int, last: int) 
     return bool(height[middle] >= height[first] + share * (height[last] - height[first]))
 
 
-def _from_curve(nodes: Floats, height: Floats, infinite: float) -> FiniteLoss:
+def _from_curve(nodes: Floats, height: Floats, infinite: float) -> DiscretePLD:
     """Pair whose curve passes through ``height`` at the losses ``nodes``, linear between."""
     # The chord before the first node starts from 1 at ratio 0; after the last node the curve is
     # flat at `infinite`. The first mass is rounded up, so that no mass gets lost.
@@ -336,5 +336,5 @@ def _from_curve(nodes: Floats, height: Floats, infinite: float) -> FiniteLoss:
     kept = masses > 0
     losses, masses = nodes[kept], masses[kept]
     if losses.size == 0:
-        return FiniteLoss(np.zeros(1), np.array([5e-324]), 1.0)
-    return FiniteLoss(losses, masses, infinite)
+        return DiscretePLD(np.zeros(1), np.array([5e-324]), 1.0)
+    return DiscretePLD(losses, masses, infinite)
