@@ -215,7 +215,7 @@ def require_name(what: str, name: object) -> str:
 
 def _double(name: str, value: Any) -> float:
     """Take a number of any kind as the nearest double."""
-    if isinstance(value, Real | Decimal | np.number) and not isinstance(value, bool):
+    if type(value) is not bool and isinstance(value, Real | Decimal | np.number):
         try:
             return float(value)
         except (OverflowError, TypeError, ValueError):  # beyond all doubles, complex, signalling
