@@ -555,6 +555,23 @@ def test_a_stop_at_any_moment_says_how_to_go_on(book, monkeypatch, moment, key):
     assert book.balance("t").entries == (1 if key or moment == "before" else 2)
 
 
+def test_a_stop_within_the_function_tells_the_key(book, tmp_path):
+    """Asked again under it, the function runs, and nothing more is charged."""
+    pressed = tmp_path / "pressed"
+    pressed.touch()
+
+    def perhaps():
+        if pressed.exists():
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="stays: ask again under the key 'k', at no cost"):
+        in_the_meantime(book, perhaps, "k")
+    assert book.answer("b", "k") is None
+    pressed.unlink()
+    assert in_the_meantime(book, perhaps, "k").entry == 1
+    assert book.balance("b").entries == 1
+
+
 def test_a_stop_of_a_release_says_so_as_well(book, monkeypatch):
     """Between the charge and the call of the function."""
 

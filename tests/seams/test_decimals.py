@@ -288,6 +288,17 @@ class TestLedger:
         with pytest.raises(Overspent):
             ledger.charge("b", hs.Guarantee(epsilon=1e-300))
 
+    @pytest.mark.parametrize(("method", "limit"), [("basic", 1e-6), ("zcdp", 2e-6)])
+    def test_round_deltas_fit_exactly(self, ledger, method, limit):
+        """Ten of 1e-7 are what is set aside, and the least delta more is too much."""
+        ledger.open_budget("b", hs.Guarantee(epsilon=5.0, delta=limit), method=method)
+        for _ in range(10):
+            ledger.charge("b", hs.Guarantee(epsilon=0.01, delta=1e-7))
+        assert ledger.balance("b").delta_left == 0.0
+        with pytest.raises(Overspent):
+            ledger.charge("b", hs.Guarantee(epsilon=0.01, delta=5e-324))
+        assert ledger.charge("b", hs.Guarantee(epsilon=0.01)).number == 11
+
     @pytest.mark.parametrize("size", [1e-150, 1e-154, 1e-160, 5e-324])
     def test_the_smallest_charge_is_not_nothing(self, ledger, size):
         """Where no delta covers it, zero-concentrated spending says an epsilon above 0."""

@@ -159,10 +159,14 @@ def test_a_folder_in_its_place_is_another_one(book, path):
         book.charge("b", TENTH)
 
 
-def test_a_log_that_is_gone_is_noticed(book, path):
-    """Charges would go into a file without a name."""
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_log_that_is_gone_is_noticed(book, path, replaced):
+    """Charges would go into a file without a name, also where a copy lies in its place."""
     book.charge("b", TENTH)
-    path.with_name(path.name + "-wal").rename(path.with_name("elsewhere"))
+    log, elsewhere = path.with_name(path.name + "-wal"), path.with_name("elsewhere")
+    log.rename(elsewhere)
+    if replaced:
+        shutil.copy(elsewhere, log)
     with pytest.raises(LedgerUnavailable, match="lost its write-ahead log"):
         book.charge("b", TENTH)
 

@@ -167,7 +167,7 @@ def _released(
 ) -> Release:
     """Evaluate, draw, certify; what is released is stored first, a failure, too."""
     try:
-        exact, value = _drawn(f, rows, mechanism, charged=paid.ledger is not None)
+        exact, value = _drawn(f, rows, mechanism, charged=paid.ledger is not None, key=paid.key)
     except BadFunction as failure:
         if paid.number is None:
             raise
@@ -187,7 +187,7 @@ def _released(
 
 
 def _drawn(
-    f: Callable[[Any], Any], rows: Any, mechanism: Mechanism, *, charged: bool
+    f: Callable[[Any], Any], rows: Any, mechanism: Mechanism, *, charged: bool, key: str | None
 ) -> tuple[NDArray[np.float64], Any]:
     """Evaluate and draw: what fails from here on fails on private rows, and stays paid for."""
     paid = "the charge stays" if charged else "count the budget as spent"
@@ -207,7 +207,8 @@ def _drawn(
     except Exception as cause:  # as when the memory is too small, told with the size of the answer
         problem = f"the noise was not drawn ({public_name(type(cause), 'an exception')})"
     if not problem:
-        raise KeyboardInterrupt(f"stopped; nothing was released, but {paid}")
+        again = "" if key is None else f": ask again under the key {key!r}, at no cost"
+        raise KeyboardInterrupt(f"stopped; nothing was released, but {paid}{again}")
     raise BadFunction(
         f"{problem}; {paid}, because that it failed on the private rows is an answer, too"
     )

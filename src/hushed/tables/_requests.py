@@ -172,7 +172,7 @@ def require_name(what: str, name: object) -> str:
 
 def _double(name: str, value: Any) -> float:
     """Take a number of any kind as the nearest double."""
-    if not isinstance(value, bool) and isinstance(value, Real | Decimal | np.number):
+    if type(value) is not bool and isinstance(value, Real | Decimal | np.number):
         try:
             return float(value)
         except (OverflowError, TypeError, ValueError):  # beyond all doubles, complex, signalling
