@@ -38,11 +38,33 @@ class Effort:
     workers: int | None = None
 
     def stream(self, *words: str | float) -> np.random.Generator:
-        """Make a generator that depends on the seed and on the words that say what it is for."""
+        """Make a generator that depends on the seed and on what it is for.
+
+        Parameters
+        ----------
+        *words : str or float
+            What it is for.
+
+        Returns
+        -------
+        numpy.random.Generator
+            The same one for the same words.
+        """
         return np.random.default_rng([self.seed, zlib.crc32(repr(words).encode())])
 
     def seed_for(self, *words: str | float) -> int:
-        """Make a seed in [0, 2**63) that depends on the seed and on what it is for."""
+        """Make a seed that depends on the seed and on what it is for.
+
+        Parameters
+        ----------
+        *words : str or float
+            What it is for.
+
+        Returns
+        -------
+        int
+            In [0, 2**63).
+        """
         return int(self.stream(*words).integers(2**63))
 
 
@@ -79,7 +101,13 @@ class Verdict:
         return {True: "agrees", False: "disagrees", None: "no claim"}[self.agrees]
 
     def text(self) -> str:
-        """Write the verdict out, one paragraph for each part."""
+        """Write the verdict out, one paragraph for each part.
+
+        Returns
+        -------
+        str
+            The paragraphs, one on each line.
+        """
         parts = [
             f"Claim: {self.claim}",
             f"Agrees if: {self.criterion}",
@@ -133,7 +161,18 @@ class Experiment:
         return f"{self.paper} {self.figure}"
 
     def is_called(self, name: str) -> bool:
-        """Tell whether a name, a bare number or a number of the paper stands for this figure."""
+        """Tell whether a name stands for this figure.
+
+        Parameters
+        ----------
+        name : str
+            A name, a bare number or a number of the paper.
+
+        Returns
+        -------
+        bool
+            True if so.
+        """
         names = {canonical(each) for each in (self.figure, *self.runs)}
         return bool(names & {canonical(name), canonical(f"figure {name}")})
 
@@ -172,7 +211,22 @@ class Experiment:
             yield key, self.measure(settings, point, effort) if found is None else found
 
     def run(self, *, quick: bool = False, seed: int = 0, workers: int | None = None) -> list[Row]:
-        """Run the whole experiment in memory and give its data."""
+        """Run the whole experiment in memory and give its data.
+
+        Parameters
+        ----------
+        quick : bool, default False
+            With the small settings.
+        seed : int, default 0
+            Equal seeds give equal data.
+        workers : int, optional
+            Processes; as many as there are processors unless given.
+
+        Returns
+        -------
+        list of Row
+            The data, point by point.
+        """
         effort = Effort(seed=seed, workers=workers)
         return [row for _, rows in self.pieces(self.settings(quick), effort) for row in rows]
 

@@ -5,16 +5,12 @@ import inspect
 import pkgutil
 import subprocess
 import sys
-import tomllib
 import types
-from pathlib import Path
 
 import pytest
-from numpydoc import validate
 
 import hushed
 
-ROOT = Path(__file__).resolve().parent.parent
 MODULES = sorted(
     info.name
     for info in pkgutil.walk_packages(hushed.__path__, "hushed.")
@@ -114,20 +110,6 @@ def test_public_things_are_documented(name):
         if inspect.isfunction(value):
             kinds = {p.kind for p in inspect.signature(value).parameters.values()}
             assert inspect.Parameter.VAR_KEYWORD not in kinds
-
-
-@pytest.mark.parametrize("name", PUBLIC)
-def test_what_private_modules_show_is_documented_in_full(name):
-    """The checks that `make lint` makes of public modules, on names that private ones define."""
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        checks = tomllib.load(file)["tool"]["numpydoc_validation"]["checks"]
-    module = importlib.import_module(name)
-    for each in shown_from_private(module):
-        members = vars(getattr(module, each)).items()
-        methods = [m for m, found in members if inspect.isfunction(found) and m[0] != "_"]
-        for path in [f"{name}.{each}", *(f"{name}.{each}.{method}" for method in methods)]:
-            found = [error for error in validate.validate(path)["errors"] if error[0] in checks]
-            assert not found, path
 
 
 def test_errors_inherit_one_class_and_pickle():

@@ -121,7 +121,7 @@ class Bernstein:
 
     @property
     def total(self) -> float:
-        """l1 sensitivity of all lattice values together, rounded up."""
+        """Sensitivity of all lattice values together, in the l1 norm, rounded up."""
         return math.nextafter(self.sensitivity.value * self.points, math.inf)
 
     @property
@@ -217,7 +217,7 @@ class BernsteinPolynomial:
 
 
 def lattice_points(lattice: int, dims: int = 1) -> Floats:
-    """Points of the lattice {0, 1/k, ..., 1}^l, the last coordinate running fastest.
+    """Give the points of the lattice {0, 1/k, ..., 1}^l, the last coordinate running fastest.
 
     Parameters
     ----------

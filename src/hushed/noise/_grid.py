@@ -30,7 +30,7 @@ _EXACT = 2.0**62  # below this many steps, sums stay within 64 bits
 class Grid:
     """How a real-valued release is made discrete; depends on public numbers only.
 
-    Attributes
+    Parameters
     ----------
     exponent : int
         The grid is the multiples of ``2**exponent``.

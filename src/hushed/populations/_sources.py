@@ -31,7 +31,20 @@ class Population(Protocol):
     """
 
     def draw(self, rng: np.random.Generator, count: int) -> Any:
-        """Draw ``count`` rows, using only the generator given."""
+        """Draw rows, using only the generator given.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Where all randomness comes from.
+        count : int
+            Number of rows.
+
+        Returns
+        -------
+        object
+            The rows: an array, a list or a frame.
+        """
 
     def describe(self) -> dict[str, Any]:
         """Describe the source in plain values for a certificate."""
@@ -488,7 +501,7 @@ def description(population: Population) -> dict[str, Any]:
 
 
 def support(population: Population, layout: containers.Layout) -> tuple[Range, ...]:
-    """Ranges that a population keeps to, one for each column that has one.
+    """Ask a population for its ranges, one for each column that has one.
 
     Parameters
     ----------

@@ -29,7 +29,20 @@ class Movement(Protocol):
         """Relation between the two tables."""
 
     def guarantee(self, epsilon: float, delta: float = 0.0) -> Guarantee:
-        """Promise of a mechanism that loses at most this much when the answer moves that far."""
+        """Promise of a mechanism that loses at most this much when the answer moves that far.
+
+        Parameters
+        ----------
+        epsilon : float
+            Its epsilon, in nats.
+        delta : float, optional
+            Its delta.
+
+        Returns
+        -------
+        Guarantee
+            With the gamma, the neighbours and the unit of the sensitivity.
+        """
 
 
 def size(difference: NDArray[np.float64], norm: Norm, axis: int = -1) -> NDArray[np.float64]:

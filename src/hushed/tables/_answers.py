@@ -110,7 +110,7 @@ class Answer:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns by name: keys, values, ``NAME_low``, ``NAME_high``; ``NAME_rows`` of a mean.
+        """Give the columns: keys, values, ``NAME_low``, ``NAME_high``; ``NAME_rows`` of a mean.
 
         Returns
         -------

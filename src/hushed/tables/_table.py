@@ -43,8 +43,20 @@ class Table:
 
     Parameters
     ----------
-    connection, user, columns, steps, keys, limits, aggregates
-        Where the rows are; the user's column, if any; kinds of the columns; and what was asked.
+    connection : Connection
+        Where the rows are.
+    user : str, optional
+        The column that says whose row it is.
+    columns : mapping of str to str
+        Kinds of the columns.
+    steps : tuple of (Filter or Derive)
+        Which rows and columns were asked for.
+    keys : Keys
+        What the rows are grouped by.
+    limits : Limits
+        How much of one user counts.
+    aggregates : tuple of Aggregate
+        What is told of each group.
     """
 
     connection: engine.Connection

@@ -51,7 +51,7 @@ def laplace(epsilon: float = 0.1) -> Specimen:
 
 
 def histogram(epsilon: float = 0.1, k: int = 5) -> Specimen:
-    """Bins with Laplace noise of scale ``1/epsilon``, which is private when one bin moves.
+    """Histogram with Laplace noise of scale ``1/epsilon``, which is private when one bin moves.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def histogram(epsilon: float = 0.1, k: int = 5) -> Specimen:
 
 
 def histogram_wrong_scale(epsilon: float = 0.1, k: int = 5) -> Specimen:
-    """Bins with Laplace noise of scale ``epsilon``, which is not private for epsilon below 1.
+    """Histogram with Laplace noise of scale ``epsilon``, which is not private for epsilon below 1.
 
     Parameters
     ----------

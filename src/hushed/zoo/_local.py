@@ -164,7 +164,9 @@ def daily_rappor(
     ----------
     days : int, default 7
         Number of reports; 2 or more.
-    hashes, bits, f, p, q
+    hashes, bits : int
+        As for `rappor`.
+    f, p, q : float
         As for `rappor`.
     claim_permanent : bool, default False
         Whether it claims the loss of the permanent filter, which holds for any number of days, or

@@ -66,7 +66,11 @@ def sparse_vector_fresh_threshold(
 
     Parameters
     ----------
-    epsilon, k, cutoff, threshold
+    epsilon : float
+        As for `sparse_vector`.
+    k, cutoff : int
+        As for `sparse_vector`.
+    threshold : float
         As for `sparse_vector`.
 
     Returns
@@ -84,7 +88,11 @@ def sparse_vector_too_little_noise(
 
     Parameters
     ----------
-    epsilon, k, cutoff, threshold
+    epsilon : float
+        As for `sparse_vector`.
+    k, cutoff : int
+        As for `sparse_vector`.
+    threshold : float
         As for `sparse_vector`.
 
     Returns
@@ -103,7 +111,11 @@ def sparse_vector_without_query_noise(
 
     Parameters
     ----------
-    epsilon, k, threshold
+    epsilon : float
+        As for `sparse_vector`.
+    k : int
+        As for `sparse_vector`.
+    threshold : float
         As for `sparse_vector`.
 
     Returns
@@ -122,7 +134,11 @@ def sparse_vector_ignores_cutoff(
 
     Parameters
     ----------
-    epsilon, k, threshold
+    epsilon : float
+        As for `sparse_vector`.
+    k : int
+        As for `sparse_vector`.
+    threshold : float
         As for `sparse_vector`.
 
     Returns
@@ -140,10 +156,14 @@ def sparse_vector_shows_value(
 
     Parameters
     ----------
-    epsilon, cutoff, threshold
+    epsilon : float
         As for `sparse_vector`.
     k : int, default 10
         Number of queries; more than ``2 cutoff``, so that the claim fails.
+    cutoff : int
+        As for `sparse_vector`.
+    threshold : float
+        As for `sparse_vector`.
 
     Returns
     -------
@@ -180,7 +200,11 @@ def numeric_sparse_vector(
 
     Parameters
     ----------
-    epsilon, k, cutoff, threshold
+    epsilon : float
+        As for `sparse_vector`.
+    k, cutoff : int
+        As for `sparse_vector`.
+    threshold : float
         As for `sparse_vector`.
 
     Returns

@@ -33,6 +33,22 @@ class Charges(Protocol):
         the certificate. A ledger with a method ``keep_answer`` is asked to store answers, as
         `hushed.Ledger` does, and then takes ``key`` and ``question``, too; keys need a method
         ``answer``.
+
+        Parameters
+        ----------
+        budget : str
+            Name of the budget.
+        guarantee : Guarantee
+            What is about to be promised.
+        note : str, optional
+            What the charge is for; public.
+        loss : LossCurve, optional
+            The curve behind the guarantee, where it is known.
+
+        Returns
+        -------
+        object
+            The entry.
         """
 
 
