@@ -16,6 +16,7 @@ from hushed import measurements as m
 from hushed import noise
 from hushed import transformations as t
 from hushed.errors import BadRows, NotFeasible, ParameterError, SpaceMismatch
+from hushed.measurements import _losses as losses
 from hushed.spaces import (
     ABSOLUTE,
     CHANGE_ONE,
@@ -242,24 +243,24 @@ class TestMeasures:
         p = 1 / (1 + math.exp(-1.0))
         order = 3.0
         exact = math.log(p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order))
-        renyi = m.losses.restated(known, RENYI)(order)
+        renyi = losses.restated(known, RENYI)(order)
         assert renyi == pytest.approx(exact / (order - 1), rel=1e-9)
         assert renyi >= exact / (order - 1)
-        assert m.losses.restated(known, ZCDP) <= 0.5  # Bun and Steinke: epsilon^2 / 2
-        assert m.losses.restated(known, PRIVACY_PROFILE).delta(0.0) == pytest.approx(2 * p - 1)
+        assert losses.restated(known, ZCDP) <= 0.5  # Bun and Steinke: epsilon^2 / 2
+        assert losses.restated(known, PRIVACY_PROFILE).delta(0.0) == pytest.approx(2 * p - 1)
 
     def test_rho_to_epsilon(self):
         """The conversion of rho alone lies above the exact curve, and not by half."""
-        alone = m.losses.epsilon_at({ZCDP: 0.125}, 1e-6)
+        alone = losses.epsilon_at({ZCDP: 0.125}, 1e-6)
         exact = (NUMBER >> m.gaussian(2.0)).map(1.0, PRIVACY_PROFILE).epsilon(1e-6)
         assert exact < alone < 1.5 * exact
-        assert m.losses.epsilon_at({ZCDP: 0.125}, 0.0) == math.inf
+        assert losses.epsilon_at({ZCDP: 0.125}, 0.0) == math.inf
 
     def test_what_cannot_be_said(self):
         """A rho gives no pure epsilon and no curve; the message says what is known."""
         for measure in (PURE, PRIVACY_PROFILE):
             with pytest.raises(ParameterError, match="known as zcdp"):
-                m.losses.restated({ZCDP: 0.5}, measure)
+                losses.restated({ZCDP: 0.5}, measure)
         with pytest.raises(ParameterError):
             (NUMBER >> m.gaussian(2.0)).to(PURE).map(1.0)
 

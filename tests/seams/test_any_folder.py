@@ -63,7 +63,7 @@ def test_a_failure_names_the_package_s_own_line(folder):
     """The last line of ours is named, not the user's, although both lie below that folder."""
     done = ran(folder, "broken.py", *RELEASE)
     assert done.returncode == 3
-    assert "RuntimeError in releasing.py, line " in done.stderr
+    assert "RuntimeError in _releasing.py, line " in done.stderr
     assert "broken.py" not in done.stderr
     assert "31337" not in done.stderr
 
@@ -106,7 +106,7 @@ def test_the_checks_run_in_a_clone_called_hushed(tmp_path):
         ["git", "rev-parse", "HEAD"], cwd=clone, capture_output=True, text=True, check=True
     ).stdout.strip()
     steps = [line.split() for line in done.stdout.splitlines()]
-    assert [step for step, _, _ in steps] == ["test", "slow", "spark", "check"]
+    assert [step for step, _, _ in steps] == ["test", "slow", "spark", "package", "check"]
     assert {Path(place).name for _, place, _ in steps} == {"hushed"}
     assert {at for _, _, at in steps} == {head}
     assert not list(scratch.iterdir())

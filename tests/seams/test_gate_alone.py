@@ -16,7 +16,7 @@ ANSWERS = {
     "sensitivity/_pairs.py",
     "sensitivity/_canary.py",
     "sensitivity/_declarations.py",
-    "audit/declared.py",
+    "auditing/_sensitivity.py",
     "sensitivity/_blockwise.py",  # within the function that the gate calls
     "cli/_kept.py",  # these three: a stored answer of a ledger
     "releasing/_keeping/payments.py",

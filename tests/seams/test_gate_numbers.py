@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import hushed as hs
+from hushed._functions._calls import answer
 from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.spaces import Numbers
 
@@ -46,7 +47,7 @@ def test_answers_that_a_double_does_not_hold(name):
     raw = ROUNDED[name]
     for private in (False, True):
         with pytest.raises(BadFunction, match=r"2\*\*53") as caught:
-            hs.functions.answer(lambda rows: raw, np.zeros(3), private=private)
+            answer(lambda rows: raw, np.zeros(3), private=private)
         assert "9007199254740" not in str(caught.value)
     for mechanism in MECHANISMS.values():
         with pytest.raises(ParameterError, match=r"2\*\*53") as caught:
@@ -73,7 +74,7 @@ def test_a_learned_function_is_read_as_carefully():
 @pytest.mark.parametrize("raw", [BIG, -BIG, [BIG, 0.5], np.array([BIG]), True, [True, 2], 1e300])
 def test_answers_that_a_double_holds(raw):
     """Integers up to 2**53 are exact, and floats are what they are."""
-    found = hs.functions.answer(lambda rows: raw, np.zeros(3), private=True)
+    found = answer(lambda rows: raw, np.zeros(3), private=True)
     assert found.ravel().tolist() == [float(x) for x in np.ravel(raw)]
 
 
