@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -50,6 +51,7 @@ def refused(kind: type[Exception], words: str, call: Callable[[], object]) -> No
 def check_the_environment() -> None:
     """The library is the installed one, and brought nothing of its extras."""
     assert Path(sys.prefix) in Path(hs.__file__).parents, hs.__file__
+    assert hs.__version__ == version("hushed")
     there = [name for name in OTHERS if find_spec(name)]
     assert not there, f"installed with the core: {there}"
 
