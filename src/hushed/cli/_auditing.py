@@ -29,6 +29,7 @@ from hushed.auditing import audit as judge
 from hushed.cli._inputs import read_function
 from hushed.cli._outcome import BAD_USE, REFUSED, exits_raise, finish, note, say
 from hushed.cli._panels import AUDIT, CLAIM, OUTPUT, PAIRS
+from hushed.cli._spelling import spell_option
 from hushed.cli._written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee, Neighbours
@@ -40,13 +41,10 @@ _CHOICES = (
     "--low and --high), or a JSON file with a list of [ROWS, NEIGHBOUR]. For a function of a list "
     f"of query answers: {describe_families()}"
 )
-_OPTIONS = (  # how messages of an audit say it in Python, and how it is said here
-    ("audit it with batch=False", "audit it without --batch"),
-    ("batch=True", "--batch"),
-    ("bits=False", "--no-bits"),
-    ("relation='answers'", "--relation answers"),
-    ("use workers=1", "use --workers 1"),
-)
+_HINTS = {  # in place of those in Python
+    "batch": "say --batch if it takes (rows, rng, size), else leave it out",
+    "relation": "for query answers, each of which may move by 1, say --relation answers",
+}
 
 
 def audit(
@@ -169,7 +167,7 @@ def audit(
     # 1 says that a claim is violated: whatever keeps the audit from running is a 2.
     stopped = "stopped; there is no verdict"
     with (
-        finish(json=json, stopped=stopped, refused=BAD_USE, tell=_as_options) as result,
+        finish(json=json, stopped=stopped, refused=BAD_USE, hints=_HINTS) as result,
         exits_raise(),  # nor is the end of a mechanism's process a verdict
     ):
         inputs = inputs_of(mechanism, pairs)
@@ -208,22 +206,15 @@ def audit(
         )
         result.update(report.to_dict())
         if not json:
-            say(_as_options(report.explain()))
+            say(report.explain(spell_option))
     # Standard output is complete: what goes wrong from here on is told on standard error.
     with finish(json=False, stopped="stopped; the verdict stands, its page may be missing") as end:
         end["exit_code"] = REFUSED if report.verdict == "violated" else 0
         if html is not None:
             from hushed.plots._audits import audit_page  # noqa: PLC0415
 
-            html.write_text(audit_page(report, _as_options), encoding="utf-8")
+            html.write_text(audit_page(report, spell_option), encoding="utf-8")
             note(f"page written to {html}")
-
-
-def _as_options(text: str) -> str:
-    """Name the options of this command where a text names arguments in Python."""
-    for python, option in _OPTIONS:
-        text = text.replace(python, option)
-    return text
 
 
 def _claim(

@@ -168,7 +168,11 @@ class Table:
             If there is no user column, or a limit is no whole number of 1 or more.
         """
         if self.user is None:
-            raise ParameterError("there is no user column: open the table with user='COLUMN'")
+            raise ParameterError(
+                "there is no user column",
+                parameter="user",
+                hint="open the table with user='COLUMN'",
+            )
         if rows is None and groups is None:
             raise ParameterError("say per_user(rows=...), per_user(groups=...) or both")
         return replace(self, limits=Limits(rows=rows, groups=groups))
@@ -211,7 +215,11 @@ class Table:
             If there is no user column.
         """
         if self.user is None:
-            raise ParameterError("there is no user column: open the table with user='COLUMN'")
+            raise ParameterError(
+                "there is no user column",
+                parameter="user",
+                hint="open the table with user='COLUMN'",
+            )
         return self._asking("users", None, name, weight)
 
     def sum(

@@ -42,8 +42,9 @@ def check_ledger(ledger: object, budget: str | None, key: str | None = None) -> 
         for name, given in (("budget", budget), ("key", key)):
             if given:
                 raise ParameterError(
-                    f"{name}={given!r} was named, but there is no ledger to charge: ledger="
-                    "hs.Ledger('sqlite:///FILE')"
+                    f"the {name} {given!r} was named, but there is no ledger to charge",
+                    parameter="ledger",
+                    hint="give ledger=hs.Ledger('sqlite:///FILE')",
                 )
         return
     if not hasattr(ledger, "charge"):
@@ -57,7 +58,11 @@ def check_ledger(ledger: object, budget: str | None, key: str | None = None) -> 
             "key= and question=, too, as that of hs.Ledger does"
         )
     if not budget:
-        raise ParameterError("there is a ledger, but no budget was named in it: budget='NAME'")
+        raise ParameterError(
+            "there is a ledger, but no budget was named in it",
+            parameter="budget",
+            hint="give budget='NAME'",
+        )
     if key is not None and not (hasattr(ledger, "keep_answer") and hasattr(ledger, "answer")):
         raise ParameterError(
             f"a {type(ledger).__name__} keeps no answers, so that key= has no meaning; leave it out"
