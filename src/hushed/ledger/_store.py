@@ -52,7 +52,7 @@ _DAMAGE = ("malformed", "not a database", "corrupt", "disk image")
 _OF_THE_PARENT: list[Engine] = []  # kept, for what nobody holds is closed
 
 
-class Unsettled(LedgerUnavailable):
+class InDoubt(LedgerUnavailable):
     """The connection was lost while a transaction was being committed."""
 
 
@@ -386,4 +386,4 @@ def _told(
         found = DamagedLedger(f"refused by the ledger itself: {text}")
     else:
         found = LedgerUnavailable(f"the ledger cannot be used now ({text}); try again")
-    return Unsettled(str(found)) if committing else found
+    return InDoubt(str(found)) if committing else found
