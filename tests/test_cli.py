@@ -408,7 +408,7 @@ class TestEnds:
         monkeypatch.setattr("hushed.release", broken)
         done = run(*RELEASE, *options)
         assert done.exit_code == 3
-        assert "RuntimeError in releasing.py" in done.stderr
+        assert "RuntimeError in _releasing.py" in done.stderr
         if options:
             assert json.loads(done.stdout)["error"]["type"] == "RuntimeError"
         assert CANARY not in done.output

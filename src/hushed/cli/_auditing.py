@@ -27,7 +27,7 @@ from hushed.auditing import (
 )
 from hushed.auditing import audit as judge
 from hushed.cli._inputs import read_function
-from hushed.cli._outcome import BAD_USE, REFUSED, exits_raise, finish, note, say
+from hushed.cli._outcome import BAD_USE, REFUSED, exits_raise, finish, print_line, print_note
 from hushed.cli._panels import AUDIT, CLAIM, OUTPUT, PAIRS
 from hushed.cli._spelling import spell_option
 from hushed.cli._written import check_targets, inputs_of
@@ -201,12 +201,12 @@ def audit(
             batch=batch,
             relation=relation,
             answers=_ANSWERS if answers is None else answers,
-            tell=note,
+            progress=print_note,
             **options,
         )
         result.update(report.to_dict())
         if not json:
-            say(report.explain(spell_option))
+            print_line(report.explain(spell_option))
     # Standard output is complete: what goes wrong from here on is told on standard error.
     with finish(json=False, stopped="stopped; the verdict stands, its page may be missing") as end:
         end["exit_code"] = REFUSED if report.verdict == "violated" else 0
@@ -214,7 +214,7 @@ def audit(
             from hushed.plots._audits import audit_page  # noqa: PLC0415
 
             html.write_text(audit_page(report, spell_option), encoding="utf-8")
-            note(f"page written to {html}")
+            print_note(f"page written to {html}")
 
 
 def _claim(
@@ -347,14 +347,14 @@ def _zoo(
             }
         )
         if not json:
-            say(
+            print_line(
                 f"{specimen.name:40} {'private' if specimen.private else 'not private':12} "
                 f"{report.verdict:12} claim {format_up(specimen.claim.epsilon):<9} "
                 f"certified {format_down(report.epsilon_low, 3):<9} {report.seconds:5.1f} s"
             )
     result |= {"zoo": rows, "confidence": options["confidence"]}
     if not json:
-        say(_zoo_in_words(rows, options["samples"], options["confidence"]))
+        print_line(_zoo_in_words(rows, options["samples"], options["confidence"]))
     wrong = [row["name"] for row in rows if row["private"] and row["verdict"] == "violated"]
     result["exit_code"] = REFUSED if wrong else 0
 
@@ -377,7 +377,7 @@ def _audit_specimen(specimen: Any, options: dict[str, Any]) -> AuditReport:
     relation: Relation = "answers"
     if specimen.relation == "one-row":
         relation = specimen.claim.neighbours
-    note(f"{specimen.name} ...")
+    print_note(f"{specimen.name} ...")
     return judge(
         specimen.mechanism,
         specimen.pairs,

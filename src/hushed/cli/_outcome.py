@@ -26,22 +26,22 @@ class _Unwritten(Exception):
     """Standard output could not be written."""
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line of the answer on standard output."""
     with _output():
         typer.echo(text)
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Print a remark on standard error; one that cannot be written stops nothing."""
     with suppress(OSError):
         typer.echo(text, err=True)
 
 
-def notes(texts: Iterable[str]) -> None:
+def print_notes(texts: Iterable[str]) -> None:
     """Print remarks on standard error."""
     for text in texts:
-        note(text)
+        print_note(text)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -71,7 +71,7 @@ def finish(
     Errors name the options of the command that runs; `hints` are of this command only.
     """
     if sys.stdout is None:  # before anything is run, or paid
-        note("standard output is closed; let it go somewhere")
+        print_note("standard output is closed; let it go somewhere")
         raise typer.Exit(BAD_USE)
     result: dict[str, Any] = {}
     try:
@@ -145,7 +145,7 @@ def _unforeseen(error: BaseException, *, json: bool) -> None:
     """Tell of an exception that nobody planned for, without its message."""
     name = type(error).__name__
     place = _place(error)
-    note(
+    print_note(
         f"{name} {place}: not foreseen, please report it; its message is withheld, for it may "
         "quote rows"
     )
@@ -155,7 +155,7 @@ def _unforeseen(error: BaseException, *, json: bool) -> None:
 
 
 def _refuse(kind: str, name: str, message: str, code: int, *, json: bool) -> NoReturn:
-    note(f"{name}: {message}" if name else message)
+    print_note(f"{name}: {message}" if name else message)
     if json:
         error = {"kind": kind, "message": message} | ({"type": name} if name else {})
         try:

@@ -12,7 +12,7 @@ import hushed as hs
 from hushed.cli._kept import read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import JsonOption, KeyOption
-from hushed.cli._outcome import finish, notes, say
+from hushed.cli._outcome import finish, print_line, print_notes
 from hushed.cli._panels import BOUNDS, LEDGER, NOISE, OUTPUT, QUERY, STATISTICS, TABLE
 from hushed.cli._spelling import spell_option
 from hushed.errors import ParameterError
@@ -187,7 +187,7 @@ def query(
         with warnings.catch_warnings():  # they are told below
             warnings.simplefilter("ignore", UserWarning)
             asked = hs.table(data, table, user=user, types=_types(types or ()), header=header)
-        notes(asked.connection.remarks)
+        print_notes(asked.connection.remarks)
         for condition in where or ():
             asked = asked.filter(condition)
         for text in derive or ():
@@ -243,7 +243,7 @@ def query(
             result["kept"] = read_again(ledger, budget, key or answer.entry)
             shown = str(answer)
         if not json:
-            say(shown)
+            print_line(shown)
 
 
 def _spell(name: str, value: object) -> str:

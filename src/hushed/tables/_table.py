@@ -10,7 +10,7 @@ from typing import Any, Literal
 from hushed._checks import require_probability
 from hushed._printing import brief
 from hushed.errors import ParameterError
-from hushed.releasing._keeping import Charges, check_ledger, pay, stops_told
+from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
 from hushed.tables import _engine as engine
 from hushed.tables._answers import Answer
 from hushed.tables._expressions import Kind, parse
@@ -530,5 +530,5 @@ class Table:
         )
         book: Any = ledger
         known = key is not None and book.answer(budget, key) is not None
-        with stops_told(ledger, budget, key):
+        with explain_stops(ledger, budget, key):
             return released(self, plan, what, beta=beta, clock=clock, charge=charge, known=known)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.ledger._files import FileChanged
+from hushed.ledger._files import NOTHING_CHARGED, FileChanged
 from hushed.privacy_loss import PrivacyProfile
 
 
@@ -81,7 +81,7 @@ def _takes(method: Any, *names: str) -> bool:
 
 
 @contextmanager
-def stops_told(ledger: object, budget: str | None, key: str | None = None) -> Iterator[None]:
+def explain_stops(ledger: object, budget: str | None, key: str | None = None) -> Iterator[None]:
     """Say what a stop by the user leaves behind, where nothing else has said it."""
     try:
         yield
@@ -91,12 +91,12 @@ def stops_told(ledger: object, budget: str | None, key: str | None = None) -> It
     else:
         return
     if key is not None:
-        told = f"ask again under the key {key!r}: what was charged is not charged again"
+        advice = f"ask again under the key {key!r}: what was charged is not charged again"
     else:
-        told = f"look at the last entry of budget {budget!r}; a charge stays"
+        advice = f"look at the last entry of budget {budget!r}; a charge stays"
         if hasattr(ledger, "answer"):
-            told += ", and ledger.answer(budget, NUMBER) tells its answer if it was stored"
-    raise KeyboardInterrupt(f"stopped; nothing was shown, but it may have been charged: {told}")
+            advice += ", and ledger.answer(budget, NUMBER) tells its answer if it was stored"
+    raise KeyboardInterrupt(f"stopped; nothing was shown, but it may have been charged: {advice}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +141,11 @@ class Payment:
         try:
             return str(self.ledger.keep_answer(self.budget, self.entry, text))
         except FileChanged as error:
-            told = str(error).replace("Nothing was charged", "The answer was paid for")
+            paid = error.charge == NOTHING_CHARGED  # now, that is: the charge came before
             raise FileChanged(
-                f"the answer is not shown, for its charge may be lost: {told}"
+                f"the answer is not shown, for its charge may be lost: {error.what}",
+                error.advice,
+                charge="The answer was paid for" if paid else error.charge,
             ) from None
         except ParameterError as error:
             raise DamagedLedger(
@@ -151,13 +153,13 @@ class Payment:
                 "another copy was put in its place"
             ) from None
         except LedgerUnavailable as error:
-            told = f"entry {self.number} of budget {self.budget!r}: {error}"
+            reason = f"entry {self.number} of budget {self.budget!r}: {error}"
             if self.key is not None:
                 raise LedgerUnavailable(
                     f"the answer was paid for and could not be stored, so that it is not shown "
-                    f"({told}). Ask again under the key {self.key!r}: nothing more is charged"
+                    f"({reason}). Ask again under the key {self.key!r}: nothing more is charged"
                 ) from None
-            _warn(f"the answer is shown, but could not be stored: {told}")
+            _warn(f"the answer is shown, but could not be stored: {reason}")
             return text
 
 
