@@ -21,7 +21,7 @@ import numpy as np
 
 from hushed.divergences import estimate_delta
 
-METHODS = ("plug-in", "minimax", "blend")
+METHODS = ("plug-in", "minimax", "empirical-bayes")
 FLOOR = 1e-3
 ALLOWED = 1.3
 
@@ -116,7 +116,7 @@ def errors(case: Instance, repeats: int, rng: np.random.Generator) -> dict[str, 
 
 def regret(name: str, repeats: int, only: list[int], samples: list[int]) -> None:
     ratios, gains, worst = [], [], []
-    print("| instance | n | delta | plug-in | minimax | blend | ratio |")
+    print("| instance | n | delta | plug-in | minimax | empirical-bayes | ratio |")
     print("|---" * 7 + "|")
     for case in grid(name, only):
         if samples and case.n not in samples:
@@ -124,7 +124,7 @@ def regret(name: str, repeats: int, only: list[int], samples: list[int]) -> None
         rng = np.random.default_rng([11, len(case.p), case.n])
         rms = {m: float(np.sqrt(np.mean(e**2))) for m, e in errors(case, repeats, rng).items()}
         best = max(min(rms["plug-in"], rms["minimax"]), FLOOR)
-        ratio = max(rms["blend"], FLOOR) / best
+        ratio = max(rms["empirical-bayes"], FLOOR) / best
         ratios.append(ratio)
         gains.append(math.log(ratio))
         worst.append((ratio, f"{case.name} n={case.n}"))
@@ -168,7 +168,7 @@ def table(repeats: int) -> None:
         "separate": {"method": "minimax", "product": "separate"},
         "split": {"method": "minimax", "roles": "split"},
         "averaged": {"method": "minimax", "roles": "averaged"},
-        "blend": {},
+        "empirical-bayes": {},
     }
     rng = np.random.default_rng(5)
     print("| case | n | reported plug-in, minimax | " + " | ".join(options) + " |")

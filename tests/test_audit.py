@@ -281,7 +281,7 @@ class TestHonesty:
                 [pair],
                 seed=seed,
                 workers=1,
-                tell=lambda _: None,
+                progress=lambda _: None,
                 bits=False,
             )
             search = Search(pair=pair)

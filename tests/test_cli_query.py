@@ -80,7 +80,7 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
         (("--type", "cots=real"), "did you mean 'cost'"),
         (("--sum", "city:0:1"), "--type COLUMN=real"),
         (("--where", "city > 3"), "--type COLUMN=real"),
-        (("--count", "--user", "patient"), "how many rows of one user count, with --rows N"),
+        (("--count", "--user", "patient"), "how many rows of one user count; give --rows N"),
         (("--count", "--user", "patient", "--by", "city", "--keys", "a", "--rows", 0), "rows must"),
         (
             (
@@ -93,14 +93,14 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
                 "--delta",
                 1e-6,
             ),
-            "with --groups N, or how many rows, with --rows N",
+            "how many groups of one user count, or how many rows; give --groups N or --rows N",
         ),
-        (("--count", "--by", "city"), "--keys A,B,C, or have them selected with --private-keys"),
-        ((), "nothing is asked: add --count"),
+        (("--count", "--by", "city"), "do one of the two; give --keys A,B,C or --private-keys"),
+        ((), "nothing is asked; add --count"),
         (("--count-users",), "--user COLUMN"),
         (("--count", "--rows", 3), "--user COLUMN"),
         (("--sum", "cost:0:1", "--sum", "cost:0:2"), "ask for each output once"),
-        (("--count", "--noise", "gaussian"), "--delta 0"),
+        (("--count", "--noise", "gaussian"), "--delta: Gaussian noise cannot be had with"),
         (("--count", "--delta", 1e-6), "--noise gaussian"),
         (("--count", "--budget", "b"), "--budget was given without --ledger"),
         (("--count", "--header", "a,a"), "--header must name"),
@@ -141,7 +141,7 @@ def test_a_table_that_is_not_there_is_told_by_the_option(tmp_path):
     words = ["query", f"duckdb:///{tmp_path / 'a.db'}", "--count", "--epsilon", "1"]
     refused = CliRunner().invoke(app, words)
     assert refused.exit_code == 2
-    assert "tables in there: sales. Name one with --table NAME" in refused.stderr
+    assert "tables in there: sales; name one with --table NAME" in refused.stderr
     assert CliRunner().invoke(app, [*words, "--table", "sales"]).exit_code == 0
 
 
@@ -172,9 +172,8 @@ def test_quantiles_of_one_option_are_in_order_with_their_error_in_words(run):
 def test_a_quote_says_the_error_of_a_mean(run):
     """Given about how many rows there are, 1 or more."""
     words = ("--mean", "cost:0:500", "--epsilon", 1)
-    assert (
-        "say about how many rows a group has, with --about-rows N" in run(*words, "--quote").stdout
-    )
+    told = run(*words, "--quote").stdout
+    assert "say about how many rows a group has, such as --about-rows 100" in told
     told = run(*words, "--quote", "--about-rows", 200).stdout
     assert "if about 200 rows have a value" in told
     refused = run(*words, "--about-rows", 200)

@@ -19,7 +19,7 @@ def delta(p, q, epsilon):
 
 
 class TestDirection:
-    @pytest.mark.parametrize("method", ["plug-in", "minimax", "blend"])
+    @pytest.mark.parametrize("method", ["plug-in", "minimax", "empirical-bayes"])
     @pytest.mark.parametrize(
         ("q", "there", "back"), [(POWER, 0.005232, 0.084377), (HALF, 0.254088, 0.5)]
     )
@@ -32,7 +32,7 @@ class TestDirection:
         assert float(forth) == pytest.approx(there, abs=2e-6)
         assert float(reverse) == pytest.approx(back, abs=2e-6)
 
-    @pytest.mark.parametrize("method", ["plug-in", "minimax", "blend"])
+    @pytest.mark.parametrize("method", ["plug-in", "minimax", "empirical-bayes"])
     def test_known_sides(self, method):
         """A known p or a known q gives both directions of instance A from the other's samples."""
         rng = np.random.default_rng(4)
@@ -71,7 +71,7 @@ class TestForms:
         with pytest.raises(ParameterError, match="tuples"):
             count_outcomes(outcomes)
 
-    @pytest.mark.parametrize("method", ["plug-in", "minimax", "blend"])
+    @pytest.mark.parametrize("method", ["plug-in", "minimax", "empirical-bayes"])
     def test_whole_curve(self, method):
         """An array of epsilons gives what single calls give, in its shape."""
         rng = np.random.default_rng(1)
@@ -102,7 +102,7 @@ class TestForms:
 
 
 class TestScores:
-    @pytest.mark.parametrize("method", ["minimax", "blend"])
+    @pytest.mark.parametrize("method", ["minimax", "empirical-bayes"])
     def test_far_from_the_kink_all_agree(self, method):
         """Symbols far on either side of the kink score as in the plug-in."""
         p, q = [90_000, 10_000], [10_000, 90_000]
@@ -132,7 +132,7 @@ class TestScores:
     @pytest.mark.parametrize(
         ("q", "back", "tolerance"), [(HALF, False, 0.05), (HALF, True, 0.05), (POWER, True, 0.04)]
     )
-    def test_blend_near_the_kink(self, q, back, tolerance):
+    def test_empirical_bayes_near_the_kink(self, q, back, tolerance):
         """At 40 samples a symbol the default is near the truth on both sides of the kink.
 
         Tolerances are three standard deviations or more, seen over 200 seeds.
@@ -145,7 +145,7 @@ class TestScores:
         )
 
     def test_supports_that_never_meet(self):
-        """Outcomes seen again and again, none on both sides: delta is 1, for the blend as well."""
+        """Outcomes seen again and again, none on both sides: delta is 1 for all."""
         rng = np.random.default_rng(3)
         counts = rng.multinomial(300, np.full(150, 1 / 150)), np.zeros(150, dtype=int)
         p, q = np.concatenate(counts), np.concatenate(counts[::-1])
@@ -155,14 +155,14 @@ class TestScores:
         assert float(estimate_delta(p, q, 0.4)) < 0.9
 
     @pytest.mark.parametrize("epsilon", [5.0, 12.0, 50.0, 200.0])
-    @pytest.mark.parametrize("method", ["plug-in", "minimax", "blend"])
+    @pytest.mark.parametrize("method", ["plug-in", "minimax", "empirical-bayes"])
     def test_extreme_epsilons(self, method, epsilon):
         """Outcomes that p never shows count in full at any epsilon; nothing overflows."""
         estimate = estimate_delta([1000, 0], [900, 100], epsilon, method=method)
         assert float(estimate) == pytest.approx(0.1, abs=0.05)
 
     @pytest.mark.parametrize("samples", [1, 2, 3, 5, 8])
-    @pytest.mark.parametrize("method", ["plug-in", "minimax", "blend"])
+    @pytest.mark.parametrize("method", ["plug-in", "minimax", "empirical-bayes"])
     @pytest.mark.parametrize("model", ["fixed", "poisson"])
     def test_tiny_samples(self, method, samples, model):
         """A handful of observations gives a number in [0, 1], not an error."""

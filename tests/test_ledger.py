@@ -34,7 +34,7 @@ from hushed.errors import (
 from hushed.ledger import _migrations as migrations
 from hushed.ledger import _rows as rows
 from hushed.ledger import _store as store
-from hushed.ledger._doubles import fraction_of, whole
+from hushed.ledger._doubles import from_units, to_units
 from hushed.ledger._entries import Budget, digest, write_budget, write_entry
 from hushed.ledger._exact import LossSum
 from hushed.ledger._laws import read_law, write_law
@@ -732,8 +732,8 @@ def test_what_sqlite_refuses_in_a_charge_is_told_and_undone(plain, path, stateme
 def test_a_decimal_is_a_whole_number_of_units(value):
     """Sums count decimals without rounding, from the smallest to the largest."""
     exact = Fraction(Decimal(str(value)))
-    assert whole(value) == exact * 10**324
-    assert fraction_of(whole(value) + whole(0.1)) == exact + Fraction(1, 10)
+    assert to_units(value) == exact * 10**324
+    assert from_units(to_units(value) + to_units(0.1)) == exact + Fraction(1, 10)
 
 
 def test_every_commit_reaches_the_disk(ledger):

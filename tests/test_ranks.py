@@ -38,7 +38,7 @@ def test_published_rho():
     """Rubinstein and Alda's rho for a given gamma, to the digits printed."""
     expected = [0.08396822, 0.04613996, 0.023533, 0.009744612, 0.00418287, 0.0006361227, 4.786e-05]
     digits = [8, 8, 6, 9, 8, 10, 8]
-    found = [choose_rank("dkw", gamma=Fraction(g)).luck for g in GAMMAS]
+    found = [choose_rank("dkw", gamma=Fraction(g)).sampling_error for g in GAMMAS]
     assert [round(rho, d) for rho, d in zip(found, digits, strict=True)] == expected
 
 
@@ -58,7 +58,7 @@ def test_reference_ranks_for_pairs_and_gamma(pairs, ranks):
 def test_reference_split_at_1500_pairs():
     """The best share of pairs left out at m = 1500, gamma = 0.05 is near 0.0474."""
     found = choose_rank("training-conditional", gamma=Fraction("0.05"), pairs=1500)
-    assert found.share == pytest.approx(0.0474, abs=5e-5)
+    assert found.tail_mass == pytest.approx(0.0474, abs=5e-5)
 
 
 def test_published_gamma_for_pairs_alone():
@@ -70,7 +70,7 @@ def test_published_gamma_for_pairs_alone():
     best = (shares + np.sqrt(np.log(1 / shares) / 3000)).min()
     assert best - 1e-9 < reached.gamma <= best + 1e-9
     with mpmath.workdps(40):
-        rho = mpmath.mpf(reached.luck)
+        rho = mpmath.mpf(reached.sampling_error)
         assert reached.gamma >= rho + mpmath.sqrt(mpmath.log(1 / rho) / 3000)
     with pytest.raises(ParameterError, match="pairs=1"):
         choose_rank("dkw", pairs=1)
@@ -111,14 +111,16 @@ def covered(m, k, q):
 
 @pytest.mark.parametrize("percent", [5, 10, 20, 33, 50, 80])
 def test_conditional_split_holds_in_exact_arithmetic(percent):
-    """For small m the recorded share proves 1 - gamma in rational numbers, and luck is its tail."""
+    """For small m the recorded split proves 1 - gamma in rational numbers."""
     gamma = Fraction(percent, 100)
     least = needed("training-conditional", gamma)
     for m in range(least, least + 40, 3):
         found = choose_rank("training-conditional", gamma=gamma, pairs=m)
-        q = 1 - Fraction(found.share)
+        q = 1 - Fraction(found.tail_mass)
         assert covered(m, found.rank, q) >= 1 - gamma
-        assert float(1 - covered(m, found.rank, q) / q) == pytest.approx(found.luck, abs=1e-12)
+        assert float(1 - covered(m, found.rank, q) / q) == pytest.approx(
+            found.sampling_error, abs=1e-12
+        )
 
 
 @pytest.mark.parametrize(
@@ -131,8 +133,8 @@ def test_conditional_rank_is_the_smallest(m, gamma):
     at = lambda k: (q * stats.binom.cdf(k - 1, m, q)).max()  # noqa: E731
     assert at(found.rank) >= 1 - gamma
     assert at(found.rank - 1) < 1 - gamma
-    tail = stats.beta.sf(1 - found.share, found.rank, m - found.rank + 1)
-    assert tail == pytest.approx(1 - found.luck, abs=1e-9)
+    tail = stats.beta.sf(1 - found.tail_mass, found.rank, m - found.rank + 1)
+    assert tail == pytest.approx(1 - found.sampling_error, abs=1e-9)
 
 
 def test_conditional_pairs_alone_reach_the_best_gamma():

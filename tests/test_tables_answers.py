@@ -200,7 +200,7 @@ class TestWords:
     def test_a_mean_says_when_its_error_is_known(self, table):
         """With a number of rows its own error, without one what to say."""
         query = table.mean("cost", low=0, high=200)
-        assert "with rows=..." in query.quote(epsilon=1.0).explain()
+        assert "such as rows=100" in query.quote(epsilon=1.0).explain()
         said = query.quote(epsilon=1.0, rows=5000)
         assert "if about 5000 rows have a value" in said.explain()
         assert "rows=" not in said.explain()

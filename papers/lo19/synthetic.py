@@ -15,7 +15,7 @@ from papers.experiment import Effort, Experiment, Point, Row, Settings, Verdict
 __all__ = ["SOURCE", "SYNTHETIC"]
 
 Floats = NDArray[np.float64]
-Method = Literal["blend", "minimax", "plug-in"]
+Method = Literal["empirical-bayes", "minimax", "plug-in"]
 SOURCE = "Liu, Oh, Minimax Rates of Estimating Approximate Differential Privacy, NeurIPS 2019"
 _INSTANCES = {
     "A": "A: uniform against i^0.6, ε = 0.4",
@@ -60,7 +60,7 @@ def _estimates(
         _PLAIN: estimate(n, "plug-in"),
         _TWICE: estimate(2 * n, "plug-in"),
         _SHARED: estimate(n, "minimax"),
-        _BLEND: estimate(2 * n, "blend"),
+        _BLEND: estimate(2 * n, "empirical-bayes"),
     }
     if not known:
         found[_PUBLISHED] = estimate(2 * n, "minimax", halves=True)

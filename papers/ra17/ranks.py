@@ -42,8 +42,8 @@ def recalibrated(found: hs.Sensitivity, calibration: Calibration, gamma: float) 
         calibration=calibration,
         rank=rank.rank,
         gamma=gamma,
-        share=rank.share,
-        luck=rank.luck,
+        tail_mass=rank.tail_mass,
+        sampling_error=rank.sampling_error,
         requested_gamma=gamma,
         asked_pairs=sampling.pairs,
     )
@@ -73,7 +73,7 @@ def _pairs(settings: Settings, point: Point, effort: Effort) -> list[Row]:
         rank = choose_rank(calibration, gamma=gamma)
         rows.append(
             {"gamma": gamma, "method": name, "pairs": rank.pairs, "rank": rank.rank}
-            | {"rho": rank.luck if calibration == "dkw" else None}
+            | {"rho": rank.sampling_error if calibration == "dkw" else None}
         )
     return rows
 
@@ -206,7 +206,10 @@ def _table(settings: Settings, point: Point, effort: Effort) -> list[Row]:
         pairs, gamma = point.get("m and gamma") or (point["m"], None)
         rank = choose_rank("dkw", pairs=pairs, gamma=gamma)
         row = {"budget": "m" if gamma is None else "m and gamma", "least by search": None}
-    return [row | {"gamma": rank.gamma, "rho": rank.luck, "pairs": rank.pairs, "rank": rank.rank}]
+    return [
+        row
+        | {"gamma": rank.gamma, "rho": rank.sampling_error, "pairs": rank.pairs, "rank": rank.rank}
+    ]
 
 
 def _verdict_table(rows: list[Row]) -> Verdict:

@@ -12,6 +12,13 @@ _LONGEST = 100
 _MONEY_DIGITS = 400  # no double has more
 _MAY_BE_SECRET = re.compile(r"[@?&]|://|(pass|pwd|token|secret|key)\w*\s*[=:]", re.IGNORECASE)
 
+Spelling = Callable[[str, object], str]  # how an argument is written, from its name and value
+
+
+def spell_argument(name: str, value: object) -> str:
+    """Write an argument as in Python."""
+    return f"{name}={value!r}"
+
 
 def format_up(level: float, digits: int = 6) -> str:
     """Print what is promised or spent: a number that is not below it.

@@ -1,7 +1,37 @@
 """Every exception that hushed raises on purpose; all inherit `HushedError`.
 
 A message says what was met, what is allowed and what to do. No message ever shows a private
-value: functions that run on private rows report the type of a failure, never its text.
+value: functions that run on private rows report the type of a failure, never its text. A hint
+that names an argument of Python stands in a field of its own, so that the command line can name its
+option instead.
+
+The command line ends with 1 for every `Refusal` and with 2 for all else::
+
+    HushedError
+     |- Refusal                   what was asked for is well-formed, and cannot be had
+     |   |- BadFunction
+     |   |   `- RandomFunction
+     |   |- EngineUnavailable
+     |   |- NotFeasible
+     |   |- Overspent
+     |   |- PrivateRowsAsPopulation
+     |   |- QueryFailed
+     |   |- TooFewRows
+     |   |- WorkerLost
+     |   |- ZeroSensitivity
+     |   |- DamagedLedger
+     |   |- LedgerUnavailable
+     |   |- NewerLedger
+     |   `- NotALedger
+     |- ParameterError            bad use: also a ValueError
+     |   |- BudgetExists
+     |   |- KeyInUse
+     |   |- SpaceMismatch
+     |   |- TooFewPairs
+     |   |- TooFewSamples
+     |   `- WrongNorm
+     |- BadRows                   bad use: also a ValueError
+     `- NotFound                  bad use: a file, or a name in it, is not there
 """
 
 from __future__ import annotations
@@ -24,6 +54,7 @@ __all__ = [
     "PrivateRowsAsPopulation",
     "QueryFailed",
     "RandomFunction",
+    "Refusal",
     "SpaceMismatch",
     "TooFewPairs",
     "TooFewRows",
@@ -35,23 +66,38 @@ __all__ = [
 
 
 class HushedError(Exception):
-    """Anything that hushed refuses to do, or could not do."""
-
-
-class ParameterError(HushedError, ValueError):
-    """A parameter lies outside the range in which the promise holds.
+    """Anything that hushed refuses to do, or could not do.
 
     Parameters
     ----------
     *args : object
-        The message.
+        The message; it needs no words of Python.
     parameter : str, optional
-        Name of the parameter, as the caller of the function wrote it.
+        Name of the parameter that is wrong, or that helps, as the caller of the function wrote it.
+    hint : str, default ""
+        What to write instead, in Python; it follows the message in ``str(error)``.
     """
 
-    def __init__(self, *args: object, parameter: str | None = None) -> None:
+    def __init__(self, *args: object, parameter: str | None = None, hint: str = "") -> None:
         super().__init__(*args)
         self.parameter = parameter
+        self.hint = hint
+
+    @property
+    def message(self) -> str:
+        """What went wrong, without the hint."""
+        return str(self.args[0]) if self.args else ""
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
+
+class Refusal(HushedError):
+    """What was asked for is well-formed, and cannot be had."""
+
+
+class ParameterError(HushedError, ValueError):
+    """A parameter lies outside the range in which the promise holds."""
 
 
 class WrongNorm(ParameterError):
@@ -105,7 +151,7 @@ def _too_few_pairs(
     )
 
 
-class TooFewRows(ParameterError):
+class TooFewRows(Refusal):
     """A public table has too few rows for the wanted gamma.
 
     Parameters
@@ -176,11 +222,11 @@ def _too_few_samples(given: int, needed: int, claim: str) -> TooFewSamples:
     return TooFewSamples(given=given, needed=needed, claim=claim)
 
 
-class ZeroSensitivity(ParameterError):
+class ZeroSensitivity(Refusal):
     """No sampled pair moved the function, so no noise could be calibrated."""
 
 
-class BadFunction(HushedError):
+class BadFunction(Refusal):
     """The user's function raised, or returned something that cannot be released."""
 
 
@@ -192,7 +238,7 @@ class BadRows(HushedError, ValueError):
     """The rows do not have the size, columns or cells that the job needs."""
 
 
-class PrivateRowsAsPopulation(HushedError):
+class PrivateRowsAsPopulation(Refusal):
     """The private rows were handed in as the public population."""
 
 
@@ -200,7 +246,7 @@ class SpaceMismatch(ParameterError):
     """Two steps were chained whose spaces do not fit."""
 
 
-class NotFeasible(HushedError):
+class NotFeasible(Refusal):
     """No choice of epsilon meets the wanted error and the wanted budget at once."""
 
 
@@ -208,19 +254,19 @@ class NotFound(HushedError):
     """A file, or a name in it, is not there."""
 
 
-class WorkerLost(HushedError):
+class WorkerLost(Refusal):
     """Worker processes died repeatedly on the same piece of work."""
 
 
-class EngineUnavailable(HushedError):
+class EngineUnavailable(Refusal):
     """The database, or its driver, is not there; no private row was read."""
 
 
-class QueryFailed(HushedError):
+class QueryFailed(Refusal):
     """The database did not finish a query on the private rows; no private value is shown."""
 
 
-class Overspent(HushedError):
+class Overspent(Refusal):
     """A charge does not fit into what is left of a budget; nothing was charged.
 
     Parameters
@@ -238,9 +284,6 @@ class Overspent(HushedError):
         self.budget = budget
         self.epsilon_left = epsilon_left
 
-    def __str__(self) -> str:
-        return str(self.args[0])
-
 
 class BudgetExists(ParameterError):
     """A budget of this name was opened already: by another program, perhaps; it is unchanged."""
@@ -250,17 +293,17 @@ class KeyInUse(ParameterError):
     """A key of the caller already stands for another question; nothing was charged."""
 
 
-class NotALedger(HushedError):
+class NotALedger(Refusal):
     """A file or address holds something else than a ledger."""
 
 
-class DamagedLedger(HushedError):
+class DamagedLedger(Refusal):
     """What a ledger holds is not what was written to it; it is not used any more."""
 
 
-class NewerLedger(HushedError):
+class NewerLedger(Refusal):
     """A ledger was written by a newer version than this one."""
 
 
-class LedgerUnavailable(HushedError):
+class LedgerUnavailable(Refusal):
     """A ledger cannot be reached, read or written now."""

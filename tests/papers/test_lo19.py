@@ -50,7 +50,7 @@ def test_budgets_are_what_the_labels_say(monkeypatch):
     synthetic._estimates(p, q, epsilon, 50, np.random.default_rng(0), known=False)
     assert sorted(seen, key=str) == sorted(
         [(50, 50, "plug-in", "shared"), (100, 100, "plug-in", "shared"),
-         (50, 50, "minimax", "shared"), (100, 100, "blend", "shared"),
+         (50, 50, "minimax", "shared"), (100, 100, "empirical-bayes", "shared"),
          (100, 100, "minimax", "split")], key=str)  # fmt: skip
     seen.clear()
     synthetic._estimates(p, q, epsilon, 50, np.random.default_rng(0), known=True)

@@ -15,7 +15,7 @@ PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, 
     lambda rows: all(sum(side) > 0 for side in zip(*rows, strict=True))
 )
 EPSILONS = st.floats(0, 3)
-METHODS = st.sampled_from(["plug-in", "minimax", "blend"])
+METHODS = st.sampled_from(["plug-in", "minimax", "empirical-bayes"])
 
 
 @given(PAIRS, EPSILONS)

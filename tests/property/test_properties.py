@@ -34,9 +34,9 @@ def test_any_rank_covers_marginally(calibration, gamma, m):
         found = choose_rank(calibration, gamma=gamma, pairs=short.needed)
     assert found.rank <= found.pairs
     assert Fraction(found.rank, found.pairs + 1) >= 1 - gamma
-    assert (1 - Fraction(found.share)) * (1 - Fraction(found.luck)) >= 1 - gamma - Fraction(
-        1, 10**12
-    )
+    assert (1 - Fraction(found.tail_mass)) * (
+        1 - Fraction(found.sampling_error)
+    ) >= 1 - gamma - Fraction(1, 10**12)
 
 
 @given(CALIBRATIONS, LEVELS, LEVELS)

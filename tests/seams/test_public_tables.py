@@ -118,7 +118,7 @@ class TestCoverage:
         assert believable(failures(f, 5 * pairs, 400, rows=4, gamma=0.2), 400, 0.2)
 
     def test_luck_of_the_sampler(self):
-        """At most a share of luck of the samples covers less than a share of pairs.
+        """At most the stated sampling error of the samples covers less than a share of pairs.
 
         The mean of n exponential rows moves by an exponential variable of mean 1 / n.
         """
@@ -128,8 +128,8 @@ class TestCoverage:
             s = hs.sample_sensitivity(
                 mean, Table(public), rows=rows, gamma=0.2, seed=run, workers=1
             )
-            unlucky += math.exp(-rows * s.value) > s.sampling.share
-        assert believable(unlucky, runs, s.sampling.luck)
+            unlucky += math.exp(-rows * s.value) > s.sampling.tail_mass
+        assert believable(unlucky, runs, s.sampling.sampling_error)
         assert unlucky > 0
 
     @pytest.mark.parametrize("f", FUNCTIONS)

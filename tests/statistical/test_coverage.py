@@ -77,12 +77,12 @@ def test_one_rank_lower_is_detected_marginally(law, gamma, m):
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(("calibration", "gamma", "m"), [s for s in SETTINGS if s[0] != "marginal"])
 def test_the_conditional_statement(calibration, gamma, m, law):
-    """The share left out exceeds gamma0 with probability at most the stated luck."""
+    """The share left out exceeds gamma0 with probability at most the stated sampling error."""
     found = choose_rank(calibration, gamma=Fraction(gamma), pairs=m)
     values, _ = kept(law, m, found.rank, seed=m)
     left_out = 1 - LAWS[law][1](values)
-    unlucky = int((left_out > found.share + 1e-12).sum())
-    assert stats.binom.sf(unlucky - 1, SAMPLERS, found.luck) > FALSE_ALARM
+    unlucky = int((left_out > found.tail_mass + 1e-12).sum())
+    assert stats.binom.sf(unlucky - 1, SAMPLERS, found.sampling_error) > FALSE_ALARM
 
 
 @pytest.mark.parametrize("law", CONTINUOUS)
@@ -91,8 +91,8 @@ def test_one_rank_lower_is_detected_conditionally(law, gamma, m):
     """With k one lower the sampler is unlucky more often than stated, and the test sees it."""
     found = choose_rank("training-conditional", gamma=Fraction(gamma), pairs=m)
     values, _ = kept(law, m, found.rank - 1, seed=m)
-    unlucky = int((1 - LAWS[law][1](values) > found.share).sum())
-    assert stats.binom.sf(unlucky - 1, SAMPLERS, found.luck) < FALSE_ALARM
+    unlucky = int((1 - LAWS[law][1](values) > found.tail_mass).sum())
+    assert stats.binom.sf(unlucky - 1, SAMPLERS, found.sampling_error) < FALSE_ALARM
 
 
 @pytest.mark.parametrize("m", [3, 19, 112])

@@ -47,7 +47,7 @@ def errors(p, q, epsilon, n, repeats, **options):
 
 
 @pytest.mark.parametrize(("name", "n", "reported"), REPORTED)
-@pytest.mark.parametrize("method", ["minimax", "blend"])
+@pytest.mark.parametrize("method", ["minimax", "empirical-bayes"])
 def test_reported_errors_are_reached(name, n, reported, method):
     """With 2n samples a side the mean squared error is at most the reported one.
 
@@ -66,7 +66,7 @@ def test_averaging_roles_cuts_the_error(name):
     assert np.mean(averaged**2) <= 1.05 * np.mean(split**2)
 
 
-@pytest.mark.parametrize("method", ["minimax", "blend"])
+@pytest.mark.parametrize("method", ["minimax", "empirical-bayes"])
 @pytest.mark.parametrize("known", ["p", "q"])
 def test_a_known_side_helps(method, known):
     """On A at n = 1000, known p or q: the error is below the plug-in's from the same samples."""
@@ -115,7 +115,7 @@ def test_jackknife_is_not_too_small(name, method, n):
 
 
 def listed():
-    """Instances that the constants of the blend were not chosen on, with 40 repeats each."""
+    """Instances that the constants of empirical Bayes were not chosen on, 40 repeats each."""
     for symbols in (10, 200, 5000):
         rank = np.arange(1.0, symbols + 1)
         uniform = np.full(symbols, 1 / symbols)
@@ -134,15 +134,15 @@ def listed():
                 yield f"{name} S={symbols} n={n}", p, q / q.sum(), epsilon, n
 
 
-def test_blend_follows_the_better():
+def test_empirical_bayes_follows_the_better():
     """On nine instances in ten the default is within 1.3 of the better of the two (floor 1e-3)."""
     outside, cases = [], list(listed())
     for name, p, q, epsilon, n in cases:
         rms = {
             method: math.sqrt(np.mean(errors(p, q, epsilon, n, 40, method=method) ** 2))
-            for method in ("plug-in", "minimax", "blend")
+            for method in ("plug-in", "minimax", "empirical-bayes")
         }
         best = max(min(rms["plug-in"], rms["minimax"]), 1e-3)
-        if max(rms["blend"], 1e-3) > 1.3 * best:
-            outside.append((name, round(max(rms["blend"], 1e-3) / best, 2)))
+        if max(rms["empirical-bayes"], 1e-3) > 1.3 * best:
+            outside.append((name, round(max(rms["empirical-bayes"], 1e-3) / best, 2)))
     assert len(outside) <= len(cases) / 10, outside

@@ -110,8 +110,9 @@ def _admitted(data: Any, sampled: Sampled | None, *, outside: Outside) -> Any:
     if not sampled.data_dependent and overlaps(sampled.source, data):
         raise PrivateRowsAsPopulation(
             "the public population holds the private rows: the sensitivity then leaks about them; "
-            "sample from a public table, a range or a simulator, or say data_dependent=True, "
-            "which marks guarantee and certificate"
+            "sample from a public table, a range or a simulator",
+            parameter="data_dependent",
+            hint="or say data_dependent=True, which marks guarantee and certificate",
         )
     return clamped(rows, sampled.support) if outside == "clamp" else rows
 

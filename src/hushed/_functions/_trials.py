@@ -195,7 +195,9 @@ def _run_there(
     lost = next(span for span in spans if span[0] not in done)
     raise WorkerLost(
         f"worker processes died {_ATTEMPTS} times at trials {lost[0]} to {lost[1] - 1}; "
-        "the function may crash or run out of memory: try workers=1 to see it happen"
+        "the function may crash or run out of memory",
+        parameter="workers",
+        hint="try workers=1 to see it happen",
     )
 
 
@@ -207,7 +209,9 @@ def _packed(evaluate: tuple[Evaluate, Alike | None]) -> tuple[NDArray[np.uint8],
     except (TypeError, AttributeError, ValueError, RuntimeError, pickle.PicklingError) as cause:
         raise BadFunction(
             f"the function cannot be sent to worker processes ({cause}); "
-            "create what it holds inside the function, or use workers=1"
+            "create what it holds inside the function, or do without such processes",
+            parameter="workers",
+            hint="use workers=1",
         ) from cause
     # An array, so that joblib shares a large one through a memory map instead of copying it.
     return np.frombuffer(content, dtype=np.uint8), hashlib.sha256(content).hexdigest()

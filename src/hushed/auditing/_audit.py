@@ -29,7 +29,7 @@ from hushed.auditing._population import (
     run_population,
 )
 from hushed.auditing._report import AuditReport, PopulationCount, Witness
-from hushed.auditing._runs import Tell, prepare_runs
+from hushed.auditing._runs import Progress, prepare_runs
 from hushed.auditing._scores import Event
 from hushed.auditing._sequential import Outcome, run_sequential
 from hushed.divergences import DeltaEstimate
@@ -51,7 +51,7 @@ def audit(
     answers: int = 5,
     bits: bool = True,
     sequential: bool = False,
-    tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> AuditReport:
     """Judge what a mechanism claims on pairs of neighbours.
 
@@ -89,8 +89,8 @@ def audit(
     sequential : bool, default False
         Bet against the claim as the samples come, and stop as soon as it is contradicted; the
         confidence holds whenever one looks.
-    tell : callable, optional
-        Told in words how far the audit is.
+    progress : callable, optional
+        Called with words on how far the audit is.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def audit(
         listed,
         seed=root,
         workers=workers,
-        tell=tell or _ignore,
+        progress=progress or _ignore,
         bits=bits,
     )
     # Only a fixed audit sets runs aside beforehand; the other two divide all of them themselves.

@@ -115,7 +115,7 @@ def run_fixed(runs: Runs, pairs: list[Pair], plan: Plan, goal: Goal) -> Finding:
         alive = len(searches)
         spared += plan.refine - search.draw_more(runs, plan.refine, "refine", alive=alive)
         selected, scores = search.choose_event(runs, goal, effort=effort)
-        runs.tell(f"refine: {search.pair.name}, bound expected {selected.predicted:.4g}")
+        runs.progress(f"refine: {search.pair.name}, bound expected {selected.predicted:.4g}")
         if best is None or selected.objective > best[0].objective:
             best = selected, scores, search.pair
     if best is None:
@@ -134,7 +134,7 @@ def _halve_searches(
             alive = len(searches)
             spared += size - search.draw_more(runs, size, f"round {number}", alive=alive)
             selected, _ = search.choose_event(runs, goal, effort="quick")
-            runs.tell(
+            runs.progress(
                 f"search, round {number}: {search.pair.name}, bound expected "
                 f"{selected.predicted:.4g}"
             )

@@ -203,7 +203,9 @@ class BatchRaised(BadFunction):
     def __init__(self, name: str, size: int) -> None:
         super().__init__(
             f"the batch mechanism raised {name} among {size} runs, and which of them failed cannot "
-            "be told; return None for a run that fails, or audit it with batch=False"
+            "be told; return None for a run that fails, or audit one run at a time",
+            parameter="batch",
+            hint="say batch=False",
         )
         self.name = name
         self.size = size
@@ -252,7 +254,9 @@ def adapt_mechanism(mechanism: Any, *, batch: bool, workers: int | None) -> Sour
         raise BadFunction(
             f"the mechanism carries a random generator ({found}); every worker would get a copy "
             "and repeat the same numbers. Take the generator as second argument: "
-            "mechanism(rows, rng), or use workers=1"
+            "mechanism(rows, rng)",
+            parameter="workers",
+            hint="or use workers=1",
         )
     return _adapt_function(mechanism, batch=batch)
 
@@ -261,15 +265,20 @@ def _adapt_function(mechanism: Callable[..., Any], *, batch: bool) -> Source:
     wanted = _count_positional(mechanism)
     if batch:
         if wanted is not None and not wanted[0] <= 3 <= wanted[1]:
-            raise BadFunction("with batch=True a mechanism takes (rows, rng, size)")
+            raise BadFunction(
+                "a batch mechanism takes (rows, rng, size)",
+                parameter="batch",
+                hint="say batch=False",
+            )
         return Source(call=mechanism, kind="batch", takes_rng=True)
     if wanted is None or wanted[0] <= 1 == wanted[1]:
         return Source(call=mechanism, kind="scalar", takes_rng=False)
     if wanted[0] <= 2 <= wanted[1]:
         return Source(call=mechanism, kind="scalar", takes_rng=True)
-    hint = "; say batch=True if the third is a size" if wanted[0] == 3 else ""
     raise BadFunction(
-        f"a mechanism takes (rows, rng) or (rows), this one needs {wanted[0]} arguments{hint}"
+        f"a mechanism takes (rows, rng) or (rows), this one needs {wanted[0]} arguments",
+        parameter="batch",
+        hint="say batch=True if the third is a size" if wanted[0] == 3 else "",
     )
 
 

@@ -68,6 +68,7 @@ def _x_shape(k: int) -> tuple[list[float], list[float]]:
     return [1.0] * half + [0.0] * (k - half), [0.0] * half + [1.0] * (k - half)
 
 
+_FOR_ANSWERS = "for query answers, each of which may move by 1, say relation='answers'"
 _PATTERNS: dict[str, Callable[[int], tuple[list[float], list[float]]]] = {
     "one below": _one_below,
     "one above": _one_above,
@@ -221,7 +222,12 @@ def read_pairs(
     for pair in found:
         reason = _find_difference(pair.rows, pair.neighbour, relation)
         if reason:
-            raise ParameterError(f"{pair.name} holds no {relation} neighbours: {reason}")
+            would_fit = relation != "answers" and not _find_moved(pair.rows, pair.neighbour)
+            raise ParameterError(
+                f"{pair.name} holds no {relation} neighbours: {reason}",
+                parameter="relation",
+                hint=_FOR_ANSWERS if would_fit else "",
+            )
     return found
 
 
@@ -240,7 +246,7 @@ def _find_difference(one: Any, other: Any, relation: Relation) -> str:
     try:
         kinds = containers.container(one), containers.container(other)
     except BadRows as cause:
-        return f"{cause} (say relation='answers' for query answers)"
+        return str(cause)
     if kinds[0] != kinds[1]:
         return f"one is held in a {kinds[0]}, the other in a {kinds[1]}"
     return _find_replaced(one, other) if relation == "replace-one" else _find_removed(one, other)
@@ -252,10 +258,7 @@ def _find_replaced(one: Any, other: Any) -> str:
     moved = sum(
         not containers.same(_take_row(one, i), _take_row(other, i)) for i in range(len(one))
     )
-    if moved == 1:
-        return ""
-    hint = "; for query answers, each of which may move by 1, say relation='answers'"
-    return f"{moved} rows differ instead of 1{hint if moved else ''}"
+    return "" if moved == 1 else f"{moved} rows differ instead of 1"
 
 
 def _find_removed(one: Any, other: Any) -> str:

@@ -142,7 +142,7 @@ def run_population(
     findings = []
     for number, pair in enumerate(pairs):
         findings.append(run_fixed(runs, [pair], plan, each))
-        runs.tell(f"pair {number + 1} of {len(pairs)}")
+        runs.progress(f"pair {number + 1} of {len(pairs)}")
     epsilons = np.array([found.region.epsilon_low(claim.delta) for found in findings])
     deltas = np.array([found.region.delta_low(claim.epsilon) for found in findings])
     caught = int((epsilons > claim.epsilon).sum())

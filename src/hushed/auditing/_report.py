@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushed._printing import format_down, format_up
+from hushed._printing import Spelling, format_down, format_up, spell_argument
 from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim
 from hushed.auditing._goal import adapt_claim
@@ -157,8 +157,13 @@ class AuditReport:
         """How the two inputs of a pair may differ: by a row, or in every query answer by 1."""
         return self.witness.relation
 
-    def explain(self) -> str:
+    def explain(self, spell: Spelling = spell_argument) -> str:
         """Say it in words.
+
+        Parameters
+        ----------
+        spell : callable, default as in Python
+            Words for an argument that is advised, from its name and its value.
 
         Returns
         -------
@@ -174,7 +179,7 @@ class AuditReport:
                 self._describe_certified(),
                 self._describe_draws(),
                 f"Evidence. {self.witness}.",
-                self._describe_bits(),
+                self._describe_bits(spell),
                 self._describe_power(),
                 self._describe_estimate(),
                 f"{self.samples} runs on each side over "
@@ -247,14 +252,14 @@ class AuditReport:
             "neighbours: audit it on pairs of tables."
         )
 
-    def _describe_bits(self) -> str:
+    def _describe_bits(self, spell: Spelling) -> str:
         """Say how to judge values alone, where low bits are the evidence."""
         if self.verdict != "violated" or LOWEST_BIT not in self.witness.event:
             return ""
         return (
             "The event looks at the low bits of doubles, by which noise that is drawn in floating "
             "point gives the answer away, also where its scale is right: a leak of the program, "
-            "not of the formula. bits=False judges the values alone."
+            f"not of the formula. {spell('bits', False)} judges the values alone."
         )
 
     def _describe_power(self) -> str:

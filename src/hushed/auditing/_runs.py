@@ -19,7 +19,7 @@ from hushed.auditing._scores import Event
 from hushed.errors import BadFunction
 
 Floats = NDArray[np.float64]
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 _BATCH_CELLS = 2**19
 _BATCH, _SCALAR = 2**16, 2**8
@@ -31,15 +31,16 @@ _TRIED = 32  # first runs on a table, of which one has to give an answer
 class Runs:
     """A mechanism ready to be run on pairs.
 
-    Each stage and pair has streams of its own under the seed. `tell` is told in words how far the
-    audit is; `bits` says whether events may look at the bit patterns of doubles.
+    Each stage and pair has streams of its own under the seed. `progress` is called with
+    words on how far the audit is; `bits` says whether events may look at the bit patterns of
+    doubles.
     """
 
     source: Source
     encoder: Encoder
     seed: int
     workers: int | None
-    tell: Tell
+    progress: Progress
     bits: bool = True
 
     def sample(self, pair: Pair, runs: int, stage: str) -> tuple[Floats, Floats]:
@@ -118,7 +119,7 @@ def prepare_runs(
     *,
     seed: int,
     workers: int | None,
-    tell: Tell,
+    progress: Progress,
     bits: bool = True,
 ) -> Runs:
     """Run a mechanism a few times on every table, to learn what it returns.
@@ -132,7 +133,7 @@ def prepare_runs(
         _require_an_answer(source, pairs, seed)
         probes = _draw_probes(source, pairs, seed)
     except BatchRaised as cause:
-        tell(f"the batch mechanism raised {cause.name}: running it one call at a time")
+        progress(f"the batch mechanism raised {cause.name}: running it one call at a time")
         source = source.one_at_a_time()
         _require_an_answer(source, pairs, seed)
         probes = _draw_probes(source, pairs, seed)
@@ -141,7 +142,7 @@ def prepare_runs(
         encoder=choose_encoder(probes),
         seed=seed,
         workers=workers,
-        tell=tell,
+        progress=progress,
         bits=bits,
     )
 

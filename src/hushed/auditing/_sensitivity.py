@@ -15,7 +15,7 @@ from hushed._functions._calls import answer
 from hushed.auditing._pairs import Pair, extreme_pairs
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Neighbours
-from hushed.spaces import Movement, Norm
+from hushed.spaces import Norm, SensitivityBound
 
 Floats = NDArray[np.float64]
 Cause = Literal["function", "rounding", "shape", "failure", "none"]
@@ -78,7 +78,7 @@ class SensitivityCheck:
 
 def check_sensitivity(
     function: Callable[[Any], Any],
-    declared: float | Movement,
+    declared: float | SensitivityBound,
     *,
     low: ArrayLike,
     high: ArrayLike,
@@ -157,7 +157,7 @@ def check_sensitivity(
 
 
 def _read_declaration(
-    declared: float | Movement, norm: Norm, neighbours: Neighbours
+    declared: float | SensitivityBound, norm: Norm, neighbours: Neighbours
 ) -> tuple[float, Norm, Neighbours]:
     if isinstance(declared, int | float | np.integer | np.floating):
         limit = float(declared)

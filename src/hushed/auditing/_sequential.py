@@ -199,9 +199,9 @@ class _Game:
             found.append(float(values[part][count - 1]) if count else 0.0)
         return found[0], found[1]
 
-    def tell(self, pairs: int) -> None:
+    def report_progress(self, pairs: int) -> None:
         """Say in words how the bets stand."""
-        self.runs.tell(
+        self.runs.progress(
             f"round {self.rounds}: {self.used * pairs} runs, evidence against the claim "
             f"{math.exp(min(self.best[0], 700)):.3g} of {2 / self.goal.alpha:.3g} needed, epsilon "
             f"is at least {format_down(self.certify()[0], 4)}"
@@ -280,7 +280,7 @@ def run_sequential(runs: Runs, pairs: list[Pair], goal: Goal) -> Outcome:
     )
     while (game.used + _FIRST_ROUND) * len(pairs) <= goal.final and game.best[0] < game.limit:
         game.play_round(pairs)
-        game.tell(len(pairs))
+        game.report_progress(len(pairs))
     return game.end(len(pairs))
 
 

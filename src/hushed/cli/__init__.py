@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 import hushed
+from hushed.cli._spelling import SpellingCommand
 
 __all__ = ["COMMANDS", "EXAMPLES", "app", "exit_codes", "load", "main"]
 
@@ -116,6 +117,7 @@ def load(name: str) -> typer.Typer:
         called = f"{below}{command.name}"
         example = f"Example: {EXAMPLES[called]}\n\n" if called in EXAMPLES else ""
         command.epilog = example + exit_codes(name)
+        command.cls = SpellingCommand
     return found
 
 

@@ -27,8 +27,9 @@ from hushed.auditing import (
 )
 from hushed.auditing import audit as judge
 from hushed.cli._inputs import read_function
-from hushed.cli._outcome import BAD_USE, REFUSED, exits_raise, finish, note, say
+from hushed.cli._outcome import BAD_USE, REFUSED, exits_raise, finish, print_line, print_note
 from hushed.cli._panels import AUDIT, CLAIM, OUTPUT, PAIRS
+from hushed.cli._spelling import spell_option
 from hushed.cli._written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee, Neighbours
@@ -40,13 +41,10 @@ _CHOICES = (
     "--low and --high), or a JSON file with a list of [ROWS, NEIGHBOUR]. For a function of a list "
     f"of query answers: {describe_families()}"
 )
-_OPTIONS = (  # how messages of an audit say it in Python, and how it is said here
-    ("audit it with batch=False", "audit it without --batch"),
-    ("batch=True", "--batch"),
-    ("bits=False", "--no-bits"),
-    ("relation='answers'", "--relation answers"),
-    ("use workers=1", "use --workers 1"),
-)
+_HINTS = {  # in place of those in Python
+    "batch": "say --batch if it takes (rows, rng, size), else leave it out",
+    "relation": "for query answers, each of which may move by 1, say --relation answers",
+}
 
 
 def audit(
@@ -169,7 +167,7 @@ def audit(
     # 1 says that a claim is violated: whatever keeps the audit from running is a 2.
     stopped = "stopped; there is no verdict"
     with (
-        finish(json=json, stopped=stopped, refused=BAD_USE, tell=_as_options) as result,
+        finish(json=json, stopped=stopped, refused=BAD_USE, hints=_HINTS) as result,
         exits_raise(),  # nor is the end of a mechanism's process a verdict
     ):
         inputs = inputs_of(mechanism, pairs)
@@ -203,27 +201,20 @@ def audit(
             batch=batch,
             relation=relation,
             answers=_ANSWERS if answers is None else answers,
-            tell=note,
+            progress=print_note,
             **options,
         )
         result.update(report.to_dict())
         if not json:
-            say(_as_options(report.explain()))
+            print_line(report.explain(spell_option))
     # Standard output is complete: what goes wrong from here on is told on standard error.
     with finish(json=False, stopped="stopped; the verdict stands, its page may be missing") as end:
         end["exit_code"] = REFUSED if report.verdict == "violated" else 0
         if html is not None:
             from hushed.plots._audits import audit_page  # noqa: PLC0415
 
-            html.write_text(audit_page(report, _as_options), encoding="utf-8")
-            note(f"page written to {html}")
-
-
-def _as_options(text: str) -> str:
-    """Name the options of this command where a text names arguments in Python."""
-    for python, option in _OPTIONS:
-        text = text.replace(python, option)
-    return text
+            html.write_text(audit_page(report, spell_option), encoding="utf-8")
+            print_note(f"page written to {html}")
 
 
 def _claim(
@@ -356,14 +347,14 @@ def _zoo(
             }
         )
         if not json:
-            say(
+            print_line(
                 f"{specimen.name:40} {'private' if specimen.private else 'not private':12} "
                 f"{report.verdict:12} claim {format_up(specimen.claim.epsilon):<9} "
                 f"certified {format_down(report.epsilon_low, 3):<9} {report.seconds:5.1f} s"
             )
     result |= {"zoo": rows, "confidence": options["confidence"]}
     if not json:
-        say(_zoo_in_words(rows, options["samples"], options["confidence"]))
+        print_line(_zoo_in_words(rows, options["samples"], options["confidence"]))
     wrong = [row["name"] for row in rows if row["private"] and row["verdict"] == "violated"]
     result["exit_code"] = REFUSED if wrong else 0
 
@@ -386,7 +377,7 @@ def _audit_specimen(specimen: Any, options: dict[str, Any]) -> AuditReport:
     relation: Relation = "answers"
     if specimen.relation == "one-row":
         relation = specimen.claim.neighbours
-    note(f"{specimen.name} ...")
+    print_note(f"{specimen.name} ...")
     return judge(
         specimen.mechanism,
         specimen.pairs,

@@ -11,7 +11,7 @@ from typing import Any
 import hushed as hs
 from hushed.errors import ParameterError
 from hushed.mechanisms._calibration import NORM_OF, Mechanism, MechanismName, calibrated
-from hushed.spaces import Movement, Norm
+from hushed.spaces import Norm, SensitivityBound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Target:
         sampling = sensitivity.sampling
         return self._built(sensitivity, math.prod(sampling.shape) if sampling else 1)
 
-    def _built(self, sensitivity: Movement, values: int) -> Mechanism:
+    def _built(self, sensitivity: SensitivityBound, values: int) -> Mechanism:
         if self.error is None:
             return calibrated(self.name, sensitivity, {**self.options, "epsilon": self.epsilon})
         beta = 0.05 if self.beta is None else self.beta

@@ -11,7 +11,7 @@ import typer
 
 from hushed._printing import format_down, format_up
 from hushed.cli._options import JsonOption, PlotOption
-from hushed.cli._outcome import finish, note, notes, print_table, say
+from hushed.cli._outcome import finish, print_line, print_note, print_notes, print_table
 from hushed.cli._written import check_figure
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours
@@ -143,7 +143,7 @@ def compose(
             save_figure(
                 pricing.tradeoff_curve({"all releases": privacy_loss.compose(curves)}), plot
             )
-            note(f"written to {plot}")
+            print_note(f"written to {plot}")
         records = [{**asdict(one), "relative_gap": one.relative_gap} for one in found]
         result.update({"results": records, "skipped": skipped} if method == "all" else records[0])
         if as_json:
@@ -162,19 +162,19 @@ def compose(
             ],
         )
         exact = found[-1].exact
-        say(
+        print_line(
             f"Smallest possible epsilon: between {format_down(exact.low, 8)} and "
             f"{format_up(exact.high, 8)}."
         )
-        say(
+        print_line(
             f"Neighbours: {neighbours}."
             if neighbours
             else "Neighbours: the releases' own; --neighbours makes it a promise."
         )
         for one in found:
-            say(f"{one.method}: {one.theorem}.")
-            notes([f"{one.method}: {text}" for text in one.warnings])
-        notes([f"left out {text}" for text in skipped])
+            print_line(f"{one.method}: {one.theorem}.")
+            print_notes([f"{one.method}: {text}" for text in one.warnings])
+        print_notes([f"left out {text}" for text in skipped])
 
 
 def _for(
@@ -211,5 +211,7 @@ def _parallel(
     found = accounting.parallel(parts, membership=membership)
     result.update(asdict(found))
     if not quiet:
-        say(f"Together: epsilon = {format_up(found.epsilon)}, delta = {format_up(found.delta)}.")
-        say(f"parallel: {found.theorem}.")
+        print_line(
+            f"Together: epsilon = {format_up(found.epsilon)}, delta = {format_up(found.delta)}."
+        )
+        print_line(f"parallel: {found.theorem}.")

@@ -10,7 +10,7 @@ import typer
 
 from hushed._printing import format_down, format_up, money_above, money_below
 from hushed.cli._options import JsonOption, PlotOption
-from hushed.cli._outcome import REFUSED, finish, note, notes, print_table, say
+from hushed.cli._outcome import REFUSED, finish, print_line, print_note, print_notes, print_table
 from hushed.cli._written import check_figure
 from hushed.errors import ParameterError
 
@@ -122,7 +122,7 @@ def _price(
         from hushed.plots import save_figure  # noqa: PLC0415
 
         save_figure(pricing.cost_against_level(model, epsilon0), plot)
-        note(f"written to {plot}")
+        print_note(f"written to {plot}")
     if quiet:
         return
     print_table(
@@ -141,13 +141,13 @@ def _price(
     )
     if budget is not None:
         allowed = record["levels_within_budget"]
-        say(
+        print_line(
             f"A budget of {money_below(budget)} allows levels from {format_up(allowed['low'])} "
             "to "
             f"{format_down(allowed['high'])} ({basis} basis); without any risk, epsilon0 up to "
             f"{format_down(record['epsilon_within_budget'])}."
         )
-    notes(found[basis].warnings)
+    print_notes(found[basis].warnings)
 
 
 def _show_plan(
@@ -166,7 +166,7 @@ def _show_plan(
         from hushed.plots import save_figure  # noqa: PLC0415
 
         save_figure(pricing.cost_against_level(model, found.epsilon), plot)
-        note(f"written to {plot}")
+        print_note(f"written to {plot}")
     record.update(asdict(found), exit_code=REFUSED if found.feasible is False else 0)
     if quiet:
         return
@@ -190,8 +190,10 @@ def _show_plan(
         within = (
             "" if found.budget is None else f", within the budget of {money_below(found.budget)}"
         )
-        say(f"Worst case: {money_above(found.cost)}{within}.")
+        print_line(f"Worst case: {money_above(found.cost)}{within}.")
     elif found.budget is not None:
-        say(f"The budget of {money_below(found.budget)} is enough if you {found.remedies[0]}.")
-    say("For the report:")
-    say(f"  {found.sentence}")
+        print_line(
+            f"The budget of {money_below(found.budget)} is enough if you {found.remedies[0]}."
+        )
+    print_line("For the report:")
+    print_line(f"  {found.sentence}")

@@ -11,7 +11,7 @@ import typer
 
 import hushed as hs
 from hushed.cli._options import BudgetArgument, JsonOption, LedgerArgument
-from hushed.cli._outcome import finish, say
+from hushed.cli._outcome import finish, print_line
 from hushed.errors import BadFunction, NotFound, QueryFailed
 from hushed.mechanisms._bernstein import BernsteinPolynomial
 from hushed.releasing._keeping import raise_failure, read_release
@@ -27,7 +27,7 @@ def plain_value(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def told_release(value: Any, certificate: hs.Certificate) -> str:
+def describe_release(value: Any, certificate: hs.Certificate) -> str:
     """Say what was released and under which promise."""
     return f"released: {value}\n\n{certificate.explain()}"
 
@@ -64,7 +64,7 @@ def answer(
             )
         result.update(_record(text))
         if not json:
-            say(_plain(_told(text)))
+            print_line(_plain(_describe_answer(text)))
 
 
 def _plain(text: str) -> str:
@@ -87,7 +87,7 @@ def _refused(name: str) -> None:
     raise ValueError(name)
 
 
-def _told(text: str) -> str:
+def _describe_answer(text: str) -> str:
     """Put a stored answer into words; one of a kind that is not known here stays as it is."""
     try:
         raise_failure(text)
@@ -99,4 +99,4 @@ def _told(text: str) -> str:
     if schema != "hushed release":
         return text
     value, certificate = read_release(text)
-    return told_release(plain_value(value), certificate)
+    return describe_release(plain_value(value), certificate)

@@ -20,7 +20,7 @@ from hushed.cli._options import (
     LedgerArgument,
     ProtectOption,
 )
-from hushed.cli._outcome import finish, note, say
+from hushed.cli._outcome import finish, print_line, print_note
 from hushed.cli._safekeeping import backup, roles, verify
 from hushed.cli._written import check_figure, check_targets, files_of
 from hushed.errors import ParameterError
@@ -85,13 +85,13 @@ def open_budget(
             found = book.balance(budget)
         result.update(_record(found))
         if (unit, neighbours) == ("user", "replace-one"):
-            note(
+            print_note(
                 "a budget for users with replace-one neighbours takes no charge of hushed query or "
                 "hushed release; for queries with --user open one with --neighbours add-remove "
                 "--unit user"
             )
         if not json:
-            say(found.explain())
+            print_line(found.explain())
 
 
 def show(
@@ -121,7 +121,7 @@ def show(
                 from hushed.plots._ledgers import budget_over_time  # noqa: PLC0415
 
                 save_figure(budget_over_time(found[0].budget, book.history(budget)), plot)
-                note(f"written to {plot}")
+                print_note(f"written to {plot}")
         heads = [_head(each, of) for each, of in zip(found, whole, strict=True)]
         each_one = list(zip(found, listed, heads, strict=True))
         result.update(
@@ -135,7 +135,7 @@ def show(
                 "\n".join([each.explain(), f"Write down, elsewhere: {head}", *_lines(last)])
                 for each, last, head in each_one
             ]
-            say("\n\n".join(texts) or "no budget was opened yet")
+            print_line("\n\n".join(texts) or "no budget was opened yet")
 
 
 def charge(
@@ -175,8 +175,8 @@ def charge(
         result.update(_record(found), charged=entry.number)
         result["kept"] = f"the charge stands as entry {entry.number} of budget {budget!r}"
         if not json:
-            say(f"charged as entry {entry.number}")
-            say(found.explain())
+            print_line(f"charged as entry {entry.number}")
+            print_line(found.explain())
 
 
 def export(
@@ -193,11 +193,11 @@ def export(
             text = book.export(budget)
         if out is not None:
             out.write_text(text + "\n", encoding="utf-8")
-            note(f"written to {out}")
+            print_note(f"written to {out}")
         if json:
             result.update(loads(text))
         elif out is None:
-            say(text)
+            print_line(text)
 
 
 def open_named(url: str | None, budget: str | None) -> hs.Ledger | None:

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
@@ -15,62 +15,33 @@ from typing import Any, NoReturn
 
 import typer
 
-from hushed.errors import (
-    BadFunction,
-    DamagedLedger,
-    EngineUnavailable,
-    HushedError,
-    LedgerUnavailable,
-    NewerLedger,
-    NotALedger,
-    NotFeasible,
-    Overspent,
-    PrivateRowsAsPopulation,
-    QueryFailed,
-    TooFewRows,
-    WorkerLost,
-    ZeroSensitivity,
-)
+from hushed.cli._spelling import describe_error
+from hushed.errors import HushedError, Refusal
 
 REFUSED, BAD_USE, UNFORESEEN, STOPPED = 1, 2, 3, 130
 _OURS = Path(__file__).resolve().parents[1]
-_REFUSALS = (
-    BadFunction,
-    DamagedLedger,
-    EngineUnavailable,
-    LedgerUnavailable,
-    NewerLedger,
-    NotALedger,
-    NotFeasible,
-    Overspent,
-    PrivateRowsAsPopulation,
-    QueryFailed,
-    TooFewRows,
-    WorkerLost,
-    ZeroSensitivity,
-)
 
 
 class _Unwritten(Exception):
     """Standard output could not be written."""
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line of the answer on standard output."""
     with _output():
         typer.echo(text)
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Print a remark on standard error; one that cannot be written stops nothing."""
     with suppress(OSError):
         typer.echo(text, err=True)
 
 
-def notes(texts: Iterable[str]) -> None:
+def print_notes(texts: Iterable[str]) -> None:
     """Print remarks on standard error."""
     for text in texts:
-        note(text)
+        print_note(text)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -93,11 +64,14 @@ def finish(
     json: bool,
     stopped: str = "stopped; nothing was released",
     refused: int = REFUSED,
-    tell: Callable[[str], str] = str,
+    hints: Mapping[str, str] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Turn the end of a command into output and an exit code."""
+    """Turn the end of a command into output and an exit code.
+
+    Errors name the options of the command that runs; `hints` are of this command only.
+    """
     if sys.stdout is None:  # before anything is run, or paid
-        note("standard output is closed; let it go somewhere")
+        print_note("standard output is closed; let it go somewhere")
         raise typer.Exit(BAD_USE)
     result: dict[str, Any] = {}
     try:
@@ -108,9 +82,9 @@ def finish(
         with _output():
             pass  # flush what else was printed
     except HushedError as error:
-        is_refusal = isinstance(error, _REFUSALS)
+        is_refusal = isinstance(error, Refusal)
         kind, code = ("refused", refused) if is_refusal else ("bad-use", BAD_USE)
-        _refuse(kind, type(error).__name__, tell(_told(error)), code, json=json)
+        _refuse(kind, type(error).__name__, describe_error(error, hints or {}), code, json=json)
     except (typer.Exit, typer.Abort):
         raise
     except _Unwritten as error:
@@ -171,7 +145,7 @@ def _unforeseen(error: BaseException, *, json: bool) -> None:
     """Tell of an exception that nobody planned for, without its message."""
     name = type(error).__name__
     place = _place(error)
-    note(
+    print_note(
         f"{name} {place}: not foreseen, please report it; its message is withheld, for it may "
         "quote rows"
     )
@@ -181,7 +155,7 @@ def _unforeseen(error: BaseException, *, json: bool) -> None:
 
 
 def _refuse(kind: str, name: str, message: str, code: int, *, json: bool) -> NoReturn:
-    note(f"{name}: {message}" if name else message)
+    print_note(f"{name}: {message}" if name else message)
     if json:
         error = {"kind": kind, "message": message} | ({"type": name} if name else {})
         try:
@@ -217,14 +191,6 @@ def _place(error: BaseException) -> str:
     ours = [frame for frame in frames if _OURS in Path(frame.filename).resolve().parents]
     last = (ours or frames)[-1:]
     return f"in {Path(last[0].filename).name}, line {last[0].lineno}" if last else "somewhere"
-
-
-def _told(error: HushedError) -> str:
-    """Message of an error, with the option's name on the command line where they differ."""
-    told = str(error)
-    if "data_dependent=True" in told and "--data-dependent" not in told:
-        told += " (--data-dependent on the command line)"
-    return told
 
 
 def _write(result: dict[str, Any]) -> None:

@@ -12,38 +12,26 @@ import hushed as hs
 from hushed.cli._kept import read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import JsonOption, KeyOption
-from hushed.cli._outcome import finish, notes, say
+from hushed.cli._outcome import finish, print_line, print_notes
 from hushed.cli._panels import BOUNDS, LEDGER, NOISE, OUTPUT, QUERY, STATISTICS, TABLE
+from hushed.cli._spelling import spell_option
 from hushed.errors import ParameterError
 from hushed.tables._expressions import Kind, find_column
 from hushed.tables._plan import NoiseName
 from hushed.tables._stored import plain_rows
 
 _Many = list[str] | None
-_OPTIONS = (  # how messages about a table say it in Python, and how it is said here
-    ("types={'COLUMN': 'real'}", "--type COLUMN=real"),
-    ("types=... is", "--type is"),
-    ("header=...", "--header"),
-    ("header='patient;city;cost'", '--header "patient;city;cost"'),
-    ("header must", "--header must"),
-    (".per_user(groups=...)", "--groups N"),
-    (".per_user(rows=...)", "--rows N"),
-    ("keys=[...]", "--keys A,B,C"),
-    ("private_keys=True", "--private-keys"),
-    ("add .count(), .sum(...) or", "add --count, --sum COLUMN:LOW:HIGH or"),
-    ("open the table with user='COLUMN'", "name it with --user COLUMN"),
-    ("give another name=...", "ask for each output once"),
-    ("delta=0", "--delta 0"),
-    ("noise='gaussian'", "--noise gaussian"),
-    ("a ledger has a method charge(budget, guarantee, note); ", ""),
-    ("budget='...'", "--budget NAME"),
-    ("budget='", "--budget '"),
-    ("there is no ledger to charge", "there is no ledger to charge: --ledger URL"),
-    ("with rows=...", "with --about-rows N"),
-    ("Name one: hs.table(ADDRESS, 'NAME')", "Name one with --table NAME"),
-    ("timeout must", "--timeout must"),
-    ("cannot be given a timeout", "cannot be given a --timeout"),
-)
+_HINTS = {  # in place of those in Python
+    "count": "add --count, --sum COLUMN:LOW:HIGH or another aggregate",
+    "groups": "give --groups N or --rows N",
+    "header": 'give --header "patient;city;cost"',
+    "keys": "give --keys A,B,C or --private-keys",
+    "noise": "leave --delta out, or ask for --noise gaussian",
+    "rows": "give --rows N",
+    "table": "name one with --table NAME",
+    "types": "to read a text as a number, declare its column: --type COLUMN=real",
+    "user": "give --user COLUMN",
+}
 
 
 def query(
@@ -195,11 +183,11 @@ def query(
     json: JsonOption = False,
 ) -> None:
     """Ask a private table for noisy aggregates."""
-    with finish(json=json, tell=_as_options) as result:
+    with finish(json=json, hints=_HINTS) as result:
         with warnings.catch_warnings():  # they are told below
             warnings.simplefilter("ignore", UserWarning)
             asked = hs.table(data, table, user=user, types=_types(types or ()), header=header)
-        notes(asked.connection.remarks)
+        print_notes(asked.connection.remarks)
         for condition in where or ():
             asked = asked.filter(condition)
         for text in derive or ():
@@ -232,7 +220,7 @@ def query(
                 budget=budget,
             )
             result.update(_price(price))
-            shown = _as_options(price.explain())
+            shown = price.explain(_spell)
         else:
             answer = asked.release(
                 epsilon=epsilon,
@@ -255,14 +243,12 @@ def query(
             result["kept"] = read_again(ledger, budget, key or answer.entry)
             shown = str(answer)
         if not json:
-            say(shown)
+            print_line(shown)
 
 
-def _as_options(text: str) -> str:
-    """Name the options of this command where a text names arguments in Python."""
-    for python, option in _OPTIONS:
-        text = text.replace(python, option)
-    return text
+def _spell(name: str, value: object) -> str:
+    """Spell an argument of a quote as an option."""
+    return spell_option("about_rows" if name == "rows" else name, value)
 
 
 def _types(texts: Sequence[str]) -> dict[str, Kind]:

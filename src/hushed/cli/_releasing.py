@@ -16,7 +16,7 @@ from hushed._functions._gate import Outside
 from hushed._printing import format_up, plain_path
 from hushed.cli._calibration import Target, numbers_of
 from hushed.cli._inputs import in_blocks, read_bounds, read_function, read_population
-from hushed.cli._kept import plain_value, read_again, told_release
+from hushed.cli._kept import describe_release, plain_value, read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
     BlockOption,
@@ -38,7 +38,7 @@ from hushed.cli._options import (
     UnitOption,
     WorkersOption,
 )
-from hushed.cli._outcome import BAD_USE, REFUSED, finish, note, say
+from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_note
 from hushed.cli._panels import LEDGER, NOISE, OUTPUT, ROWS
 from hushed.cli._tables import Frame, check_columns, read_table
 from hushed.cli._written import check_targets, files_of, inputs_of
@@ -105,7 +105,7 @@ def sensitivity(
             block_rows=block_rows,
         )
         if not json:
-            say(
+            print_line(
                 f"sensitivity {format_up(s.value)} in the {s.norm} norm: "
                 f"movement {s.rank} of {s.pairs}; "
                 f"gamma = {format_up(s.gamma)} ({protect}, {calibration})"
@@ -261,7 +261,7 @@ def release(
         result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
         result["kept"] = read_again(ledger, budget, key or released.entry)
         if not json:
-            say(told_release(value, certificate))
+            print_line(describe_release(value, certificate))
     # Standard output is complete: what goes wrong from here on is told on standard error.
     with finish(json=False, stopped="stopped; the answer was released, its files may be missing"):
         _write_files(certificate, out, html)
@@ -315,7 +315,7 @@ def verify(
         accepted = ("bits", "rounding") if accept_rounding else ("bits",)
         result["exit_code"] = 0 if found.agreement in accepted else REFUSED
         if not json:
-            say(found.explain())
+            print_line(found.explain())
 
 
 def _check_files(
@@ -332,12 +332,12 @@ def _check_files(
 def _write_files(certificate: hs.Certificate, out: Path | None, html: Path | None) -> None:
     if out is not None:
         out.write_text(certificate.to_json() + "\n", encoding="utf-8")
-        note(f"certificate written to {out}")
+        print_note(f"certificate written to {out}")
     if html is not None:
         from hushed.plots import certificate_page  # noqa: PLC0415
 
         html.write_text(certificate_page(certificate), encoding="utf-8")
-        note(f"page written to {html}")
+        print_note(f"page written to {html}")
 
 
 def _certificate(path: Path) -> hs.Certificate:

@@ -10,7 +10,7 @@ import typer
 from hushed._decimals import decimal_of, stated_below
 from hushed._printing import format_down, format_up
 from hushed.cli._options import JsonOption, PlotOption
-from hushed.cli._outcome import finish, note, notes, print_table, say
+from hushed.cli._outcome import finish, print_line, print_note, print_notes, print_table
 from hushed.cli._written import check_figure
 from hushed.errors import ParameterError
 
@@ -48,7 +48,7 @@ def risk(
             from hushed.plots import save_figure  # noqa: PLC0415
 
             save_figure(pricing.risk_against_level([epsilon0], dims=[dims]), plot)
-            note(f"written to {plot}")
+            print_note(f"written to {plot}")
         if not as_json:
             _show(result)
 
@@ -91,16 +91,16 @@ def _show(result: dict[str, Any]) -> None:
     if "data" in result:
         _say_data(result["data"])
     if "confidence" in result:
-        say(
+        print_line(
             f"Confidence {format_down(result['confidence'])}: published level "
             f"{format_up(result['published_epsilon'])}; the level that holds with delta "
             f"{format_up(stated_below(1 - decimal_of(result['confidence'])))} is "
             f"{format_up(result['exact_epsilon'])}."
         )
     if len(found) == 1:
-        notes(found[0]["warnings"])
+        print_notes(found[0]["warnings"])
     elif result["over_promises_from"] is not None:
-        note(
+        print_note(
             f"above level {format_down(result['over_promises_from'])} the published risk is "
             "below the exact delta; decide by the exact one"
         )
@@ -140,7 +140,7 @@ def _say_data(found: dict[str, Any]) -> None:
         ["level", "confidence from noise and data"],
         [[format_up(level), format_down(one)] for level, one in rows],
     )
-    say(
+    print_line(
         f"The sensitivity is large enough with confidence {format_down(found['confidence'])} "
         "(Theorem 5, by the DKW inequality); hs.sample_sensitivity states the exact one."
     )

@@ -9,7 +9,7 @@ import typer
 
 import hushed as hs
 from hushed.cli._options import JsonOption, LedgerArgument
-from hushed.cli._outcome import finish, note, say
+from hushed.cli._outcome import finish, print_line, print_note
 from hushed.cli._written import check_targets, files_of
 from hushed.errors import ParameterError
 
@@ -38,7 +38,7 @@ def verify(
         result.update(heads=heads)
         if not json:
             lines = [f"budget {name!r} is whole; write down: {heads[name]}" for name in names]
-            say("\n".join(lines) or "no budget was opened yet")
+            print_line("\n".join(lines) or "no budget was opened yet")
 
 
 def backup(
@@ -52,9 +52,9 @@ def backup(
         with hs.Ledger(ledger, create=False) as book:
             book.backup(file)
         result.update(backup=str(file))
-        note("a backup forgets what is charged later: after restoring it, charge that again")
+        print_note("a backup forgets what is charged later: after restoring it, charge that again")
         if not json:
-            say(f"copied to {file}")
+            print_line(f"copied to {file}")
 
 
 def roles(json: JsonOption = False) -> None:
@@ -64,4 +64,4 @@ def roles(json: JsonOption = False) -> None:
     with finish(json=json) as result:
         result.update(sql=ROLES)
         if not json:
-            say(ROLES.rstrip())
+            print_line(ROLES.rstrip())

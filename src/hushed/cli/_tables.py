@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hushed._printing import plain_path
-from hushed.cli._outcome import note
+from hushed.cli._outcome import print_note
 from hushed.errors import BadRows, NotFound, ParameterError
 
 Frame = Literal["numpy", "pandas", "polars"]
@@ -104,7 +104,7 @@ def _has_header(path: Path, rows: list[list[str]]) -> bool:
     """Whether the first row names columns; refuses to guess where it may be a record."""
     first, below = rows[0], rows[1:]
     if any(_number(cell) is not None for cell in first):
-        note(f"no header found in {path.name}: its first row counts as a record")
+        print_note(f"no header found in {path.name}: its first row counts as a record")
         return False
     if any(
         all(i < len(row) and _number(row[i]) is not None for row in below)

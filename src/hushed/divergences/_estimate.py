@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushed._checks import require_one_of
-from hushed.divergences._blend import blended_total
 from hushed.divergences._counts import Column, Counts, Model, Tuples
+from hushed.divergences._empirical_bayes import estimate_total
 from hushed.divergences._known import distance_scores
 from hushed.divergences._minimax import Product, Scheme, Score, minimax_score, plug_in_score
 from hushed.divergences._sampling import Sample, halves, jackknife, read_sample, resampled
 from hushed.errors import ParameterError
 
-Method = Literal["blend", "minimax", "plug-in"]
+Method = Literal["empirical-bayes", "minimax", "plug-in"]
 Roles = Literal["shared", "split", "averaged"]
 Bias = Literal["upward", "unknown"]
 
@@ -42,7 +42,7 @@ class DeltaEstimate:
     bias : {"upward", "unknown"}
         Direction of the systematic error: ``"upward"`` is proved (Jensen's inequality, before
         clipping), ``"unknown"`` may be either.
-    method : {"blend", "minimax", "plug-in"}
+    method : {"empirical-bayes", "minimax", "plug-in"}
         The estimator.
     samples : (float or None, float or None)
         Sample sizes of p and q, expected ones under ``"poisson"``; None for a known side.
@@ -104,7 +104,7 @@ def estimate_delta(
     epsilon: ArrayLike,
     *,
     samples: float | tuple[float, float] | None = None,
-    method: Method = "blend",
+    method: Method = "empirical-bayes",
     model: Model = "fixed",
     p: Counts | None = None,
     q: Counts | None = None,
@@ -127,10 +127,11 @@ def estimate_delta(
         Privacy losses, in nats; in [0, 200]. An array gives the whole curve.
     samples : float, (float, float) or None, default None
         Sample sizes of p and q, 1 or more. None adds the counts up.
-    method : {"blend", "minimax", "plug-in"}, default "blend"
+    method : {"empirical-bayes", "minimax", "plug-in"}, default "empirical-bayes"
         ``"plug-in"`` puts the observed shares in: biased upward, by about the square root of
         symbols over samples near the kink. ``"minimax"`` estimates polynomials there: for many
-        rare outcomes. ``"blend"`` follows the better of the two (see the user guide for where).
+        rare outcomes. ``"empirical-bayes"`` follows the better of the two (see the user guide
+        for where).
     model : {"fixed", "poisson"}, default "fixed"
         Whether the sample sizes were fixed or themselves Poisson; in the latter case ``samples``
         is the expected size and is needed.
@@ -151,8 +152,8 @@ def estimate_delta(
     DeltaEstimate
         The estimate, its standard error and the direction of its bias; ``float`` works when
         epsilon is one number. The jackknife of plug-in and minimax leans towards too large;
-        the blend borrows the plug-in's, 0.65 to 1.7 times the truth in most instances tried,
-        and more where the blend is nearly exact: use the bootstrap where it counts.
+        empirical Bayes borrows the plug-in's, 0.65 to 1.7 times the truth in most instances
+        tried, and more where it is nearly exact: use the bootstrap where it counts.
 
     Raises
     ------
@@ -204,7 +205,7 @@ def estimate_delta(
 def _error_method(method: Method, bootstrap: int) -> str:
     if bootstrap:
         return f"bootstrap of {bootstrap}"
-    return "jackknife of the plug-in" if method == "blend" else "jackknife"
+    return "jackknife of the plug-in" if method == "empirical-bayes" else "jackknife"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,8 +295,8 @@ def _totals(
 ) -> NDArray[np.float64]:
     """Unclipped estimates, one per epsilon."""
     weights = [math.exp(loss) for loss in losses]
-    if rule.method == "blend":
-        return _blended(sample, tuples, weights)
+    if rule.method == "empirical-bayes":
+        return _estimate_empirical_bayes(sample, tuples, weights)
     if rule.roles == "shared":
         p, q = tuples.columns
         return np.array(
@@ -312,7 +313,9 @@ def _totals(
     return totals
 
 
-def _blended(sample: Sample, tuples: Tuples, weights: list[float]) -> NDArray[np.float64]:
+def _estimate_empirical_bayes(
+    sample: Sample, tuples: Tuples, weights: list[float]
+) -> NDArray[np.float64]:
     n_p, n_q = sample.sizes
     lift_p, lift_q = (
         size * _CERTAIN if known else 1.0
@@ -326,7 +329,7 @@ def _blended(sample: Sample, tuples: Tuples, weights: list[float]) -> NDArray[np
     unit = n_q * lift_q
     return np.array(
         [
-            blended_total(
+            estimate_total(
                 p, q, multiplicity, weight * unit / (n_p * lift_p), rates=not any(sample.known)
             )
             / unit

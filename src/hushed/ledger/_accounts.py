@@ -30,8 +30,8 @@ from hushed.ledger._entries import Budget, Entry, digest, write_budget, write_en
 from hushed.ledger._forks import watch
 from hushed.ledger._laws import write_law
 from hushed.ledger._migrations import now
-from hushed.ledger._store import Store, Unsettled, connect
-from hushed.ledger._tally import Tally, costs_of, tally_of
+from hushed.ledger._running import RunningBalance, costs_of, start_balance
+from hushed.ledger._store import InDoubt, Store, connect
 from hushed.privacy_loss import PrivacyProfile
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ _LONGEST_NAME, _LONGEST_NOTE = 200, 10_000
 _MOST_NUMBER = 2**31 - 1  # of an entry, in both databases
 
 
-class _Page:
+class _CacheEntry:
     """What this process remembers of one budget."""
 
-    __slots__ = ("lock", "tally")
+    __slots__ = ("balance", "lock")
 
     def __init__(self) -> None:
         self.lock = RLock()
-        self.tally: Tally | None = None
+        self.balance: RunningBalance | None = None
 
 
 class Ledger:
@@ -81,7 +81,7 @@ class Ledger:
 
     def __init__(self, url: str, *, create: bool = True, timeout: float = 60.0) -> None:
         self._store: Store = connect(url, create=create, timeout=timeout)
-        self._pages: dict[str, _Page] = {}
+        self._cache: dict[str, _CacheEntry] = {}
         self._lock = RLock()
         watch(self)
 
@@ -229,34 +229,34 @@ class Ledger:
         _check_key(key, question)
         law = _law_of(loss)
         known = None if law is None else loss
-        with self._page(name) as page:
-            tally = page.tally or self._current(page, name)
-            check_promise(tally.budget, guarantee, loss)
-            costs = costs_of(tally.budget, guarantee, known)
+        with self._cached(name) as cached:
+            running = cached.balance or self._read_current(cached, name)
+            check_promise(running.budget, guarantee, loss)
+            costs = costs_of(running.budget, guarantee, known)
             try:
                 with self._store.spending() as connection:
                     head = rows.head_of(connection, name, lock=True)
-                    tally = self._caught_up(page, connection, head)
-                    paid = None if key is None else tally.keys.get(key)
+                    running = self._sync(cached, connection, head)
+                    paid = None if key is None else running.keys.get(key)
                     if paid is not None:
-                        entry = rows.entry_at(connection, tally.budget, paid)
-                        entry = _same_question(entry, tally.budget, guarantee, law, question)
+                        entry = rows.entry_at(connection, running.budget, paid)
+                        entry = _same_question(entry, running.budget, guarantee, law, question)
                     else:
-                        tally.check(guarantee, known, costs)
-                        entry = _next_entry(tally, guarantee, note, law, costs, key, question)
+                        running.check(guarantee, known, costs)
+                        entry = _next_entry(running, guarantee, note, law, costs, key, question)
                         body = write_entry(entry)
-                        entry = _chained(entry, tally, body)
+                        entry = _chain(entry, running, body)
                         rows.append(connection, entry, body)
-            except Unsettled as error:
-                page.tally = None
-                if not self._settled(entry, error):
+            except InDoubt as error:
+                cached.balance = None
+                if not self._resolve_in_doubt(entry, error):
                     raise LedgerUnavailable(f"nothing was charged: {error}") from None
                 return entry
             if paid is not None:
                 return entry
-            page.tally = None  # until the entry is folded in, there is nothing to rely on
-            tally.add(entry)
-            page.tally = tally
+            cached.balance = None  # until the entry is folded in, there is nothing to rely on
+            running.add(entry)
+            cached.balance = running
         return entry
 
     def keep_answer(self, name: str, entry: Entry, text: str) -> str:
@@ -323,10 +323,10 @@ class Ledger:
             raise ParameterError(
                 f"an answer is read by a key or a number, got {type(number).__name__}"
             )
-        with self._page(name) as page:
-            tally = self._current(page, name)
+        with self._cached(name) as cached:
+            running = self._read_current(cached, name)
             if isinstance(number, str):
-                number = tally.keys.get(number, 0)
+                number = running.keys.get(number, 0)
         if not 0 < number <= _MOST_NUMBER:
             return None
         with self._store.reading() as connection:
@@ -360,14 +360,14 @@ class Ledger:
         """
         law = _law_of(loss)
         known = None if law is None else loss
-        with self._page(name) as page:
-            tally = self._current(page, name)
-            check_promise(tally.budget, guarantee, loss)
-            costs = costs_of(tally.budget, guarantee, known)
-            tally.check(guarantee, known, costs)
-            page.tally = None  # the tally is used up for the preview
-            tally.add(_next_entry(tally, guarantee, "", law, costs))
-            return tally.balance()
+        with self._cached(name) as cached:
+            running = self._read_current(cached, name)
+            check_promise(running.budget, guarantee, loss)
+            costs = costs_of(running.budget, guarantee, known)
+            running.check(guarantee, known, costs)
+            cached.balance = None  # it is used up for the preview
+            running.add(_next_entry(running, guarantee, "", law, costs))
+            return running.balance()
 
     def balance(self, name: str) -> Balance:
         """Where a budget stands.
@@ -387,8 +387,8 @@ class Ledger:
         NotFound
             If there is no such budget.
         """
-        with self._page(name) as page:
-            return self._current(page, name).balance()
+        with self._cached(name) as cached:
+            return self._read_current(cached, name).balance()
 
     def entries(self, name: str) -> tuple[Entry, ...]:
         """All charges of a budget, checked against their chain.
@@ -441,13 +441,13 @@ class Ledger:
         with self._store.reading() as connection:
             budget = rows.budget_named(connection, name)
             head = rows.head_of(connection, name)
-            tally = tally_of(budget)
+            running = start_balance(budget)
             found = [Moment(at=budget.opened, number=0, used=0.0, note="opened")]
             wanted = {head[0] - (head[0] * i) // points for i in range(points)}
             for entry in rows.entries_after(connection, name, (0, budget.digest), head):
-                tally.add(entry)
+                running.add(entry)
                 if entry.number in wanted:
-                    used = tally.used()
+                    used = running.used()
                     found.append(
                         Moment(at=entry.at, number=entry.number, used=used, note=entry.note)
                     )
@@ -553,7 +553,7 @@ class Ledger:
                 )
         return json.dumps({"schema": "hushed ledger", "version": 1, "budgets": found})
 
-    def _settled(self, entry: Entry, error: Unsettled) -> bool:
+    def _resolve_in_doubt(self, entry: Entry, error: InDoubt) -> bool:
         """Whether an entry was committed when the connection broke during its commit.
 
         The head of the chain is locked first, so that a commit still under way is waited for.
@@ -576,43 +576,45 @@ class Ledger:
 
     def in_child(self) -> None:
         """Begin anew in a forked child, whose locks may be held for ever; not for callers."""
-        self._pages = {}
+        self._cache = {}
         self._lock = RLock()
         self._store.leave_to_parent()
 
     @contextmanager
-    def _page(self, name: str) -> Iterator[_Page]:
+    def _cached(self, name: str) -> Iterator[_CacheEntry]:
         _check_text(name, "")
         with self._lock:
-            page = self._pages.setdefault(name, _Page())
-        with page.lock:
-            yield page
+            cached = self._cache.setdefault(name, _CacheEntry())
+        with cached.lock:
+            yield cached
 
-    def _current(self, page: _Page, name: str) -> Tally:
-        """Tally up to the newest entry, read without keeping writers out."""
+    def _read_current(self, cached: _CacheEntry, name: str) -> RunningBalance:
+        """Read the balance up to the newest entry, without keeping writers out."""
         with self._store.reading() as connection:
-            if page.tally is None:
-                page.tally = tally_of(rows.budget_named(connection, name))
-            return self._caught_up(page, connection, rows.head_of(connection, name))
+            if cached.balance is None:
+                cached.balance = start_balance(rows.budget_named(connection, name))
+            return self._sync(cached, connection, rows.head_of(connection, name))
 
-    def _caught_up(self, page: _Page, connection: Transaction, head: rows.Head) -> Tally:
+    def _sync(
+        self, cached: _CacheEntry, connection: Transaction, head: rows.Head
+    ) -> RunningBalance:
         """Fold in the entries that others have added."""
-        tally = page.tally
-        if tally is None:
+        running = cached.balance
+        if running is None:
             raise LedgerUnavailable("the ledger was used from a signal or a callback; try again")
-        if (tally.number, tally.link) == head:
-            return tally
-        page.tally = None
-        if head[0] < tally.number or head[0] == tally.number:
+        if (running.number, running.link) == head:
+            return running
+        cached.balance = None
+        if head[0] <= running.number:
             raise DamagedLedger(
-                f"budget {tally.budget.name!r} lost entries that were there before: the ledger "
+                f"budget {running.budget.name!r} lost entries that were there before: the ledger "
                 "was replaced by another copy; charge again what was released since that copy"
             )
-        known = (tally.number, tally.link)
-        for entry in rows.entries_after(connection, tally.budget.name, known, head):
-            tally.add(entry)
-        page.tally = tally
-        return tally
+        known = (running.number, running.link)
+        for entry in rows.entries_after(connection, running.budget.name, known, head):
+            running.add(entry)
+        cached.balance = running
+        return running
 
 
 def _check_text(name: str, note: str) -> None:
@@ -679,7 +681,7 @@ def _law_of(loss: PrivacyProfile | None) -> list[dict[str, Any]] | None:
 
 
 def _next_entry(
-    tally: Tally,
+    running: RunningBalance,
     guarantee: Guarantee,
     note: str,
     law: list[dict[str, Any]] | None,
@@ -687,10 +689,10 @@ def _next_entry(
     key: str | None = None,
     question: str = "",
 ) -> Entry:
-    """Entry that follows a tally, not linked yet."""
+    """Entry that follows a running balance, not linked yet."""
     return Entry(
-        budget=tally.budget.name,
-        number=tally.number + 1,
+        budget=running.budget.name,
+        number=running.number + 1,
         guarantee=guarantee,
         law=law,
         costs=costs,
@@ -701,6 +703,6 @@ def _next_entry(
     )
 
 
-def _chained(entry: Entry, tally: Tally, body: str) -> Entry:
-    terms = terms_of(tally.budget, entry.number)
-    return replace(entry, digest=digest(tally.link, body), terms=terms)
+def _chain(entry: Entry, running: RunningBalance, body: str) -> Entry:
+    terms = terms_of(running.budget, entry.number)
+    return replace(entry, digest=digest(running.link, body), terms=terms)

@@ -10,7 +10,7 @@ from hushed._decimals import decimal_of
 _UNITS = 10**324  # no double needs more digits after the point: 17 from 1e-308 on
 
 
-def whole(value: float) -> int:
+def to_units(value: float) -> int:
     """Count a parameter in units of ``10**-324``.
 
     That decimal times ``10**324``, exactly. Sums of these cost less than those of fractions, which
@@ -25,6 +25,6 @@ def _whole(value: float) -> int:
     return exact.numerator
 
 
-def fraction_of(units: int) -> Fraction:
-    """Read a sum of `whole` numbers."""
+def from_units(units: int) -> Fraction:
+    """Read a sum of numbers of units (`to_units`)."""
     return Fraction(units, _UNITS)

@@ -1,12 +1,13 @@
 """The exact composition of everything charged, kept up to date without composing it each time.
 
 Composing the laws of a long history takes longer than a charge may. So the history is composed
-now and then only; from that point on a *room* is kept: the squared ratio of the largest Gaussian
-release that could still follow. A release that is better than a Gaussian pair (every one is, see
-`hushed.accounting._pure.pure_gaussian`) takes its squared ratio from the room. When the room is
-used up the history is composed again. As the Gaussian pair overstates a law by a bounded factor,
-each round leaves a fixed share of what was left, so that the number of rounds grows with the
-logarithm of the number of charges. Of many different laws, later ones are rounded up to a grid.
+now and then only; from that point on some *headroom* is kept: the squared ratio of the largest
+Gaussian release that could still follow. A release that is better than a Gaussian pair (every one
+is, see `hushed.accounting._pure.pure_gaussian`) takes its squared ratio from the headroom. When
+the headroom is used up the history is composed again. As the Gaussian pair overstates a law by a
+bounded factor, each round leaves a fixed share of what was left, so that the number of rounds grows
+with the logarithm of the number of charges. Of many different laws, later ones are rounded up to a
+grid.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from hushed._decimals import decimal_of, stated_above
 from hushed._numeric import LARGEST
 from hushed.accounting._filters import Cost, gaussian_capacity
 from hushed.guarantee import Guarantee
-from hushed.ledger._doubles import fraction_of, whole
+from hushed.ledger._doubles import from_units, to_units
 from hushed.privacy_loss import PrivacyProfile
 from hushed.privacy_loss._composed import ComposedPLD
 from hushed.privacy_loss._discrete import DiscretePLD
@@ -31,12 +32,12 @@ _SHARES = (0.95, 0.7, 0.4, 0.15, 0.03)
 _MANY = 256  # different laws from which on new ones are rounded up, by at most 0.025 % to 0.05 %
 _LEAST, _MOST = 1e-100, 1e100  # losses that can be composed in doubles, with room to spare
 _EVERYTHING = privacy_loss.approximate(0.0, 1.0)
-_COARSE = 0.05  # relative width of the bracket that a room is found with
+_COARSE = 0.05  # relative width of the bracket that headroom is found with
 
 
 @dataclass(slots=True)
 class LossSum:
-    """Laws of all charges of one budget, and a room for more; sums are `whole` numbers.
+    """Laws of all charges of one budget, and headroom for more; sums are in units (`to_units`).
 
     Parameters
     ----------
@@ -49,44 +50,44 @@ class LossSum:
     counts: dict[Family, int] = field(default_factory=dict)
     levels: int | None = 0
     slacks: int = 0
-    room: tuple[int, int] | None = None
+    headroom: tuple[int, int] | None = None
 
     def add(self, promise: Guarantee, loss: PrivacyProfile | None, cost: Cost) -> None:
         """Take a charge into the sums."""
-        law = _law(promise, loss)
+        law = _find_law(promise, loss)
         counts = self.counts
         for family, count in law.parts:
-            kept = _coarse(family) if len(counts) >= _MANY and family not in counts else family
+            kept = _coarsen(family) if len(counts) >= _MANY and family not in counts else family
             counts[kept] = counts.get(kept, 0) + count
-        self.levels = _plus(self.levels, promise.epsilon)
-        self.slacks += whole(promise.delta)
-        self.room = _less(self.room, cost)
+        self.levels = _add(self.levels, promise.epsilon)
+        self.slacks += to_units(promise.delta)
+        self.headroom = _subtract(self.headroom, cost)
 
     def fits(self, promise: Guarantee, loss: PrivacyProfile | None, cost: Cost) -> bool:
         """Whether a charge keeps the limit.
 
         True only if a proven upper bound of the joint delta is within the limit.
         """
-        levels = _plus(self.levels, promise.epsilon)
-        plain = levels is not None and levels <= whole(self.epsilon)
-        if plain and self.slacks + whole(promise.delta) <= whole(self.delta):
+        levels = _add(self.levels, promise.epsilon)
+        plain = levels is not None and levels <= to_units(self.epsilon)
+        if plain and self.slacks + to_units(promise.delta) <= to_units(self.delta):
             return True
         if self.delta == 0.0:
             return False
-        if _less(self.room, cost) is not None:
+        if _subtract(self.headroom, cost) is not None:
             return True
-        if self.room is None:
-            self.room = _in_units(*self._found_room())
-            if _less(self.room, cost) is not None:
+        if self.headroom is None:
+            self.headroom = _in_units(*self._find_headroom())
+            if _subtract(self.headroom, cost) is not None:
                 return True
-        law = _law(promise, loss)
+        law = _find_law(promise, loss)
         return self._delta([(law, 1)]) <= decimal_of(self.delta)
 
     def spent(self) -> float:
         """Epsilon of everything charged at the delta of the limit, in nats, rounded up."""
         plain = math.inf
-        if self.levels is not None and self.slacks <= whole(self.delta):
-            plain = stated_above(fraction_of(self.levels))
+        if self.levels is not None and self.slacks <= to_units(self.delta):
+            plain = stated_above(from_units(self.levels))
         if not self.counts:
             return 0.0
         if self.delta == 0.0:
@@ -98,12 +99,12 @@ class LossSum:
         return (
             Fraction(0)
             if self.levels is None
-            else decimal_of(self.epsilon) - fraction_of(self.levels)
+            else decimal_of(self.epsilon) - from_units(self.levels)
         )
 
     def delta_left(self) -> Fraction:
         """Delta that charges may still bring, exact; 0 or less if none."""
-        return fraction_of(whole(self.delta) - self.slacks)
+        return from_units(to_units(self.delta) - self.slacks)
 
     def _curve(self, more: list[tuple[PrivacyProfile, int]]) -> PrivacyProfile:
         return combine([*((PrivacyProfile(each), n) for each, n in self.counts.items()), *more])
@@ -115,7 +116,7 @@ class LossSum:
             return decimal_of(family.delta_bracket(self.epsilon, relative)[1])
         return decimal_of(family.delta(self.epsilon))
 
-    def _found_room(self) -> tuple[Fraction, Fraction]:
+    def _find_headroom(self) -> tuple[Fraction, Fraction]:
         """Squared ratio and own delta that may still follow; the largest of a few tried."""
         limit = decimal_of(self.delta)
         now = self._delta([])
@@ -132,7 +133,7 @@ class LossSum:
         return Fraction(0), Fraction(0)
 
 
-def _coarse(family: Family) -> Family:
+def _coarsen(family: Family) -> Family:
     """Next larger law of a family with a bound on a geometric grid; a larger bound is worse."""
     if not isinstance(family, LaplacePLD | BoundedRangePLD):
         return family
@@ -140,7 +141,7 @@ def _coarse(family: Family) -> Family:
     return replace(family, bound=math.ldexp(math.ceil(share * 4096) / 4096, exponent))
 
 
-def _law(promise: Guarantee, loss: PrivacyProfile | None) -> PrivacyProfile:
+def _find_law(promise: Guarantee, loss: PrivacyProfile | None) -> PrivacyProfile:
     """Loss of a charge; that of the worst mechanism with its promise if nothing else is known.
 
     What doubles cannot compose is rounded up: tiny losses to `_LEAST`, huge ones to everything.
@@ -149,14 +150,14 @@ def _law(promise: Guarantee, loss: PrivacyProfile | None) -> PrivacyProfile:
         if promise.epsilon > _MOST:
             return _EVERYTHING
         return privacy_loss.approximate(max(promise.epsilon, _LEAST), promise.delta)
-    if any(_size(family) > _MOST for family, _ in loss.parts):
+    if any(_find_size(family) > _MOST for family, _ in loss.parts):
         return _EVERYTHING
-    if all(_size(family) >= _LEAST for family, _ in loss.parts):
+    if all(_find_size(family) >= _LEAST for family, _ in loss.parts):
         return loss
-    return combine([(_raised(family), count) for family, count in loss.parts])
+    return combine([(_raise_tiny(family), count) for family, count in loss.parts])
 
 
-def _size(family: Family) -> float:
+def _find_size(family: Family) -> float:
     """Largest finite loss of a law in either direction, or the ratio of a Gaussian one."""
     if isinstance(family, GaussianPLD):
         return family.ratio
@@ -165,9 +166,9 @@ def _size(family: Family) -> float:
     return family.supremum
 
 
-def _raised(family: Family) -> PrivacyProfile:
+def _raise_tiny(family: Family) -> PrivacyProfile:
     """PrivacyLossDistribution that is not tiny, and not better."""
-    if _size(family) >= _LEAST or family.scale == 0.0:
+    if _find_size(family) >= _LEAST or family.scale == 0.0:
         return PrivacyProfile(family)
     if isinstance(family, GaussianPLD | LaplacePLD | BoundedRangePLD):
         return PrivacyProfile(type(family)(_LEAST))
@@ -175,21 +176,21 @@ def _raised(family: Family) -> PrivacyProfile:
 
 
 def _in_units(squares: Fraction, own: Fraction) -> tuple[int, int]:
-    """Room in `whole` units, rounded down."""
-    return math.floor(squares / fraction_of(1)), math.floor(own / fraction_of(1))
+    """Headroom in units, rounded down."""
+    return math.floor(squares / from_units(1)), math.floor(own / from_units(1))
 
 
-def _plus(total: int | None, value: float) -> int | None:
+def _add(total: int | None, value: float) -> int | None:
     """Exact sum; None stands for infinity, and for more than any double."""
     if total is None or math.isinf(value):
         return None
-    found = total + whole(value)
-    return found if found <= whole(LARGEST) else None
+    found = total + to_units(value)
+    return found if found <= to_units(LARGEST) else None
 
 
-def _less(room: tuple[int, int] | None, cost: Cost) -> tuple[int, int] | None:
-    """Room after a charge; None if it does not fit, or if there was none."""
-    if room is None or math.isinf(cost.amount):
+def _subtract(headroom: tuple[int, int] | None, cost: Cost) -> tuple[int, int] | None:
+    """Headroom after a charge; None if it does not fit, or if there was none."""
+    if headroom is None or math.isinf(cost.amount):
         return None
-    squares, own = room[0] - whole(cost.amount), room[1] - whole(cost.delta)
+    squares, own = headroom[0] - to_units(cost.amount), headroom[1] - to_units(cost.delta)
     return (squares, own) if squares >= 0 and own >= 0 else None

@@ -24,8 +24,23 @@ _NO_DATABASE = ("not a database", "malformed")
 _Inode = tuple[int, int]
 
 
+NOTHING_CHARGED = "Nothing was charged"
+
+
 class FileChanged(LedgerUnavailable):
-    """The file is not, or not for certain, the one that was opened."""
+    """The file is not, or not for certain, the one that was opened.
+
+    `what` happened, what became of the `charge`, and advice.
+    """
+
+    def __init__(self, what: str, advice: str = "", charge: str = NOTHING_CHARGED) -> None:
+        super().__init__(what, advice, charge)
+        self.what, self.advice, self.charge = what, advice, charge
+
+    @property
+    def message(self) -> str:
+        """All of it, as sentences."""
+        return ". ".join(filter(None, (self.what, self.charge, self.advice)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +63,7 @@ def identity_of(path: Path) -> Identity:
     if found is not None and found.st_nlink > 1 and S_ISREG(found.st_mode):
         raise FileChanged(
             f"the ledger {path.name} has {found.st_nlink} names (hard links), and spenders under "
-            "different names would not see each other: keep one of them. Nothing was charged"
+            "different names would not see each other: keep one of them"
         )
     return Identity(_inode(found), _inode(_stat(path.with_name(path.name + "-wal"))))
 
@@ -70,14 +85,11 @@ def check_identity(path: Path, opened: Identity, *, committed: bool = False) -> 
     what = "was deleted" if found.file is None else "was replaced by another one"
     if found.file == opened.file:
         what = "lost its write-ahead log (was it opened or copied by other means than SQLite?)"
-    told = (
-        "What was just written may be lost: do not release, and look for it in the ledger"
-        if committed
-        else "Nothing was charged"
-    )
+    lost = "What was just written may be lost: do not release, and look for it in the ledger"
     raise FileChanged(
-        f"the ledger {path.name} {what} while it was in use. {told}. Open it again, and compare "
-        "its entries with what was released"
+        f"the ledger {path.name} {what} while it was in use",
+        "Open it again, and compare its entries with what was released",
+        charge=lost if committed else NOTHING_CHARGED,
     )
 
 

@@ -52,7 +52,7 @@ _DAMAGE = ("malformed", "not a database", "corrupt", "disk image")
 _OF_THE_PARENT: list[Engine] = []  # kept, for what nobody holds is closed
 
 
-class Unsettled(LedgerUnavailable):
+class InDoubt(LedgerUnavailable):
     """The connection was lost while a transaction was being committed."""
 
 
@@ -162,7 +162,7 @@ class Store:
                 driver.backup(copy)
         except (sqlite3.Error, HushedError) as error:
             target.unlink(missing_ok=True)
-            raise error if isinstance(error, HushedError) else _told(error) from None
+            raise error if isinstance(error, HushedError) else _translate_error(error) from None
         return target
 
     @contextmanager
@@ -182,7 +182,7 @@ class Store:
                 self.check_file(connection.info)
                 yield connection
         except (DBAPIError, Crowded) as error:
-            raise _told(error, self._secrets) from None
+            raise _translate_error(error, self._secrets) from None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -204,7 +204,7 @@ class Store:
                     if transaction.is_active:
                         transaction.rollback()
         except (DBAPIError, Crowded) as error:
-            raise _told(error, self._secrets, committing=committing) from None
+            raise _translate_error(error, self._secrets, committing=committing) from None
 
     @contextmanager
     def spending(self) -> Iterator[Transaction]:
@@ -230,7 +230,7 @@ class Store:
                 self.check_file(lent.info, committed=True)
                 # Whatever is not committed is rolled back as the connection goes back to its pool.
         except (sqlite3.Error, DBAPIError, Crowded) as error:
-            raise _told(error, committing=committing) from None
+            raise _translate_error(error, committing=committing) from None
 
 
 def connect(url: str, *, create: bool, timeout: float) -> Store:
@@ -359,7 +359,7 @@ def _prepare_postgres(timeout: float) -> Any:
     return prepare
 
 
-def _told(
+def _translate_error(
     error: Exception, secrets: tuple[str, ...] = (), *, committing: bool = False
 ) -> DamagedLedger | LedgerUnavailable:
     """Say in the words of this library what the database refused; no statement is quoted."""
@@ -386,4 +386,4 @@ def _told(
         found = DamagedLedger(f"refused by the ledger itself: {text}")
     else:
         found = LedgerUnavailable(f"the ledger cannot be used now ({text}); try again")
-    return Unsettled(str(found)) if committing else found
+    return InDoubt(str(found)) if committing else found

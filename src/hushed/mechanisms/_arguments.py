@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushed._numeric import first_true
 from hushed.errors import ParameterError, WrongNorm, ZeroSensitivity
-from hushed.spaces import Movement, Norm
+from hushed.spaces import Norm, SensitivityBound
 from hushed.spaces._cells import moved_by_rounding
 
 _BEST = {
@@ -21,7 +21,7 @@ _BEST = {
 }
 
 
-def require_movement(movement: Movement, mechanism: str, *norms: Norm) -> None:
+def require_movement(movement: SensitivityBound, mechanism: str, *norms: Norm) -> None:
     """Refuse a sensitivity in the wrong norm, or of size zero."""
     if not hasattr(movement, "norm"):
         raise ParameterError(

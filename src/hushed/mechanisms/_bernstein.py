@@ -18,7 +18,7 @@ from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import exponential_quantile, finite_values, require_movement
 from hushed.privacy_loss import PrivacyProfile, laplace
-from hushed.spaces import Movement
+from hushed.spaces import SensitivityBound
 from hushed.spaces._cells import moved_by_rounding
 
 _MOST_ORDER = 64  # the operator is applied as often, and noise grows up to twofold each time
@@ -31,7 +31,7 @@ class Bernstein:
 
     Parameters
     ----------
-    sensitivity : Movement
+    sensitivity : SensitivityBound
         Sup-norm sensitivity of the function's values on the lattice; above 0.
     epsilon : float
         Privacy loss, in nats; finite, above 0. It stands for its shortest decimal: 0.1 is one
@@ -56,7 +56,7 @@ class Bernstein:
     is post-processing.
     """
 
-    sensitivity: Movement
+    sensitivity: SensitivityBound
     _: KW_ONLY
     epsilon: float
     lattice: int = 10
@@ -75,7 +75,7 @@ class Bernstein:
     @classmethod
     def for_accuracy(
         cls,
-        sensitivity: Movement,
+        sensitivity: SensitivityBound,
         *,
         error: float,
         beta: float = 0.05,
@@ -87,7 +87,7 @@ class Bernstein:
 
         Parameters
         ----------
-        sensitivity : Movement
+        sensitivity : SensitivityBound
             Sup-norm sensitivity on the lattice.
         error : float
             Largest distance between the noisy and the noise-free polynomial; above 0.

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from hushed._checks import require_one_of
 from hushed.errors import ParameterError
 from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace
-from hushed.spaces import Movement, Norm
+from hushed.spaces import Norm, SensitivityBound
 
 Mechanism = Laplace | Gaussian | Exponential | Bernstein
 MechanismName = Literal["laplace", "gaussian", "exponential", "bernstein"]
@@ -35,7 +35,7 @@ _PARAMETERS = {
 }
 
 
-def calibrated(name: str, sensitivity: Movement, options: Mapping[str, Any]) -> Mechanism:
+def calibrated(name: str, sensitivity: SensitivityBound, options: Mapping[str, Any]) -> Mechanism:
     """Build the mechanism of a given name.
 
     Examples

@@ -13,7 +13,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import finite_values, require_movement
 from hushed.privacy_loss import PrivacyProfile, bounded_range
-from hushed.spaces import Movement
+from hushed.spaces import SensitivityBound
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Exponential:
 
     Parameters
     ----------
-    sensitivity : Movement
+    sensitivity : SensitivityBound
         Sensitivity of the vector of scores: in the sup norm (no score moves further), or its
         range (largest minus smallest movement), which is at most twice as large and often less.
     epsilon : float
@@ -44,7 +44,7 @@ class Exponential:
     NeurIPS 2019.
     """
 
-    sensitivity: Movement
+    sensitivity: SensitivityBound
     _: KW_ONLY
     epsilon: float
     monotone: bool = False
@@ -63,13 +63,13 @@ class Exponential:
 
     @classmethod
     def for_accuracy(
-        cls, sensitivity: Movement, *, error: float, beta: float = 0.05, dims: int = 1
+        cls, sensitivity: SensitivityBound, *, error: float, beta: float = 0.05, dims: int = 1
     ) -> Exponential:
         """Mechanism with the smallest epsilon that keeps the regret within a bound.
 
         Parameters
         ----------
-        sensitivity : Movement
+        sensitivity : SensitivityBound
             Sensitivity of the scores, sup norm or range.
         error : float
             Largest shortfall of the chosen score against the best one; above 0.

@@ -25,7 +25,7 @@ from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import finite_values, require_movement, smallest_epsilon
 from hushed.privacy_loss import PrivacyProfile, gaussian
 from hushed.privacy_loss._families import released_delta
-from hushed.spaces import Movement
+from hushed.spaces import SensitivityBound
 
 Variant = Literal["analytic", "classic"]
 
@@ -39,7 +39,7 @@ class Gaussian:
 
     Parameters
     ----------
-    sensitivity : Movement
+    sensitivity : SensitivityBound
         l2 sensitivity of the answer; above 0.
     epsilon : float
         Privacy loss, in nats; finite, above 0; at most 1 for ``variant="classic"``. Epsilon and
@@ -62,7 +62,7 @@ class Gaussian:
     that may cost is part of the curve that sigma is computed with (docs/noise/grid.md).
     """
 
-    sensitivity: Movement
+    sensitivity: SensitivityBound
     _: KW_ONLY
     epsilon: float
     delta: float
@@ -90,7 +90,7 @@ class Gaussian:
     @classmethod
     def for_accuracy(
         cls,
-        sensitivity: Movement,
+        sensitivity: SensitivityBound,
         *,
         error: float,
         delta: float,
@@ -101,7 +101,7 @@ class Gaussian:
 
         Parameters
         ----------
-        sensitivity : Movement
+        sensitivity : SensitivityBound
             l2 sensitivity of the answer.
         error : float
             Largest absolute error of any coordinate; above 0.

@@ -18,7 +18,7 @@ from hushed.mechanisms._arguments import (
     smallest_epsilon,
 )
 from hushed.privacy_loss import PrivacyProfile, laplace
-from hushed.spaces import Movement
+from hushed.spaces import SensitivityBound
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Laplace:
 
     Parameters
     ----------
-    sensitivity : Movement
+    sensitivity : SensitivityBound
         l1 sensitivity of the answer; above 0.
     epsilon : float
         Privacy loss, in nats; finite, above 0. It stands for its shortest decimal: 0.1 is one
@@ -45,7 +45,7 @@ class Laplace:
     (see `hushed.noise`).
     """
 
-    sensitivity: Movement
+    sensitivity: SensitivityBound
     _: KW_ONLY
     epsilon: float
 
@@ -55,13 +55,13 @@ class Laplace:
 
     @classmethod
     def for_accuracy(
-        cls, sensitivity: Movement, *, error: float, beta: float = 0.05, dims: int = 1
+        cls, sensitivity: SensitivityBound, *, error: float, beta: float = 0.05, dims: int = 1
     ) -> Laplace:
         """Mechanism with the smallest epsilon that keeps the error within a bound.
 
         Parameters
         ----------
-        sensitivity : Movement
+        sensitivity : SensitivityBound
             l1 sensitivity of the answer.
         error : float
             Largest absolute error of any coordinate; above 0.

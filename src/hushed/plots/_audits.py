@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from html import escape
 
+from hushed._printing import Spelling, spell_argument
 from hushed.auditing import AuditReport
 from hushed.guarantee import Guarantee
 from hushed.plots._figures import COLOURS
@@ -13,10 +13,10 @@ _WIDTH, _HEIGHT, _MARGIN = 640, 320, 56
 _BLUE, _ORANGE, _GREEN = COLOURS[:3]
 
 
-def audit_page(report: AuditReport, tell: Callable[[str], str] = str) -> str:
+def audit_page(report: AuditReport, spell: Spelling = spell_argument) -> str:
     """Write a report as one self-contained HTML page."""
-    told = tell(report.explain()).split("\n\n")
-    paragraphs = "\n".join(f"<p>{escape(part)}</p>" for part in told)
+    parts = report.explain(spell).split("\n\n")
+    paragraphs = "\n".join(f"<p>{escape(part)}</p>" for part in parts)
     whose = " for this sensitivity" if report.population else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Audit</title>\n'

@@ -43,8 +43,8 @@ class SamplingRecord:
         Movements drawn and the one kept, counted from the smallest.
     gamma : float
         Probability of failure, any shift included.
-    share, luck : float
-        Its two parts: share of pairs left out, and bad luck of the sampler.
+    tail_mass, sampling_error : float
+        Its two parts: pairs beyond the bound, and the risk of the sampler.
     requested_gamma, asked_pairs : float and int, optional
         What the caller asked for; the rest follows.
     protect : {"record", "everyone", "simultaneous"}
@@ -97,8 +97,8 @@ class SamplingRecord:
     pairs: int
     rank: int
     gamma: float
-    share: float
-    luck: float
+    tail_mass: float
+    sampling_error: float
     requested_gamma: float | None
     asked_pairs: int | None
     protect: Protect
@@ -364,8 +364,8 @@ def _recorded(sampling: Sampling) -> SamplingRecord:
         pairs=sampling.pairs,
         rank=sampling.rank,
         gamma=sampling.gamma,
-        share=sampling.share,
-        luck=sampling.luck,
+        tail_mass=sampling.tail_mass,
+        sampling_error=sampling.sampling_error,
         requested_gamma=sampling.requested_gamma,
         asked_pairs=sampling.asked_pairs,
         protect=sampling.protect,

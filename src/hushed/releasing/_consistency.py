@@ -170,8 +170,10 @@ def _of_sampling(sampling: SamplingRecord) -> list[str]:
         "sampling.gamma is not the gamma asked for": sampling.shift > 0
         or asked[0] in (None, sampling.gamma),
         "sampling asked for neither gamma nor pairs": asked != (None, None),
-        "sampling.share and sampling.luck must lie in [0, 1]": 0 <= sampling.share <= 1
-        and 0 <= sampling.luck <= 1,
+        "sampling.tail_mass and sampling.sampling_error must lie in [0, 1]": 0
+        <= sampling.tail_mass
+        <= 1
+        and 0 <= sampling.sampling_error <= 1,
         "sampling.seed, threads, largest, public_rows, tables must be 0 or more": min(
             sampling.seed,
             sampling.threads,

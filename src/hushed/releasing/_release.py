@@ -20,10 +20,10 @@ from hushed.releasing._keeping import (
     Charges,
     Payment,
     check_ledger,
+    explain_stops,
     pay,
     question_of,
     read_release,
-    stops_told,
     write_failure,
     write_release,
 )
@@ -138,11 +138,11 @@ def release(
         check_shape(mechanism, sampling.shape)
     # Whatever it refuses, or cannot be written, is unpaid.
     certify(mechanism, values=_known_values(mechanism)).to_json()
-    said = note or default_note(f"{type(mechanism).__name__}: {_asked(carried)}")
+    remark = note or default_note(f"{type(mechanism).__name__}: {_describe_question(carried)}")
     question = "" if ledger is None else question_of(f, mechanism, outside)
     promise, law = mechanism.guarantee, mechanism.loss
-    with stops_told(ledger, budget, key):
-        paid = pay(ledger, budget, promise, said, loss=law, key=key, question=question)
+    with explain_stops(ledger, budget, key):
+        paid = pay(ledger, budget, promise, remark, loss=law, key=key, question=question)
         if paid.kept is not None:
             return _stored(paid, paid.kept)
         return _released(f, rows, mechanism, paid, outside=outside, confirmed=agreed)
@@ -226,6 +226,6 @@ def default_note(text: str) -> str:
     return plain if len(plain) <= _LONGEST_NOTE else plain[: _LONGEST_NOTE - 3] + "..."
 
 
-def _asked(carried: Sensitivity) -> str:
+def _describe_question(carried: Sensitivity) -> str:
     """Name what is released as its certificate does."""
     return carried.argument if carried.sampling is None else carried.sampling.function

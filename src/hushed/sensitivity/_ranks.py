@@ -34,18 +34,18 @@ class Rank:
         One-based rank k into the movements sorted upwards; at most ``pairs``.
     gamma : float
         Probability, over the sampler and one fresh pair, that the pair moves further; rounded up.
-    share : float
-        Share gamma0 of pairs that may move further even when the sampler was lucky. Equal to
-        ``gamma`` for the marginal calibration, which pays for no luck separately.
-    luck : float
-        Probability that the sampler was unlucky and the share is larger; 0 for ``"marginal"``.
+    tail_mass : float
+        Share gamma0 of pairs that may move further, save for the sampling error. Equal to
+        ``gamma`` for the marginal calibration, which counts no sampling error separately.
+    sampling_error : float
+        Probability, over the sampler, that the tail mass is larger; 0 for ``"marginal"``.
     """
 
     pairs: int
     rank: int
     gamma: float
-    share: float
-    luck: float
+    tail_mass: float
+    sampling_error: float
 
 
 def choose_rank(
@@ -57,7 +57,7 @@ def choose_rank(
     ----------
     calibration : {"training-conditional", "marginal", "dkw"}
         ``"marginal"``: exact, over pair and sampler together. ``"training-conditional"``: the
-        same gamma split into a share of pairs and the bad luck of the one sample drawn; the
+        same gamma split into a tail mass and the sampling error of the one sample drawn; the
         split is the best one. ``"dkw"``: as published, by the Dvoretzky-Kiefer-Wolfowitz bound.
     gamma : Fraction, optional
         Largest probability that a fresh pair moves further than the kept movement; in (0, 1).
@@ -111,14 +111,20 @@ def _marginal(gamma: Fraction | None, pairs: int | None) -> Rank:
     rank = m + 1 - math.floor(gamma * (m + 1))
     if rank > m:
         raise TooFewPairs(given=m, needed=needed, gamma=float(gamma), calibration="marginal")
-    return Rank(pairs=m, rank=rank, gamma=stated_above(gamma), share=stated_above(gamma), luck=0.0)
+    return Rank(
+        pairs=m,
+        rank=rank,
+        gamma=stated_above(gamma),
+        tail_mass=stated_above(gamma),
+        sampling_error=0.0,
+    )
 
 
 def _conditional(gamma: Fraction | None, pairs: int | None) -> Rank:
     if gamma is None:
         m = _given(pairs)
-        share, covered = _best_split_of_maximum(m)
-        return _all_kept(m, stated_above(1 - Fraction(covered)), share)
+        tail_mass, covered = _best_split_of_maximum(m)
+        return _all_kept(m, stated_above(1 - Fraction(covered)), tail_mass)
     target = 1 - gamma
     needed = first_whole(lambda m: Fraction(_best_split_of_maximum(m)[1]) >= target)
     m = needed if pairs is None else pairs
@@ -129,12 +135,18 @@ def _conditional(gamma: Fraction | None, pairs: int | None) -> Rank:
     goal = float(target) + _BETA_ERROR
     rank = min(m, first_whole(lambda k: k >= m or _best_split(m, k, float(target))[1] >= goal))
     if rank == m:
-        share = _best_split_of_maximum(m)[0]
-        luck = math.exp(m * math.log1p(-share))
+        tail_mass = _best_split_of_maximum(m)[0]
+        sampling_error = math.exp(m * math.log1p(-tail_mass))
     else:
         covered_share, covered = _best_split(m, rank, float(target))
-        share, luck = 1 - covered_share, 1 - covered / covered_share
-    return Rank(pairs=m, rank=rank, gamma=stated_above(gamma), share=share, luck=luck)
+        tail_mass, sampling_error = 1 - covered_share, 1 - covered / covered_share
+    return Rank(
+        pairs=m,
+        rank=rank,
+        gamma=stated_above(gamma),
+        tail_mass=tail_mass,
+        sampling_error=sampling_error,
+    )
 
 
 def _best_split_of_maximum(m: int) -> tuple[float, float]:
@@ -194,22 +206,30 @@ def _dkw(gamma: Fraction | None, pairs: int | None) -> Rank:
                 raise ParameterError(
                     f"the 'dkw' calibration supports no gamma below 1 with pairs={m}; draw more"
                 )
-            return Rank(pairs=m, rank=m, gamma=reached, share=float(slack), luck=float(rho))
+            return Rank(
+                pairs=m, rank=m, gamma=reached, tail_mass=float(slack), sampling_error=float(rho)
+            )
         level = mpmath.mpf(gamma.numerator) / gamma.denominator
         rank = int(mpmath.ceil(m * (1 - level + rho + slack)))
         if rank > m or not rho < level:
             needed = _dkw(gamma, None).pairs
             raise TooFewPairs(given=m, needed=needed, gamma=float(gamma), calibration="dkw")
         return Rank(
-            pairs=m, rank=rank, gamma=stated_above(gamma), share=float(level - rho), luck=float(rho)
+            pairs=m,
+            rank=rank,
+            gamma=stated_above(gamma),
+            tail_mass=float(level - rho),
+            sampling_error=float(rho),
         )
 
 
-def _all_kept(m: int, gamma: float, share: float) -> Rank:
+def _all_kept(m: int, gamma: float, tail_mass: float) -> Rank:
     if not gamma < 1:
         raise ParameterError(f"pairs={m} supports no gamma below 1; draw more pairs")
-    luck = math.exp(m * math.log1p(-share)) if share else 0.0
-    return Rank(pairs=m, rank=m, gamma=gamma, share=share or gamma, luck=luck)
+    sampling_error = math.exp(m * math.log1p(-tail_mass)) if tail_mass else 0.0
+    return Rank(
+        pairs=m, rank=m, gamma=gamma, tail_mass=tail_mass or gamma, sampling_error=sampling_error
+    )
 
 
 def _given(value: _T | None) -> _T:

@@ -41,8 +41,8 @@ class Sampling:
     gamma : float
         Probability that the real pair (or, for ``everyone`` and ``simultaneous``, any pair of
         the table) moves further; in (0, 1).
-    share, luck : float
-        The two parts of the per-trial gamma: share of pairs, bad luck of the sampler.
+    tail_mass, sampling_error : float
+        The two parts of the per-trial gamma: pairs beyond the bound, and the risk of the sampler.
     requested_gamma, asked_pairs : float and int, optional
         What the caller asked for; None where it followed from the other.
     protect : {"record", "everyone", "simultaneous"}
@@ -102,8 +102,8 @@ class Sampling:
     pairs: int
     rank: int
     gamma: float
-    share: float
-    luck: float
+    tail_mass: float
+    sampling_error: float
     requested_gamma: float | None
     asked_pairs: int | None
     protect: Protect

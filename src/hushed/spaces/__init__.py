@@ -1,5 +1,6 @@
 """Domains, metrics and measures as frozen records: what data, distances and losses are."""
 
+from hushed.spaces._bound import NORMS, Norm, SensitivityBound, size
 from hushed.spaces._cells import Cell
 from hushed.spaces._domains import Column, Domain, Groups, Numbers, Opaque, Table, Vectors
 from hushed.spaces._metrics import (
@@ -21,7 +22,6 @@ from hushed.spaces._metrics import (
     Metric,
     Space,
 )
-from hushed.spaces._movement import NORMS, Movement, Norm, size
 
 __all__ = [
     "ABSOLUTE",
@@ -45,10 +45,10 @@ __all__ = [
     "Groups",
     "Measure",
     "Metric",
-    "Movement",
     "Norm",
     "Numbers",
     "Opaque",
+    "SensitivityBound",
     "Space",
     "Table",
     "Vectors",

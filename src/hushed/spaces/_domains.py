@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from hushed._checks import is_plain_int, require_count
 from hushed.errors import BadRows, ParameterError
+from hushed.spaces._bound import size as size_in
 from hushed.spaces._cells import LARGEST_FLOAT, Cell, moved_by_rounding, read_numbers
-from hushed.spaces._movement import size as size_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,8 +138,8 @@ class _Checker:
     columns: Mapping[str, Kind]
     known: dict[ast.expr, Kind] = field(default_factory=dict)
 
-    def refuse(self, why: str) -> ParameterError:
-        return ParameterError(f"in {brief(self.text)}: {why}; {_GRAMMAR}")
+    def refuse(self, why: str, **fields: str) -> ParameterError:
+        return ParameterError(f"in {brief(self.text)}: {why}; {_GRAMMAR}", **fields)
 
     def kind(self, node: ast.expr) -> Kind:
         """Kind of a part, found once."""
@@ -195,8 +195,8 @@ class _Checker:
         found = self.kind(node)
         if found not in kinds:
             raise self.refuse(
-                f"{_written(node)} is of kind {found}, here {' or '.join(kinds)} is needed"
-                f"{advice_on(found)}"
+                f"{_written(node)} is of kind {found}, here {' or '.join(kinds)} is needed",
+                **advice_on(found),
             )
 
     def call(self, function: str, one: ast.expr) -> Kind:
@@ -252,7 +252,8 @@ class _Checker:
                 return
         raise self.refuse(
             f"{_written(left)} is of kind {kinds[0]} and {_written(right)} of kind "
-            f"{kinds[1]}: they do not compare (write a date as 'YYYY-MM-DD'){advice_on(*kinds)}"
+            f"{kinds[1]}: they do not compare (write a date as 'YYYY-MM-DD')",
+            **advice_on(*kinds),
         )
 
 
@@ -267,11 +268,12 @@ def _written(node: ast.expr) -> str:
     return text if len(text) <= _LONGEST_NAME and text.isprintable() else brief(text)
 
 
-def advice_on(*kinds: str) -> str:
-    """Advice where a text may be meant as something else."""
+def advice_on(*kinds: str) -> dict[str, str]:
+    """Fields of an error that advise, where a text may be meant as something else."""
     if "text" not in kinds:
-        return ""
-    return " (to read a text as a number, declare its column: types={'COLUMN': 'real'})"
+        return {}
+    hint = "to read a text as a number, declare its column: types={'COLUMN': 'real'}"
+    return {"parameter": "types", "hint": hint}
 
 
 def column_of(node: ast.expr) -> str | None:

@@ -110,8 +110,9 @@ def influence(keys: Keys, limits: Limits, *, by_user: bool) -> Influence:
         reach.append(math.prod(map(len, keys.values)))
     if not reach:
         raise ParameterError(
-            "a user may have many rows: say how many groups of one user count, with "
-            ".per_user(groups=...), or how many rows, with .per_user(rows=...)"
+            "a user may have many rows: say how many groups of one user count, or how many rows",
+            parameter="groups",
+            hint="say it with .per_user(groups=...) or .per_user(rows=...)",
         )
     return Influence(rows=limits.rows, groups=min(reach))
 
@@ -143,7 +144,9 @@ def measurements(
     if rows is None:
         raise ParameterError(
             f"{aggregate.name!r} counts rows, and a user may have many: say how many rows of one "
-            "user count, with .per_user(rows=...)"
+            "user count",
+            parameter="rows",
+            hint="say it with .per_user(rows=...)",
         )
     if aggregate.kind == "count":
         return (_counted(aggregate, "rows", None, rows),)

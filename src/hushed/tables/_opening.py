@@ -78,7 +78,9 @@ def table(
     if isinstance(source, str) or hasattr(source, "__fspath__"):
         connection = engine.connect(str(source), name, types or {}, header)
     elif header is not None:
-        raise ParameterError("header=... is for CSV files; a frame names its columns")
+        raise ParameterError(
+            "header is for CSV files; a frame names its columns", parameter="header"
+        )
     else:
         connection = engine.over_frame(source, name, types or {})
     if user is not None:

@@ -252,13 +252,15 @@ def _check_delta(delta: float, *, private_keys: bool, noise_name: str) -> None:
     if delta == 0 and (private_keys or noise_name == "gaussian"):
         why = "keys selected privately" if private_keys else "Gaussian noise"
         raise ParameterError(
-            f"{why} cannot be had with delta=0; give a delta far below 1 / number of users, "
-            "such as 1e-8"
+            f"{why} cannot be had with a delta of 0; give one far below 1 / number of users, such "
+            "as 1e-8",
+            parameter="delta",
         )
     if delta > 0 and not private_keys and noise_name == "laplace":
         raise ParameterError(
-            "with public keys and Laplace noise no delta is spent; leave delta out, or ask for "
-            "noise='gaussian'"
+            "with public keys and Laplace noise no delta is spent",
+            parameter="noise",
+            hint="leave delta out, or ask for noise='gaussian'",
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hushed._printing import format_up, shown
+from hushed._printing import Spelling, format_up, shown, spell_argument
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.tables._answers import errors_of, percent, rank_error
@@ -92,8 +92,13 @@ class Quote:
         """
         return next(each.accuracy for each in self.outputs if each.name == name)
 
-    def explain(self) -> str:
+    def explain(self, spell: Spelling = spell_argument) -> str:
         """Say the price in a few lines.
+
+        Parameters
+        ----------
+        spell : callable, default as in Python
+            Words for an argument that is advised, from its name and its value.
 
         Returns
         -------
@@ -107,7 +112,7 @@ class Quote:
         if any(each.accuracy is None for each in self.outputs):
             lines.append(
                 "for the error of a mean or variance itself, say about how many rows a group has, "
-                "with rows=..."
+                f"such as {spell('rows', 100)}"
             )
         if self.threshold is not None:
             lines.append(

@@ -66,7 +66,11 @@ def planned(
 ) -> tuple[Plan, Scan]:
     """Lay out the noise and the scan of a query; nothing is read."""
     if not query.aggregates:
-        raise ParameterError("nothing is asked: add .count(), .sum(...) or another aggregate")
+        raise ParameterError(
+            "nothing is asked",
+            parameter="count",
+            hint="add .count(), .sum(...) or another aggregate",
+        )
     if len(query.aggregates) > _MOST_AGGREGATES:
         raise ParameterError(f"one query has at most {_MOST_AGGREGATES} aggregates: ask several")
     touched = influence(query.keys, query.limits, by_user=query.user is not None)

@@ -158,7 +158,8 @@ def require_apart(aggregates: Sequence[Aggregate], columns: Sequence[str]) -> No
             raise ParameterError(
                 f"the answer has a column {names} already, which the output {brief(each.name)} "
                 "would make, too (an output x is there already as x, with x_low, x_high, x_rows): "
-                "give another name=..."
+                "ask for each output once, and under a name of its own",
+                parameter="name",
             )
         taken |= columns_of(each)
 
@@ -211,8 +212,8 @@ def require_numeric(known: Mapping[str, Kind], column: str, what: str) -> None:
     found = known[find_column(column, known)]
     if found not in ("whole", "real", "truth"):
         raise ParameterError(
-            f"column {brief(column)} is of kind {found}; {what} needs a numeric one"
-            f"{advice_on(found)}"
+            f"column {brief(column)} is of kind {found}; {what} needs a numeric one",
+            **advice_on(found),
         )
 
 
@@ -237,8 +238,10 @@ def grouping(
             raise ParameterError(f"cannot group by {brief(column)} of kind {kind}; {KEY_KINDS}")
     if (keys is None) == (private_keys is False):
         raise ParameterError(
-            "which keys exist is private: list the public ones with keys=[...], or have them "
-            "selected with private_keys=True, which costs a delta; give one of the two"
+            "which keys exist is private: list the public ones, or have them selected privately, "
+            "which costs a delta; do one of the two",
+            parameter="keys",
+            hint="give keys=[...] or private_keys=True",
         )
     values = None if keys is None else public_values(columns, kinds, keys)
     return Keys(columns=tuple(columns), kinds=kinds, values=values)

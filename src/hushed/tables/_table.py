@@ -10,7 +10,7 @@ from typing import Any, Literal
 from hushed._checks import require_probability
 from hushed._printing import brief
 from hushed.errors import ParameterError
-from hushed.releasing._keeping import Charges, check_ledger, pay, stops_told
+from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
 from hushed.tables import _engine as engine
 from hushed.tables._answers import Answer
 from hushed.tables._expressions import Kind, parse
@@ -180,7 +180,11 @@ class Table:
             If there is no user column, or a limit is no whole number of 1 or more.
         """
         if self.user is None:
-            raise ParameterError("there is no user column: open the table with user='COLUMN'")
+            raise ParameterError(
+                "there is no user column",
+                parameter="user",
+                hint="open the table with user='COLUMN'",
+            )
         if rows is None and groups is None:
             raise ParameterError("say per_user(rows=...), per_user(groups=...) or both")
         return replace(self, limits=Limits(rows=rows, groups=groups))
@@ -223,7 +227,11 @@ class Table:
             If there is no user column.
         """
         if self.user is None:
-            raise ParameterError("there is no user column: open the table with user='COLUMN'")
+            raise ParameterError(
+                "there is no user column",
+                parameter="user",
+                hint="open the table with user='COLUMN'",
+            )
         return self._asking("users", None, name, weight)
 
     def sum(
@@ -534,5 +542,5 @@ class Table:
         )
         book: Any = ledger
         known = key is not None and book.answer(budget, key) is not None
-        with stops_told(ledger, budget, key):
+        with explain_stops(ledger, budget, key):
             return released(self, plan, what, beta=beta, clock=clock, charge=charge, known=known)

@@ -26,9 +26,9 @@ from hushed.spaces import (
     SYMMETRIC,
     Distance,
     Groups,
-    Movement,
     Numbers,
     Opaque,
+    SensitivityBound,
     Space,
     Table,
 )
@@ -102,7 +102,7 @@ def _of_rows(bound: Callable[[float], float]) -> Callable[[Distance], Distance]:
 
 def from_sensitivity(
     function: Callable[[Any], Any],
-    sensitivity: Movement,
+    sensitivity: SensitivityBound,
     *,
     dims: int | None = None,
     source: Space | None = None,
@@ -190,7 +190,7 @@ def from_sensitivity(
     )
 
 
-def _check_sampled(sensitivity: Movement, shape: tuple[int, ...], dims: int | None) -> None:
+def _check_sampled(sensitivity: SensitivityBound, shape: tuple[int, ...], dims: int | None) -> None:
     """Refuse what would only fail on private rows, and noise that rests on no movement."""
     if shape != (() if dims is None else (dims,)):
         raise ParameterError(
@@ -204,7 +204,7 @@ def _check_sampled(sensitivity: Movement, shape: tuple[int, ...], dims: int | No
         )
 
 
-def _check_source(given: Space, sensitivity: Movement, rows: int | None) -> None:
+def _check_source(given: Space, sensitivity: SensitivityBound, rows: int | None) -> None:
     promise = sensitivity.guarantee(0.0)
     if promise.gamma and sensitivity.neighbours != "replace-one":
         raise ParameterError("a sampled sensitivity covers replaced rows only")

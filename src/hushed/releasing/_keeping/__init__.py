@@ -6,18 +6,18 @@ from hushed.releasing._keeping.answers import (
     write_failure,
     write_release,
 )
-from hushed.releasing._keeping.payments import Charges, Payment, check_ledger, pay, stops_told
+from hushed.releasing._keeping.payments import Charges, Payment, check_ledger, explain_stops, pay
 from hushed.releasing._keeping.questions import question_of
 
 __all__ = [
     "Charges",
     "Payment",
     "check_ledger",
+    "explain_stops",
     "pay",
     "question_of",
     "raise_failure",
     "read_release",
-    "stops_told",
     "write_failure",
     "write_release",
 ]

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.ledger._files import FileChanged
+from hushed.ledger._files import NOTHING_CHARGED, FileChanged
 from hushed.privacy_loss import PrivacyProfile
 
 
@@ -58,8 +58,9 @@ def check_ledger(ledger: object, budget: str | None, key: str | None = None) -> 
         for name, given in (("budget", budget), ("key", key)):
             if given:
                 raise ParameterError(
-                    f"{name}={given!r} was named, but there is no ledger to charge: ledger="
-                    "hs.Ledger('sqlite:///FILE')"
+                    f"the {name} {given!r} was named, but there is no ledger to charge",
+                    parameter="ledger",
+                    hint="give ledger=hs.Ledger('sqlite:///FILE')",
                 )
         return
     if not hasattr(ledger, "charge"):
@@ -73,7 +74,11 @@ def check_ledger(ledger: object, budget: str | None, key: str | None = None) -> 
             "key= and question=, too, as that of hs.Ledger does"
         )
     if not budget:
-        raise ParameterError("there is a ledger, but no budget was named in it: budget='NAME'")
+        raise ParameterError(
+            "there is a ledger, but no budget was named in it",
+            parameter="budget",
+            hint="give budget='NAME'",
+        )
     if key is not None and not (hasattr(ledger, "keep_answer") and hasattr(ledger, "answer")):
         raise ParameterError(
             f"a {type(ledger).__name__} keeps no answers, so that key= has no meaning; leave it out"
@@ -92,7 +97,7 @@ def _takes(method: Any, *names: str) -> bool:
 
 
 @contextmanager
-def stops_told(ledger: object, budget: str | None, key: str | None = None) -> Iterator[None]:
+def explain_stops(ledger: object, budget: str | None, key: str | None = None) -> Iterator[None]:
     """Say what a stop by the user leaves behind, where nothing else has said it."""
     try:
         yield
@@ -102,12 +107,12 @@ def stops_told(ledger: object, budget: str | None, key: str | None = None) -> It
     else:
         return
     if key is not None:
-        told = f"ask again under the key {key!r}: what was charged is not charged again"
+        advice = f"ask again under the key {key!r}: what was charged is not charged again"
     else:
-        told = f"look at the last entry of budget {budget!r}; a charge stays"
+        advice = f"look at the last entry of budget {budget!r}; a charge stays"
         if hasattr(ledger, "answer"):
-            told += ", and ledger.answer(budget, NUMBER) tells its answer if it was stored"
-    raise KeyboardInterrupt(f"stopped; nothing was shown, but it may have been charged: {told}")
+            advice += ", and ledger.answer(budget, NUMBER) tells its answer if it was stored"
+    raise KeyboardInterrupt(f"stopped; nothing was shown, but it may have been charged: {advice}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,9 +157,11 @@ class Payment:
         try:
             return str(self.ledger.keep_answer(self.budget, self.entry, text))
         except FileChanged as error:
-            told = str(error).replace("Nothing was charged", "The answer was paid for")
+            paid = error.charge == NOTHING_CHARGED  # now, that is: the charge came before
             raise FileChanged(
-                f"the answer is not shown, for its charge may be lost: {told}"
+                f"the answer is not shown, for its charge may be lost: {error.what}",
+                error.advice,
+                charge="The answer was paid for" if paid else error.charge,
             ) from None
         except ParameterError as error:
             raise DamagedLedger(
@@ -162,13 +169,13 @@ class Payment:
                 "another copy was put in its place"
             ) from None
         except LedgerUnavailable as error:
-            told = f"entry {self.number} of budget {self.budget!r}: {error}"
+            reason = f"entry {self.number} of budget {self.budget!r}: {error}"
             if self.key is not None:
                 raise LedgerUnavailable(
                     f"the answer was paid for and could not be stored, so that it is not shown "
-                    f"({told}). Ask again under the key {self.key!r}: nothing more is charged"
+                    f"({reason}). Ask again under the key {self.key!r}: nothing more is charged"
                 ) from None
-            _warn(f"the answer is shown, but could not be stored: {told}")
+            _warn(f"the answer is shown, but could not be stored: {reason}")
             return text
 
 

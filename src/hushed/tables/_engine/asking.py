@@ -72,7 +72,9 @@ class Clock:
             return cls()
         if not is_real(limit) or not 0 < limit <= _LONGEST:
             raise ParameterError(
-                f"timeout must be a number of seconds above 0 and up to {_LONGEST:g}, got {limit!r}"
+                f"timeout must be a number of seconds above 0 and up to {_LONGEST:g}, "
+                f"got {limit!r}",
+                parameter="timeout",
             )
         return cls(limit=float(limit), ends=time.monotonic() + float(limit))
 
@@ -116,7 +118,9 @@ class Question:
 def held(connection: Connection, clock: Clock) -> Iterator[None]:
     """Keep other threads from asking meanwhile."""
     if clock.limit is not None and connection.engine == "pyspark":
-        raise ParameterError("a query on Spark cannot be given a timeout; set limits in Spark")
+        raise ParameterError(
+            "a query on Spark cannot be stopped from here; set limits in Spark", parameter="timeout"
+        )
     if os.getpid() != connection.process:
         raise EngineUnavailable(
             "the table was opened by another process, of which this one is a fork; open it again "

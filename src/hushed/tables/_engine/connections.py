@@ -37,6 +37,7 @@ from hushed.tables._expressions import Kind, find_column
 
 EngineName = Literal["duckdb", "postgres", "pyspark"]
 
+_NAME_ONE = "name one: hs.table(ADDRESS, 'NAME')"
 _SPARK = RLock()  # its settings belong to the session, which all tables share
 
 
@@ -86,13 +87,16 @@ def connect(
     if not found or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", scheme):
         return _file(Path(url), name, types, header)
     if header is not None:
-        raise ParameterError("header=... is for CSV files; a database names its columns")
+        raise ParameterError(
+            "header is for CSV files; a database names its columns", parameter="header"
+        )
     if scheme == "duckdb":
         return _duckdb_file(rest, name, types)
     if scheme in ("postgresql", "postgres", "spark"):
         if types:
             raise ParameterError(
-                "types=... is for files and frames; in this database, cast the column in a view"
+                "types is for files and frames; in this database, cast the column in a view",
+                parameter="types",
             )
         if scheme == "spark":
             return _spark(rest, name)
@@ -167,7 +171,9 @@ def _file(path: Path, name: str, types: Mapping[str, Kind], header: str | None) 
         raise NotFound(f"there is no file {plain_path(path)}")
     kind = path.suffix.lower()
     if header is not None and kind not in (".csv", ".tsv"):
-        raise ParameterError(f"header=... is for CSV files; {path.name} names its columns itself")
+        raise ParameterError(
+            f"header is for CSV files; {path.name} names its columns itself", parameter="header"
+        )
     reason = None
     try:
         if kind in (".arrow", ".feather", ".ipc"):
@@ -277,7 +283,11 @@ def _opened(
     place, _, short = ("", "", name) if stored is not None else name.rpartition(".")
     if stored is None and engine == "duckdb" and not is_listed(backend, place, short):
         told = plain_path(name, brief)
-        raise NotFound(f"there is no table {told}{tables_in(backend, engine)}")
+        raise NotFound(
+            f"there is no table {told}{tables_in(backend, engine)}",
+            parameter="table",
+            hint=_NAME_ONE,
+        )
     try:
         rows = backend.table(short, database=place or None)
     except failures() as error:
@@ -293,7 +303,9 @@ def _opened(
         )
     if rows is None:
         raise NotFound(
-            f"there is no table {plain_path(name, brief)} ({reason}){tables_in(backend, engine)}"
+            f"there is no table {plain_path(name, brief)} ({reason}){tables_in(backend, engine)}",
+            parameter="table",
+            hint=_NAME_ONE,
         )
     schema, own = rows.schema(), stored is None
     stored = {column: column for column in schema} if stored is None else stored

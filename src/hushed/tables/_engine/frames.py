@@ -192,7 +192,9 @@ def read_lines(path: Path, header: str | None = None) -> tuple[list[str], str, A
         names, between = _split_names(header, tabbed=tabbed and "\t" in header)
         between = "\t" if tabbed else between
         if not names or not all(map(str.strip, names)) or len(set(names)) < len(names):
-            raise ParameterError(f"header must name every column, and none twice, got {header!r}")
+            raise ParameterError(
+                f"header must name every column, and none twice, got {header!r}", parameter="header"
+            )
     lines = _split(held, start)
     try:
         lines.validate(full=True)
@@ -226,9 +228,10 @@ def _require_names(path: Path, held: bytes, names: Sequence[str], first: str) ->
         return
     raise BadRows(
         f"{path.name}: the first line of a CSV file names its columns, and this one {why}; it may "
-        "be a record, so nothing of it is shown. If it is one, name the columns, with what stands "
-        "between cells: header='patient;city;cost'. If not, give every column a name of its own "
-        "that is no number"
+        "be a record, so nothing of it is shown. If it is none, give every column a name of its "
+        "own that is no number. If it is one, name the columns, with what stands between cells",
+        parameter="header",
+        hint="give header='patient;city;cost'",
     )
 
 

@@ -149,7 +149,7 @@ def tables_in(backend: Any, engine: str) -> str:
     names = [name if place == usual else f"{place}.{name}" for place, name in rows]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     named = ", ".join(map(shown, names[:_NAMED])) + more if names else "none"
-    return f"; tables in there: {named}. Name one: hs.table(ADDRESS, 'NAME')"
+    return f"; tables in there: {named}"
 
 
 def is_listed(backend: Any, place: str, name: str) -> bool:

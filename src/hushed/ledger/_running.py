@@ -13,7 +13,7 @@ from hushed.accounting._filters import Cost, PrivacyFilter, filter_cost
 from hushed.errors import Overspent, ParameterError
 from hushed.guarantee import Guarantee, stated_gamma
 from hushed.ledger._balance import Balance, bought, set_aside, which_part
-from hushed.ledger._doubles import fraction_of, whole
+from hushed.ledger._doubles import from_units, to_units
 from hushed.ledger._entries import Budget, Entry
 from hushed.ledger._exact import LossSum
 from hushed.privacy_loss import PrivacyProfile
@@ -26,35 +26,35 @@ def costs_of(budget: Budget, promise: Guarantee, loss: PrivacyProfile | None) ->
 
 @dataclass(slots=True)
 class _Sum:
-    """The two sums of one filter, exact, in `whole` units; None is infinity."""
+    """The two sums of one filter, exact, in units (`to_units`); None is infinity."""
 
     amounts: int | None = 0
     deltas: int = 0
 
     @property
     def amount(self) -> Fraction | None:
-        return None if self.amounts is None else fraction_of(self.amounts)
+        return None if self.amounts is None else from_units(self.amounts)
 
     @property
     def delta(self) -> Fraction:
-        return fraction_of(self.deltas)
+        return from_units(self.deltas)
 
     def plus(self, cost: Cost) -> _Sum:
-        deltas = self.deltas + whole(cost.delta)
+        deltas = self.deltas + to_units(cost.delta)
         if self.amounts is None or math.isinf(cost.amount):
             return _Sum(None, deltas)
-        return _Sum(self.amounts + whole(cost.amount), deltas)
+        return _Sum(self.amounts + to_units(cost.amount), deltas)
 
     def within(self, found: PrivacyFilter) -> bool:
         return (
             self.amounts is not None
-            and self.amounts <= whole(found.capacity)
-            and self.deltas <= whole(found.slack)
+            and self.amounts <= to_units(found.capacity)
+            and self.deltas <= to_units(found.slack)
         )
 
 
 @dataclass(slots=True)
-class Tally:
+class RunningBalance:
     """Running sums of one budget, folded from its entries; can be thrown away at any time.
 
     Parameters
@@ -270,14 +270,14 @@ class Tally:
         return min(found) if found else (limit.epsilon, limit.delta)
 
 
-def tally_of(budget: Budget) -> Tally:
-    """Tally of a budget to which nothing was charged yet."""
+def start_balance(budget: Budget) -> RunningBalance:
+    """Balance of a budget to which nothing was charged yet."""
     if not budget.filters:
         raise ParameterError("a budget needs a rule that stops the spending")
     exact = None
     if budget.method == "pld":
         exact = LossSum(budget.limit.epsilon, budget.limit.delta)
-    return Tally(
+    return RunningBalance(
         budget=budget, link=budget.digest, sums=[_Sum() for _ in budget.filters], exact=exact
     )
 

@@ -42,7 +42,7 @@ class _Rows:
         return self.p + self.q
 
 
-def blended_total(p: _Floats, q: _Floats, weight: _Floats, ratio: float, *, rates: bool) -> float:
+def estimate_total(p: _Floats, q: _Floats, weight: _Floats, ratio: float, *, rates: bool) -> float:
     """Estimated sum of ``[E q - ratio E p]+`` over symbols, in counts of q.
 
     Notes

@@ -1,4 +1,4 @@
-"""How far an answer moves, and in which norm."""
+"""A bound on how far an answer moves between neighbouring tables, and its norm."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Norm = Literal["l1", "l2", "sup", "range"]
 NORMS: tuple[Norm, ...] = ("l1", "l2", "sup", "range")
 
 
-class Movement(Protocol):
-    """What a mechanism needs to know of a sensitivity, proven or sampled."""
+class SensitivityBound(Protocol):
+    """A bound on how far an answer moves, as a mechanism needs it: proven or sampled."""
 
     @property
     def value(self) -> float:

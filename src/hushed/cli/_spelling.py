@@ -1,0 +1,68 @@
+"""How arguments of Python are spelled as options of the command that runs.
+
+Names are taken from the command's own options. An error carries the name of its parameter and a
+hint in Python; the hint on the command line stands here, or with the command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from typer.core import TyperCommand, TyperOption
+
+from hushed.errors import HushedError, ParameterError
+
+_HINTS = {  # of options that several commands share
+    "budget": "give --budget NAME",
+    "data_dependent": "--data-dependent admits it, and marks the result",
+    "ledger": "give --ledger URL",
+    "workers": "use --workers 1",
+}
+
+_options: ContextVar[Mapping[str, TyperOption] | None] = ContextVar("options", default=None)
+
+
+class SpellingCommand(TyperCommand):
+    """A command whose errors name its options."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        known = {each.name: each for each in self.params if isinstance(each, TyperOption)}
+        before = _options.set({name: each for name, each in known.items() if name})
+        try:
+            return super().invoke(ctx)
+        finally:
+            _options.reset(before)
+
+
+def describe_error(error: HushedError, hints: Mapping[str, str]) -> str:
+    """Message of an error in the words of the command line."""
+    name, message, hint = error.parameter or "", error.message, error.hint
+    option = _find_option(name)
+    if option is None:
+        return str(error)
+    if hint:  # that names the option
+        hint = (_HINTS | dict(hints)).get(name, f"see {option.opts[0]}")
+        return f"{message}; {hint}"
+    if not isinstance(error, ParameterError):
+        return message
+    said = message.removeprefix(f"{name} ")
+    return f"{option.opts[0]} {said}" if said != message else f"{option.opts[0]}: {message}"
+
+
+def spell_option(name: str, value: object) -> str:
+    """Spell an argument as an option; one that the command does not have stays as in Python."""
+    option = _find_option(name)
+    if option is None:
+        return f"{name}={value!r}"
+    if isinstance(value, bool):
+        names = option.opts if value else option.secondary_opts
+        return names[0] if names else f"no {option.opts[0]}"
+    return f"{option.opts[0]} {value}"
+
+
+def _find_option(name: str) -> TyperOption | None:
+    """Option of the command that runs whose argument in Python has a name."""
+    return (_options.get() or {}).get(name)
