@@ -53,7 +53,7 @@ def measure(rows: int, folder: str, repeats: int) -> None:
         )
     source = f"duckdb:///{path}"
     by_row = hs.table(source, "visits").group_by("g", keys=list(range(GROUPS)))
-    by_user = hs.table(source, "visits", user="who").per_user(rows=4)
+    by_user = hs.table(source, "visits", user="who").bound_contributions(max_rows_per_user=4)
     by_user = by_user.group_by("g", keys=list(range(GROUPS)))
     engine = by_row.connection.rows.get_backend().con
     plain = seconds(

@@ -34,7 +34,7 @@ def fresh() -> tuple[SparkSession, hs.tables.table.Table]:
     session = begun(Path.cwd())
     rows = f"SELECT {CANARY} AS x, 1 AS u, '{CANARY_TEXT}' AS k"
     session.sql(rows).createOrReplaceTempView("rows")
-    table = hs.table(f"spark://{MASTER}", user="u").per_user(rows=1)
+    table = hs.table(f"spark://{MASTER}", user="u").bound_contributions(max_rows_per_user=1)
     query = table.group_by("k", keys=[CANARY_TEXT]).count().histogram("x", low=0, high=9, bins=2)
     return session, query
 

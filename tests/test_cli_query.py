@@ -21,7 +21,7 @@ def run(tmp_path):
     data.write_text(ROWS)
 
     def call(*words):
-        types = ["--type", "patient=whole", "--type", "cost=real"]
+        types = ["--type", "patient=int", "--type", "cost=float"]
         return CliRunner().invoke(app, ["query", str(data), *types, *map(str, words)])
 
     return call
@@ -77,10 +77,10 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
         (("--derive", "x"), "NAME=EXPRESSION"),
         (("--type", "cost"), "COLUMN=KIND"),
         (("--type", "cost=number"), "kinds are whole, real"),
-        (("--type", "cots=real"), "did you mean 'cost'"),
-        (("--sum", "city:0:1"), "--type COLUMN=real"),
-        (("--where", "city > 3"), "--type COLUMN=real"),
-        (("--count", "--user", "patient"), "how many rows of one user count; give --rows N"),
+        (("--type", "cots=float"), "did you mean 'cost'"),
+        (("--sum", "city:0:1"), "--type COLUMN=float"),
+        (("--where", "city > 3"), "--type COLUMN=float"),
+        (("--count", "--user", "patient"), "rows of one user; give --max-rows-per-user N"),
         (("--count", "--user", "patient", "--by", "city", "--keys", "a", "--rows", 0), "rows must"),
         (
             (
@@ -89,13 +89,16 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
                 "patient",
                 "--by",
                 "city",
-                "--private-keys",
+                "--select-partitions",
                 "--delta",
                 1e-6,
             ),
             "how many groups of one user count, or how many rows; give --groups N or --rows N",
         ),
-        (("--count", "--by", "city"), "do one of the two; give --keys A,B,C or --private-keys"),
+        (
+            ("--count", "--by", "city"),
+            "give one of the two; give --keys A,B,C or --select-partitions",
+        ),
         ((), "nothing is asked; add --count"),
         (("--count-users",), "--user COLUMN"),
         (("--count", "--rows", 3), "--user COLUMN"),
@@ -186,9 +189,9 @@ def test_decimals_that_cannot_be_read_are_remarked(tmp_path):
     """A column of German numbers: no value is read, and the answer says so."""
     data = tmp_path / "costs.csv"
     data.write_text("who;cost\n" + "".join(f"{i};1.{i:03d},50\n" for i in range(300)))
-    words = ["query", str(data), "--type", "cost=real", "--mean", "cost:0:5000", "--count"]
+    words = ["query", str(data), "--type", "cost=float", "--mean", "cost:0:5000", "--count"]
     told = CliRunner().invoke(app, [*words, "--epsilon", "60"])
     assert "cannot be told from 0" in told.stdout
     assert "decimal points (1234.50)" in told.stdout
     told = CliRunner().invoke(app, [*words, "--epsilon", "60", "--json"])
-    assert any("cannot be told from 0" in each for each in json.loads(told.stdout)["remarks"])
+    assert any("cannot be told from 0" in each for each in json.loads(told.stdout)["warnings"])

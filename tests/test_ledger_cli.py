@@ -274,7 +274,7 @@ def test_charges_without_a_note_say_what_was_asked(folder):
     release = ["release", "private.csv", "f.py:center", "--population", "uniform:20,80"]
     release += ["--epsilon", "1", "--gamma", "0.05", "--workers", "1", "--ledger", URL]
     assert CliRunner().invoke(app, [*release, "--budget", "study"]).exit_code == 0
-    query = ["query", "stays.csv", "--type", "cost=real", "--where", "cost < 30", "--by", "ward"]
+    query = ["query", "stays.csv", "--type", "cost=float", "--where", "cost < 30", "--by", "ward"]
     query += ["--keys", "ward=w0,w1", "--count", "--sum", "cost:0:40", "--epsilon", "0.5"]
     asked = CliRunner().invoke(app, [*query, "--ledger", URL, "--budget", "rows"])
     assert asked.exit_code == 0, asked.output

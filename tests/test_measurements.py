@@ -40,7 +40,7 @@ NUMBER = Space(domain=Numbers(), metric=ABSOLUTE)
 UNIT = Space(domain=Column(cell=Cell(low=0, high=1)), metric=SYMMETRIC)
 SIZED = Space(domain=Column(cell=Cell(low=0, high=1), size=20), metric=CHANGE_ONE)
 TABLE = Space(
-    domain=Table.of({"key": Cell(kind="text"), "x": Cell(low=0, high=1)}), metric=SYMMETRIC
+    domain=Table.of({"key": Cell(type="string"), "x": Cell(low=0, high=1)}), metric=SYMMETRIC
 )
 SUM = UNIT >> t.sum_of()
 MEAN = SIZED >> t.mean()
@@ -440,7 +440,7 @@ def test_a_pure_loss_in_other_terms(epsilon):
 class TestUnits:
     def test_a_chain_from_users_promises_to_users(self):
         """Guarantee, sensitivity and mechanism of the chain say so; a chain from rows says rows."""
-        table = Table.of({"who": Cell(kind="text"), "x": Cell(low=0, high=1)}, key="who")
+        table = Table.of({"who": Cell(type="string"), "x": Cell(low=0, high=1)}, key="who")
         for unit in ("row", "user"):
             space = Space(domain=table, metric=Metric(name="symmetric", unit=unit))
             kept = space >> t.limit_rows(2) if unit == "user" else None
@@ -454,7 +454,7 @@ class TestUnits:
         """A gamma about one replaced row is none about a user with several rows."""
         pop = hs.populations.Uniform(low=0, high=1)
         s = hs.sample_sensitivity(np.mean, pop, rows=10, gamma=0.1, workers=1)
-        table = Table.of({"who": Cell(kind="text"), "x": Cell(low=0, high=1)}, key="who")
+        table = Table.of({"who": Cell(type="string"), "x": Cell(low=0, high=1)}, key="who")
         users = Space(domain=table, metric=Metric(name="change-one", unit="user"))
         sized = users >> t.limit_rows(2) >> t.select("x") >> t.resize(10, 0.5)
         with pytest.raises(SpaceMismatch, match="sample the composed function"):

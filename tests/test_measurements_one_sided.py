@@ -33,7 +33,7 @@ from hushed.spaces import (
     Table,
 )
 
-VOTES = Space(domain=Column(cell=Cell(kind="text")), metric=SYMMETRIC)
+VOTES = Space(domain=Column(cell=Cell(type="string")), metric=SYMMETRIC)
 REPLACED = Space(domain=VOTES.domain, metric=CHANGE_ONE)
 CHOICES = ["a", "b", "c"]
 COUNTS = t.histogram(CHOICES, norm="one-sided")
@@ -157,7 +157,7 @@ class TestDistances:
     def test_where_the_rows_go_over_the_parts(self):
         """Of one answer a group, one rises and another falls: at most two parts count."""
         table = Space(
-            domain=Table.of({"key": Cell(kind="text"), "x": Cell(kind="int", low=0, high=7)}),
+            domain=Table.of({"key": Cell(type="string"), "x": Cell(type="int", low=0, high=7)}),
             metric=SYMMETRIC,
         )
         parts = table >> t.group_by("key", CHOICES)

@@ -16,8 +16,8 @@ dp.enable_features("contrib", "honest-but-curious")
 
 FLOATS = Space(domain=Column(cell=Cell(missing=True)), metric=SYMMETRIC)
 UNIT = Space(domain=Column(cell=Cell(low=0, high=1), size=10), metric=SYMMETRIC)
-INTEGERS = Space(domain=Column(cell=Cell(kind="int", low=-3, high=5)), metric=SYMMETRIC)
-TEXTS = Space(domain=Column(cell=Cell(kind="text")), metric=SYMMETRIC)
+INTEGERS = Space(domain=Column(cell=Cell(type="int", low=-3, high=5)), metric=SYMMETRIC)
+TEXTS = Space(domain=Column(cell=Cell(type="string")), metric=SYMMETRIC)
 CLEAN = t.impute(0.5) >> t.clip(0, 1)
 
 CHAINS = {
@@ -94,7 +94,7 @@ def test_measurements_agree(chain, measure):
     for d_in in (2, 4):
         assert chain.map(d_in) == pytest.approx(theirs.map(d_in), rel=1e-9)
         assert_stated(back.map(d_in), theirs.map(d_in))
-    rows = {"float": [0.5] * 10, "int": [1, 2], "text": ["a"]}[chain.source.domain.cell.kind]
+    rows = {"float": [0.5] * 10, "int": [1, 2], "string": ["a"]}[chain.source.domain.cell.type]
     assert back(rows) is not None
 
 
@@ -174,7 +174,7 @@ class TestParts:
         assert (cell.low, cell.high) == (-(2**31), 2**31 - 1)
         with pytest.raises(SpaceMismatch, match="clip"):
             _ = (
-                Space(domain=Column(cell=Cell(kind="int")), metric=SYMMETRIC)
+                Space(domain=Column(cell=Cell(type="int")), metric=SYMMETRIC)
                 >> t.filter_rows(bool)
                 >> m.from_opendp(theirs)
             )
@@ -216,7 +216,7 @@ class TestParts:
         "chain",
         [
             TEXTS >> t.histogram(["a"], norm="sup"),
-            Space(domain=Column(cell=Cell(kind="text", missing=True)), metric=SYMMETRIC)
+            Space(domain=Column(cell=Cell(type="string", missing=True)), metric=SYMMETRIC)
             >> t.count(),
         ],
     )

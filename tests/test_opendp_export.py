@@ -54,11 +54,11 @@ HOLES = rows(Cell(missing=True))
 HOLED = rows(Cell(low=0, high=1, missing=True))
 UNIT = rows(Cell(low=0, high=1), size=10)
 REPLACED = rows(Cell(low=0, high=1), size=10, metric=CHANGE_ONE)
-COUNTED = rows(Cell(kind="int", low=0, high=5))
-INTEGERS = rows(Cell(kind="int", low=-3, high=5))
-TEXTS = rows(Cell(kind="text"))
+COUNTED = rows(Cell(type="int", low=0, high=5))
+INTEGERS = rows(Cell(type="int", low=-3, high=5))
+TEXTS = rows(Cell(type="string"))
 TABLE = Space(
-    domain=Table.of({"age": Cell(missing=True), "ward": Cell(kind="text")}), metric=SYMMETRIC
+    domain=Table.of({"age": Cell(missing=True), "ward": Cell(type="string")}), metric=SYMMETRIC
 )
 PEOPLE = {"age": [31.0, None, 64.0, 250.0], "ward": ["a", "b", "a", "c"]}
 TEN = [0.0, 0.125, 0.25, 0.25, 0.5, 0.5, 0.75, 0.875, 1.0, 1.0]
@@ -82,7 +82,7 @@ SAME = {
         ["0.25", "x", "", "1e3", "nan", "-2"],
     ),
     "integers to floats": (COUNTED >> t.cast("float") >> t.sum_of(), [1, 0, 5]),
-    "integers to texts": (INTEGERS >> t.cast("text") >> t.histogram(["-3", "1"]), [1, -3, 5, 1]),
+    "integers to texts": (INTEGERS >> t.cast("string") >> t.histogram(["-3", "1"]), [1, -3, 5, 1]),
     "to the same kind": (INTEGERS >> t.cast("int") >> t.sum_of(), [1, -3, 5]),
     "without holes": (HOLED >> t.drop_missing() >> t.sum_of(), [0.25, math.nan, 1.0]),
     "nothing to drop": (TEXTS >> t.drop_missing() >> t.count(), ["a", "b"]),
@@ -99,13 +99,13 @@ SAME = {
     "rows of one's own": (
         INTEGERS
         >> t.filter_rows(positive)
-        >> t.map_rows(doubled, Cell(kind="int", low=0, high=9))
+        >> t.map_rows(doubled, Cell(type="int", low=0, high=9))
         >> t.sum_of(),
         [-1, 1, 2, 5],
     ),
     "rows of a table": (
         TABLE
-        >> t.map_rows(lambda row: row["ward"] + "!", Cell(kind="text"))
+        >> t.map_rows(lambda row: row["ward"] + "!", Cell(type="string"))
         >> t.histogram(["a!"]),
         PEOPLE,
     ),
@@ -182,7 +182,7 @@ class TestNoise:
         ("space", "step", "answer", "measure"),
         [
             (Space(domain=Numbers(), metric=ABSOLUTE), m.laplace(2), 3.5, PURE),
-            (Space(domain=Numbers(kind="int"), metric=ABSOLUTE), m.laplace(2.0), 3, PURE),
+            (Space(domain=Numbers(type="int"), metric=ABSOLUTE), m.laplace(2.0), 3, PURE),
             (Space(domain=Numbers(dims=2), metric=L1), m.laplace(2.0), [1.0, 2.0], PURE),
             (Space(domain=Numbers(dims=2), metric=L2), m.gaussian(2), [1.0, 2.0], ZCDP),
             (Space(domain=Numbers(dims=3), metric=SUP), m.exponential(2), [1.0, 2.0, 3.0], PURE),
@@ -411,7 +411,7 @@ class TestWord:
 
 REFUSED = {
     "limit_rows": (
-        Space(domain=Table.of({"id": Cell(kind="text")}, key="id"), metric=USERS)
+        Space(domain=Table.of({"id": Cell(type="string")}, key="id"), metric=USERS)
         >> t.limit_rows(2),
         "users in frames only",
     ),
@@ -428,7 +428,7 @@ REFUSED = {
         "stack.*vectors",
     ),
     "floats to integers": (HOLES >> t.impute(0.0) >> t.cast("int"), "instead of rounding"),
-    "floats to texts": (FLOATS >> t.cast("text"), "writes floats in another way"),
+    "floats to texts": (FLOATS >> t.cast("string"), "writes floats in another way"),
     "scores alone": (FLOATS >> t.quantile_scores([1.0], 0.5), "put exponential"),
     "sup counts": (TEXTS >> t.histogram(["a"], norm="sup"), "l1 or l2 norm"),
     "one-sided counts": (
@@ -441,13 +441,13 @@ REFUSED = {
         "infinite for two rows",
     ),
     "clipped holes": (HOLES >> t.clip(0, 1), "refuses clip"),
-    "texts with holes": (rows(Cell(kind="text", missing=True)) >> t.count(), "cannot be given"),
+    "texts with holes": (rows(Cell(type="string", missing=True)) >> t.count(), "cannot be given"),
     "a table counted": (TABLE >> t.count(), "select a column"),
     "any container": (
         t.declared(
             len,
             source=Space(domain=Opaque(), metric=SYMMETRIC),
-            target=Space(domain=Numbers(kind="int"), metric=ABSOLUTE),
+            target=Space(domain=Numbers(type="int"), metric=ABSOLUTE),
             stability=1,
             argument="one row is one",
         ),

@@ -149,7 +149,7 @@ class TestOneDirection:
 
     def test_counts_of_ours_go_in(self):
         """Counts in the one-sided distance, not in the sup norm, end in OpenDP's choice."""
-        texts = Space(domain=Column(cell=Cell(kind="text")), metric=SYMMETRIC)
+        texts = Space(domain=Column(cell=Cell(type="string")), metric=SYMMETRIC)
         chain = texts >> t.histogram(["a", "b", "c"], norm="one-sided")
         chosen = chain >> m.from_opendp(noisy_max(scale=0.01))
         assert chosen.map(2) == pytest.approx(200.0)
@@ -260,7 +260,7 @@ class TestDomains:
         """Randomised response to a whole number, which is another one or not."""
         theirs = dp.m.make_randomized_response([1, 2, 3], 0.75)
         release = m.from_opendp(theirs)
-        assert release.source == Space(domain=Numbers(kind="int"), metric=DISCRETE)
+        assert release.source == Space(domain=Numbers(type="int"), metric=DISCRETE)
         exact = math.log(Fraction(3, 4) / Fraction(1, 8))
         assert release.map(1) == release.map(5) == pytest.approx(exact, rel=1e-12)
         assert release(2) in (1, 2, 3)

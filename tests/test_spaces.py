@@ -65,10 +65,10 @@ CELLS = [
     Cell(missing=True),
     Cell(low=-1, high=2),
     Cell(low=0.5, high=0.5, missing=True),
-    Cell(kind="int"),
-    Cell(kind="int", low=-2, high=5),
-    Cell(kind="text"),
-    Cell(kind="text", missing=True),
+    Cell(type="int"),
+    Cell(type="int", low=-2, high=5),
+    Cell(type="string"),
+    Cell(type="string", missing=True),
 ]
 
 
@@ -92,11 +92,11 @@ def test_the_nearest_value_of_a_cell_is_in_it(cell):
         (Cell(low=-1, high=2), "1", -1.0),
         (Cell(), 10**310, math.inf),
         (Cell(), None, 0.0),
-        (Cell(kind="int"), 2.5, 2),
-        (Cell(kind="int"), 2**53 + 1, 2**53),
-        (Cell(kind="int", low=3, high=5), None, 3),
-        (Cell(kind="text"), 7, ""),
-        (Cell(kind="text", missing=True), 7, None),
+        (Cell(type="int"), 2.5, 2),
+        (Cell(type="int"), 2**53 + 1, 2**53),
+        (Cell(type="int", low=3, high=5), None, 3),
+        (Cell(type="string"), 7, ""),
+        (Cell(type="string", missing=True), 7, None),
     ],
 )
 def test_nearest_values(cell, value, expected):

@@ -55,11 +55,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("ask", "words"),
         [
-            (lambda t: t.group_by("city"), ["private", "keys=[...]", "private_keys=True"]),
-            (lambda t: t.group_by("city", keys=["Rome"], private_keys=True), ["one of the two"]),
+            (lambda t: t.group_by("city"), ["private", "keys=[...]", "select_partitions=True"]),
+            (lambda t: t.group_by("city", keys=["a"], select_partitions=True), ["one of the two"]),
             (lambda t: t.group_by("cost", keys=[1]), ["'cost'", "floor"]),
             (lambda t: t.group_by("city", keys=["Rome", "Rome"]), ["none twice"]),
-            (lambda t: t.group_by("city", keys=[1]), ["kind text"]),
+            (lambda t: t.group_by("city", keys=[1]), ["type string"]),
             (lambda t: t.group_by("citty", keys=["Rome"]), ["did you mean 'city'"]),
             (lambda t: t.sum("cots", low=0, high=1), ["did you mean 'cost'"]),
             (lambda t: t.sum("city", low=0, high=1), ["numeric"]),
@@ -79,9 +79,9 @@ class TestRefusals:
             (lambda t: t.count().count(), ["there already"]),
             (lambda t: t.group_by("city", ["Rome"]), ["keys=['Rome', 'Oslo']"]),
             (lambda t: t.group_by("city", keys=3), ["keys={"]),
-            (lambda t: t.per_user(rows=0), ["1 or more"]),
-            (lambda t: t.per_user(), ["per_user(rows=...)"]),
-            (lambda t: t.count().quote(epsilon=1.0), ["per_user(rows=...)"]),
+            (lambda t: t.bound_contributions(max_rows_per_user=0), ["1 or more"]),
+            (lambda t: t.bound_contributions(), ["bound_contributions(max_rows_per_user=...)"]),
+            (lambda t: t.count().quote(epsilon=1.0), ["(max_rows_per_user=...)"]),
             (lambda t: t.quote(epsilon=1.0), ["nothing is asked"]),
             (lambda t: t.count_users().quote(epsilon=0.0), ["epsilon"]),
             (lambda t: t.count_users().quote(epsilon=1.0, delta=1e-6), ["no delta is spent"]),
@@ -122,7 +122,7 @@ class TestRefusals:
         with pytest.raises(ParameterError):
             hs.table(visits).count_users()
         with pytest.raises(ParameterError):
-            hs.table(visits).per_user(rows=1)
+            hs.table(visits).bound_contributions(max_rows_per_user=1)
 
     def test_an_unreachable_database_does_not_show_its_password(self):
         """The error of a failed connection holds no part of the address."""
@@ -138,7 +138,9 @@ class TestPrices:
         from hushed.tables import _engine as engine
 
         monkeypatch.setattr(engine, "fetch", lambda *_: pytest.fail("the data was touched"))
-        query = table.per_user(rows=5).count().mean("cost", low=0, high=1000)
+        query = (
+            table.bound_contributions(max_rows_per_user=5).count().mean("cost", low=0, high=1000)
+        )
         quote = query.quote(epsilon=1.0, rows=500, ledger=ledger, budget="b")
         assert quote.guarantee == hs.Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
         # 5 rows over half of epsilon 1: a discrete Laplace law of scale 10, told by its tail
@@ -240,7 +242,7 @@ class TestCharges:
         """Ibis runs out of stack over many derived columns: refused with advice, and unpaid."""
         from hushed.tables import _scan as scan
 
-        long = table.per_user(rows=1).derive("d0", "cost + 1")
+        long = table.bound_contributions(max_rows_per_user=1).derive("d0", "cost + 1")
         for i in range(60):
             long = long.derive(f"d{i + 1}", f"d{i} + 1")
         with pytest.raises(ParameterError, match="derive fewer columns"):
@@ -272,7 +274,7 @@ class TestCharges:
             made.execute("CREATE VIEW v AS SELECT who, x::double precision AS x FROM t")
         with pytest.warns(UserWarning, match="v is a view"):
             opened = hs.table(postgres_url, "v", user="who")
-        query = opened.per_user(rows=1).sum("x", low=0, high=1)
+        query = opened.bound_contributions(max_rows_per_user=1).sum("x", low=0, high=1)
         with pytest.raises(QueryFailed) as caught:
             query.release(epsilon=1.0, ledger=ledger, budget="b")
         assert_silent(caught.value)
@@ -281,8 +283,10 @@ class TestCharges:
 
 class TestAnswers:
     def test_without_noise_the_answer_is_the_statistics_of_the_rows(self, visits, table, quiet):
-        """Limits that do not bind, no noise: counts, sums, moments, histogram of numpy."""
-        query = table.per_user(rows=5).group_by("city", keys=["Oslo", "Rome", "Bonn"])
+        """Bounds that do not bind, no noise: counts, sums, moments, histogram of numpy."""
+        query = table.bound_contributions(max_rows_per_user=5).group_by(
+            "city", keys=["Oslo", "Rome", "Bonn"]
+        )
         answer = (
             query.count()
             .count_users()
@@ -310,7 +314,9 @@ class TestAnswers:
     def test_quantiles_are_near_those_of_the_rows(self, visits, table):
         """At a large epsilon each quantile is within the rank error that is stated."""
         asked = [0.1, 0.5, 0.9]
-        query = table.per_user(rows=5).quantiles("cost", asked, low=0, high=1000, candidates=1001)
+        query = table.bound_contributions(max_rows_per_user=5).quantiles(
+            "cost", asked, low=0, high=1000, candidates=1001
+        )
         answer = query.release(epsilon=300.0)
         costs = np.sort(visits["cost"].to_numpy())
         slack = answer.rank_error["quantiles_cost"] + 2
@@ -320,16 +326,20 @@ class TestAnswers:
 
     def test_an_empty_table_gives_noise(self, visits):
         """No rows: counts around zero, a mean within its bounds, no private key."""
-        table = hs.table(visits.slice(0, 0), user="patient_id").per_user(rows=2)
+        table = hs.table(visits.slice(0, 0), user="patient_id").bound_contributions(
+            max_rows_per_user=2
+        )
         answer = table.count().mean("cost", low=0, high=10).release(epsilon=5.0)
         assert abs(answer.value("count")) < 40
         assert 0 <= answer.value("mean_cost") <= 10
-        keyed = table.group_by("city", private_keys=True).count()
+        keyed = table.group_by("city", select_partitions=True).count()
         assert len(keyed.release(epsilon=1.0, delta=1e-6)) == 0
 
     def test_gaussian_answers_and_frames(self, table):
         """Gaussian noise with private keys; the answer turns into a pandas frame."""
-        query = table.per_user(rows=5, groups=2).group_by("city", private_keys=True)
+        query = table.bound_contributions(max_rows_per_user=5, max_groups_per_user=2).group_by(
+            "city", select_partitions=True
+        )
         answer = (
             query.count()
             .sum("cost", low=0, high=1000)
@@ -349,8 +359,8 @@ class TestAnswers:
         """A key of one user does not come out at delta = 1e-9; one of all users does."""
         rare = ["rare" if i == 0 else "usual" for i in range(visits.num_rows)]
         frame = visits.append_column("kind", pa.array(rare))
-        query = hs.table(frame, user="patient_id").per_user(groups=1)
-        query = query.group_by("kind", private_keys=True).count_users()
+        query = hs.table(frame, user="patient_id").bound_contributions(max_groups_per_user=1)
+        query = query.group_by("kind", select_partitions=True).count_users()
         answer = query.release(epsilon=2.0, delta=1e-9)
         assert answer.keys["kind"] == ("usual",)
 

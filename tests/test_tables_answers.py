@@ -11,9 +11,9 @@ import hushed as hs
 from hushed import noise
 from hushed.errors import ParameterError
 from hushed.tables._answers import evaluate, rank_error
-from hushed.tables._layout import laid_out
-from hushed.tables._measurements import Influence, measurements
-from hushed.tables._plan import lay
+from hushed.tables._format import format_table
+from hushed.tables._measurements import UnitContribution, measurements
+from hushed.tables._plan import plan_noise
 from hushed.tables._requests import Aggregate
 
 
@@ -31,18 +31,19 @@ def table():
     )
 
 
-def laid(probabilities, candidates=101, epsilon=1.0):
+def planned_quantiles(probabilities, candidates=101, epsilon=1.0):
     """An aggregate of quantiles between 0 and the last candidate, and its parts."""
-    asked = Aggregate(
+    aggregate = Aggregate(
         kind="quantiles", name="q", column="x", high=candidates - 1.0, bins=candidates - 1,
         probabilities=tuple(probabilities),
     )  # fmt: skip
-    touched = Influence(rows=1, groups=1)
-    plan = lay(
-        [asked], measurements(asked, touched, {"x": "real"}), touched=touched, unit="row",
-        private_keys=False, epsilon=epsilon, delta=0.0, noise_name="laplace",
+    contribution = UnitContribution(rows=1, groups=1)
+    plan = plan_noise(
+        [aggregate], measurements(aggregate, contribution, {"x": "float"}),
+        contribution=contribution, unit="row",
+        select_partitions=False, epsilon=epsilon, delta=0.0, noise_name="laplace",
     )  # fmt: skip
-    return asked, plan.parts
+    return aggregate, plan.parts
 
 
 class TestQuantiles:
@@ -59,7 +60,7 @@ class TestQuantiles:
 
     def test_order_keeps_the_errors(self):
         """Every choice of three within its error stays within it when sorted; all small cases."""
-        asked, parts = laid([0.7, 0.2, 0.5], candidates=5)
+        asked, parts = planned_quantiles([0.7, 0.2, 0.5], candidates=5)
         for ranks in ([0, 1, 2, 3, 4], [0, 0, 7, 8, 10], [0, 3, 3, 3, 10], [0, 9, 9, 10, 10]):
             wanted = [p * ranks[-1] for p in asked.probabilities]
             best = [min(abs(rank - want) for rank in ranks) for want in wanted]
@@ -76,7 +77,7 @@ class TestQuantiles:
     def test_the_rank_error_holds_for_all_of_them_together(self):
         """The worst table: one good candidate, a hundred that miss by just the error."""
         beta, epsilon = 0.05, 0.3
-        asked, parts = laid([0.5, 0.5, 0.5], epsilon=epsilon)
+        asked, parts = planned_quantiles([0.5, 0.5, 0.5], epsilon=epsilon)
 
         def missing(error):
             bad = 100 * math.exp(-epsilon / 3 * error)  # a rank costs 1, a third of epsilon each
@@ -105,36 +106,36 @@ class TestRemarks:
         answer = table.mean("cost", low=0, high=200).release(epsilon=200.0)
         assert answer.rows()[0]["mean_cost_rows"] == answer.present["mean_cost"][0]
         assert abs(answer.present["mean_cost"][0] - 200) < 2
-        assert answer.remarks == (
+        assert answer.warnings == (
             f"mean_cost: about {answer.present['mean_cost'][0]} rows with a value, within 0.",
         )
-        assert answer.remarks[0] in str(answer)
+        assert answer.warnings[0] in str(answer)
 
     @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
-    def test_few_values_among_many_rows_are_remarked(self, table, kind):
+    def test_few_values_among_many_rows_are_warned_of(self, table, kind):
         """Forty of two hundred; not where all have one, and not without the number of rows."""
         epsilon, delta = (300.0, 0.0) if kind == "laplace" else (10.0, 1e-6)
         query = table.mean("height", low=0, high=10).variance("cost", low=0, high=200)
-        told = query.count().release(epsilon=epsilon, delta=delta, noise=kind).remarks
+        told = query.count().release(epsilon=epsilon, delta=delta, noise=kind).warnings
         found = [each for each in told if "fewer than half" in each]
         assert [each.partition(":")[0] for each in found] == ["mean_height"]
         assert "decimal points" in found[0]
-        told = query.release(epsilon=epsilon, delta=delta, noise=kind).remarks
+        told = query.release(epsilon=epsilon, delta=delta, noise=kind).warnings
         assert not any("fewer than half" in each for each in told)
 
-    def test_no_values_are_remarked_without_a_count(self, table):
+    def test_no_values_are_warned_of_without_a_count(self, table):
         """Groups in which the number of rows with a value is lost in the noise are counted."""
         query = table.filter("is_null(height)").group_by("city", keys=["Rome", "Oslo"])
-        told = query.mean("height", low=0, high=10).release(epsilon=50.0).remarks
+        told = query.mean("height", low=0, high=10).release(epsilon=50.0).warnings
         assert [each.partition(" the")[0] for each in told] == ["mean_height: in 2 of 2 groups"]
 
-    def test_remarks_are_made_of_noisy_numbers_only(self, table, monkeypatch):
+    def test_warnings_are_made_of_noisy_numbers_only(self, table, monkeypatch):
         """With noise that adds 190 to every count, the remark follows the noise, not the rows."""
         query = table.filter("is_null(height)").count().mean("height", low=0, high=10)
         monkeypatch.setattr(
             noise, "discrete_laplace", lambda scale, size: np.full(size, 190, np.int64)
         )
-        told = query.release(epsilon=50.0).remarks
+        told = query.release(epsilon=50.0).warnings
         assert told[0].startswith("mean_height: about 190 rows with a value")
         assert len(told) == 1
 
@@ -180,7 +181,7 @@ class TestWords:
         assert "one row; 2 groups. Each" in answer.explain()
         assert "e+" not in str(answer)
         assert "e+" not in query.quote(epsilon=1.0).explain()
-        assert laid_out({}, {"x": (1.5e6,)}, {"x": (0.25,)}, {"x": (1e300,)}) == (
+        assert format_table({}, {"x": (1.5e6,)}, {"x": (0.25,)}, {"x": (1e300,)}) == (
             "x\n1500000 [0.25, 1e+300]"
         )
 
@@ -195,7 +196,7 @@ class TestWords:
     def test_a_table_shows_no_query_language(self, table):
         """What is asked can be read; the text sent to the database is left out."""
         assert "CAST" not in repr(table)
-        assert "'cost': 'real'" in repr(table)
+        assert "'cost': 'float'" in repr(table)
 
     def test_a_mean_says_when_its_error_is_known(self, table):
         """With a number of rows its own error, without one what to say."""

@@ -13,16 +13,16 @@ from tests.engines import ENGINES, SERVERS
 from tests.nasty_tables import clipped, nasty
 
 import hushed as hs
-from hushed.tables._releases import planned
-from hushed.tables._scan import name_keys, prepare, scan
+from hushed.tables._release import plan_query
+from hushed.tables._scan import fetch_keys, prepare, run_scan
 
 SECRET = 1234567890123456789
 
 
 def cells(query, secret=SECRET, delta=0.0):
     """The exact cells of a query: what a release adds noise to."""
-    _, what = planned(query, epsilon=1.0, delta=delta, noise_name="laplace")
-    return scan(prepare(what, secret))
+    _, what = plan_query(query, epsilon=1.0, delta=delta, noise_name="laplace")
+    return run_scan(prepare(what, secret))
 
 
 def full(table):
@@ -32,7 +32,7 @@ def full(table):
         .derive("part", "floor(n / 100)")
         .derive("odd", "abs(x - 3 * n) / (n - 5)")
         .group_by("city", keys=["Rome", "Oslo", "", "Zürich", "O'Hara", 'say "hi"', "absent"])
-        .per_user(rows=1000)
+        .bound_contributions(max_rows_per_user=1000)
         .count()
         .count_users()
         .sum("x", low=-10, high=100)
@@ -107,7 +107,7 @@ def thorough(query):
         "t": "city in ['Rome', 'Oslo'] or at > '2000-01-01' or x < n",
     }.items():  # fmt: skip
         query = query.derive(name, text)
-    query = query.per_user(rows=3).count().count_users()
+    query = query.bound_contributions(max_rows_per_user=3).count().count_users()
     for column in ("x", "n", "a", "f", "y"):
         query = query.variance(column, low=-30, high=3000)
     query = query.sum("t", low=0, high=1).histogram("x", low=0, high=9, bins=4)
@@ -116,7 +116,11 @@ def thorough(query):
 
 def short(table):
     """A query that is quick to compile."""
-    query = table.filter("x < 90").group_by("well", keys=[True, False]).per_user(rows=7, groups=1)
+    query = (
+        table.filter("x < 90")
+        .group_by("well", keys=[True, False])
+        .bound_contributions(max_rows_per_user=7, max_groups_per_user=1)
+    )
     return query.count().sum("n", low=-20, high=50)
 
 
@@ -152,14 +156,16 @@ class TestEngines:
     def test_a_table_without_rows(self, engine, frame, placed):
         """All zeros for public keys, none for private ones, and one zero without any."""
         source, name = placed(engine, frame.slice(0, 0))
-        table = hs.table(source, name, user="who").per_user(rows=2, groups=2)
+        table = hs.table(source, name, user="who").bound_contributions(
+            max_rows_per_user=2, max_groups_per_user=2
+        )
         query = table.count().count_users().mean("x", low=-1, high=1)
         query = query.histogram("x", low=0, high=1, bins=3).quantiles("n", [0.5], low=0, high=4)
         nothing = [0, 0, 0, 0, [0] * 3, [0] * 100]
         assert cells(query).values == tuple([each] for each in nothing)
         keyed = cells(query.group_by("city", keys=["Rome", ""]))
         assert keyed.values == tuple([each] * 2 for each in nothing)
-        private = cells(query.group_by("city", private_keys=True), delta=1e-6)
+        private = cells(query.group_by("city", select_partitions=True), delta=1e-6)
         assert private.keys == ()
         assert private.users == []
 
@@ -230,8 +236,10 @@ class TestEngines:
 
         frame = pd.DataFrame({"who": [1, 1, 2], "x": [1.0, None, 3.0], "city": ["a", None, "b"]})
         csv.write_csv(pa.Table.from_pandas(frame, preserve_index=False), tmp_path / "t.csv")
-        for source, types in ((frame, None), (tmp_path / "t.csv", {"x": "real"})):
-            query = hs.table(source, user="who", types=types).per_user(rows=5)
+        for source, types in ((frame, None), (tmp_path / "t.csv", {"x": "float"})):
+            query = hs.table(source, user="who", types=types).bound_contributions(
+                max_rows_per_user=5
+            )
             found = cells(query.filter("x < 2.5 or is_null(x)").count().count_users())
             assert [column[0] for column in found.values] == [2, 1]
 
@@ -266,7 +274,7 @@ def assert_sum(steps, rows, column, low, high):
     assert abs(steps * step - exact) <= len(rows) * step / 2
 
 
-class TestLimits:
+class TestContributionBounds:
     @pytest.mark.parametrize("engine", ENGINES)
     def test_no_user_exceeds_the_limits(self, engine, placed):
         """With rows=3 and groups=2 every user keeps 3 rows at most, in 2 groups at most."""
@@ -279,7 +287,9 @@ class TestLimits:
             }
         )
         source, name = placed(engine, table)
-        query = hs.table(source, name, user="who").per_user(rows=3, groups=2)
+        query = hs.table(source, name, user="who").bound_contributions(
+            max_rows_per_user=3, max_groups_per_user=2
+        )
         grouped = query.group_by("g", keys=list(range(groups)))
         found = cells(grouped.count().count_users().sum("x", low=0, high=11))
         assert sum(found.values[0]) == 3 * users
@@ -289,15 +299,18 @@ class TestLimits:
         assert cells(query.count()).values[0][0] == 3 * users
 
     @pytest.mark.parametrize("engine", ENGINES)
-    @pytest.mark.parametrize("limits", [{"rows": 1}, {"groups": 1, "rows": 3}])
-    def test_which_rows_are_kept_is_fair(self, engine, limits, placed):
+    @pytest.mark.parametrize(
+        "bounds",
+        [{"max_rows_per_user": 1}, {"max_groups_per_user": 1, "max_rows_per_user": 3}],
+    )
+    def test_which_rows_are_kept_is_fair(self, engine, bounds, placed):
         """Of 800 users with the same 8 rows each row is kept by about 100 (5.5 sigma)."""
         users = 800
         table = pa.table(
             {"who": [u for u in range(users) for _ in range(8)], "g": list(range(8)) * users}
         )
         source, name = placed(engine, table)
-        query = hs.table(source, name, user="who").per_user(**limits)
+        query = hs.table(source, name, user="who").bound_contributions(**bounds)
         found = cells(query.group_by("g", keys=list(range(8))).count()).values[0]
         assert sum(found) == users
         assert all(abs(n - 100) < 5.5 * math.sqrt(100 * 7 / 8) for n in found), found
@@ -306,16 +319,20 @@ class TestLimits:
 class TestPrivateKeys:
     def test_only_opaque_names_cross_before_the_selection(self, frame):
         """Private keys are 32 hexadecimal digits; those chosen can be named, and no others."""
-        query = hs.table(frame, user="who").per_user(groups=2).group_by("city", private_keys=True)
+        query = (
+            hs.table(frame, user="who")
+            .bound_contributions(max_groups_per_user=2)
+            .group_by("city", select_partitions=True)
+        )
         query = query.count_users()
-        _, what = planned(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
-        found = scan(prepare(what, SECRET))
+        _, what = plan_query(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
+        found = run_scan(prepare(what, SECRET))
         assert all(len(key[0]) == 32 and int(key[0], 16) > 0 for key in found.keys)
         assert 2 <= len(found.keys) <= 9
         chosen = [key[0] for key in found.keys[:2]]
-        assert set(name_keys(prepare(what, SECRET), chosen)) == set(chosen)
+        assert set(fetch_keys(prepare(what, SECRET), chosen)) == set(chosen)
         with pytest.raises(hs.errors.QueryFailed):
-            name_keys(prepare(what, SECRET), [chosen[0], "0" * 32])
+            fetch_keys(prepare(what, SECRET), [chosen[0], "0" * 32])
 
     @pytest.mark.parametrize("engine", SERVERS)
     @pytest.mark.parametrize("columns", [("city", "well"), ("day", "ten")])
@@ -323,12 +340,14 @@ class TestPrivateKeys:
         """Private groups hold the same users as on DuckDB, by key, where limits do not bind."""
         answers = []
         for source, name in ((frame, "rows"), placed(engine, frame)):
-            query = hs.table(source, name, user="who").per_user(groups=50, rows=500)
-            query = query.derive("ten", "floor(n / 10)").group_by(*columns, private_keys=True)
+            query = hs.table(source, name, user="who").bound_contributions(
+                max_groups_per_user=50, max_rows_per_user=500
+            )
+            query = query.derive("ten", "floor(n / 10)").group_by(*columns, select_partitions=True)
             query = query.count().histogram("x", low=0, high=9, bins=2)
-            _, what = planned(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
-            found = scan(prepare(what, SECRET))
-            names = name_keys(prepare(what, SECRET), [key[0] for key in found.keys])
+            _, what = plan_query(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
+            found = run_scan(prepare(what, SECRET))
+            names = fetch_keys(prepare(what, SECRET), [key[0] for key in found.keys])
             keys = [names[key[0]] for key in found.keys]
             answers.append(
                 dict(zip(keys, zip(found.users, found.values[0], strict=True), strict=True))

@@ -11,11 +11,11 @@ import pytest
 
 import hushed as hs
 from hushed.errors import ParameterError
-from hushed.tables._drawing import drawn, named
-from hushed.tables._grid import lay_grid
-from hushed.tables._plan import Choice, LaplaceNoise, NormalNoise, Selection
-from hushed.tables._releases import planned
-from hushed.tables._selection import appears, threshold
+from hushed.tables._grid import choose_grid
+from hushed.tables._noise import add_noise, select_partitions
+from hushed.tables._plan import Choice, GaussianNoise, LaplaceNoise, PartitionSelection
+from hushed.tables._release import plan_query
+from hushed.tables._selection import exposure_probability, tau_threshold
 
 
 @lru_cache
@@ -40,11 +40,11 @@ class TestThreshold:
     @pytest.mark.parametrize("delta", [1e-3, 1e-9])
     def test_delta_is_exactly_what_the_law_gives(self, scale, groups, delta):
         """The threshold keeps delta, one less does not; by summing the law term by term."""
-        limit = threshold(scale=scale, groups=groups, delta=delta)
+        limit = tau_threshold(scale=scale, groups=groups, delta=delta)
         for candidate, holds in ((limit, True), (limit - 1, False)):
             one = sum(mass(x, scale) for x in range(candidate - 1, candidate + 350))
             chance = 1 - (1 - one) ** groups
-            assert appears(candidate, scale=scale, groups=groups) == pytest.approx(
+            assert exposure_probability(candidate, scale=scale, groups=groups) == pytest.approx(
                 float(chance), rel=1e-9
             )
             assert (chance <= delta) is holds
@@ -55,8 +55,8 @@ class TestThreshold:
 
         monkeypatch.setattr(noise, "discrete_laplace", lambda scale, size: np.zeros(size, int))
         law = LaplaceNoise(scale=Fraction(1))
-        selection = Selection(noise=law, threshold=10, epsilon=1.0, delta=0.1)
-        assert named(selection, [7, 8, 9], [9, 10, 11]) == [8, 9]
+        selection = PartitionSelection(noise=law, threshold=10, epsilon=1.0, delta=0.1)
+        assert select_partitions(selection, [7, 8, 9], [9, 10, 11]) == [8, 9]
 
 
 class TestErrors:
@@ -76,13 +76,15 @@ class TestErrors:
 class TestSplit:
     def table(self):
         frame = pa.table({"u": [1], "x": [1.0], "g": ["a"]})
-        return hs.table(frame, user="u").per_user(rows=4, groups=2)
+        return hs.table(frame, user="u").bound_contributions(
+            max_rows_per_user=4, max_groups_per_user=2
+        )
 
     def test_laplace_epsilons_add_up_to_the_target_exactly(self):
         """Sensitivity over scale, summed over all parts and the selection, is epsilon."""
-        query = self.table().group_by("g", private_keys=True)
+        query = self.table().group_by("g", select_partitions=True)
         query = query.count(weight=0.3).mean("x", low=0, high=7).variance("x", low=-1, high=3)
-        plan, _ = planned(query, epsilon=0.7, delta=1e-6, noise_name="laplace")
+        plan, _ = plan_query(query, epsilon=0.7, delta=1e-6, noise_name="laplace")
         spent = sum(Fraction(p.measurement.l1) / p.noise.scale for p in plan.parts)
         spent += Fraction(2) / plan.selection.noise.scale
         assert spent == Fraction(7, 10)
@@ -91,8 +93,8 @@ class TestSplit:
         """The squared ratios of sensitivity and sigma add up to that of one calibrated release."""
         query = self.table().group_by("g", keys=["a", "b", "c"]).count().count_users()
         query = query.sum("x", low=-5, high=1)
-        plan, _ = planned(query, epsilon=0.5, delta=1e-7, noise_name="gaussian")
-        assert all(isinstance(p.noise, NormalNoise) for p in plan.parts)
+        plan, _ = plan_query(query, epsilon=0.5, delta=1e-7, noise_name="gaussian")
+        assert all(isinstance(p.noise, GaussianNoise) for p in plan.parts)
         ratio = math.sqrt(sum((p.noise.sensitivity / p.noise.sigma) ** 2 for p in plan.parts))
         assert hs.privacy_loss.gaussian(ratio).delta(0.5) <= 1e-7
         assert hs.privacy_loss.gaussian(ratio * (1 + 1e-9)).delta(0.5) > 0.999e-7
@@ -114,7 +116,7 @@ class TestGrid:
     @pytest.mark.parametrize("centred", [True, False])
     def test_steps_are_the_nearest_whole_number(self, low, high, rows, centred):
         """Exact rational arithmetic: half a step at most, and never beyond the largest."""
-        grid = lay_grid(low=low, high=high, rows=rows, centred=centred, whole=False)
+        grid = choose_grid(low=low, high=high, rows=rows, centred=centred, whole=False)
         rng = np.random.default_rng(3)
         for value in [*rng.uniform(low, high, 200), low, high, math.inf, -math.inf]:
             kept = Fraction(min(max(float(value), float(low)), float(high)))
@@ -127,7 +129,7 @@ class TestGrid:
 
     def test_whole_numbers_are_exact(self):
         """Whole bounds of a whole column give steps of 1."""
-        grid = lay_grid(low=-7, high=1_000_000_000, rows=100, centred=False, whole=True)
+        grid = choose_grid(low=-7, high=1_000_000_000, rows=100, centred=False, whole=True)
         assert (grid.step, grid.steps(999_999_999.0)) == (1.0, 999_999_999)
 
 
@@ -137,13 +139,13 @@ class TestDraws:
         from hushed import noise
 
         query = TestSplit().table().sum("x", low=0, high=1)
-        plan, _ = planned(query, epsilon=0.5, delta=1e-7, noise_name="gaussian")
+        plan, _ = plan_query(query, epsilon=0.5, delta=1e-7, noise_name="gaussian")
         monkeypatch.setattr(noise, "discrete_gaussian", lambda scale, size: np.zeros(size, int))
         for exact in (0, 12345, -(2**61 + 12345)):
-            assert drawn(plan.parts[0], [exact]) == [float(exact)]
+            assert add_noise(plan.parts[0], [exact]) == [float(exact)]
 
     def test_a_choice_prefers_the_candidate_of_the_wanted_rank(self):
         """With a huge epsilon the median of bins 5, 1, 4 lies at the end of the first bin."""
         choice = Choice(epsilon=1e6, probability=Fraction(1, 2), width=1)
         part = type("Part", (), {"noise": choice})()
-        assert drawn(part, [[5, 1, 4], [3, 3, 3, 3]]) == [1, 2]
+        assert add_noise(part, [[5, 1, 4], [3, 3, 3, 3]]) == [1, 2]

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from tests.conftest import CANARY_TEXT, TRACES
 from tests.engines import MASTER
-from tests.test_tables_taming import counts, private_counts
+from tests.test_tables_normalised import counts, private_counts
 
 import hushed as hs
 from hushed.errors import NotFound, ParameterError, QueryFailed
-from hushed.tables._engine.sessions import master_of
+from hushed.tables._engine.sessions import master_url
 
 HERE = Path(__file__).parent
 ADDRESS = f"spark://{MASTER}"
@@ -43,7 +43,7 @@ ENDINGS = {
 )
 def test_a_host_is_not_this_process(address, master):
     """Only Spark's own names for a run in this process are taken for one."""
-    assert master_of(address) == master
+    assert master_url(address) == master
 
 
 def view(session, name, query):
@@ -78,12 +78,12 @@ class TestSpark:
         before = spark.conf.get(setting)
         spark.conf.set(setting, value)
         try:
-            table = hs.table(*source, user="u").per_user(rows=1)
+            table = hs.table(*source, user="u").bound_contributions(max_rows_per_user=1)
             query = table.filter("k in ['a\\\\b', 'b'] and z < '2020-01-01T00:00:00'")
             assert counts(query.filter("year(z) == 2019").count()) == [1]
             keyed = table.group_by("k", keys=["a\\b", "b", "c"])
             assert counts(keyed.count()) == [1, 1, 0]
-            found = private_counts(table.group_by("k", private_keys=True).count())
+            found = private_counts(table.group_by("k", select_partitions=True).count())
             assert found == {("a\\b",): 1, ("b",): 1, ("\ufffd\ufffda",): 2}
             assert spark.conf.get(setting) == value
         finally:

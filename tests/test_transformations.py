@@ -28,7 +28,7 @@ from hushed.spaces import (
     Vectors,
 )
 
-PEOPLE = Table.of({"age": Cell(missing=True), "town": Cell(kind="text"), "id": Cell(kind="int")})
+PEOPLE = Table.of({"age": Cell(missing=True), "town": Cell(type="string"), "id": Cell(type="int")})
 ROWS = Space(domain=PEOPLE, metric=SYMMETRIC)
 DATA = {"age": [20.0, math.nan, 150.0], "town": ["x", "y", "x"], "id": [1, 2, 3], "left": [0, 0, 0]}
 FLOATS = Space(domain=Column(cell=Cell()), metric=SYMMETRIC)
@@ -116,7 +116,7 @@ class TestMismatch:
         ("left", "right", "advice"),
         [
             (Cell(missing=True), Cell(low=0, high=1), "put impute(value) >> clip(0, 1) between"),
-            (Cell(kind="text"), Cell(), "put cast('float') >> impute(value) between"),
+            (Cell(type="string"), Cell(), "put cast('float') >> impute(value) between"),
             (Cell(low=0, high=2), Cell(low=0, high=1), "put clip(0, 1) between"),
         ],
     )
@@ -179,10 +179,10 @@ class TestMembership:
             (Column(cell=Cell()), [[1.0], [1.0, 987654.0]]),
             (Column(cell=Cell()), [1 + 2j]),
             (Column(cell=Cell()), np.array([2**53 + 1])),
-            (Column(cell=Cell(kind="int")), [0.5]),
-            (Column(cell=Cell(kind="int")), np.array([2**63], dtype=np.uint64)),
-            (Column(cell=Cell(kind="text")), ["Wilhelmina-Quux", None]),
-            (Column(cell=Cell(kind="text")), ["a", 987654]),
+            (Column(cell=Cell(type="int")), [0.5]),
+            (Column(cell=Cell(type="int")), np.array([2**63], dtype=np.uint64)),
+            (Column(cell=Cell(type="string")), ["Wilhelmina-Quux", None]),
+            (Column(cell=Cell(type="string")), ["a", 987654]),
             (Column(cell=Cell(), size=3), [1.0]),
             (PEOPLE, {"age": [1.0]}),
             (PEOPLE, {"age": [1.0, 2.0], "town": ["x"], "id": [1]}),
@@ -206,11 +206,11 @@ class TestMembership:
         [
             (Column(cell=Cell(missing=True)), [1, None, math.nan, True]),
             (Column(cell=Cell(low=0, high=1)), [0, 1, -0.0]),
-            (Column(cell=Cell(kind="int", low=0, high=1)), [True, False]),
-            (Column(cell=Cell(kind="text", missing=True)), pd.Series(["a", None, pd.NA])),
+            (Column(cell=Cell(type="int", low=0, high=1)), [True, False]),
+            (Column(cell=Cell(type="string", missing=True)), pd.Series(["a", None, pd.NA])),
             (Vectors(dims=2, norm="l2", bound=5.0), [[3.0, 4.0], [0, 0]]),
             (Column(cell=Cell()), []),
-            (Column(cell=Cell(kind="int")), []),
+            (Column(cell=Cell(type="int")), []),
             (Opaque(), [1, 2]),
         ],
     )
@@ -235,9 +235,9 @@ class TestMembership:
         [
             (Cell(low=-1, high=1), [1.0, -1.0, -1.0, 0.5]),
             (Cell(missing=True), [2.0, math.nan, math.nan, 0.5]),
-            (Cell(kind="int"), [2, 0, 0, 0]),
-            (Cell(kind="text"), ["", "", "word", ""]),
-            (Cell(kind="text", missing=True), [None, None, "word", None]),
+            (Cell(type="int"), [2, 0, 0, 0]),
+            (Cell(type="string"), ["", "", "word", ""]),
+            (Cell(type="string", missing=True), [None, None, "word", None]),
         ],
         ids=str,
     )
@@ -305,7 +305,7 @@ class TestKnownValues:
 
     def test_users(self):
         """Three rows of a user stay, so a user moves a sum by three times the bound."""
-        table = Table.of({"who": Cell(kind="text"), "x": Cell(low=0, high=5)}, key="who")
+        table = Table.of({"who": Cell(type="string"), "x": Cell(low=0, high=5)}, key="who")
         users = Space(domain=table, metric=USERS)
         assert Metric(name="symmetric", unit="user") == USERS
         with pytest.raises(SpaceMismatch, match=r"metric=hushed\.spaces\.USERS"):
@@ -321,8 +321,8 @@ class TestKnownValues:
         """Of several columns the refused one is told by its public name, without its values."""
         cells = {
             "age": Cell(low=0, high=120),
-            "visits": Cell(kind="int"),
-            "ward": Cell(kind="text"),
+            "visits": Cell(type="int"),
+            "ward": Cell(type="string"),
         }
         chain = Space(domain=Table.of(cells), metric=SYMMETRIC) >> t.select("age") >> t.sum_of()
         good = {"age": [1.0, 2.0], "visits": [1, 2], "ward": ["a", "b"]}
@@ -370,7 +370,7 @@ class TestKnownValues:
 
     def test_sums_are_held_where_the_size_is_not_public(self):
         """A sum stays within 2^32 times the largest row, so that its rounding is bounded."""
-        space = Space(domain=Column(cell=Cell(kind="int", low=0, high=2**53)), metric=SYMMETRIC)
+        space = Space(domain=Column(cell=Cell(type="int", low=0, high=2**53)), metric=SYMMETRIC)
         assert int((space >> t.sum_of())([2**53, 2**53])) == 2**53
         limit = t.rounded_sum_error(2.0**32)
         unit = Space(domain=Column(cell=Cell(low=0, high=1)), metric=SYMMETRIC) >> t.sum_of()
@@ -458,7 +458,7 @@ class TestSampled:
         """How far one replaced row moves an answer is not how far all rows of a user do."""
         proven = hs.proven_sensitivity(0.1, argument="mean of 10 numbers in [0, 1]")
         s = sampled if rows == "sampled" else proven
-        table = Table.of({"x": Cell(low=0, high=1), "u": Cell(kind="int")}, size=10, key="u")
+        table = Table.of({"x": Cell(low=0, high=1), "u": Cell(type="int")}, size=10, key="u")
         users = Space(domain=table, metric=Metric(name="change-one", unit="user"))
         with pytest.raises(ParameterError, match="all rows of a user"):
             t.from_sensitivity(np.mean, s, source=users)
@@ -466,7 +466,7 @@ class TestSampled:
     def test_a_sensitivity_proven_for_users(self):
         """It goes with users and with nothing else."""
         s = hs.proven_sensitivity(1.0, unit="user", argument="a user moves it by at most 1")
-        table = Table.of({"x": Cell(low=0, high=1), "u": Cell(kind="int")}, key="u")
+        table = Table.of({"x": Cell(low=0, high=1), "u": Cell(type="int")}, key="u")
         users = Space(domain=table, metric=Metric(name="change-one", unit="user"))
         assert t.from_sensitivity(len, s, source=users).map(2).value == 2
         for source in (None, Space(domain=table, metric=CHANGE_ONE)):
@@ -522,10 +522,10 @@ class TestSampled:
         lambda: Cell(low=math.nan, high=1),
         lambda: Cell(low=0, high=math.inf),
         lambda: Cell(low=0, high=2.0**971),
-        lambda: Cell(kind="int", low=0.5, high=1),
-        lambda: Cell(kind="int", missing=True),
-        lambda: Cell(kind="text", low=0, high=1),
-        lambda: Cell(kind="date"),
+        lambda: Cell(type="int", low=0.5, high=1),
+        lambda: Cell(type="int", missing=True),
+        lambda: Cell(type="string", low=0, high=1),
+        lambda: Cell(type="date"),
         lambda: Column(cell=Cell(), size=0),
         lambda: Column(cell=Cell(), size=True),
         lambda: Table.of({}),

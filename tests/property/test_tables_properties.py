@@ -5,8 +5,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import hushed as hs
-from hushed.tables._releases import planned
-from hushed.tables._scan import prepare, scan
+from hushed.tables._release import plan_query
+from hushed.tables._scan import prepare, run_scan
 
 ROW = st.tuples(
     st.integers(0, 4),
@@ -28,11 +28,13 @@ def cells(rows, groups, limit, secret, *, by_user=True):
     table = hs.table(frame, user="u" if by_user else None)
     query = table.group_by("g", keys=["a", "b"])
     if by_user:
-        query = query.per_user(rows=limit, groups=groups).count_users()
+        query = query.bound_contributions(
+            max_rows_per_user=limit, max_groups_per_user=groups
+        ).count_users()
     query = query.sum("x", low=-2, high=7).variance("x", low=-2, high=7)
     query = query.histogram("x", low=-2, high=7, bins=3)
-    plan, what = planned(query, epsilon=1.0, delta=0.0, noise_name="laplace")
-    return plan, scan(prepare(what, secret))
+    plan, what = plan_query(query, epsilon=1.0, delta=0.0, noise_name="laplace")
+    return plan, run_scan(prepare(what, secret))
 
 
 def flat(column):

@@ -44,10 +44,10 @@ FAR = Column(cell=Cell(low=1e9, high=1e9 + 1))
 far = st.one_of(st.sampled_from([1e9, 1e9 + 1, 1e9 + 2.0**-23]), st.floats(1e9, 1e9 + 1))
 TINY = Column(cell=Cell(low=0.0, high=2.0**-1060))
 tiny = st.integers(0, 2**14).map(lambda k: k * 5e-324)
-TEXTS = Column(cell=Cell(kind="text", missing=True))
-INTEGERS = Column(cell=Cell(kind="int"))
-SMALL_INTEGERS = Column(cell=Cell(kind="int", low=-(2**53), high=2**53))
-TABLE = Table.of({"key": Cell(kind="text"), "x": Cell(low=LOW, high=HIGH)})
+TEXTS = Column(cell=Cell(type="string", missing=True))
+INTEGERS = Column(cell=Cell(type="int"))
+SMALL_INTEGERS = Column(cell=Cell(type="int", low=-(2**53), high=2**53))
+TABLE = Table.of({"key": Cell(type="string"), "x": Cell(low=LOW, high=HIGH)})
 pairs = st.tuples(keys, bounded)
 
 
@@ -67,7 +67,7 @@ ROWWISE = [
     ("text to float", TEXTS, texts, t.cast("float")),
     ("float to int", BOUNDED, bounded, t.cast("int")),
     ("int to float", SMALL_INTEGERS, integers, t.cast("float")),
-    ("float to text", FLOATS, anything, t.cast("text")),
+    ("float to text", FLOATS, anything, t.cast("string")),
     ("map_rows", FLOATS, anything, t.map_rows(doubled, Cell(missing=True))),
     ("filter_rows", FLOATS, anything, t.filter_rows(positive)),
     ("filter a table", TABLE, pairs, t.filter_rows(lambda row: row["x"] > 0.1)),
@@ -259,7 +259,7 @@ def test_rows_of_a_user(data):
     users = data.draw(st.lists(st.tuples(st.sampled_from("abcdef"), bounded), max_size=14))
     gone = data.draw(st.sets(st.sampled_from("abcdef"), max_size=2))
     most = data.draw(st.integers(1, 3))
-    table = Table.of({"key": Cell(kind="text"), "x": Cell(low=LOW, high=HIGH)}, key="key")
+    table = Table.of({"key": Cell(type="string"), "x": Cell(low=LOW, high=HIGH)}, key="key")
     for name in ("symmetric", "change-one"):
         space = Space(domain=table, metric=Metric(name=name, unit="user"))
         chain = space >> t.limit_rows(most)
@@ -316,7 +316,7 @@ class TestTight:
     @pytest.mark.parametrize(("norm", "moved"), [("l1", 3), ("l2", math.sqrt(3)), ("sup", 1)])
     def test_rows_spread_over_groups(self, norm, moved):
         """One row added to each of three groups moves three variances over their whole range."""
-        table = Table.of({"key": Cell(kind="text"), "x": Cell(low=0, high=2)})
+        table = Table.of({"key": Cell(type="string"), "x": Cell(low=0, high=2)})
         step = t.each(t.select("x") >> t.variance(), norm=norm)
         keys = ["a", "b", "c"]
         chain = Space(domain=table, metric=SYMMETRIC) >> t.group_by("key", keys) >> step

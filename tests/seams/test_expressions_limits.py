@@ -9,10 +9,10 @@ from tests.nasty_tables import to_postgres
 import hushed as hs
 from hushed.errors import HushedError, ParameterError
 from hushed.tables import _expressions as expressions
-from hushed.tables._releases import planned
-from hushed.tables._scan import prepare, scan
+from hushed.tables._release import plan_query
+from hushed.tables._scan import prepare, run_scan
 
-COLUMNS = {"x": "real", "n": "whole", "b": "truth", "s": "text", "d": "day"}
+COLUMNS = {"x": "float", "n": "int", "b": "bool", "s": "string", "d": "date"}
 
 
 def nested(form, times, inner="b"):
@@ -28,8 +28,8 @@ def table():
 
 
 def count(query):
-    _, what = planned(query.count(), epsilon=1.0, delta=0.0, noise_name="laplace")
-    return scan(prepare(what, 1)).values[0][0]
+    _, what = plan_query(query.count(), epsilon=1.0, delta=0.0, noise_name="laplace")
+    return run_scan(prepare(what, 1)).values[0][0]
 
 
 class TestLinear:
@@ -41,13 +41,13 @@ class TestLinear:
     def test_every_part_is_looked_at_once(self, form, monkeypatch):
         """Twice as deep is at most about twice the work, counted, not timed."""
         looked = []
-        found = expressions._Checker.found
+        found = expressions._Checker.infer
 
         def counted(self, node):
             looked.append(node)
             return found(self, node)
 
-        monkeypatch.setattr(expressions._Checker, "found", counted)
+        monkeypatch.setattr(expressions._Checker, "infer", counted)
         for times in (6, 12, 24):
             looked.clear()
             text = nested(form, times)
@@ -67,7 +67,7 @@ class TestLinear:
     def test_what_is_deep_is_answered(self, form, table):
         """Engines write lists and conditions out: at this depth an exponential one never ends."""
         query = table.filter(nested(form, 25))
-        _, what = planned(query.count(), epsilon=1.0, delta=0.0, noise_name="laplace")
+        _, what = plan_query(query.count(), epsilon=1.0, delta=0.0, noise_name="laplace")
         assert len(prepare(what, 1).plain.sql) < 10_000
         query.count().release(epsilon=1.0, timeout=60)
 
@@ -85,7 +85,7 @@ class TestLinear:
         answer = query.filter(last).count().release(epsilon=1.0, timeout=60)
         assert len(answer.to_dict()["count"]) == 1
 
-    def test_lists_of_truths_mean_what_they_say(self, table):
+    def test_lists_of_bools_mean_what_they_say(self, table):
         """Missing stays missing, in every kind of list, in the list and out of it."""
         found = {
             "b in [True]": 1, "b in [False]": 1, "b in [True, False]": 2, "b not in [True]": 1,

@@ -80,7 +80,7 @@ class TestAnswers:
             lambda t: t.count(name="\x1b").count(name="\x1b"),
             lambda t: t.derive("na\x1bme\n", "1"),
             lambda t: hs.table(frame, user="\x1b"),
-            lambda t: hs.table(frame, types={"\x1b": "real"}),
+            lambda t: hs.table(frame, types={"\x1b": "float"}),
         ):
             with pytest.raises(HushedError) as caught:
                 ask(hs.table(frame))
@@ -96,7 +96,7 @@ class TestAnswers:
                 [(i * len(EVIL) + j, k) for i in range(60) for j, k in enumerate(EVIL)],
             )
         words = ["query", f"duckdb:///{tmp_path / 't.db'}", "--table", "t", "--user", "u"]
-        words += ["--groups", "1", "--rows", "1", "--by", "k", "--private-keys", "--count"]
+        words += ["--groups", "1", "--rows", "1", "--by", "k", "--select-partitions", "--count"]
         words += ["--epsilon", "100", "--delta", "1e-6"]
         told = CliRunner().invoke(app, words)
         assert (told.exit_code, safe(told.stdout)) == (0, True)
@@ -105,7 +105,7 @@ class TestAnswers:
 
     def test_days_are_texts_in_json(self, tmp_path):
         """A grouping by day used to end in a traceback after the charge."""
-        words = ["query", str(tmp_path / "t.csv"), "--type", "d=day", "--by", "d"]
+        words = ["query", str(tmp_path / "t.csv"), "--type", "d=date", "--by", "d"]
         (tmp_path / "t.csv").write_text("d,x\n2024-02-29,1\n")
         words += ["--keys", "2024-02-29,2024-03-01", "--count", "--epsilon", "1", "--json"]
         found = json.loads(CliRunner().invoke(app, words).stdout)
@@ -157,7 +157,7 @@ class TestCopies:
         else:
             held = {"masked": pd.array(cells, dtype="Float64"), "objects": cells.astype(object)}
             frame = pd.DataFrame({"x": held.get(kind, cells)}, copy=False)
-            table = hs.table(frame, types={"x": "real"})
+            table = hs.table(frame, types={"x": "float"})
             frame.iloc[:, 0] = 20.0
             cells[:] = 20.0
             if kind == "numpy":

@@ -17,8 +17,8 @@ import hushed as hs
 from hushed.cli import app
 from hushed.errors import DamagedLedger, KeyInUse, LedgerUnavailable, ParameterError, QueryFailed
 from hushed.tables import _scan as scan
-from hushed.tables._engine.asking import _duckdb_rows
-from hushed.tables._stored import read_answer, write_answer
+from hushed.tables._engine.execution import _duckdb_rows
+from hushed.tables._storage import read_answer, write_answer
 
 PROMISE = {"neighbours": "add-remove", "unit": "row"}
 
@@ -52,7 +52,7 @@ class TestText:
         """With keys of every kind, private ones and none at all."""
         delta = 1e-6 if noise == "gaussian" or by else 0.0
         query = everything(table)
-        query = query.group_by(*by, private_keys=True) if by else query
+        query = query.group_by(*by, select_partitions=True) if by else query
         for epsilon in (1e-3, 50.0):
             answer = query.release(epsilon=epsilon, delta=delta, noise=noise)
             assert read_answer(write_answer(answer)) == answer
@@ -183,7 +183,7 @@ class TestKeys:
     def test_no_day_is_no_key(self, missing):
         """A missing time of pandas is a datetime, and yet none."""
         days = hs.table(pa.table({"day": [date(2020, 1, 1)]}))
-        with pytest.raises(ParameterError, match="a key of 'day' must be of kind day"):
+        with pytest.raises(ParameterError, match="a key of 'day' must be of type date"):
             days.group_by("day", keys=[missing])
 
     @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -233,7 +233,7 @@ class TestKeys:
     def test_on_the_command_line(self, book, tmp_path):
         """Twice the same, one charge; the answer is told again by the ledger, too."""
         (tmp_path / "t.csv").write_text("d,x\n" + "2024-02-29,1\n" * 60)
-        words = ["query", str(tmp_path / "t.csv"), "--type", "d=day", "--by", "d", "--keys"]
+        words = ["query", str(tmp_path / "t.csv"), "--type", "d=date", "--by", "d", "--keys"]
         words += ["2024-02-29", "--count", "--epsilon", "1", "--budget", "b", "--key", "may"]
         url = f"sqlite:///{tmp_path / 'b.db'}"
         told = [CliRunner().invoke(app, [*words, "--ledger", url]) for _ in range(2)]

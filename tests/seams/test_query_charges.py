@@ -62,9 +62,11 @@ ARROW = {
 
 def attempts(table):
     """Every use of the column c that can be asked for; others are refused at once."""
-    text = {"real": "1.5", "text": "'a'", "truth": "True", "day": "'2020-01-01'"}
-    text |= {"moment": "'2020-01-01'"}
-    key = {"text": "a", "truth": True, "day": datetime.date(2020, 1, 1)}.get(table.columns["c"], 1)
+    text = {"float": "1.5", "string": "'a'", "bool": "True", "date": "'2020-01-01'"}
+    text |= {"timestamp": "'2020-01-01'"}
+    key = {"string": "a", "bool": True, "date": datetime.date(2020, 1, 1)}.get(
+        table.columns["c"], 1
+    )
     constant = text.get(table.columns["c"], "1")
     uses = [
         table.count,
@@ -77,7 +79,7 @@ def attempts(table):
         lambda: table.derive("d", "abs(c) + 1").mean("d", low=0, high=1),
         lambda: table.histogram("c", low=0, high=1, bins=2),
         lambda: table.group_by("c", keys=[key]).count(),
-        lambda: table.group_by("c", private_keys=True).count(),
+        lambda: table.group_by("c", select_partitions=True).count(),
     ]
     found = []
     for use in uses:
@@ -218,7 +220,7 @@ class TestRights:
 
     def test_only_the_columns_that_are_needed_are_read(self, bob, ledger):
         """A right on one column is enough for a query about it."""
-        table = hs.table(bob, "half", user="u").per_user(rows=1)
+        table = hs.table(bob, "half", user="u").bound_contributions(max_rows_per_user=1)
         table.filter("u > 0").count().release(epsilon=1.0, ledger=ledger, budget="b")
         hs.table(bob, "half").count().release(epsilon=1.0, ledger=ledger, budget="b")
         assert len(ledger.log) == 2
@@ -293,7 +295,7 @@ class TestTexts:
             hs.table(postgres.url(name), "t")
 
     def test_keys_are_the_values_that_an_engine_answers_with(self):
-        """A moment equals no day, and an object that only looks like a key decides nothing."""
+        """A timestamp equals no date, and an object that only looks like a key decides nothing."""
         import pandas as pd
 
         class Word(str):
@@ -369,7 +371,7 @@ class TestTime:
             with psycopg.connect(source) as con:
                 con.execute(made.format("generate_series(1, 1000000)"))
                 con.execute("CREATE TABLE t AS SELECT 1 AS u")
-        table = hs.table(source, "endless", user="u").per_user(rows=3)
+        table = hs.table(source, "endless", user="u").bound_contributions(max_rows_per_user=3)
         query = table.mean("x", low=0, high=9)
         with pytest.raises(QueryFailed, match=r"not within 2 s; .*the charge stays"):
             query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=2)
@@ -412,7 +414,7 @@ class TestTime:
         table = hs.table(postgres.url(database), "t")
         con = table.connection.rows.get_backend().con
         with con.transaction():
-            from hushed.tables._engine.asking import _LIMIT_OF_THIS_QUERY
+            from hushed.tables._engine.execution import _LIMIT_OF_THIS_QUERY
 
             con.execute(_LIMIT_OF_THIS_QUERY.format(60_000))
             assert con.execute("SHOW statement_timeout").fetchone() == ("30ms",)
@@ -510,11 +512,15 @@ class TestViews:
         opened = [(file, "v"), (file, "main.v"), (postgres_url, "v"), (postgres_url, "public.v")]
         for source, name in [*opened, (postgres_url, "m")]:
             with pytest.warns(UserWarning, match=self.CONDITION):
-                query = hs.table(source, name, user="u").per_user(rows=1).count()
+                query = (
+                    hs.table(source, name, user="u")
+                    .bound_contributions(max_rows_per_user=1)
+                    .count()
+                )
             assert self.CONDITION in query.quote(epsilon=1.0).explain()
-            assert self.CONDITION in " ".join(query.release(epsilon=1.0).remarks)
+            assert self.CONDITION in " ".join(query.release(epsilon=1.0).warnings)
         for source in (file, postgres_url):
-            assert hs.table(source, "t").count().release(epsilon=1.0).remarks == ()
+            assert hs.table(source, "t").count().release(epsilon=1.0).warnings == ()
 
     def test_policies_on_rows_are_remarked_on(self, postgres_url):
         with psycopg.connect(postgres_url) as made:

@@ -15,7 +15,7 @@ from hushed.accounting import optimal_epsilon
 from hushed.accounting._filters import privacy_filters
 from hushed.accounting._pure import pure_gaussian
 from hushed.cost import CostModel, Need, plan
-from hushed.tables._selection import appears, threshold
+from hushed.tables._selection import exposure_probability, tau_threshold
 
 LEVELS = st.floats(1e-4, 20)
 SLACKS = st.floats(-14, -0.5).map(lambda power: 10**power)
@@ -97,10 +97,10 @@ class TestCounts:
     @given(st.fractions("1/20", 500), st.integers(1, 50), SLACKS)
     def test_a_threshold_is_the_first_that_keeps_delta(self, scale, groups, delta):
         """One lower would name a key of one user with a larger chance than delta."""
-        found = threshold(scale=scale, groups=groups, delta=delta)
-        assert appears(found, scale=scale, groups=groups) <= Fraction(repr(delta))
+        found = tau_threshold(scale=scale, groups=groups, delta=delta)
+        assert exposure_probability(found, scale=scale, groups=groups) <= Fraction(repr(delta))
         if found > 1:
-            assert appears(found - 1, scale=scale, groups=groups) > delta * (1 - 1e-15)
+            assert exposure_probability(found - 1, scale=scale, groups=groups) > delta * (1 - 1e-15)
 
 
 class TestMoney:

@@ -62,7 +62,7 @@ def test_whoever_may_read_the_database_needs_no_hushed(tmp_path):
     """The file of a table is a file."""
     path = tmp_path / "rows.csv"
     path.write_text(f"x\n{SECRET}\n0.5\n")
-    hs.table(str(path), types={"x": "real"}).count().release(epsilon=1.0)
+    hs.table(str(path), types={"x": "float"}).count().release(epsilon=1.0)
     assert str(SECRET) in path.read_text()
 
 
@@ -112,7 +112,9 @@ def test_a_view_that_mixes_users_breaks_the_promise(tmp_path):
             connection.execute(f"INSERT INTO t VALUES (0, {top})")
             connection.execute("CREATE VIEW v AS SELECT who, max(x) OVER () AS top FROM t")
         with pytest.warns(UserWarning, match="v is a view"):
-            asked = hs.table(f"duckdb:///{path}", "v", user="who").per_user(rows=1)
+            asked = hs.table(f"duckdb:///{path}", "v", user="who").bound_contributions(
+                max_rows_per_user=1
+            )
         mean = asked.mean("top", low=0, high=1000, name="top")
         answers.append(float(mean.release(epsilon=1.0).to_dict()["top"][0]))
     assert answers[0] < 100
@@ -123,7 +125,11 @@ def test_a_user_is_a_spelling(tmp_path):
     """Four spellings of a name have four shares of every answer."""
     path = tmp_path / "rows.csv"
     path.write_text('who\nAda\nada\n"Ada "\nA\u200bda\n', encoding="utf-8")
-    asked = hs.table(str(path), user="who").per_user(rows=1).count_users(name="people")
+    asked = (
+        hs.table(str(path), user="who")
+        .bound_contributions(max_rows_per_user=1)
+        .count_users(name="people")
+    )
     answers = [asked.release(epsilon=20.0).to_dict()["people"][0] for _ in range(5)]
     assert np.median(answers) == 4
 

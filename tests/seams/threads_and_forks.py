@@ -37,7 +37,7 @@ def asked_by_many(table: hs.Table, seconds: float, threads: int = 8) -> dict[str
     answered, problems, wrong = [0] * threads, [], []
 
     def ask(i: int) -> None:
-        query = table.per_user(rows=1).derive("y", f"x * {10.0**i}")
+        query = table.bound_contributions(max_rows_per_user=1).derive("y", f"x * {10.0**i}")
         query = query.sum("y", low=0, high=10.0**i)
         while time.monotonic() < ends or not answered[i]:
             try:
@@ -65,7 +65,7 @@ def asked_by_many(table: hs.Table, seconds: float, threads: int = 8) -> dict[str
 def forked(table: hs.Table, source: str) -> dict[str, object]:
     """A child made while another thread asks: it is refused, or answered by a table of its own."""
     stop, book = threading.Event(), Book()
-    query = table.per_user(rows=1).count()
+    query = table.bound_contributions(max_rows_per_user=1).count()
 
     def keep_asking() -> None:
         while not stop.is_set():
@@ -100,7 +100,9 @@ def _in_child(query: hs.Table, source: str) -> None:
     except HushedError as error:
         code = 0 if "opened by another process" in str(error) and not book.charges else 2
     if code == 0:
-        opened(source).per_user(rows=1).count().release(epsilon=1.0, timeout=30)
+        opened(source).bound_contributions(max_rows_per_user=1).count().release(
+            epsilon=1.0, timeout=30
+        )
     sys.exit(code)  # with everything that runs at the end of a program
 
 

@@ -8,9 +8,9 @@ import pytest
 
 import hushed as hs
 from hushed.tables._answers import evaluate
-from hushed.tables._drawing import drawn, named
-from hushed.tables._releases import planned
-from hushed.tables._scan import prepare, scan
+from hushed.tables._noise import add_noise, select_partitions
+from hushed.tables._release import plan_query
+from hushed.tables._scan import prepare, run_scan
 
 pytestmark = pytest.mark.slow
 
@@ -22,9 +22,11 @@ SMALLER = FRAME.slice(2)  # without user 1
 
 def prepared(frame, ask, **target):
     """Plan and exact cells of a query, to draw from many times without asking the database."""
-    query = ask(hs.table(frame, user="u").per_user(rows=2, groups=2))
-    plan, what = planned(query, **{"delta": 0.0, "noise_name": "laplace", **target})
-    return plan, scan(prepare(what, 99))
+    query = ask(
+        hs.table(frame, user="u").bound_contributions(max_rows_per_user=2, max_groups_per_user=2)
+    )
+    plan, what = plan_query(query, **{"delta": 0.0, "noise_name": "laplace", **target})
+    return plan, run_scan(prepare(what, 99))
 
 
 def drawing(ask, **target):
@@ -34,7 +36,7 @@ def drawing(ask, **target):
     def mechanism(users):
         plan, cells = ready[len(users)]
         pairs = zip(plan.parts, cells.values, strict=True)
-        return [number for part, exact in pairs for number in drawn(part, exact)]
+        return [number for part, exact in pairs for number in add_noise(part, exact)]
 
     return mechanism
 
@@ -69,10 +71,14 @@ class TestFrequencies:
     def test_a_key_of_one_user_appears_as_often_as_delta(self):
         """At delta = 0.02 the frequency over 40,000 draws is delta, up to 5 sigma and one step."""
         frame = pa.table({"u": [1], "g": ["only"]})
-        query = hs.table(frame, user="u").per_user(groups=1).group_by("g", private_keys=True)
-        plan, _ = planned(query.count_users(), epsilon=4.0, delta=0.02, noise_name="laplace")
+        query = (
+            hs.table(frame, user="u")
+            .bound_contributions(max_groups_per_user=1)
+            .group_by("g", select_partitions=True)
+        )
+        plan, _ = plan_query(query.count_users(), epsilon=4.0, delta=0.02, noise_name="laplace")
         draws = 40_000
-        found = len(named(plan.selection, list(range(draws)), [1] * draws)) / draws
+        found = len(select_partitions(plan.selection, list(range(draws)), [1] * draws)) / draws
         sigma = math.sqrt(0.02 / draws)
         step = math.exp(-2.0)  # half of epsilon 4: what one step of the threshold changes
         assert 0.02 * step - 5 * sigma < found < 0.02 + 5 * sigma
@@ -82,17 +88,17 @@ class TestFrequencies:
         """Bars of 95 % cover count, sum and mean in at least 95 % of 2,000 draws, up to 5 sigma."""
         values = np.random.default_rng(0).uniform(0, 10, 400)
         frame = pa.table({"u": np.arange(400), "x": values})
-        query = hs.table(frame, user="u").per_user(rows=1)
+        query = hs.table(frame, user="u").bound_contributions(max_rows_per_user=1)
         query = query.count().sum("x", low=0, high=10).mean("x", low=0, high=10)
         delta = 1e-6 if noise_name == "gaussian" else 0.0
-        plan, what = planned(query, epsilon=0.5, delta=delta, noise_name=noise_name)
-        cells = scan(prepare(what, 1))
+        plan, what = plan_query(query, epsilon=0.5, delta=delta, noise_name=noise_name)
+        cells = run_scan(prepare(what, 1))
         truth = {"count": 400, "sum_x": values.sum(), "mean_x": values.mean()}
         runs = 2000
         covered = dict.fromkeys(truth, 0)
         for _ in range(runs):
             pairs = zip(plan.parts, cells.values, strict=True)
-            noisy = [drawn(part, exact) for part, exact in pairs]
+            noisy = [add_noise(part, exact) for part, exact in pairs]
             _, low, high = evaluate(query.aggregates, plan.parts, noisy, 0.05)
             for name, exact in truth.items():
                 covered[name] += low[name][0] - 1e-4 <= exact <= high[name][0] + 1e-4

@@ -49,7 +49,7 @@ EXAMPLES = {
     "compose": "hushed compose laplace:0.1x300 gaussian:0.05x200 --delta 1e-5",
     "audit": "hushed audit count.py:noisy_count --claim-epsilon 1 --batch --pairs extremes --low 0 "
     "--high 1 --samples 20000 --no-bits",
-    "query": "hushed query clinic-private.csv --type cost=real --median cost:0:1000 --epsilon 1",
+    "query": "hushed query clinic-private.csv --type cost=float --median cost:0:1000 --epsilon 1",
     "ledger open": "hushed ledger open sqlite:///budget.db clinic --epsilon 2 --delta 1e-6 "
     "--gamma 0.1",
     "ledger show": "hushed ledger show sqlite:///budget.db clinic --plot budget.svg",

@@ -15,7 +15,7 @@ from hushed.cli._outcome import finish, print_line
 from hushed.errors import BadFunction, NotFound, QueryFailed
 from hushed.mechanisms._bernstein import BernsteinPolynomial
 from hushed.releasing._keeping import raise_failure, read_release
-from hushed.tables._stored import read_answer
+from hushed.tables._storage import read_answer
 
 _MOST_DIGITS = 100
 

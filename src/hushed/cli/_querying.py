@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
+from hushed._types import ColumnType
 from hushed.cli._kept import read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import JsonOption, KeyOption
@@ -16,20 +17,20 @@ from hushed.cli._outcome import finish, print_line, print_notes
 from hushed.cli._panels import BOUNDS, LEDGER, NOISE, OUTPUT, QUERY, STATISTICS, TABLE
 from hushed.cli._spelling import spell_option
 from hushed.errors import ParameterError
-from hushed.tables._expressions import Kind, find_column
+from hushed.tables._expressions import find_column
 from hushed.tables._plan import NoiseName
-from hushed.tables._stored import plain_rows
+from hushed.tables._storage import plain_rows
 
 _Many = list[str] | None
 _HINTS = {  # in place of those in Python
     "count": "add --count, --sum COLUMN:LOW:HIGH or another aggregate",
-    "groups": "give --groups N or --rows N",
     "header": 'give --header "patient;city;cost"',
-    "keys": "give --keys A,B,C or --private-keys",
+    "keys": "give --keys A,B,C or --select-partitions",
+    "max_groups_per_user": "give --max-groups-per-user N or --max-rows-per-user N",
+    "max_rows_per_user": "give --max-rows-per-user N",
     "noise": "leave --delta out, or ask for --noise gaussian",
-    "rows": "give --rows N",
     "table": "name one with --table NAME",
-    "types": "to read a text as a number, declare its column: --type COLUMN=real",
+    "types": "to read strings as numbers, declare the column type: --type COLUMN=float",
     "user": "give --user COLUMN",
 }
 
@@ -95,10 +96,10 @@ def query(
             rich_help_panel=QUERY,
         ),
     ] = None,
-    private_keys: Annotated[
+    select_partitions: Annotated[
         bool,
         typer.Option(
-            "--private-keys",
+            "--select-partitions",
             help="Select the keys privately; needs --delta.",
             rich_help_panel=QUERY,
         ),
@@ -142,7 +143,8 @@ def query(
         _Many, typer.Option(help="COLUMN:LOW:HIGH:BINS; repeat.", rich_help_panel=STATISTICS)
     ] = None,
     delta: Annotated[
-        float, typer.Option(help="For --private-keys or Gaussian noise.", rich_help_panel=NOISE)
+        float,
+        typer.Option(help="For --select-partitions or Gaussian noise.", rich_help_panel=NOISE),
     ] = 0.0,
     noise: Annotated[
         NoiseName, typer.Option(help="Which noise.", rich_help_panel=NOISE)
@@ -187,7 +189,7 @@ def query(
         with warnings.catch_warnings():  # they are told below
             warnings.simplefilter("ignore", UserWarning)
             asked = hs.table(data, table, user=user, types=_types(types or ()), header=header)
-        print_notes(asked.connection.remarks)
+        print_notes(asked.connection.warnings)
         for condition in where or ():
             asked = asked.filter(condition)
         for text in derive or ():
@@ -196,8 +198,8 @@ def query(
                 raise ParameterError(f"--derive takes NAME=EXPRESSION, got {text!r}")
             asked = asked.derive(name.strip(), expression)
         if rows is not None or groups is not None:
-            asked = asked.per_user(rows=rows, groups=groups)
-        asked = _grouped(asked, by or (), keys or (), private_keys=private_keys)
+            asked = asked.bound_contributions(max_rows_per_user=rows, max_groups_per_user=groups)
+        asked = _grouped(asked, by or (), keys or (), select_partitions=select_partitions)
         asked = asked.count() if count else asked
         asked = asked.count_users() if count_users else asked
         asked = _aggregated(asked, sum_of, mean, variance, histogram)
@@ -236,7 +238,7 @@ def query(
                 rows=plain_rows(answer),
                 entry=answer.entry,
                 rank_error=dict(answer.rank_error),
-                remarks=list(answer.remarks),
+                warnings=list(answer.warnings),
                 level=answer.level,
                 **_promise(answer.guarantee, answer.unit),
             )
@@ -251,7 +253,7 @@ def _spell(name: str, value: object) -> str:
     return spell_option("about_rows" if name == "rows" else name, value)
 
 
-def _types(texts: Sequence[str]) -> dict[str, Kind]:
+def _types(texts: Sequence[str]) -> dict[str, ColumnType]:
     """Kinds of columns as written on the command line; `table` checks them."""
     found: dict[str, Any] = {}
     for text in texts:
@@ -263,32 +265,32 @@ def _types(texts: Sequence[str]) -> dict[str, Kind]:
 
 
 def _grouped(
-    asked: hs.Table, by: Sequence[str], keys: Sequence[str], *, private_keys: bool
+    asked: hs.Table, by: Sequence[str], keys: Sequence[str], *, select_partitions: bool
 ) -> hs.Table:
     if not by:
-        if keys or private_keys:
-            raise ParameterError("--keys and --private-keys need --by COLUMN")
+        if keys or select_partitions:
+            raise ParameterError("--keys and --select-partitions need --by COLUMN")
         return asked
     if not keys:
-        return asked.group_by(*by, private_keys=private_keys)
+        return asked.group_by(*by, select_partitions=select_partitions)
     if len(keys) != len(by):
         raise ParameterError(f"give --keys once for each --by: {len(by)} wanted, {len(keys)} given")
     known = {
         column: [_cell(value, asked, column) for value in listed.split(",")]
         for column, listed in zip(by, keys, strict=True)
     }
-    return asked.group_by(*by, keys=known, private_keys=private_keys)
+    return asked.group_by(*by, keys=known, select_partitions=select_partitions)
 
 
 def _cell(text: str, asked: hs.Table, column: str) -> Any:
-    """Read a key as written on the command line, in the kind of its column."""
-    kind = asked.columns[find_column(column, asked.columns)]
-    if kind == "whole":
+    """Read a key of the command line as the type of its column."""
+    column_type = asked.columns[find_column(column, asked.columns)]
+    if column_type == "int":
         try:
             return int(text)
         except ValueError:
-            raise ParameterError(f"a key of {column!r} must be a whole number: {text!r}") from None
-    if kind == "truth":
+            raise ParameterError(f"a key of {column!r} must be an integer: {text!r}") from None
+    if column_type == "bool":
         return {"true": True, "false": False}.get(text.lower(), text)
     if text != text.strip():
         raise ParameterError(

@@ -10,7 +10,7 @@ from hushed.errors import BadRows, ParameterError
 from hushed.spaces import Column, Domain, Numbers, Space, Table
 from hushed.transformations._chain import Transformation
 
-_TYPES = {"float": "f64", "int": "i64", "text": "String"}
+_TYPES = {"float": "f64", "int": "i64", "string": "String"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +52,8 @@ def _domain(dp: Any, domain: Domain) -> Any:
     if isinstance(domain, Table):
         return trusted(dp, domain, lambda: dp.user_domain(str(domain), _member(domain)))
     if isinstance(domain, Numbers):
-        nan = {"nan": False} if domain.kind == "float" else {}
-        atom = dp.atom_domain(T=_TYPES[domain.kind], **nan)
+        nan = {"nan": False} if domain.type == "float" else {}
+        atom = dp.atom_domain(T=_TYPES[domain.type], **nan)
         return atom if domain.dims is None else dp.vector_domain(atom, size=domain.dims)
     if not isinstance(domain, Column):
         raise ParameterError(
@@ -61,14 +61,14 @@ def _domain(dp: Any, domain: Domain) -> Any:
             "answers"
         )
     cell = domain.cell
-    if cell.kind == "text" and cell.missing:
+    if cell.type == "string" and cell.missing:
         raise ParameterError(
-            "OpenDP's columns of texts that may be missing cannot be given rows from Python: "
-            "declare Cell(kind='text') and put a text of your own in place of what is missing"
+            "OpenDP's columns of strings that may be missing cannot be given rows from Python: "
+            "declare Cell(type='string') and put a string of your own in place of what is missing"
         )
     bounds = None if cell.low is None else (cell.low, cell.high)
-    nan = {"nan": cell.missing} if cell.kind == "float" else {}
-    atom = dp.atom_domain(T=_TYPES[cell.kind], bounds=bounds, **nan)
+    nan = {"nan": cell.missing} if cell.type == "float" else {}
+    atom = dp.atom_domain(T=_TYPES[cell.type], bounds=bounds, **nan)
     return dp.vector_domain(atom, size=domain.size)
 
 
@@ -94,7 +94,7 @@ def _metric(dp: Any, space: Space) -> Any:
             "OpenDP has no equivalent of the one-sided distance: its LInfDistance(monotonic) is "
             "infinite for two rows that move answers both ways; use norm='sup'"
         )
-    kind = "int" if isinstance(space.domain, Numbers) and space.domain.kind == "int" else "float"
+    kind = "int" if isinstance(space.domain, Numbers) and space.domain.type == "int" else "float"
     makers = {
         "absolute": lambda: dp.absolute_distance(T=_TYPES[kind]),
         "l1": lambda: dp.l1_distance(T=_TYPES[kind]),

@@ -79,19 +79,19 @@ Maker = Callable[[Any, Any], Any]
 
 def _cast(dp: Any, step: Transformation) -> list[Maker]:
     old, new = _cell(step.source), _cell(step.target)
-    if old.kind == new.kind:
+    if old.type == new.type:
         return []
-    if (old.kind, new.kind) == ("text", "float"):
+    if (old.type, new.type) == ("string", "float"):
         return [lambda *space: dp.t.make_cast_inherent(*space, TOA="f64")]
-    if (old.kind, new.kind) == ("int", "text"):
+    if (old.type, new.type) == ("int", "string"):
         return [lambda *space: dp.t.make_cast_default(*space, TOA="String")]
-    if (old.kind, new.kind) == ("int", "float"):
+    if (old.type, new.type) == ("int", "float"):
         return [  # every integer has a double here, so that the constant is never put in
             lambda *space: dp.t.make_cast_default(*space, TOA="f64"),
             lambda *space: dp.t.make_impute_constant(*space, 0.0),
         ]
     how = "cuts floats off at the point, instead of rounding them"
-    if new.kind == "text":
+    if new.type == "string":
         how = "writes floats in another way"
     raise ParameterError(f"OpenDP has no equivalent of {step.name} of floats: it {how}")
 
@@ -101,7 +101,7 @@ def _histogram(dp: Any, step: Transformation) -> list[Maker]:
     metrics = {"l1": "L1Distance<i64>", "l2": "L2Distance<f64>"}
     if norm not in metrics:
         raise ParameterError(f"OpenDP counts in the l1 or l2 norm, not in norm={norm!r}")
-    kind = _cell(step.source).kind
+    kind = _cell(step.source).type
     makers: list[Maker] = []
     categories = [int(x) if isinstance(x, int | np.integer) else x for x in bins]
     if kind == "float":
@@ -118,7 +118,7 @@ def _histogram(dp: Any, step: Transformation) -> list[Maker]:
 
 def _resize(dp: Any, step: Transformation) -> list[Maker]:
     size, fill = step.settings
-    constant = float(fill) if _cell(step.source).kind == "float" else fill
+    constant = float(fill) if _cell(step.source).type == "float" else fill
     return [lambda *space: dp.t.make_resize(*space, size, constant)]
 
 
@@ -210,9 +210,9 @@ def scored(dp: Any, place: Place, step: Transformation, scale: float, measure: A
     points, alpha = step.settings
     if list(points) != sorted(points):
         raise ParameterError("OpenDP takes candidates in ascending order only")
-    if cell.kind == "int" and not all(point.is_integer() for point in points):
+    if cell.type == "int" and not all(point.is_integer() for point in points):
         raise ParameterError("OpenDP takes whole candidates only for a column of integers")
-    candidates = [int(point) for point in points] if cell.kind == "int" else list(points)
+    candidates = [int(point) for point in points] if cell.type == "int" else list(points)
     place = _symmetric(dp, place, step)
     if cell.missing:  # missing rows count on neither side of a candidate
         place = place.behind(beyond(dp, step, dp.t.make_drop_null, place.domain, place.metric))

@@ -34,7 +34,7 @@ def to_opendp(chain: Transformation | Measurement) -> Any:
     Parameters
     ----------
     chain : Transformation or Measurement
-        From a column, a table or answers; by select, clip, impute, cast (of texts and integers),
+        From a column, a table or answers; by select, clip, impute, cast (of strings and integers),
         drop_missing, resize, to_change_one, to_symmetric, count, sum_of, mean, variance and
         histogram, to laplace or gaussian; by quantile_scores to exponential; several of them in
         `compose`; what `from_opendp` put in. Behind it may come a function of the answer. That,

@@ -67,7 +67,7 @@ _MEASURES = {
     "SmoothedMaxDivergence": PRIVACY_PROFILE,
     "Approximate(MaxDivergence)": PRIVACY_PROFILE,
 }
-_KINDS = {"f64": "float", "f32": "float", "String": "text"} | {
+_TYPES = {"f64": "float", "f32": "float", "String": "string"} | {
     f"{sign}{bits}": "int" for sign in "iu" for bits in (8, 16, 32, 64, "size")
 }
 
@@ -78,7 +78,7 @@ def from_opendp(thing: Any, *, dims: int | None = None) -> Transformation | Meas
     Parameters
     ----------
     thing : opendp.Transformation or opendp.Measurement
-        Between columns and answers of numbers or texts, under symmetric, change-one, absolute,
+        Between columns and answers of numbers or strings, under symmetric, change-one, absolute,
         discrete, L1, L2 or LInf distances; also to ordered rows, under insert-delete or Hamming
         distances. A measurement under max, zero-concentrated, Renyi, smoothed max or approximate
         max divergence. Answers that it takes are whole numbers or f64.
@@ -213,7 +213,7 @@ def _reach(domain: Any) -> tuple[Any, Any] | None:
     """Bounds of the numbers that both OpenDP's domain and ours can hold; None if there are none."""
     carrier = str(domain.carrier_type)
     name = carrier.removeprefix("Vec<").removesuffix(">")
-    kind = _KINDS.get(name)
+    kind = _TYPES.get(name)
     if kind not in ("int", "float"):
         return None
     atom = domain.element_domain if carrier.startswith("Vec<") else domain
@@ -260,12 +260,12 @@ def _space(domain: Any, metric: Any, dims: int | None, *, given: bool) -> Space:
 def _domain(domain: Any, *, rows: bool, dims: int | None) -> Domain:
     carrier = str(domain.carrier_type)
     listed = carrier.startswith("Vec<")
-    kind = _KINDS.get(carrier.removeprefix("Vec<").removesuffix(">"))
-    if kind is None or listed < rows or (kind == "text" and not rows):
+    kind = _TYPES.get(carrier.removeprefix("Vec<").removesuffix(">"))
+    if kind is None or listed < rows or (kind == "string" and not rows):
         raise ParameterError(_unknown(domain))
     if rows:
-        cell = Cell(kind=_kind(kind), missing=kind == "float" and bool(domain.element_domain.nan))
-        if kind != "text":
+        cell = Cell(type=_kind(kind), missing=kind == "float" and bool(domain.element_domain.nan))
+        if kind != "string":
             low, high = _reach(domain) or (None, None)
             if (low, high) == (-LARGEST_INT, LARGEST_INT):  # as wide as any column of integers
                 low, high = None, None
@@ -274,7 +274,7 @@ def _domain(domain: Any, *, rows: bool, dims: int | None) -> Domain:
     length = (domain.size or dims) if listed else None
     if listed and length is None:
         raise ParameterError("OpenDP does not know the length of the answers: give dims=")
-    return Numbers(kind="int" if kind == "int" else "float", dims=length)
+    return Numbers(type="int" if kind == "int" else "float", dims=length)
 
 
 def _unknown(domain: Any) -> str:

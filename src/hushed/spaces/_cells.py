@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushed._checks import require_one_of
+from hushed._types import ColumnType
 from hushed.errors import BadRows, ParameterError
 
-Kind = Literal["float", "int", "text"]
+CELL_TYPES: tuple[ColumnType, ...] = ("int", "float", "string")
 LARGEST_INT: int = 1 << 53
 LARGEST_FLOAT: float = 2.0**970  # sums of 2**50 of them stay finite, and so do their errors
 
@@ -24,55 +25,55 @@ class Cell:
 
     Parameters
     ----------
-    kind : {"float", "int", "text"}, default "float"
+    type : {"int", "float", "string"}, default "float"
         Type of the values.
     low, high : float, optional
         Bounds, both or none; numbers only. At most ``2**970`` in magnitude for floats and
         ``2**53`` for integers.
     missing : bool, default False
-        Whether a value may be missing: NaN among floats, None among texts. A column of integers
+        Whether a value may be missing: NaN among floats, None among strings. A column of integers
         with missing values is one of floats.
 
     Raises
     ------
     ParameterError
-        If the bounds are swapped, not finite or of the wrong kind.
+        If the bounds are swapped, not finite or of the wrong type.
     """
 
-    kind: Kind = "float"
+    type: ColumnType = "float"
     low: float | None = None
     high: float | None = None
     missing: bool = False
 
     def __post_init__(self) -> None:
-        require_one_of("kind", self.kind, get_args(Kind))
-        if self.kind == "int" and self.missing:
-            raise ParameterError("integers with missing values are read as floats: kind='float'")
+        require_one_of("type", self.type, CELL_TYPES)
+        if self.type == "int" and self.missing:
+            raise ParameterError("integers with missing values are read as floats: type='float'")
         if (self.low is None) != (self.high is None):
             raise ParameterError("give both bounds or none")
         if self.low is None or self.high is None:
             return
-        if self.kind == "text":
-            raise ParameterError("texts have no bounds")
+        if self.type == "string":
+            raise ParameterError("strings have no bounds")
         if not -math.inf < self.low <= self.high < math.inf:
             raise ParameterError(
                 f"bounds must be finite with low <= high, got [{self.low}, {self.high}]"
             )
-        if self.kind == "int" and not (
+        if self.type == "int" and not (
             float(self.low).is_integer() and float(self.high).is_integer()
         ):
             raise ParameterError(f"integers need integer bounds, got [{self.low}, {self.high}]")
-        limit = LARGEST_INT if self.kind == "int" else LARGEST_FLOAT
+        limit = LARGEST_INT if self.type == "int" else LARGEST_FLOAT
         if max(abs(self.low), abs(self.high)) > limit:
             raise ParameterError(f"bounds must lie within {limit:g}, got [{self.low}, {self.high}]")
-        number = int if self.kind == "int" else float
+        number = int if self.type == "int" else float
         object.__setattr__(self, "low", number(self.low))
         object.__setattr__(self, "high", number(self.high))
 
     def __str__(self) -> str:
         """Words for messages."""
         bounds = "" if self.low is None else f" in [{self.low:g}, {self.high:g}]"
-        return f"{self.kind}{bounds}{', maybe missing' if self.missing else ''}"
+        return f"{self.type}{bounds}{', maybe missing' if self.missing else ''}"
 
     def check(self, values: Any, *, name: str | None = None) -> NDArray[Any]:
         """Read a column of cells and refuse what is not in the domain.
@@ -87,17 +88,17 @@ class Cell:
         Returns
         -------
         ndarray, shape (n,)
-            Doubles, 64-bit integers, or texts in an array of objects; a copy.
+            Doubles, 64-bit integers, or strings in an array of objects; a copy.
 
         Raises
         ------
         BadRows
-            If a cell is of another kind, missing or out of bounds; none is shown.
+            If a cell is of another type, missing or out of bounds; none is shown.
         """
         column = "a column" if name is None else f"column {name!r}"
-        read = _texts(values) if self.kind == "text" else read_numbers(values, self.kind)
+        read = _strings(values) if self.type == "string" else read_numbers(values, self.type)
         if read is None or read.ndim != 1:
-            raise BadRows(f"{column} does not hold {self}: other kinds of values or dimensions")
+            raise BadRows(f"{column} does not hold {self}: other types of values or dimensions")
         absent = missing_in(read)
         if absent.any() and not self.missing:
             raise BadRows(f"{column} declared as {self} has missing values; declare or impute them")
@@ -118,11 +119,11 @@ class Cell:
         float, int, str or None
             A number moved into the bounds; in a cell of integers rounded to the nearest one, ties
             to even, and moved to within ``2**53``. NaN, None, and what is no number here, or no
-            text in a cell of texts, becomes missing (NaN among floats, None among texts). Where
-            nothing may be missing it becomes the constant of the cell: the low bound, 0 without
-            bounds, the empty text.
+            string in a cell of strings, becomes missing (NaN among floats, None among strings).
+            Where nothing may be missing it becomes the constant of the cell: the low bound, 0
+            without bounds, the empty string.
         """
-        if self.kind == "text":
+        if self.type == "string":
             if isinstance(value, str):
                 return str(value)
             return None if self.missing else ""
@@ -133,11 +134,11 @@ class Cell:
             number = 0 if self.low is None else self.low
         if self.low is not None and self.high is not None:
             number = min(max(number, self.low), self.high)
-        elif self.kind == "int":
+        elif self.type == "int":
             number = min(max(number, -LARGEST_INT), LARGEST_INT)
         elif isinstance(number, int) and abs(number) > LARGEST_FLOAT:  # perhaps beyond all doubles
             number = math.inf if number > 0 else -math.inf
-        return round(number) if self.kind == "int" else float(number)
+        return round(number) if self.type == "int" else float(number)
 
 
 def _number(value: object) -> float | None:
@@ -157,19 +158,19 @@ def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(np.isnan(values))
 
 
-def read_numbers(values: Any, kind: Kind) -> NDArray[Any] | None:
+def read_numbers(values: Any, column_type: ColumnType) -> NDArray[Any] | None:
     """Read an array of numbers without loss."""
     read = _array(values)
     if read is None:
         return None
     if read.size == 0:
-        return read.astype(np.int64 if kind == "int" else np.float64)
+        return read.astype(np.int64 if column_type == "int" else np.float64)
     if read.dtype.kind == "O":  # numbers with None among them
         plain = [math.nan if _absent(value) else value for value in read.ravel()]
         if not all(isinstance(x, int | float | np.number) for x in plain):
             return None
         read = np.array(plain, dtype=np.float64).reshape(read.shape)
-    if kind == "int":
+    if column_type == "int":
         return read.astype(np.int64) if read.dtype.kind in "biu" and _small(read) else None
     lossless = read.dtype.kind in "bf" and read.dtype.itemsize <= 8
     if lossless or (read.dtype.kind in "iu" and _small(read)):
@@ -201,7 +202,7 @@ def moved_by_rounding(raw: Any, read: NDArray[Any]) -> bool:
     return any(isinstance(x, int | np.integer) and abs(int(x)) > LARGEST_INT for x in held)
 
 
-def _texts(values: Any) -> NDArray[Any] | None:
+def _strings(values: Any) -> NDArray[Any] | None:
     found = [None if _absent(value) else value for value in values]
     if not all(value is None or isinstance(value, str) for value in found):
         return None

@@ -242,7 +242,7 @@ class Vectors:
         """
         read = read_numbers(data, "float")
         if read is None or read.ndim != 2 or read.shape[1] != self.dims:
-            raise BadRows(f"the data is not {self}: other kinds of values or dimensions")
+            raise BadRows(f"the data is not {self}: other types of values or dimensions")
         if not np.isfinite(read).all():
             raise BadRows(f"the data is not {self}: NaN or infinity")
         if self.norm is not None and self.bound is not None and len(read):
@@ -308,13 +308,13 @@ class Numbers:
 
     Parameters
     ----------
-    kind : {"float", "int"}, default "float"
+    type : {"float", "int"}, default "float"
         Type of the numbers.
     dims : int, optional
         Length of the vector; None for a single number.
     """
 
-    kind: Literal["float", "int"] = "float"
+    type: Literal["float", "int"] = "float"
     dims: int | None = None
 
     @property
@@ -324,7 +324,7 @@ class Numbers:
 
     def __str__(self) -> str:
         """Words for messages."""
-        return f"one {self.kind}" if self.dims is None else f"a vector of {self.dims} {self.kind}s"
+        return f"one {self.type}" if self.dims is None else f"a vector of {self.dims} {self.type}s"
 
     def check(self, data: Any) -> NDArray[Any]:
         """Read an answer and refuse what is not in the domain.
@@ -344,7 +344,7 @@ class Numbers:
         BadRows
             If it is something else, or not finite; it is not shown.
         """
-        read = read_numbers(data, self.kind)
+        read = read_numbers(data, self.type)
         shape = () if self.dims is None else (self.dims,)
         if read is None or read.shape != shape or not np.isfinite(read).all():
             raise BadRows(f"the answer is not {self}, all finite")

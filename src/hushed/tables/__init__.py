@@ -1,7 +1,7 @@
 """Queries on a private table in a database: only noisy aggregates come out."""
 
 from hushed.tables._answers import Answer
-from hushed.tables._opening import table
+from hushed.tables._open import table
 from hushed.tables._quotes import Quote, QuotedOutput
 from hushed.tables._table import Table
 

@@ -1,4 +1,4 @@
-"""From noisy measurements to what is published: values with their error bars."""
+"""From noisy measurements to the published answer: values with error bars."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 from hushed._printing import brief, format_down, format_up, shown
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.tables._layout import laid_out
-from hushed.tables._plan import Choice, LaplaceNoise, NormalNoise, Part
-from hushed.tables._remarks import hardly_private
+from hushed.tables._format import format_table
+from hushed.tables._plan import Choice, GaussianNoise, LaplaceNoise, Part
 from hushed.tables._requests import Aggregate
+from hushed.tables._warnings import epsilon_warnings
 
 Interval = tuple[Any, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What may be published: one row for each group.
+    """The noisy answer of a query, which may be published: one row for each group.
 
     Parameters
     ----------
@@ -30,26 +30,27 @@ class Answer:
     values : mapping of str to tuple
         Noisy value of each output, row by row; a histogram is a list, several quantiles too.
     low, high : mapping of str to tuple
-        Ends of the error bars: noise moves a value out of them with chance at most ``1 - level``,
-        for each value by itself. What clipping, the limits of a user and rounding to steps do is
-        not in them. For quantiles, None: see `rank_error`.
+        Ends of the error bars. The probability that noise moves a value out of them is at most
+        ``1 - level``, for each value by itself. They do not include the effects of clipping, of
+        contribution bounds and of rounding to steps. None for quantiles: see `rank_error`.
     rank_error : mapping of str to float
-        For quantiles: ranks by which the choice may miss the best candidate. It holds for all
-        quantiles of an output and group together, but with chance ``1 - level``.
+        For quantiles: ranks by which the answer may miss the best candidate. It holds for all
+        quantiles of an output and group together, except with probability ``1 - level``.
     present : mapping of str to tuple
-        For means and variances: noisy number of rows with a value, row by row. It was measured for
-        them and costs nothing more.
-    remarks : tuple of str
-        What the noisy numbers suggest about the column, such as that most cells are missing.
+        For means and variances: noisy number of rows with a value, row by row. It is measured
+        anyway, at no further cost.
+    warnings : tuple of str
+        What the noisy numbers say about a column, such as that most of its cells are missing; and
+        warnings about views.
     level : float
         Confidence of each error bar.
     guarantee : Guarantee
-        What was promised and paid.
+        What is guaranteed, and was charged.
     unit : str
-        Whom the guarantee protects: one ``user`` with all rows, or one ``row``.
+        What the guarantee protects: one ``user`` with all rows, or one ``row``.
     entry : int, optional
-        Number of the charge, under which ``ledger.answer`` tells the answer again; None if it is
-        not stored.
+        Number of the charge in the ledger; ``ledger.answer`` finds the stored answer by it. None if
+        it is not stored.
     """
 
     keys: Mapping[str, tuple[Any, ...]]
@@ -58,7 +59,7 @@ class Answer:
     high: Mapping[str, tuple[Any, ...]] = field(repr=False)
     rank_error: Mapping[str, float] = field(repr=False)
     present: Mapping[str, tuple[float, ...]] = field(repr=False)
-    remarks: tuple[str, ...] = field(repr=False)
+    warnings: tuple[str, ...] = field(repr=False)
     level: float
     guarantee: Guarantee
     unit: str
@@ -68,7 +69,7 @@ class Answer:
         return len(next(iter(self.values.values())))
 
     def __str__(self) -> str:
-        table = laid_out(self.keys, self.values, self.low, self.high)
+        table = format_table(self.keys, self.values, self.low, self.high)
         return f"{table}\n\n{self.explain()}"
 
     def value(self, name: str) -> Any:
@@ -99,7 +100,7 @@ class Answer:
         return self.values[name][0]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary a group: keys, values, and what else `to_dict` gives.
+        """Give one dictionary for each group, with the columns of `to_dict`.
 
         Returns
         -------
@@ -110,7 +111,7 @@ class Answer:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Give the columns: keys, values, ``NAME_low``, ``NAME_high``; ``NAME_rows`` of a mean.
+        """Give the columns by name: keys, ``NAME``, ``NAME_low``, ``NAME_high``, ``NAME_rows``.
 
         Returns
         -------
@@ -140,7 +141,7 @@ class Answer:
         return pd.DataFrame(self.to_dict())
 
     def explain(self) -> str:
-        """Say in a few lines what was promised and how the error bars are meant.
+        """Explain the guarantee and the error bars in a few lines.
 
         Returns
         -------
@@ -151,31 +152,31 @@ class Answer:
         delta = f", delta {format_up(g.delta)}" if g.delta else ""
         groups = "1 group" if len(self) == 1 else f"{len(self)} groups"
         promise = f"epsilon {format_up(g.epsilon)}{delta} for adding or removing one {self.unit}"
-        said = [f"{promise}; {groups}." if self.keys else f"{promise}."]
+        lines = [f"{promise}; {groups}." if self.keys else f"{promise}."]
         if set(self.values) - set(self.rank_error):
-            said[0] += (
-                f" Each error bar holds with {percent(self.level)} against the noise alone: "
-                "clipping and limits of a user are not in it."
+            lines[0] += (
+                f" Each error bar holds with {percent(self.level)} against the noise alone; it "
+                "does not include clipping and contribution bounds."
             )
         for name, error in self.rank_error.items():
-            said.append(
-                f"{shown(name)}: at most {format_up(error, 4)} ranks (rows in order of the "
-                f"value) farther off than the best candidate, with {percent(self.level)}."
+            lines.append(
+                f"{shown(name)}: at most {format_up(error, 4)} ranks (rows in order of the value) "
+                f"farther from the quantile than the best candidate, with {percent(self.level)}."
             )
-        return "\n".join([*said, *self.remarks, *hardly_private(g.epsilon, self.unit)])
+        return "\n".join([*lines, *self.warnings, *epsilon_warnings(g.epsilon, self.unit)])
 
 
 def percent(level: float) -> str:
-    """Confidence as printed: 0.95 as "95%", and never more than it is."""
+    """Format a confidence level: 0.95 as "95%", rounded down."""
     return f"{format_down(float(Decimal(repr(level)) * 100))}%"
 
 
 def evaluate(
     aggregates: Sequence[Aggregate], parts: Sequence[Part], noisy: Sequence[list[Any]], beta: float
 ) -> tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]]]:
-    """Turn noisy measurements into outputs; nothing here sees the rows.
+    """Compute the outputs from noisy measurements; nothing here sees the rows.
 
-    Values, lower ends, upper ends; by output.
+    Returns values, lower ends and upper ends, by output.
     """
     values: dict[str, tuple[Any, ...]] = {}
     low: dict[str, tuple[Any, ...]] = {}
@@ -183,7 +184,7 @@ def evaluate(
     for each in aggregates:
         own = [i for i, part in enumerate(parts) if part.measurement.output == each.name]
         theirs = [parts[i] for i in own]
-        errors = errors_of(theirs, beta)
+        errors = error_bounds(theirs, beta)
         found = [
             _OUTPUTS[each.kind](each, theirs, list(group), errors)
             for group in zip(*(noisy[i] for i in own), strict=True)
@@ -194,12 +195,12 @@ def evaluate(
     return values, low, high
 
 
-def errors_of(parts: Sequence[Part], beta: float) -> list[float]:
-    """Half-widths, in units of the outputs, that hold together but with chance beta."""
+def error_bounds(parts: Sequence[Part], beta: float) -> list[float]:
+    """Half-widths, in units of the outputs, that hold together except with probability beta."""
     return [
         part.noise.error(beta / len(parts)) * part.measurement.step
         for part in parts
-        if isinstance(part.noise, LaplaceNoise | NormalNoise)
+        if isinstance(part.noise, LaplaceNoise | GaussianNoise)
     ]
 
 
@@ -267,7 +268,7 @@ def _variance(
 
 
 def _middle(part: Part) -> tuple[float, float]:
-    """Centre of a column, and how far its values reach from there."""
+    """Centre of a column, and the largest distance of a value from it."""
     grid = part.measurement.feature.grid if part.measurement.feature else None
     if grid is None:
         raise NotImplementedError(part.measurement.role)
@@ -308,7 +309,7 @@ _OUTPUTS: Mapping[
 
 
 def rank_error(aggregate: Aggregate, parts: Sequence[Part], beta: float) -> float:
-    """Ranks by which quantiles of one output and group may miss, all together.
+    """Ranks by which the quantiles of one output and group may miss, all together.
 
     Notes
     -----

@@ -1,9 +1,8 @@
 """Conditions and derived columns, written as text and checked against the columns.
 
-The language is small on purpose: everything works on one row at a time, so that a filter or a
-derived column never makes a row's fate depend on another row; and nothing in it can fail on a
-private value. A missing value is NULL or NaN. Arithmetic is done in doubles between -1e100 and
-1e100; a division by zero is missing.
+The language is small on purpose. Everything works on one row at a time, so what happens to a row
+never depends on another row; and nothing can fail on a private value. A missing value is NULL or
+NaN. Arithmetic is done in doubles between -1e100 and 1e100; a division by zero is missing.
 """
 
 from __future__ import annotations
@@ -16,17 +15,16 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from hushed._printing import brief, shown
+from hushed._types import ColumnType, StoredType
 from hushed.errors import ParameterError
 
-Kind = Literal["whole", "real", "text", "truth", "day", "moment", "other"]
-
-_NAMED, _COMPARED, _LONGEST_NAME = 50, 1000, 200  # columns told, compared; characters compared
-_NUMBERS = ("whole", "real")
-_TIMES = ("day", "moment")
-_FUNCTIONS = {"abs": "real", "floor": "whole", "year": "whole", "month": "whole"}
+_NAMED, _COMPARED, _LONGEST_NAME = 50, 1000, 200  # columns named, compared; characters compared
+_NUMBERS: tuple[ColumnType, ...] = ("int", "float")
+_TIMES: tuple[ColumnType, ...] = ("date", "timestamp")
+_FUNCTIONS: dict[str, ColumnType] = {"abs": "float", "floor": "int", "year": "int", "month": "int"}
 _LONGEST, _MOST_PARTS, _DEEPEST = 10_000, 500, 60
 _TOO_LARGE = (
     f"an expression may have at most {_LONGEST} characters, {_MOST_PARTS} parts, and {_DEEPEST} "
@@ -34,7 +32,7 @@ _TOO_LARGE = (
 )
 _SINGLE = re.compile(r"(?<![<>=!])=(?!=)")
 _GRAMMAR = (
-    "allowed are columns, numbers, texts, True, False, + - * /, comparisons, in [...], "
+    "allowed are columns, numbers, strings, True, False, + - * /, comparisons, in [...], "
     "and, or, not, is_null(x), abs(x), floor(x), year(x), month(x) and column('a name')"
 )
 
@@ -49,13 +47,13 @@ class Expression:
         As it was written.
     tree : ast.expr
         Its syntax tree; only nodes that `parse` allows.
-    kind : str
-        What it yields: whole, real, text, truth, day, moment or other.
+    type : {"int", "float", "string", "bool", "date", "timestamp"}
+        Type of its values.
     """
 
     text: str
     tree: ast.expr
-    kind: Kind
+    type: ColumnType
 
 
 def find_column(name: str, columns: Iterable[str]) -> str:
@@ -74,34 +72,34 @@ def find_column(name: str, columns: Iterable[str]) -> str:
     )
 
 
-def parse(text: str, columns: Mapping[str, Kind]) -> Expression:
+def parse(text: str, columns: Mapping[str, StoredType]) -> Expression:
     """Read and check an expression.
 
     Notes
     -----
-    Takes time in proportion to the length of the text: the kind of each part is found once.
+    The time is proportional to the length of the text: the type of each part is found once.
     """
     if not isinstance(text, str):
-        raise ParameterError(f"an expression is a text, got {type(text).__name__}")
+        raise ParameterError(f"an expression must be a string, got {type(text).__name__}")
     found = None
     if len(text) <= _LONGEST:
         with suppress(
             RecursionError, MemoryError
         ):  # Python's own limits, which depend on the caller
-            found = _parsed(text, columns)
+            found = _parse(text, columns)
     if found is None:
         raise ParameterError(_TOO_LARGE)
     return found
 
 
-def _parsed(text: str, columns: Mapping[str, Kind]) -> Expression:
+def _parse(text: str, columns: Mapping[str, StoredType]) -> Expression:
     tree = _tree(text)
     if tree is None:
         doubled = _SINGLE.sub("==", text)
         hint = "; equal is written ==" if doubled != text and _tree(doubled) else ""
         raise ParameterError(f"cannot read the expression {brief(text)}{hint}; {_GRAMMAR}")
     _require_small(tree)
-    return Expression(text=text, tree=tree, kind=_Checker(text, columns).kind(tree))
+    return Expression(text=text, tree=tree, type=_Checker(text, columns).type_of(tree))
 
 
 def _tree(text: str) -> ast.expr | None:
@@ -132,87 +130,87 @@ def _require_small(tree: ast.expr) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Checker:
-    """Finds the kind of each part, or refuses it."""
+    """Finds the type of each part, or refuses it."""
 
     text: str
-    columns: Mapping[str, Kind]
-    known: dict[ast.expr, Kind] = field(default_factory=dict)
+    columns: Mapping[str, StoredType]
+    known: dict[ast.expr, ColumnType] = field(default_factory=dict)
 
     def refuse(self, why: str, **fields: str) -> ParameterError:
         return ParameterError(f"in {brief(self.text)}: {why}; {_GRAMMAR}", **fields)
 
-    def kind(self, node: ast.expr) -> Kind:
-        """Kind of a part, found once."""
+    def type_of(self, node: ast.expr) -> ColumnType:
+        """Type of a part, found once."""
         if node not in self.known:
-            self.known[node] = self.found(node)
+            self.known[node] = self.infer(node)
         return self.known[node]
 
-    def found(self, node: ast.expr) -> Kind:  # noqa: PLR0911  (one for each kind of node)
+    def infer(self, node: ast.expr) -> ColumnType:  # noqa: PLR0911  (one for each kind of node)
         name = column_of(node)
         if name is not None:
-            return self.column(name)
+            return self.infer_column(name)
         match node:
             case ast.Constant(value=value):
-                return self.constant(value)
+                return self.infer_constant(value)
             case ast.BoolOp(values=values):
                 for each in values:
-                    self.need(each, "truth")
-                return "truth"
+                    self.require(each, "bool")
+                return "bool"
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                self.need(operand, "truth")
-                return "truth"
+                self.require(operand, "bool")
+                return "bool"
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                self.need(operand, *_NUMBERS)
-                return self.kind(operand) if isinstance(operand, ast.Constant) else "real"
+                self.require(operand, *_NUMBERS)
+                return self.type_of(operand) if isinstance(operand, ast.Constant) else "float"
             case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div()):
-                self.need(node.left, *_NUMBERS)
-                self.need(node.right, *_NUMBERS)
-                return "real"
+                self.require(node.left, *_NUMBERS)
+                self.require(node.right, *_NUMBERS)
+                return "float"
             case ast.Compare():
-                return self.comparison(node)
+                return self.infer_comparison(node)
             case ast.Call(func=ast.Name(id=function), args=[one], keywords=[]):
-                return self.call(function, one)
+                return self.infer_call(function, one)
         raise self.refuse("this is not part of the language")
 
-    def column(self, name: str) -> Kind:
+    def infer_column(self, name: str) -> ColumnType:
         found = self.columns[find_column(name, self.columns)]
         if found == "other":
-            raise self.refuse(f"column {brief(name)} is of a type that cannot be asked")
+            raise self.refuse(f"column {brief(name)} is of a type that cannot be queried")
         return found
 
-    def constant(self, value: object) -> Kind:
+    def infer_constant(self, value: object) -> ColumnType:
         if isinstance(value, bool):
-            return "truth"
+            return "bool"
         if isinstance(value, int) and abs(value) < 2**63:
-            return "whole"
+            return "int"
         if isinstance(value, float) and math.isfinite(value):
-            return "real"
-        if isinstance(value, str) and is_text(value):
-            return "text"
-        raise self.refuse("a constant must be a finite number, a text, True or False")
+            return "float"
+        if isinstance(value, str) and is_sendable(value):
+            return "string"
+        raise self.refuse("a constant must be a finite number, a string, True or False")
 
-    def need(self, node: ast.expr, *kinds: str) -> None:
-        found = self.kind(node)
-        if found not in kinds:
+    def require(self, node: ast.expr, *types: ColumnType) -> None:
+        found = self.type_of(node)
+        if found not in types:
             raise self.refuse(
-                f"{_written(node)} is of kind {found}, here {' or '.join(kinds)} is needed",
-                **advice_on(found),
+                f"{_excerpt(node)} is of type {found}, and {' or '.join(types)} is needed here",
+                **type_advice(found),
             )
 
-    def call(self, function: str, one: ast.expr) -> Kind:
-        found = self.kind(one)
+    def infer_call(self, function: str, one: ast.expr) -> ColumnType:
+        found = self.type_of(one)
         if function == "is_null":
-            return "truth"
+            return "bool"
         if function not in _FUNCTIONS:
             near = difflib.get_close_matches(function, [*_FUNCTIONS, "is_null", "column"], n=1)
             hint = f", did you mean {near[0]}?" if near else ""
             raise self.refuse(f"there is no function {function!r}{hint}")
-        self.need(one, *(_TIMES if function in ("year", "month") else _NUMBERS))
+        self.require(one, *(_TIMES if function in ("year", "month") else _NUMBERS))
         if function == "abs":
-            return "whole" if found == "whole" and isinstance(one, ast.Constant) else "real"
-        return "whole"
+            return "int" if found == "int" and isinstance(one, ast.Constant) else "float"
+        return "int"
 
-    def comparison(self, node: ast.Compare) -> Kind:
+    def infer_comparison(self, node: ast.Compare) -> ColumnType:
         left = node.left
         for operator, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(operator, ast.In | ast.NotIn):
@@ -220,64 +218,64 @@ class _Checker:
                     raise self.refuse("write in ['a', 'b'] with at least one value")
                 for each in right.elts:
                     if constant_of(each) is None:
-                        raise self.refuse("a list holds constants only")
-                    self.comparable(left, each, ast.Eq())
+                        raise self.refuse("a list may hold constants only")
+                    self.require_comparable(left, each, ast.Eq())
             elif isinstance(operator, ast.Is | ast.IsNot):
                 raise self.refuse("write is_null(x), or == and !=")
             else:
-                self.comparable(left, right, operator)
+                self.require_comparable(left, right, operator)
                 if right is not node.comparators[-1] and self.is_condition(right):
-                    raise self.refuse("in a == b == c, b is read twice: derive a condition first")
+                    raise self.refuse("a == b == c reads b twice: derive a condition first")
             left = right
-        return "truth"
+        return "bool"
 
     def is_condition(self, node: ast.expr) -> bool:
         plain = column_of(node) is not None or constant_of(node) is not None
-        return not plain and self.kind(node) == "truth"
+        return not plain and self.type_of(node) == "bool"
 
-    def comparable(self, left: ast.expr, right: ast.expr, operator: ast.cmpop) -> None:
-        kinds = self.kind(left), self.kind(right)
-        if all(kind in _NUMBERS for kind in kinds):
+    def require_comparable(self, left: ast.expr, right: ast.expr, operator: ast.cmpop) -> None:
+        types = self.type_of(left), self.type_of(right)
+        if all(each in _NUMBERS for each in types):
             return
         equality = isinstance(operator, ast.Eq | ast.NotEq)
-        if kinds[0] == kinds[1] and (kinds[0] in _TIMES or kinds[0] in ("text", "truth")):
-            if kinds[0] in ("text", "truth") and not equality:
+        if types[0] == types[1] and (types[0] in _TIMES or types[0] in ("string", "bool")):
+            if types[0] in ("string", "bool") and not equality:
                 raise self.refuse(
-                    "texts and truths are compared with == and != only: engines order texts "
+                    "string and bool are compared with == and != only: engines order strings "
                     "differently"
                 )
             return
-        for here, there, other in ((*kinds, right), (*kinds[::-1], left)):
-            if here in _TIMES and there == "text" and _is_time(constant_of(other)):
+        for here, there, other in ((*types, right), (*types[::-1], left)):
+            if here in _TIMES and there == "string" and _is_time(constant_of(other)):
                 return
         raise self.refuse(
-            f"{_written(left)} is of kind {kinds[0]} and {_written(right)} of kind "
-            f"{kinds[1]}: they do not compare (write a date as 'YYYY-MM-DD')",
-            **advice_on(*kinds),
+            f"{_excerpt(left)} is of type {types[0]} and {_excerpt(right)} of type {types[1]}: "
+            "they cannot be compared (write a date as 'YYYY-MM-DD')",
+            **type_advice(*types),
         )
 
 
-def is_text(value: str) -> bool:
-    """Whether a text can be sent to a database at all: no zero bytes, no halves of characters."""
+def is_sendable(value: str) -> bool:
+    """Whether a string can be sent to a database: no zero bytes, no lone surrogates."""
     return "\x00" not in value and not any("\ud800" <= each <= "\udfff" for each in value)
 
 
-def _written(node: ast.expr) -> str:
+def _excerpt(node: ast.expr) -> str:
     """Show part of an expression, cut if it is long."""
     text = ast.unparse(node)
     return text if len(text) <= _LONGEST_NAME and text.isprintable() else brief(text)
 
 
-def advice_on(*kinds: str) -> dict[str, str]:
-    """Fields of an error that advise, where a text may be meant as something else."""
-    if "text" not in kinds:
+def type_advice(*types: StoredType) -> dict[str, str]:
+    """Fields of an error that advise, where a string column may hold numbers."""
+    if "string" not in types:
         return {}
-    hint = "to read a text as a number, declare its column: types={'COLUMN': 'real'}"
+    hint = "to read strings as numbers, declare the column type: types={'COLUMN': 'float'}"
     return {"parameter": "types", "hint": hint}
 
 
 def column_of(node: ast.expr) -> str | None:
-    """Name of the column that a node stands for, if it is one."""
+    """Name of the column that a node refers to, if it is a column."""
     match node:
         case ast.Name(id=name):
             return name

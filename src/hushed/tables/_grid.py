@@ -1,4 +1,4 @@
-"""Real numbers as whole steps, so that every engine adds them up exactly.
+"""Floats as whole steps, so that every engine adds them up exactly.
 
 Sums of doubles depend on the order in which an engine adds them. A value is therefore clipped to
 its bounds and rounded to a whole number of steps inside the engine, and whole numbers are added:
@@ -23,7 +23,7 @@ _EXACT_USER_BITS = 44
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """How a bounded real number becomes a whole number of steps.
+    """How a bounded float becomes a whole number of steps.
 
     Parameters
     ----------
@@ -70,16 +70,16 @@ class Grid:
         return math.floor(offset * math.ldexp(1.0, -self.exponent) + 0.5)
 
 
-def lay_grid(*, low: float, high: float, rows: int, centred: bool, whole: bool) -> Grid:
-    """Choose the step for values within bounds; depends on public numbers only.
+def choose_grid(*, low: float, high: float, rows: int, centred: bool, integers: bool) -> Grid:
+    """Choose the step for values within bounds, from public numbers only.
 
-    With steps of 1 where that keeps whole numbers exact; else such that no value exceeds ``2**30``
-    steps, nor the values of one unit ``2**32`` steps together.
+    A step is 1 where that keeps integers exact. Otherwise no value exceeds ``2**30`` steps, and the
+    values of one unit do not exceed ``2**32`` steps together.
     """
     low, high = check_bounds(low, high)
     centre = low / 2 + high / 2 if centred else 0.0
     reach = max(abs(low - centre), abs(high - centre))
-    exact = whole and float(low).is_integer() and float(high).is_integer()
+    exact = integers and float(low).is_integer() and float(high).is_integer()
     if (
         exact
         and centre.is_integer()
@@ -97,7 +97,7 @@ def lay_grid(*, low: float, high: float, rows: int, centred: bool, whole: bool) 
 
 
 def check_bounds(low: float, high: float) -> tuple[float, float]:
-    """Refuse bounds that are swapped, equal, not finite or absurdly far."""
+    """Refuse bounds that are swapped, equal, not finite or too large."""
     for name, bound in (("low", low), ("high", high)):
         if not is_real(bound) or not abs(bound) <= FARTHEST:
             raise ParameterError(

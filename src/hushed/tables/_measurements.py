@@ -1,4 +1,4 @@
-"""What is counted or added up for each aggregate, and how far one user can move it.
+"""What is counted or added up for each aggregate, and its sensitivity.
 
 Every measurement is a whole number for each group: rows, users, or a sum of whole steps. Its
 sensitivity is for adding or removing one unit of privacy, with everything that belongs to it.
@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from hushed._types import StoredType
 from hushed.errors import ParameterError
-from hushed.tables._expressions import Kind
-from hushed.tables._grid import Grid, check_bounds, lay_grid
-from hushed.tables._requests import Aggregate, Keys, Limits
+from hushed.tables._grid import Grid, check_bounds, choose_grid
+from hushed.tables._requests import Aggregate, ContributionBounds, Keys
 from hushed.transformations import count_sensitivity, sum_sensitivity
 
 _VALUE_BITS = 30
@@ -49,15 +49,15 @@ class Feature:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Influence:
-    """How much of one unit of privacy reaches the aggregates.
+class UnitContribution:
+    """How much one unit of privacy contributes at most.
 
     Parameters
     ----------
     rows : int or None
-        Rows kept; None where nothing limits them.
+        Rows; None where nothing bounds them.
     groups : int
-        Groups touched.
+        Groups with at least one of its rows.
     """
 
     rows: int | None
@@ -78,9 +78,9 @@ class Measurement:
     feature : Feature, optional
         What is added up or binned.
     l1 : int
-        How far one unit moves all groups together, sum of absolute changes, in steps.
+        l1 sensitivity for one unit, over all groups together, in steps.
     l2_squared : int
-        The same, sum of squares.
+        Square of the l2 sensitivity.
     step : float
         Size of a step in the units of the output.
     offset : int
@@ -99,37 +99,38 @@ class Measurement:
     probability: float = 0.5
 
 
-def influence(keys: Keys, limits: Limits, *, by_user: bool) -> Influence:
-    """Find how many rows and groups one unit of privacy can touch."""
+def unit_contribution(keys: Keys, bounds: ContributionBounds, *, by_user: bool) -> UnitContribution:
+    """Bound the rows and groups of one unit of privacy."""
     if not by_user:
-        return Influence(rows=1, groups=1)
+        return UnitContribution(rows=1, groups=1)
     if not keys.columns:
-        return Influence(rows=limits.rows, groups=1)
-    reach = [n for n in (limits.rows, limits.groups) if n is not None]
+        return UnitContribution(rows=bounds.max_rows_per_user, groups=1)
+    reach = [n for n in (bounds.max_rows_per_user, bounds.max_groups_per_user) if n is not None]
     if keys.values is not None:
         reach.append(math.prod(map(len, keys.values)))
     if not reach:
         raise ParameterError(
-            "a user may have many rows: say how many groups of one user count, or how many rows",
-            parameter="groups",
-            hint="say it with .per_user(groups=...) or .per_user(rows=...)",
+            "a user may have many rows: give contribution bounds",
+            parameter="max_groups_per_user",
+            hint="give .bound_contributions(max_groups_per_user=...) or "
+            ".bound_contributions(max_rows_per_user=...)",
         )
-    return Influence(rows=limits.rows, groups=min(reach))
+    return UnitContribution(rows=bounds.max_rows_per_user, groups=min(reach))
 
 
 def measurements(
-    aggregate: Aggregate, touched: Influence, columns: Mapping[str, Kind]
+    aggregate: Aggregate, contribution: UnitContribution, columns: Mapping[str, StoredType]
 ) -> tuple[Measurement, ...]:
-    """Say what has to be measured for an aggregate.
+    """List what has to be measured for an aggregate.
 
     Parameters
     ----------
     aggregate : Aggregate
-        What was asked for.
-    touched : Influence
-        Reach of one unit of privacy.
+        The aggregate.
+    contribution : UnitContribution
+        Contribution of one unit of privacy.
     columns : mapping of str to str
-        Kinds of the columns.
+        Types of the columns.
 
     Returns
     -------
@@ -138,39 +139,38 @@ def measurements(
         sum of squares. For quantiles: one choice each.
     """
     if aggregate.kind == "users":
-        g = touched.groups
+        g = contribution.groups
         return (Measurement(output=aggregate.name, role="users", l1=g, l2_squared=g),)
-    rows = touched.rows
+    rows = contribution.rows
     if rows is None:
         raise ParameterError(
-            f"{aggregate.name!r} counts rows, and a user may have many: say how many rows of one "
-            "user count",
-            parameter="rows",
-            hint="say it with .per_user(rows=...)",
+            f"{aggregate.name!r} needs a bound on the rows of one user",
+            parameter="max_rows_per_user",
+            hint="give .bound_contributions(max_rows_per_user=...)",
         )
     if aggregate.kind == "count":
-        return (_counted(aggregate, "rows", None, rows),)
+        return (_count_of(aggregate, "rows", None, rows),)
     column = aggregate.column or ""
     if aggregate.kind in ("quantiles", "histogram"):
-        return _binned(aggregate, column, rows)
-    grid = lay_grid(
+        return _bins_of(aggregate, column, rows)
+    grid = choose_grid(
         low=aggregate.low,
         high=aggregate.high,
         rows=rows,
         centred=aggregate.kind != "sum",
-        whole=columns[column] in ("whole", "truth"),
+        integers=columns[column] in ("int", "bool"),
     )
     steps = Feature(kind="steps", column=column, grid=grid)
-    total = _summed(aggregate, steps, (grid.least, grid.largest), rows)
+    total = _sum_of(aggregate, steps, (grid.least, grid.largest), rows)
     if aggregate.kind == "sum":
         return (total,)
-    present = _counted(aggregate, "total", Feature(kind="present", column=column), rows)
+    present = _count_of(aggregate, "total", Feature(kind="present", column=column), rows)
     if aggregate.kind == "mean":
         return (total, present)
     shift, top = square_steps(grid, rows)
     square = Feature(kind="square", column=column, grid=grid, shift=shift)
     offset = top // 2
-    squares = _summed(aggregate, square, (-offset, top - offset), rows, shift, offset)
+    squares = _sum_of(aggregate, square, (-offset, top - offset), rows, shift, offset)
     return (total, squares, present)
 
 
@@ -181,7 +181,7 @@ def square_steps(grid: Grid, rows: int) -> tuple[int, int]:
     return shift, math.floor(float(grid.most) * float(grid.most) * 2.0**-shift + 0.5)
 
 
-def _counted(
+def _count_of(
     aggregate: Aggregate, role: Literal["rows", "total"], feature: Feature | None, rows: int
 ) -> Measurement:
     moved = int(count_sensitivity(rows))
@@ -190,7 +190,7 @@ def _counted(
     )
 
 
-def _summed(
+def _sum_of(
     aggregate: Aggregate,
     feature: Feature,
     ends: tuple[int, int],
@@ -198,7 +198,7 @@ def _summed(
     shift: int = 0,
     offset: int = 0,
 ) -> Measurement:
-    """Sum of a feature: all rows of a unit may lie in one group and have the largest value."""
+    """Sum of a feature; all rows of a unit may be in one group and have the largest value."""
     step = feature.grid.step if feature.grid else 1.0
     moved = int(sum_sensitivity(rows, low=ends[0], high=ends[1]))  # whole numbers below 2**53
     return Measurement(
@@ -212,7 +212,7 @@ def _summed(
     )
 
 
-def _binned(aggregate: Aggregate, column: str, rows: int) -> tuple[Measurement, ...]:
+def _bins_of(aggregate: Aggregate, column: str, rows: int) -> tuple[Measurement, ...]:
     low, high = check_bounds(aggregate.low, aggregate.high)
     feature = Feature(kind="bin", column=column, low=low, high=high, bins=aggregate.bins)
     name = aggregate.name

@@ -1,4 +1,4 @@
-"""How a query's budget is split, and the noise that each part gets; no data is touched."""
+"""How the budget of a query is split, and the noise of each part; no row is read."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hushed.guarantee import Guarantee
 from hushed.mechanisms import Gaussian
 from hushed.privacy_loss import PrivacyProfile, gaussian
 from hushed.sensitivity import proven_sensitivity
-from hushed.tables._measurements import Influence, Measurement
+from hushed.tables._measurements import Measurement, UnitContribution
 from hushed.tables._requests import Aggregate
-from hushed.tables._selection import threshold
+from hushed.tables._selection import tau_threshold
 
 NoiseName = Literal["laplace", "gaussian"]
 _LARGEST_SCALE = Fraction(2**55)
@@ -27,7 +27,7 @@ _LARGEST_SCALE = Fraction(2**55)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaplaceNoise:
-    """Discrete Laplace noise on whole steps.
+    """Discrete Laplace noise, in steps.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class LaplaceNoise:
     scale: Fraction
 
     def error(self, beta: float) -> float:
-        """Smallest whole number of steps that the noise exceeds with chance at most beta.
+        """Smallest whole number of steps that the noise exceeds with probability at most beta.
 
         ``P(|X| > m) = 2 q**(m+1) / (1 + q)`` with ``q = exp(-1/scale)``, rounded up.
         """
@@ -49,7 +49,7 @@ class LaplaceNoise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NormalNoise:
+class GaussianNoise:
     """Discrete Gaussian noise on a grid much finer than sigma.
 
     Parameters
@@ -64,11 +64,11 @@ class NormalNoise:
     sigma: float
 
     def grid(self, dims: int) -> noise.Grid:
-        """Grid of the noise for so many numbers at once."""
+        """Grid of the noise for a vector of this many numbers."""
         return noise.gaussian_grid(sensitivity=self.sensitivity, sigma=self.sigma, dims=dims)
 
     def error(self, beta: float) -> float:
-        """Give the number of steps that the noise exceeds with chance beta at most; rounded up."""
+        """Give the steps that the noise exceeds with probability at most beta; rounded up."""
         from scipy.special import ndtri  # noqa: PLC0415  (scipy costs 0.3 s)
 
         grid = self.grid(noise_dims())
@@ -83,11 +83,11 @@ class Choice:
     Parameters
     ----------
     epsilon : float
-        Privacy loss of the choices of all groups together, in nats; rounded down.
+        Privacy loss of this quantile in all groups together, in nats; rounded down.
     probability : Fraction
-        Which quantile; scores are counted in parts of its denominator, as whole numbers.
+        Which quantile; scores are integers, in units of 1 over its denominator.
     width : int
-        Largest minus smallest change of a score between neighbours, in the same parts.
+        Largest minus smallest change of a score between neighbours, in the same units.
     """
 
     epsilon: float
@@ -95,11 +95,11 @@ class Choice:
     width: int
 
     def score(self, below: int, rows: int) -> int:
-        """Score of a candidate: minus the distance of its rank from the wanted one; exact."""
+        """Score of a candidate: minus the distance of its rank from the target rank; exact."""
         return -abs(self.probability.denominator * below - self.probability.numerator * rows)
 
     def error(self, beta: float, candidates: int) -> float:
-        """Ranks by which the choice may miss the best candidate, but with chance beta.
+        """Ranks by which the choice misses the best candidate, except with probability beta.
 
         McSherry and Talwar, FOCS 2007, Theorem 6.
         """
@@ -108,17 +108,17 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which private keys are named.
+class PartitionSelection:
+    """Private partition selection by tau-thresholding.
 
     Parameters
     ----------
     noise : LaplaceNoise
         On the number of users of each key.
     threshold : int
-        Noisy number of users from which on a key is named.
+        Tau: a key is released if its noisy number of users is at least this.
     epsilon, delta : float
-        What the selection costs.
+        Cost of the selection.
     """
 
     noise: LaplaceNoise
@@ -129,26 +129,26 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A measurement and what protects it.
+    """A measurement and its noise.
 
     Parameters
     ----------
     measurement : Measurement
-        What is measured.
-    noise : LaplaceNoise, NormalNoise or Choice
-        What is drawn.
+        The measurement.
+    noise : LaplaceNoise, GaussianNoise or Choice
+        Its noise.
     share : float
         Its share of the budget.
     """
 
     measurement: Measurement
-    noise: LaplaceNoise | NormalNoise | Choice
+    noise: LaplaceNoise | GaussianNoise | Choice
     share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All the noise of a query, and what it promises together.
+    """All the noise of a query, and the guarantee of all parts together.
 
     Parameters
     ----------
@@ -158,66 +158,66 @@ class Plan:
         What the unit is.
     parts : tuple of Part
         In the order of the scan.
-    selection : Selection, optional
-        For private keys.
+    selection : PartitionSelection, optional
+        Partition selection, if the keys are private.
     rule : str
         How the budget was split, in words.
     loss : PrivacyProfile, optional
-        Law of the privacy loss, where all parts are Gaussian: a ledger then counts it exactly.
+        Privacy profile, if all parts are Gaussian: a ledger then counts it exactly.
     """
 
     guarantee: Guarantee
     unit: Literal["user", "row"]
     parts: tuple[Part, ...]
-    selection: Selection | None
+    selection: PartitionSelection | None
     rule: str
     loss: PrivacyProfile | None = None
 
 
 def noise_dims() -> int:
-    """Numbers that one Gaussian query may release: the lemma on discrete noise is used for them."""
+    """Most numbers that one Gaussian query may release: the lemma on discrete noise needs one."""
     return 2**20
 
 
 def gaussian_numbers(parts: Sequence[Part], groups: int) -> int:
-    """Numbers with Gaussian noise in an answer for so many groups: coordinates of one vector."""
-    normal = [part.measurement for part in parts if isinstance(part.noise, NormalNoise)]
+    """Count the numbers with Gaussian noise in an answer for this many groups."""
+    normal = [part.measurement for part in parts if isinstance(part.noise, GaussianNoise)]
     return groups * sum(
         each.feature.bins if each.role == "bins" and each.feature else 1 for each in normal
     )
 
 
-def lay(
+def plan_noise(
     aggregates: Sequence[Aggregate],
     measured: Sequence[Measurement],
     *,
-    touched: Influence,
+    contribution: UnitContribution,
     unit: Literal["user", "row"],
-    private_keys: bool,
+    select_partitions: bool,
     epsilon: float,
     delta: float,
     noise_name: NoiseName,
 ) -> Plan:
-    """Split a budget over the parts of a query.
+    """Split the budget over the parts of a query, and choose the noise of each part.
 
     Notes
     -----
-    Every aggregate gets a share of epsilon by its weight, the selection of keys one of weight 1;
-    within an aggregate the measurements share alike. With Laplace noise the epsilons add up
+    Every aggregate gets a share of epsilon by its weight, partition selection one of weight 1;
+    within an aggregate, all measurements get the same share. With Laplace noise the epsilons add up
     exactly (rational arithmetic), and an answer on disjoint groups costs what one group costs,
-    because the sensitivity counts all groups a unit can touch. Gaussian parts are one Gaussian
+    because the sensitivity counts all groups of a unit. Gaussian parts are one Gaussian
     mechanism: each coordinate is divided by its sensitivity and multiplied by the root of its
     share, so that the whole vector moves by at most 1 (Balle and Wang, ICML 2018, Theorem 8).
     """
     epsilon, delta = read_epsilon(epsilon), read("delta", delta, up=False)
-    _check_delta(delta, private_keys=private_keys, noise_name=noise_name)
-    shares, select = _shares(aggregates, measured, private_keys=private_keys)
+    _check_delta(delta, select_partitions=select_partitions, noise_name=noise_name)
+    shares, select = _shares(aggregates, measured, select_partitions=select_partitions)
     whole = decimal_of(epsilon)
     part = stated_below(decimal_of(delta) / 2)
-    half = private_keys and noise_name == "gaussian"
+    half = select_partitions and noise_name == "gaussian"
     selection = None
-    if private_keys:
-        selection = _selection(whole * select, touched, part if half else delta)
+    if select_partitions:
+        selection = _plan_selection(whole * select, contribution, part if half else delta)
     normal = [i for i, m in enumerate(measured) if noise_name == "gaussian" and m.role != "rank"]
     together = sum((shares[i] for i in normal), Fraction(0))
     multiplier = 0.0
@@ -226,53 +226,55 @@ def lay(
     parts = []
     for i, each in enumerate(measured):
         if i in normal:
-            drawn: LaplaceNoise | NormalNoise | Choice = _normal(
+            planned: LaplaceNoise | GaussianNoise | Choice = _plan_gaussian(
                 each, multiplier, shares[i] / together
             )
         elif each.role == "rank":
-            drawn = _choice(each, whole * shares[i])
+            planned = _plan_quantile(each, whole * shares[i])
         else:
-            drawn = LaplaceNoise(scale=_scale(Fraction(each.l1), whole * shares[i]))
-        parts.append(Part(measurement=each, noise=drawn, share=float(shares[i])))
+            planned = LaplaceNoise(scale=_scale(Fraction(each.l1), whole * shares[i]))
+        parts.append(Part(measurement=each, noise=planned, share=float(shares[i])))
     return Plan(
         guarantee=Guarantee(epsilon=epsilon, delta=delta, neighbours="add-remove", unit=unit),
         unit=unit,
         parts=tuple(parts),
         selection=selection,
-        rule=_rule(len(aggregates), private_keys=private_keys, normal=bool(normal)),
-        loss=_loss(multiplier) if len(normal) == len(measured) and not private_keys else None,
+        rule=_explain_split(
+            len(aggregates), select_partitions=select_partitions, normal=bool(normal)
+        ),
+        loss=_loss(multiplier) if len(normal) == len(measured) and not select_partitions else None,
     )
 
 
-def _check_delta(delta: float, *, private_keys: bool, noise_name: str) -> None:
+def _check_delta(delta: float, *, select_partitions: bool, noise_name: str) -> None:
     if noise_name not in ("laplace", "gaussian"):
         raise ParameterError(f"noise must be 'laplace' or 'gaussian', got {noise_name!r}")
     if not 0 <= delta < 1:
         raise ParameterError(f"delta must lie in [0, 1), got {delta!r}")
-    if delta == 0 and (private_keys or noise_name == "gaussian"):
-        why = "keys selected privately" if private_keys else "Gaussian noise"
+    if delta == 0 and (select_partitions or noise_name == "gaussian"):
+        feature = "partition selection" if select_partitions else "Gaussian noise"
         raise ParameterError(
-            f"{why} cannot be had with a delta of 0; give one far below 1 / number of users, such "
-            "as 1e-8",
+            f"{feature} cannot be had with a delta of 0; give one far below 1 / number of users, "
+            "such as 1e-8",
             parameter="delta",
         )
-    if delta > 0 and not private_keys and noise_name == "laplace":
+    if delta > 0 and not select_partitions and noise_name == "laplace":
         raise ParameterError(
-            "with public keys and Laplace noise no delta is spent",
+            "public keys and Laplace noise spend no delta",
             parameter="noise",
-            hint="leave delta out, or ask for noise='gaussian'",
+            hint="leave delta out, or choose noise='gaussian'",
         )
 
 
 def _shares(
-    aggregates: Sequence[Aggregate], measured: Sequence[Measurement], *, private_keys: bool
+    aggregates: Sequence[Aggregate], measured: Sequence[Measurement], *, select_partitions: bool
 ) -> tuple[list[Fraction], Fraction]:
-    """Share of each measurement, and of the selection of keys; they add up to 1 exactly."""
+    """Share of each measurement, and of partition selection; they add up to 1 exactly."""
     weights = {each.name: Fraction(each.weight) for each in aggregates}
-    whole = sum(weights.values(), Fraction(1 if private_keys else 0))
+    whole = sum(weights.values(), Fraction(1 if select_partitions else 0))
     parts = {name: sum(1 for m in measured if m.output == name) for name in weights}
     shares = [weights[m.output] / parts[m.output] / whole for m in measured]
-    return shares, Fraction(1 if private_keys else 0) / whole
+    return shares, Fraction(1 if select_partitions else 0) / whole
 
 
 def _scale(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
@@ -280,17 +282,19 @@ def _scale(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
     if scale > _LARGEST_SCALE:
         raise ParameterError(
             f"epsilon {float(epsilon):.3g} for one part of the query is too small for a "
-            "sensitivity of this size: ask for fewer aggregates, fewer rows per user, or a larger "
-            "epsilon"
+            "sensitivity of this size: use fewer aggregates, smaller contribution bounds, or a "
+            "larger epsilon"
         )
     return scale
 
 
-def _selection(epsilon: Fraction, touched: Influence, delta: float) -> Selection:
-    scale = _scale(Fraction(touched.groups), epsilon)
-    return Selection(
+def _plan_selection(
+    epsilon: Fraction, contribution: UnitContribution, delta: float
+) -> PartitionSelection:
+    scale = _scale(Fraction(contribution.groups), epsilon)
+    return PartitionSelection(
         noise=LaplaceNoise(scale=scale),
-        threshold=threshold(scale=scale, groups=touched.groups, delta=delta),
+        threshold=tau_threshold(scale=scale, groups=contribution.groups, delta=delta),
         epsilon=stated_above(epsilon),
         delta=delta,
     )
@@ -305,35 +309,37 @@ def _multiplier(epsilon: float, delta: float) -> float:
 
 
 def _loss(multiplier: float) -> PrivacyProfile:
-    """Curve of all Gaussian parts together: one release of a vector that moves by 1; rounded up."""
+    """Privacy profile of all Gaussian parts: one vector of l2 sensitivity 1; rounded up."""
     return gaussian(math.nextafter(1 / multiplier, math.inf))
 
 
-def _normal(measurement: Measurement, multiplier: float, share: Fraction) -> NormalNoise:
+def _plan_gaussian(measurement: Measurement, multiplier: float, share: Fraction) -> GaussianNoise:
     sensitivity = float_above(root_above(measurement.l2_squared))
     sigma = sensitivity * multiplier / math.sqrt(share) * (1 + 2.0**-48)
-    return NormalNoise(sensitivity=sensitivity, sigma=sigma)
+    return GaussianNoise(sensitivity=sensitivity, sigma=sigma)
 
 
-def _choice(measurement: Measurement, epsilon: Fraction) -> Choice:
-    """Scores -|#(x < c) - p N|: a row added moves those below it by p and those above by 1 - p.
+def _plan_quantile(measurement: Measurement, epsilon: Fraction) -> Choice:
+    """Scores -|#(x < c) - p N|: an added row moves candidates below it by p, those above by 1 - p.
 
-    Both may raise one score and lower another, so that the spread of the changes is at most twice
-    the larger one. A unit may add all its rows to one group, or share them out; either way the
-    spreads of all groups add up to at most that of its rows.
+    It may raise one score and lower another, so the spread of the changes is at most twice the
+    larger one. A unit may add all its rows to one group or to several; either way the spreads of
+    all groups add up to at most the spread of its rows.
     """
     p = Fraction(measurement.probability).limit_denominator(10_000)
     width = 2 * max(p.numerator, p.denominator - p.numerator) * measurement.l1
     return Choice(epsilon=stated_below(epsilon), probability=p, width=width)
 
 
-def _rule(aggregates: int, *, private_keys: bool, normal: bool) -> str:
-    selected = " and the selection of keys" if private_keys else ""
+def _explain_split(aggregates: int, *, select_partitions: bool, normal: bool) -> str:
+    selected = " and partition selection" if select_partitions else ""
     many = "1 aggregate" if aggregates == 1 else f"{aggregates} aggregates"
     rule = f"epsilon is split over {many}{selected} by weight"
-    if aggregates == 1 and not private_keys:
-        rule = "all of epsilon is for the one aggregate"
+    if aggregates == 1 and not select_partitions:
+        rule = "the one aggregate gets all of epsilon"
     if not normal:
         return rule
-    halves = ", delta in halves over selection and noise" if private_keys else ""
+    halves = (
+        "; half of delta is for partition selection, half for noise" if select_partitions else ""
+    )
     return f"{rule}; Gaussian parts are composed exactly, as one mechanism{halves}"

@@ -1,4 +1,4 @@
-"""What a query would cost and how exact it would be; no data is touched."""
+"""Cost and accuracy of a query, before any row is read."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from hushed._printing import Spelling, format_up, shown, spell_argument
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.tables._answers import errors_of, percent, rank_error
+from hushed.tables._answers import error_bounds, percent, rank_error
 from hushed.tables._plan import Choice, Part, Plan
-from hushed.tables._remarks import hardly_private
-from hushed.tables._requests import Aggregate, require_whole
+from hushed.tables._requests import Aggregate, require_int
+from hushed.tables._warnings import epsilon_warnings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +27,12 @@ class QuotedOutput:
     share : float
         Share of the budget.
     accuracy : float or None
-        Error that a value keeps within but with chance ``1 - level``; for quantiles in ranks, all
-        of a group together. None for means and variances unless the number of rows of a group was
-        given.
+        Error that a value exceeds with probability at most ``1 - level``; for quantiles in ranks,
+        for all of a group together. None for means and variances, unless the number of rows of a
+        group was given.
     measured : tuple of (str, float)
-        What is measured for it, and the error of each number by itself; of quantiles, which share
-        the chance of a miss, before they are put in order.
+        What is measured for it, and the error of each number by itself. Quantiles share the
+        probability of a miss; their errors are those before sorting.
     """
 
     name: str
@@ -43,28 +43,28 @@ class QuotedOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """A price, before anything is charged or read.
+    """Price of a query, before anything is charged or read.
 
     Parameters
     ----------
     guarantee : Guarantee
-        What the query would promise and cost.
+        What the query would guarantee and cost.
     unit : str
-        Whom it protects: a ``user`` or a ``row``.
+        What it protects: a ``user`` or a ``row``.
     outputs : tuple of QuotedOutput
         Accuracy of each output.
     threshold : int or None
-        For private keys: noisy number of users from which on a key is named.
+        For partition selection: tau. A key is released if its noisy number of users reaches it.
     level : float
         Confidence of the accuracies.
     rule : str
         How the budget is split.
     left : object or None
-        What the ledger says would be left of the budget; None without a ledger.
+        What would be left of the budget; None without a ledger.
     rows : int or None
-        Rows of a group that the accuracies of means and variances are for.
-    remarks : tuple of str
-        What the promise asks of the table, if it is a view.
+        Number of rows of a group that the accuracies of means and variances assume.
+    warnings : tuple of str
+        What the guarantee requires of the table, if it is a view.
     """
 
     guarantee: Guarantee
@@ -75,7 +75,7 @@ class Quote:
     rule: str
     left: Any = None
     rows: int | None = None
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def accuracy(self, name: str) -> float | None:
         """Accuracy of an output.
@@ -93,7 +93,7 @@ class Quote:
         return next(each.accuracy for each in self.outputs if each.name == name)
 
     def explain(self, spell: Spelling = spell_argument) -> str:
-        """Say the price in a few lines.
+        """Explain the price in a few lines.
 
         Parameters
         ----------
@@ -111,41 +111,42 @@ class Quote:
         lines += [self._line(each) for each in self.outputs]
         if any(each.accuracy is None for each in self.outputs):
             lines.append(
-                "for the error of a mean or variance itself, say about how many rows a group has, "
-                f"such as {spell('rows', 100)}"
+                "for the error of a mean or variance, give the approximate number of rows of a "
+                f"group, such as {spell('rows', 100)}"
             )
         if self.threshold is not None:
             lines.append(
-                f"keys are named from {self.threshold} {self.unit}s on, counted with noise"
+                f"partition selection: a key is released if its noisy number of {self.unit}s is at "
+                f"least {self.threshold} (tau)"
             )
-        lines.append(f"each within its error with {percent(self.level)}; {self.rule}")
-        lines += [*self.remarks, *hardly_private(g.epsilon, self.unit)]
+        lines.append(f"each error holds with {percent(self.level)}; {self.rule}")
+        lines += [*self.warnings, *epsilon_warnings(g.epsilon, self.unit)]
         if self.left is not None:
             explained = getattr(self.left, "explain", None)
             left = explained() if callable(explained) else str(self.left)
-            lines += ["the budget afterwards:", left]
+            lines += ["the budget after this query:", left]
         return "\n".join(lines)
 
     def _line(self, output: QuotedOutput) -> str:
-        """Error of an output, of what is measured for it, and its share."""
+        """Describe the error of an output, of its measurements, and its share."""
         parts = ", ".join(f"{what} within {format_up(error, 4)}" for what, error in output.measured)
-        said, first = parts, output.measured[0][0]
+        text, first = parts, output.measured[0][0]
         if output.accuracy is not None:
-            said = f"within {format_up(output.accuracy, 4)}"
+            text = f"within {format_up(output.accuracy, 4)}"
             if first.startswith("rank"):
-                said += " ranks" if len(output.measured) == 1 else f" ranks: {parts}"
+                text += " ranks" if len(output.measured) == 1 else f" ranks: {parts}"
             elif len(output.measured) > 1:
-                said += f" if about {self.rows} rows have a value: {parts}"
+                text += f" if about {self.rows} rows have a value: {parts}"
             elif first == "rows of a bin":
-                said = f"each bin {said}"
-        return f"{shown(output.name)}: {said}; {output.share:.0%} of epsilon"
+                text = f"each bin {text}"
+        return f"{shown(output.name)}: {text}; {output.share:.0%} of epsilon"
 
 
-def quoted(
+def quote_plan(
     plan: Plan, aggregates: Sequence[Aggregate], *, beta: float, rows: int | None, left: Any
 ) -> Quote:
-    """Price a plan."""
-    if rows is not None and require_whole("rows", rows) < 1:
+    """Quote the price of a plan."""
+    if rows is not None and require_int("rows", rows) < 1:
         raise ParameterError(f"rows must be 1 or more, got {rows}")
     outputs = []
     for each in aggregates:
@@ -189,7 +190,7 @@ def _error(part: Part, aggregate: Aggregate, beta: float) -> float:
 def _accuracy(
     aggregate: Aggregate, parts: Sequence[Part], beta: float, rows: int | None
 ) -> float | None:
-    """Error of the output as a whole; of a ratio, for so many rows, whatever they hold."""
+    """Error of the output as a whole; of a ratio for this many rows, whatever their values."""
     if aggregate.kind == "quantiles":
         return rank_error(aggregate, parts, beta)
     if aggregate.kind not in ("mean", "variance"):
@@ -197,7 +198,7 @@ def _accuracy(
     if rows is None:
         return None
     reach = (aggregate.high - aggregate.low) / 2
-    errors = errors_of(parts, beta)
+    errors = error_bounds(parts, beta)
     fewest = rows - errors[-1]
     worst = 2 * reach if aggregate.kind == "mean" else reach * reach
     if fewest <= 0:

@@ -1,4 +1,4 @@
-"""What is asked of a table, as plain records: aggregates, keys, steps, limits of a user."""
+"""The parts of a query, as plain records: aggregates, keys, steps, contribution bounds."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ import numpy as np
 
 from hushed._checks import is_plain_int
 from hushed._printing import brief
+from hushed._types import ColumnType, StoredType
 from hushed.errors import ParameterError
-from hushed.tables._expressions import Expression, Kind, advice_on, find_column, is_text
+from hushed.tables._expressions import Expression, find_column, is_sendable, type_advice
 
 AggregateKind = Literal["count", "users", "sum", "mean", "variance", "quantiles", "histogram"]
 _MOST_KEYS = 1_000_000
 _MOST_CANDIDATES = 10_001
-GROUPABLE: tuple[Kind, ...] = ("whole", "text", "truth", "day")
-KEY_KINDS = "whole numbers, texts, truths and dates name things (floor(x) makes a number whole)"
+GROUPABLE: tuple[ColumnType, ...] = ("int", "string", "bool", "date")
+KEY_TYPES = "keys are of type int, string, bool or date (floor(x) makes an int of a float)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
-    """One number or list of numbers asked for.
+    """One number, or one list of numbers, of the answer.
 
     Parameters
     ----------
@@ -36,11 +37,11 @@ class Aggregate:
     name : str
         Name of the output.
     column : str, optional
-        Column it is about.
+        Its column.
     low, high : float
         Public bounds of the column.
     bins : int
-        Bins of a histogram; intervals between the candidates of quantiles.
+        Number of bins of a histogram, or of intervals between the candidates of quantiles.
     probabilities : tuple of float
         Which quantiles; in (0, 1).
     weight : float
@@ -68,13 +69,13 @@ class Aggregate:
             raise ParameterError(
                 f"probabilities of quantiles must lie in [0.0001, 0.9999], got {self.probabilities}"
             )
-        if not 1 <= require_whole("bins", self.bins) <= 10_000:
+        if not 1 <= require_int("bins", self.bins) <= 10_000:
             raise ParameterError(f"bins must lie in [1, 10000], got {self.bins}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Keep the rows for which a condition holds."""
+    """Keep the rows that fulfil a condition."""
 
     condition: Expression
 
@@ -89,25 +90,25 @@ class Derive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
-    """By what rows are grouped.
+    """How rows are grouped.
 
     Parameters
     ----------
     columns : tuple of str
         Grouping columns; empty for one group of all rows.
-    kinds : tuple of str
-        Their kinds.
+    types : tuple of str
+        Their types.
     values : tuple of tuple, optional
-        Public values of each column; every combination is answered. None for private keys.
+        Public values of each column; every combination is answered. None for partition selection.
     """
 
     columns: tuple[str, ...] = ()
-    kinds: tuple[Kind, ...] = ()
+    types: tuple[ColumnType, ...] = ()
     values: tuple[tuple[Any, ...], ...] | None = ()
 
     @property
-    def private(self) -> bool:
-        """Whether the keys themselves are to be protected."""
+    def selected(self) -> bool:
+        """Whether the keys are found by private partition selection."""
         return self.values is None
 
     def combinations(self) -> list[tuple[Any, ...]]:
@@ -116,29 +117,29 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much of a user counts.
+class ContributionBounds:
+    """How much one user may contribute.
 
     Parameters
     ----------
-    rows : int, optional
+    max_rows_per_user : int, optional
         Rows of one user that are kept, over all groups together.
-    groups : int, optional
+    max_groups_per_user : int, optional
         Groups of one user that are kept.
     """
 
-    rows: int | None = None
-    groups: int | None = None
+    max_rows_per_user: int | None = None
+    max_groups_per_user: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("rows", "groups"):
+        for name in ("max_rows_per_user", "max_groups_per_user"):
             value = getattr(self, name)
-            if value is not None and require_whole(name, value) < 1:
+            if value is not None and require_int(name, value) < 1:
                 raise ParameterError(f"{name} must be 1 or more, got {value}")
 
 
-def columns_of(aggregate: Aggregate) -> set[str]:
-    """Names of the columns that an output makes in an answer."""
+def output_columns(aggregate: Aggregate) -> set[str]:
+    """Names of the columns of an answer that belong to an output."""
     name = aggregate.name
     found = {name}
     if aggregate.kind != "quantiles":
@@ -148,31 +149,31 @@ def columns_of(aggregate: Aggregate) -> set[str]:
     return found
 
 
-def require_apart(aggregates: Sequence[Aggregate], columns: Sequence[str]) -> None:
-    """Refuse outputs and grouping columns of which one would stand in another's place."""
+def require_distinct_outputs(aggregates: Sequence[Aggregate], columns: Sequence[str]) -> None:
+    """Refuse outputs and grouping columns with the same name."""
     taken = set(columns)
     for each in aggregates:
-        twice = taken & columns_of(each)
+        twice = taken & output_columns(each)
         if twice:
             names = ", ".join(map(brief, sorted(twice)))
             raise ParameterError(
-                f"the answer has a column {names} already, which the output {brief(each.name)} "
-                "would make, too (an output x is there already as x, with x_low, x_high, x_rows): "
-                "ask for each output once, and under a name of its own",
+                f"the answer has a column {names} already, and the output {brief(each.name)} needs "
+                "it, too (an output x has the columns x, x_low, x_high and x_rows): ask for each "
+                "output once, and under a name of its own",
                 parameter="name",
             )
-        taken |= columns_of(each)
+        taken |= output_columns(each)
 
 
 def require_name(what: str, name: object) -> str:
-    """Refuse a name that is none, or that no database and no screen can be sent."""
-    if not isinstance(name, str) or not name or not is_text(name):
+    """Refuse what is not a name, or cannot be sent to a database or a screen."""
+    if not isinstance(name, str) or not name or not is_sendable(name):
         raise ParameterError(f"{what} needs a name, got {name!r}")
     return name
 
 
 def _double(name: str, value: Any) -> float:
-    """Take a number of any kind as the nearest double."""
+    """Convert a number of any type to the nearest double."""
     if type(value) is not bool and isinstance(value, Real | Decimal | np.number):
         try:
             return float(value)
@@ -181,76 +182,83 @@ def _double(name: str, value: Any) -> float:
     raise ParameterError(f"{name} must be a finite number within 1e100, got {brief(repr(value))}")
 
 
-def require_whole(name: str, value: int) -> int:
+def require_int(name: str, value: int) -> int:
     """Refuse anything but an integer."""
     if not is_plain_int(value):
-        raise ParameterError(f"{name} must be a whole number, got {value!r}")
+        raise ParameterError(f"{name} must be an integer, got {value!r}")
     return value
 
 
-def intervals_of(candidates: int) -> int:
-    """Intervals between so many candidates of quantiles; refuses too few and too many."""
-    if not 2 <= require_whole("candidates", candidates) <= _MOST_CANDIDATES:
+def count_intervals(candidates: int) -> int:
+    """Count the intervals between the candidates of quantiles; refuse too few and too many."""
+    if not 2 <= require_int("candidates", candidates) <= _MOST_CANDIDATES:
         raise ParameterError(f"candidates must lie in [2, {_MOST_CANDIDATES}], got {candidates}")
     return candidates - 1
 
 
-def probabilities_of(given: Any) -> tuple[float, ...]:
-    """Probabilities as a tuple of floats; refuses a bare number and what is none."""
+def read_probabilities(given: Any) -> tuple[float, ...]:
+    """Read probabilities as a tuple of floats; refuse a bare number and what is not a number."""
     found: list[float] = []
     if isinstance(given, Iterable) and not isinstance(given, str):
         for each in given:
             if isinstance(each, bool) or not isinstance(each, SupportsFloat):
-                raise ParameterError(f"a probability of a quantile is a number, got {each!r}")
+                raise ParameterError(f"a probability of a quantile must be a number, got {each!r}")
             found.append(float(each))
         return tuple(found)
-    raise ParameterError(f"probabilities of quantiles are a list such as [0.5], got {given!r}")
+    raise ParameterError(f"probabilities of quantiles must be a list such as [0.5], got {given!r}")
 
 
-def require_numeric(known: Mapping[str, Kind], column: str, what: str) -> None:
-    """Refuse to add up what is no number."""
+def require_numeric(known: Mapping[str, StoredType], column: str, what: str) -> None:
+    """Refuse a column that is not numeric."""
     found = known[find_column(column, known)]
-    if found not in ("whole", "real", "truth"):
+    if found not in ("int", "float", "bool"):
         raise ParameterError(
-            f"column {brief(column)} is of kind {found}; {what} needs a numeric one",
-            **advice_on(found),
+            f"column {brief(column)} is of type {found}; {what} needs int, float or bool",
+            **type_advice(found),
         )
 
 
-def grouping(
-    known: Mapping[str, Kind],
+def read_grouping(
+    known: Mapping[str, StoredType],
     columns: Sequence[str],
     keys: Sequence[Any] | Mapping[str, Sequence[Any]] | None,
     *,
-    private_keys: bool,
+    select_partitions: bool,
 ) -> Keys:
     """Check a grouping; see `Table.group_by`."""
     if not all(isinstance(column, str) for column in columns):
         raise ParameterError(
-            "group_by takes names of columns; public keys go into keys=[...], as in "
+            "group_by takes names of columns. Give public keys with keys=[...], as in "
             "group_by('city', keys=['Rome', 'Oslo'])"
         )
     if not columns or len(set(columns)) < len(columns):
-        raise ParameterError("group_by needs at least one column, and none twice")
-    kinds = tuple(known[find_column(column, known)] for column in columns)
-    for column, kind in zip(columns, kinds, strict=True):
-        if kind not in GROUPABLE:
-            raise ParameterError(f"cannot group by {brief(column)} of kind {kind}; {KEY_KINDS}")
-    if (keys is None) == (private_keys is False):
+        raise ParameterError("group_by needs at least one column, and no column twice")
+    types = tuple(_key_type(known, column) for column in columns)
+    if (keys is None) == (select_partitions is False):
         raise ParameterError(
-            "which keys exist is private: list the public ones, or have them selected privately, "
-            "which costs a delta; do one of the two",
+            "which keys exist is private: list public keys, or ask for partition selection, which "
+            "needs a delta; give one of the two",
             parameter="keys",
-            hint="give keys=[...] or private_keys=True",
+            hint="give keys=[...] or select_partitions=True",
         )
-    values = None if keys is None else public_values(columns, kinds, keys)
-    return Keys(columns=tuple(columns), kinds=kinds, values=values)
+    values = None if keys is None else read_public_keys(columns, types, keys)
+    return Keys(columns=tuple(columns), types=types, values=values)
 
 
-def public_values(
-    columns: Sequence[str], kinds: Sequence[Kind], keys: Sequence[Any] | Mapping[str, Sequence[Any]]
+def _key_type(known: Mapping[str, StoredType], column: str) -> ColumnType:
+    """Type of a grouping column; refuse one that cannot be a key."""
+    found = known[find_column(column, known)]
+    if found == "other" or found not in GROUPABLE:
+        raise ParameterError(f"cannot group by {brief(column)} of type {found}; {KEY_TYPES}")
+    return found
+
+
+def read_public_keys(
+    columns: Sequence[str],
+    types: Sequence[ColumnType],
+    keys: Sequence[Any] | Mapping[str, Sequence[Any]],
 ) -> tuple[tuple[Any, ...], ...]:
-    """Check public keys against the columns they are for."""
+    """Check public keys against the types of their columns."""
     if not isinstance(keys, Mapping):
         if len(columns) != 1 or isinstance(keys, str) or not isinstance(keys, Iterable):
             raise ParameterError(
@@ -260,45 +268,50 @@ def public_values(
     if set(keys) != set(columns):
         raise ParameterError(f"keys must name the columns {list(columns)}, got {list(keys)}")
     found = tuple(
-        tuple(_key(value, kind, column) for value in keys[column])
-        for column, kind in zip(columns, kinds, strict=True)
+        tuple(_read_key(value, key_type, column) for value in keys[column])
+        for column, key_type in zip(columns, types, strict=True)
     )
     for column, values in zip(columns, found, strict=True):
         if not values or len(set(values)) < len(values):
-            raise ParameterError(f"keys of {column!r} must be at least one, and none twice")
+            raise ParameterError(f"keys of {column!r} must be at least one, and no key twice")
     if math.prod(map(len, found)) > _MOST_KEYS:
         raise ParameterError(f"at most {_MOST_KEYS} combinations of keys can be answered")
     return found
 
 
-def _key(value: Any, kind: Kind, column: str) -> Any:
-    """Take a public key as the plain value that the engine will answer with."""
+def _read_key(value: Any, key_type: ColumnType, column: str) -> Any:
+    """Convert a public key to the plain value that the engine answers with."""
     found = value.item() if isinstance(value, np.generic) else value
-    told = f"a key of {brief(column)} must be of kind {kind}, got {brief(repr(found))}"
-    if kind == "day":
-        return _day(found, told)
-    wanted: dict[str, type] = {"whole": int, "text": str, "truth": bool}
-    good = isinstance(found, wanted[kind]) and (kind != "whole" or not isinstance(found, bool))
-    if not good or (kind == "whole" and not -(2**63) < found < 2**63):
-        raise ParameterError(told)
-    if kind == "truth":
+    message = f"a key of {brief(column)} must be of type {key_type}, got {brief(repr(found))}"
+    if key_type == "date":
+        return _read_date(found, message)
+    wanted: dict[str, type] = {"int": int, "string": str, "bool": bool}
+    good = isinstance(found, wanted[key_type]) and (
+        key_type != "int" or not isinstance(found, bool)
+    )
+    if not good or (key_type == "int" and not -(2**63) < found < 2**63):
+        raise ParameterError(message)
+    if key_type == "bool":
         return found
-    plain: Any = str.__str__(found) if kind == "text" else int.__index__(found)
-    if kind == "text" and not is_text(plain):
-        raise ParameterError(f"{told}: no database holds such a text")
+    plain: Any = str.__str__(found) if key_type == "string" else int.__index__(found)
+    if key_type == "string" and not is_sendable(plain):
+        raise ParameterError(f"{message}: no database can store this string")
     return plain
 
 
-def _day(value: Any, told: str) -> date:
+def _read_date(value: Any, message: str) -> date:
+    """Convert a public key to a date; refuse a date with a time."""
     if isinstance(value, str):
         try:
             value = date.fromisoformat(value)
         except ValueError:
-            raise ParameterError(f"{brief(value)} is no date YYYY-MM-DD") from None
-    if not isinstance(value, date) or not isinstance(value.year, int):  # as pandas' missing time
-        raise ParameterError(told)
-    if isinstance(value, datetime):  # equal to no date, so that its group would always be empty
+            raise ParameterError(f"{brief(value)} is not a date YYYY-MM-DD") from None
+    if not isinstance(value, date) or not isinstance(
+        value.year, int
+    ):  # such as pandas' missing time
+        raise ParameterError(message)
+    if isinstance(value, datetime):  # equal to no date, so its group would always be empty
         if value.tzinfo is not None or value.time() != time.min:
-            raise ParameterError(f"{told}: a day has no time")
+            raise ParameterError(f"{message}: a date has no time")
         return value.date()
     return date(value.year, value.month, value.day)

@@ -1,10 +1,10 @@
 """The query as the engine runs it: exact whole numbers for each group, and nothing else.
 
-Everything before the aggregation works row by row, or on the rows of one user at a time. Which
-rows of a user are kept depends on that user's rows and on a fresh secret key alone: they are
-ordered by a keyed hash of the user and of what the query uses of them, ties by the same columns, so
-that rows that still tie are equal. For every key, adding or removing a user therefore leaves the
-rows of all others as they were; no promise rests on how random the order is.
+Everything before the aggregation works row by row, or on the rows of one user at a time. Which rows
+of a user the contribution bounds keep depends on the rows of that user and on a fresh secret key
+only: the rows are ordered by a keyed hash of the user and of the columns that the query uses, then
+by these columns, so rows that still tie are equal. So for every key, adding or removing a user
+leaves the rows of all others as they were. No guarantee depends on how random the order is.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from typing import Any
 from hushed.errors import ParameterError, QueryFailed
 from hushed.tables import _engine as engine
 from hushed.tables._expressions import columns_in
-from hushed.tables._measurements import Feature, Influence, Measurement
-from hushed.tables._requests import Derive, Filter, Keys, Limits
-from hushed.tables._translation import arithmetic_within, translate
+from hushed.tables._measurements import Feature, Measurement, UnitContribution
+from hushed.tables._requests import ContributionBounds, Derive, Filter, Keys
+from hushed.tables._translation import find_arithmetic, translate
 
 Key = tuple[Any, ...]
 _MOST_STEPS = 50  # nested selects take Ibis a time that grows with the square of their number
 _TOO_LONG = (
-    "the query cannot be written down, it is too long: derive fewer columns in one query "
+    "the query is too long to be compiled: derive fewer columns in one query "
     f"(conditions, derived columns and operations in them: about {_MOST_STEPS})"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """All that the engine is to do.
+    """What the engine has to do.
 
     Parameters
     ----------
@@ -45,10 +45,10 @@ class Scan:
         In this order.
     keys : Keys
         The grouping.
-    limits : Limits
-        What is kept of a user.
-    touched : Influence
-        What that comes to.
+    contribution_bounds : ContributionBounds
+        How much of one user is kept.
+    contribution : UnitContribution
+        What one unit of privacy contributes at most.
     measured : tuple of Measurement
         What is counted and added up.
     """
@@ -57,8 +57,8 @@ class Scan:
     user: str | None
     steps: tuple[Filter | Derive, ...]
     keys: Keys
-    limits: Limits
-    touched: Influence
+    contribution_bounds: ContributionBounds
+    contribution: UnitContribution
     measured: tuple[Measurement, ...]
 
 
@@ -69,11 +69,11 @@ class Cells:
     Parameters
     ----------
     keys : tuple of tuple
-        The public keys; for private ones, one opaque name each.
+        The public keys; under partition selection one opaque key each.
     values : tuple of list
         For each measurement, one whole number (or list of them) for each key.
     users : list of int, optional
-        Units of privacy behind each private key.
+        Units of privacy of each opaque key.
     """
 
     keys: tuple[Key, ...]
@@ -82,114 +82,117 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PreparedScan:
     """A query that the engine has planned and can run.
 
     Parameters
     ----------
-    what : Scan
-        The query.
+    scan : Scan
+        The scan.
     secret : int
-        Fresh random number in [0, 2**63), used once: the order in which rows are kept.
-    plain : Question, optional
-        Rows, users and sums of every group; None where only bins are counted.
-    binned : mapping of Feature to Question
+        Fresh random number in [0, 2**63), used once: the key of all hashes.
+    plain : PlannedQuery, optional
+        Rows, users and sums of every group; None if only bins are counted.
+    binned : mapping of Feature to PlannedQuery
         Rows in each bin of every group, for each feature that is binned.
     """
 
-    what: Scan
+    scan: Scan
     secret: int
-    plain: engine.Question | None
-    binned: Mapping[Feature, engine.Question]
+    plain: engine.PlannedQuery | None
+    binned: Mapping[Feature, engine.PlannedQuery]
 
 
 _NO_LIMIT = engine.Clock()
 
 
-def prepare(what: Scan, secret: int, clock: engine.Clock = _NO_LIMIT) -> Prepared:
-    """Write down all that the engine will be asked, and have it planned; no row is read."""
+def prepare(scan: Scan, secret: int, clock: engine.Clock = _NO_LIMIT) -> PreparedScan:
+    """Compile all queries of a scan, and let the engine plan them; no row is read."""
     with suppress(RecursionError):  # Ibis runs out of stack over nested selects
-        return _prepared_by_engine(what, secret, clock)
+        return _plan_scan(scan, secret, clock)
     raise ParameterError(_TOO_LONG)
 
 
-def _prepared_by_engine(what: Scan, secret: int, clock: engine.Clock) -> Prepared:
-    features = _features(what.measured)
+def _plan_scan(scan: Scan, secret: int, clock: engine.Clock) -> PreparedScan:
+    features = _features(scan.measured)
     names = {feature: f"v{i}" for i, feature in enumerate(features)}
-    bounded = _bounded(what, _narrowed(what, names), secret)
-    asked = {
-        feature: _counted_bins(what, bounded, secret, names[feature])
+    bounded = _bound_contributions(scan, _select_relevant(scan, names), secret)
+    bin_queries = {
+        feature: _count_bins(scan, bounded, secret, names[feature])
         for feature in features
         if feature.kind == "bin"
     }
-    plain = _grouped(what, bounded, secret, names)
-    if what.keys.private:  # what will be asked last is of this form, too
-        engine.plan(what.connection, _naming(what, secret, ["0" * 32]), clock)
-    return Prepared(
-        what=what,
+    plain = _aggregate_groups(scan, bounded, secret, names)
+    if scan.keys.selected:  # the last query has this form, too
+        engine.plan(scan.connection, _key_lookup(scan, secret, ["0" * 32]), clock)
+    return PreparedScan(
+        scan=scan,
         secret=secret,
-        plain=None if plain is None else engine.plan(what.connection, plain, clock),
+        plain=None if plain is None else engine.plan(scan.connection, plain, clock),
         binned={
-            feature: engine.plan(what.connection, query, clock) for feature, query in asked.items()
+            feature: engine.plan(scan.connection, query, clock)
+            for feature, query in bin_queries.items()
         },
     )
 
 
-def scan(prepared: Prepared, clock: engine.Clock = _NO_LIMIT) -> Cells:
-    """Run the query.
+def run_scan(prepared: PreparedScan, clock: engine.Clock = _NO_LIMIT) -> Cells:
+    """Run the queries of a scan.
 
-    Exact; groups without rows are zeros if the keys are public, and absent otherwise.
+    The result is exact. Groups without rows are zeros if the keys are public, and absent otherwise.
     """
-    what = prepared.what
-    names = {feature: f"v{i}" for i, feature in enumerate(_features(what.measured))}
+    scan = prepared.scan
+    names = {feature: f"v{i}" for i, feature in enumerate(_features(scan.measured))}
     plain: dict[Key, dict[str, Any]] = {}
     if prepared.plain is not None:
-        plain = _by_key(what, engine.fetch(what.connection, prepared.plain, clock))
+        plain = _index_by_key(scan, engine.fetch(scan.connection, prepared.plain, clock))
     binned = {
-        feature: _bins(what, engine.fetch(what.connection, asked, clock), names[feature], feature)
-        for feature, asked in prepared.binned.items()
+        feature: _read_bins(
+            scan, engine.fetch(scan.connection, planned, clock), names[feature], feature
+        )
+        for feature, planned in prepared.binned.items()
     }
-    keys = tuple(plain) if what.keys.private else tuple(what.keys.combinations())
+    keys = tuple(plain) if scan.keys.selected else tuple(scan.keys.combinations())
     empty: dict[str, int] = defaultdict(int)
     values: list[list[Any]] = []
-    for each in what.measured:
+    for each in scan.measured:
         if each.role in ("bins", "rank") and each.feature is not None:
             found, empty_bins = binned[each.feature], [0] * each.feature.bins
             values.append([list(found.get(key, empty_bins)) for key in keys])
         else:
             cell = _cell_name(each, names)
             values.append([int(plain.get(key, empty)[cell] or 0) for key in keys])
-    users = [int(plain[key]["users"]) for key in keys] if what.keys.private else None
+    users = [int(plain[key]["users"]) for key in keys] if scan.keys.selected else None
     return Cells(keys=keys, values=tuple(values), users=users)
 
 
-def name_keys(
-    prepared: Prepared, chosen: Sequence[str], clock: engine.Clock = _NO_LIMIT
+def fetch_keys(
+    prepared: PreparedScan, chosen: Sequence[str], clock: engine.Clock = _NO_LIMIT
 ) -> dict[str, Key]:
-    """Find the keys behind opaque names that noise has chosen."""
+    """Fetch the keys that partition selection chose by their opaque keys."""
     if not chosen:
         return {}
-    what = prepared.what
-    asked = engine.write(_naming(what, prepared.secret, chosen))
-    found = engine.fetch(what.connection, asked, clock)
-    columns = _key_names(what)
+    scan = prepared.scan
+    query = engine.compile_query(_key_lookup(scan, prepared.secret, chosen))
+    found = engine.fetch(scan.connection, query, clock)
+    columns = _key_names(scan)
     keys_by_id = dict(zip(found["id"], zip(*(found[c] for c in columns), strict=True), strict=True))
     if set(keys_by_id) != set(chosen):
         raise QueryFailed("the table changed during the query")
     return keys_by_id
 
 
-def _naming(what: Scan, secret: int, chosen: Sequence[str]) -> Any:
-    """Query for the keys behind opaque names."""
-    keys = _narrowed(what, {}).select(*_key_names(what)).distinct()
-    known = engine.listed(chosen, "text")
-    named = keys.mutate(id=_opaque(what, keys, secret))
-    return named.semi_join(known, named["id"] == known["listed"])
+def _key_lookup(scan: Scan, secret: int, chosen: Sequence[str]) -> Any:
+    """Query for the keys that belong to opaque keys."""
+    keys = _select_relevant(scan, {}).select(*_key_names(scan)).distinct()
+    known = engine.constant_table(chosen, "string")
+    with_id = keys.mutate(id=_opaque_column(scan, keys, secret))
+    return with_id.semi_join(known, with_id["id"] == known["constant"])
 
 
 def _require_short(steps: Sequence[Filter | Derive]) -> None:
-    """Refuse at once what would take minutes to be found too long."""
-    if len(steps) + sum(len(arithmetic_within(_tree(each))) for each in steps) > _MOST_STEPS:
+    """Refuse at once a query that the engine would refuse after minutes."""
+    if len(steps) + sum(len(find_arithmetic(_tree(each))) for each in steps) > _MOST_STEPS:
         raise ParameterError(_TOO_LONG)
 
 
@@ -197,13 +200,13 @@ def _tree(step: Filter | Derive) -> ast.expr:
     return step.value.tree if isinstance(step, Derive) else step.condition.tree
 
 
-def _key_names(what: Scan) -> list[str]:
-    return [f"k{i}" for i in range(len(what.keys.columns))]
+def _key_names(scan: Scan) -> list[str]:
+    return [f"k{i}" for i in range(len(scan.keys.columns))]
 
 
-def _opaque(what: Scan, rows: Any, secret: int) -> Any:
-    keys = [rows[name] for name in _key_names(what)]
-    return engine.opaque(what.connection.engine, secret, keys).name("id")
+def _opaque_column(scan: Scan, rows: Any, secret: int) -> Any:
+    keys = [rows[name] for name in _key_names(scan)]
+    return engine.opaque_key(scan.connection.engine, secret, keys).name("id")
 
 
 def _features(measured: Sequence[Measurement]) -> list[Feature]:
@@ -216,41 +219,41 @@ def _cell_name(measurement: Measurement, names: Mapping[Feature, str]) -> str:
     return f"t_{names[measurement.feature]}"
 
 
-def _narrowed(what: Scan, names: Mapping[Feature, str]) -> Any:
-    """User, keys and features of the rows that the query is about, and nothing else."""
+def _select_relevant(scan: Scan, names: Mapping[Feature, str]) -> Any:
+    """Select the user, the keys and the features of the filtered rows, and nothing else."""
     columns = list(dict.fromkeys(feature.column for feature in names))
-    rows, places = _prepared(what, columns)
-    if not _picks_groups(what):
-        rows = _with_keys(rows, what.keys, places)
-    picked = [rows[places[column]].name(f"k{i}") for i, column in enumerate(what.keys.columns)]
-    if what.user is not None:
-        rows = rows.filter(rows[places[what.user]].notnull())
-        picked.append(rows[places[what.user]].name("user"))
+    rows, places = _apply_steps(scan, columns)
+    if not _filters_groups(scan):
+        rows = _keep_known_keys(rows, scan.keys, places)
+    picked = [rows[places[column]].name(f"k{i}") for i, column in enumerate(scan.keys.columns)]
+    if scan.user is not None:
+        rows = rows.filter(rows[places[scan.user]].notnull())
+        picked.append(rows[places[scan.user]].name("user"))
     values = {column: f"w{i}" for i, column in enumerate(columns)}
-    picked += [engine.number(rows[places[each]]).name(values[each]) for each in columns]
+    picked += [engine.as_double(rows[places[each]]).name(values[each]) for each in columns]
     if not picked:
         return rows
     stages = {name: _stages(each, values[each.column], name) for each, name in names.items()}
-    rows = engine.staged(engine.fenced(rows.select(*picked)), stages)
+    rows = engine.apply_stages(engine.materialise(rows.select(*picked)), stages)
     return rows.drop(*values.values()) if values else rows
 
 
-def _prepared(what: Scan, columns: Sequence[str]) -> tuple[Any, dict[str, str]]:
-    """Apply filters and needed derived columns in order; what each column is called after it.
+def _apply_steps(scan: Scan, columns: Sequence[str]) -> tuple[Any, dict[str, str]]:
+    """Apply filters and derived columns in order; also give the new name of each column.
 
-    The columns that the query needs go under names of our own from the start: an engine may fold
-    the case of names, and then one column would stand in for another.
+    The columns that the query needs get names of our own from the start: an engine may ignore the
+    case of names, and then confuse two columns.
     """
-    needed = {what.user, *what.keys.columns, *columns}
+    needed = {scan.user, *scan.keys.columns, *columns}
     steps: list[Filter | Derive] = []
-    for step in reversed(what.steps):
+    for step in reversed(scan.steps):
         if isinstance(step, Filter) or step.name in needed:
             steps.insert(0, step)
             needed |= columns_in(_tree(step))
     _require_short(steps)
-    stored = [name for name in what.connection.cells if name in needed]
+    stored = [name for name in scan.connection.casts if name in needed]
     places = {name: f"c{i}" for i, name in enumerate(stored)}
-    rows = engine.tamed(what.connection, places)
+    rows = engine.normalise_columns(scan.connection, places)
     for i, step in enumerate(steps):
         if isinstance(step, Derive):
             rows = translate(step.value, rows, f"d{i}", places)
@@ -261,23 +264,23 @@ def _prepared(what: Scan, columns: Sequence[str]) -> tuple[Any, dict[str, str]]:
     return rows, places
 
 
-def _with_keys(rows: Any, keys: Keys, places: Mapping[str, str]) -> Any:
-    """Drop rows, or groups, whose key is missing or not among the public ones."""
+def _keep_known_keys(rows: Any, keys: Keys, places: Mapping[str, str]) -> Any:
+    """Drop rows, or groups, whose key is missing or is not a public key."""
     for i, column in enumerate(keys.columns):
         if keys.values is None:
             rows = rows.filter(rows[places[column]].notnull())
         else:
-            known = engine.listed(keys.values[i], keys.kinds[i])
-            rows = rows.semi_join(known, rows[places[column]] == known["listed"])
+            known = engine.constant_table(keys.values[i], keys.types[i])
+            rows = rows.semi_join(known, rows[places[column]] == known["constant"])
     return rows
 
 
-def _picks_groups(what: Scan) -> bool:
-    """Whether public keys are picked among the groups, which are fewer than the rows.
+def _filters_groups(scan: Scan) -> bool:
+    """Whether public keys filter the groups, which are fewer than the rows.
 
-    Not where the rows of a user are limited: rows that the query is not about would be kept.
+    With contribution bounds they filter the rows: else other rows of a user could use up the bound.
     """
-    return what.user is None and not what.keys.private
+    return scan.user is None and not scan.keys.selected
 
 
 def _stages(feature: Feature, value: str, name: str) -> list[engine.Stage]:
@@ -295,90 +298,92 @@ def _stages(feature: Feature, value: str, name: str) -> list[engine.Stage]:
     return [*steps, *engine.squares_stages(value, name, most=most, shift=shift)]
 
 
-def _bounded(what: Scan, rows: Any, secret: int) -> Any:
-    """Keep what the limits allow of each user, in an order that nobody chose."""
-    if what.user is None:
+def _bound_contributions(scan: Scan, rows: Any, secret: int) -> Any:
+    """Apply the contribution bounds to each user, in the order of a keyed hash."""
+    if scan.user is None:
         return rows
-    keys = _key_names(what)
+    keys = _key_names(scan)
     rest = [name for name in rows.columns if name not in (*keys, "user")]
-    who = what.connection.engine
-    limits, touched = what.limits, what.touched
-    if keys and limits.groups is not None:
+    who = scan.connection.engine
+    bounds, contribution = scan.contribution_bounds, scan.contribution
+    if keys and bounds.max_groups_per_user is not None:
         columns = [rows[name] for name in ("user", *keys)]
-        order = [engine.hashed(who, secret ^ 1, columns)]
+        order = [engine.keyed_hash(who, secret ^ 1, columns)]
         rank = engine.dense_rank([rows["user"]], [*order, *(rows[k] for k in keys)])
-        rows = _kept(rows, rank, touched.groups)
-    if limits.rows is not None:
+        rows = _keep_ranked(rows, rank, contribution.groups)
+    if bounds.max_rows_per_user is not None:
         columns = [rows[name] for name in (*keys, *rest)]
-        order = [engine.hashed(who, secret ^ 2, [rows["user"], *columns])]
+        order = [engine.keyed_hash(who, secret ^ 2, [rows["user"], *columns])]
         rank = engine.row_rank([rows["user"]], [*order, *columns])
-        rows = _kept(rows, rank, limits.rows)
+        rows = _keep_ranked(rows, rank, bounds.max_rows_per_user)
     return rows
 
 
-def _kept(rows: Any, rank: Any, limit: int) -> Any:
+def _keep_ranked(rows: Any, rank: Any, limit: int) -> Any:
     ranked = rows.mutate(place=rank)
     return ranked.filter(ranked["place"] < limit).drop("place")
 
 
-def _grouped(what: Scan, rows: Any, secret: int, names: Mapping[Feature, str]) -> Any:
+def _aggregate_groups(scan: Scan, rows: Any, secret: int, names: Mapping[Feature, str]) -> Any:
     """Query that counts and adds up every group, in one scan; None if only bins are counted."""
-    if all(each.role in ("bins", "rank") for each in what.measured) and not what.keys.private:
+    if all(each.role in ("bins", "rank") for each in scan.measured) and not scan.keys.selected:
         return None
     sums = {
-        _cell_name(each, names): engine.total(what.connection.engine, rows[names[each.feature]])
-        for each in what.measured
+        _cell_name(each, names): engine.exact_sum(scan.connection.engine, rows[names[each.feature]])
+        for each in scan.measured
         if each.role == "total" and each.feature is not None
     }
     cells: dict[str, Any] = {"rows": rows.count(), **sums}
-    if what.keys.private or any(each.role == "users" for each in what.measured):
-        cells["users"] = rows["user"].nunique() if what.user is not None else rows.count()
-    return _aggregated(what, rows, secret, [], cells)
+    if scan.keys.selected or any(each.role == "users" for each in scan.measured):
+        cells["users"] = rows["user"].nunique() if scan.user is not None else rows.count()
+    return _aggregate(scan, rows, secret, [], cells)
 
 
-def _by_key(what: Scan, found: Mapping[str, list[Any]]) -> dict[Key, dict[str, Any]]:
-    """Cells of each group."""
-    ids = _ids(what)
+def _index_by_key(scan: Scan, found: Mapping[str, list[Any]]) -> dict[Key, dict[str, Any]]:
+    """Index the cells of an answer by group."""
+    ids = _group_columns(scan)
     return {
         tuple(found[name][i] for name in ids): {cell: found[cell][i] for cell in found}
         for i in range(len(found["rows"]))
     }
 
 
-def _ids(what: Scan) -> list[str]:
-    """Columns that tell the groups of an answer apart."""
-    return ["id"] if what.keys.private else _key_names(what)
+def _group_columns(scan: Scan) -> list[str]:
+    """Columns that identify a group of an answer."""
+    return ["id"] if scan.keys.selected else _key_names(scan)
 
 
-def _aggregated(
-    what: Scan, rows: Any, secret: int, others: Sequence[str], cells: Mapping[str, Any]
+def _aggregate(
+    scan: Scan, rows: Any, secret: int, others: Sequence[str], cells: Mapping[str, Any]
 ) -> Any:
     """Aggregate by key, and by what else is given.
 
-    Groups are those of the keys themselves, never of a hash of them. A private key is replaced by
-    its opaque name only then, and does not leave the engine.
+    Rows are grouped by the keys themselves, never by a hash of them. After that, partition
+    selection replaces each key by an opaque key; the key itself does not leave the engine.
     """
-    keys = _key_names(what)
+    keys = _key_names(scan)
     by = [*keys, *others]
     grouped = rows.group_by(by).aggregate(**cells) if by else rows.aggregate(**cells)
-    if _picks_groups(what):
-        grouped = _with_keys(grouped, what.keys, dict(zip(what.keys.columns, keys, strict=True)))
-    if not what.keys.private:
+    if _filters_groups(scan):
+        grouped = _keep_known_keys(
+            grouped, scan.keys, dict(zip(scan.keys.columns, keys, strict=True))
+        )
+    if not scan.keys.selected:
         return grouped
-    return grouped.select(_opaque(what, grouped, secret), *others, *cells)
+    return grouped.select(_opaque_column(scan, grouped, secret), *others, *cells)
 
 
-def _counted_bins(what: Scan, rows: Any, secret: int, bin_name: str) -> Any:
-    """Query for the rows in each bin of every group: a scan of its own."""
+def _count_bins(scan: Scan, rows: Any, secret: int, bin_name: str) -> Any:
+    """Query for the number of rows in each bin of every group: a scan of its own."""
     there = rows.filter(rows[bin_name] >= 0)
-    return _aggregated(what, there, secret, [bin_name], {"rows": there.count()})
+    return _aggregate(scan, there, secret, [bin_name], {"rows": there.count()})
 
 
-def _bins(
-    what: Scan, found: Mapping[str, list[Any]], bin_name: str, feature: Feature
+def _read_bins(
+    scan: Scan, found: Mapping[str, list[Any]], bin_name: str, feature: Feature
 ) -> dict[Key, list[int]]:
-    """Rows in each bin of each group."""
-    ids = _ids(what)
+    """Read the number of rows in each bin of each group."""
+    ids = _group_columns(scan)
     counts: dict[Key, list[int]] = {}
     for i, number in enumerate(found["rows"]):
         key = tuple(found[name][i] for name in ids)

@@ -1,4 +1,4 @@
-"""Which group keys may be named: enough users behind them, after noise."""
+"""Private partition selection: the threshold (tau) on the noisy number of users of a key."""
 
 from __future__ import annotations
 
@@ -12,32 +12,33 @@ from hushed._numeric import first_whole
 _DIGITS = 60
 
 
-def appears(limit: int, *, scale: Fraction, groups: int) -> mpmath.mpf:
-    """Chance that one user makes any key appear that nobody else has."""
+def exposure_probability(tau: int, *, scale: Fraction, groups: int) -> mpmath.mpf:
+    """Probability that a key of one user alone is released, over all keys of that user."""
     with mpmath.workdps(_DIGITS):
         ratio = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
-        short = limit - 1
+        short = tau - 1
         one = ratio ** abs(short) / (1 + ratio)
         if short <= 0:  # P(X >= -s) is 1 - P(X > s)
             one = 1 - ratio * one
         return -mpmath.expm1(groups * mpmath.log1p(-one)) if one < 1 else mpmath.mpf(1)
 
 
-def threshold(*, scale: Fraction, groups: int, delta: float) -> int:
-    """Smallest noisy number of users that lets a key be named.
+def tau_threshold(*, scale: Fraction, groups: int, delta: float) -> int:
+    """Compute tau: a key is released if its noisy number of users is at least this.
 
-    The smallest whole number with ``appears(...) <= delta``. A key is named if its noisy number of
-    users is at least this.
+    It is the smallest integer with ``exposure_probability(...) <= delta``.
 
     Notes
     -----
     Korolova, Kenthapadi, Mishra and Ntoulas, *Releasing Search Queries and Clicks Privately*, WWW
     2009; Wilson et al., *Differentially Private SQL with Bounded User Contribution*, PoPETs 2020,
-    here with the exact law of the noise that is drawn. A user adds 1 to the counts of at most
+    here with the exact distribution of the noise. A user adds 1 to the counts of at most
     ``groups`` keys: on keys that others have too, the loss is ``groups/scale``; keys of this user
-    alone appear with chance delta. Together (groups/scale, delta) in both directions: with
-    ``b = P(E)`` on the keys of others, the event without the user has ``P(E) <= exp(e) b`` and
+    alone are released with probability delta. Together (groups/scale, delta) in both directions:
+    with ``b = P(E)`` on the keys of others, the event without the user has ``P(E) <= exp(e) b`` and
     with the user ``P(E) >= (1 - delta) b``.
     """
     most = lower_double(delta)
-    return first_whole(lambda number: appears(number, scale=scale, groups=groups) <= most)
+    return first_whole(
+        lambda number: exposure_probability(number, scale=scale, groups=groups) <= most
+    )

@@ -1,4 +1,4 @@
-"""What is asked of a private table, from the first filter to the paid answer."""
+"""A query on a private table, from the first filter to the paid answer."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from typing import Any, Literal
 
 from hushed._checks import require_probability
 from hushed._printing import brief
+from hushed._types import StoredType
 from hushed.errors import ParameterError
 from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
 from hushed.tables import _engine as engine
 from hushed.tables._answers import Answer
-from hushed.tables._expressions import Kind, parse
-from hushed.tables._measurements import influence, measurements
+from hushed.tables._expressions import parse
+from hushed.tables._measurements import measurements, unit_contribution
 from hushed.tables._plan import NoiseName
-from hushed.tables._quotes import Quote, quoted
-from hushed.tables._releases import described, planned, released
+from hushed.tables._quotes import Quote, quote_plan
+from hushed.tables._release import describe_query, plan_query, release_query
 from hushed.tables._requests import (
     Aggregate,
     AggregateKind,
+    ContributionBounds,
     Derive,
     Filter,
     Keys,
-    Limits,
-    grouping,
-    intervals_of,
-    probabilities_of,
-    require_apart,
+    count_intervals,
+    read_grouping,
+    read_probabilities,
+    require_distinct_outputs,
     require_name,
     require_numeric,
 )
-from hushed.tables._stored import question_of
+from hushed.tables._storage import digest_query
 
 _BETA = 0.05
 
@@ -43,73 +44,63 @@ class Table:
 
     Parameters
     ----------
-    connection : Connection
-        Where the rows are.
-    user : str, optional
-        The column that says whose row it is.
-    columns : mapping of str to str
-        Kinds of the columns.
-    steps : tuple of (Filter or Derive)
-        Which rows and columns were asked for.
-    keys : Keys
-        What the rows are grouped by.
-    limits : Limits
-        How much of one user counts.
-    aggregates : tuple of Aggregate
-        What is told of each group.
+    connection, user, columns, steps, keys, contribution_bounds, aggregates
+        Where the rows are, the user column (if any), the types of the columns, and the query.
     """
 
     connection: engine.Connection
     user: str | None
-    columns: Mapping[str, Kind]
+    columns: Mapping[str, StoredType]
     steps: tuple[Filter | Derive, ...] = ()
     keys: Keys = field(default_factory=Keys)
-    limits: Limits = field(default_factory=Limits)
+    contribution_bounds: ContributionBounds = field(default_factory=ContributionBounds)
     aggregates: tuple[Aggregate, ...] = ()
 
     @property
     def unit(self) -> Literal["user", "row"]:
-        """Whom the promise protects."""
+        """What the guarantee protects: one user with all rows, or one row."""
         return "row" if self.user is None else "user"
 
     def filter(self, condition: str) -> Table:
-        """Keep the rows for which a condition holds.
+        """Keep the rows that fulfil a condition.
 
         Parameters
         ----------
         condition : str
-            Such as ``"age >= 18 and city in ['Rome', 'Oslo']"``. A condition on a missing value
-            does not hold.
+            Such as ``"age >= 18 and city in ['Rome', 'Oslo']"``. A missing value fulfils no
+            condition.
 
         Returns
         -------
         Table
-            With the filter.
+            The query with the filter.
 
         Raises
         ------
         ParameterError
-            If it cannot be read, names an unknown column or is no condition.
+            If it cannot be read, names an unknown column or is not a condition.
         """
-        read = parse(condition, self.columns)
-        if read.kind != "truth":
-            raise ParameterError(f"{brief(condition)} is no condition but a {read.kind} value")
-        return replace(self, steps=(*self.steps, Filter(condition=read)))
+        parsed = parse(condition, self.columns)
+        if parsed.type != "bool":
+            raise ParameterError(
+                f"{brief(condition)} is not a condition: its type is {parsed.type}, not bool"
+            )
+        return replace(self, steps=(*self.steps, Filter(condition=parsed)))
 
     def derive(self, name: str, expression: str) -> Table:
-        """Add a column that is computed row by row.
+        """Add a column, computed row by row.
 
         Parameters
         ----------
         name : str
-            Name of the new column; not one that exists.
+            Name of the new column. It must not exist yet.
         expression : str
             Such as ``"cost / 1000"`` or ``"floor(age / 10)"``.
 
         Returns
         -------
         Table
-            With the column.
+            The query with the column.
 
         Raises
         ------
@@ -118,66 +109,73 @@ class Table:
         """
         if require_name("a derived column", name) in self.columns:
             raise ParameterError(f"there is a column {brief(name)} already; choose another name")
-        read = parse(expression, self.columns)
-        step = Derive(name=name, value=read)
-        columns = {**self.columns, name: read.kind}
+        parsed = parse(expression, self.columns)
+        step = Derive(name=name, value=parsed)
+        columns = {**self.columns, name: parsed.type}
         return replace(self, steps=(*self.steps, step), columns=columns)
 
     def group_by(
         self,
         *columns: str,
         keys: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
-        private_keys: bool = False,
+        select_partitions: bool = False,
     ) -> Table:
-        """Answer for each group.
+        """Answer for each group (partition) of rows.
 
         Parameters
         ----------
         *columns : str
-            Grouping columns, at least one: whole numbers, texts, truths or dates.
+            Grouping columns, at least one, of type int, string, bool or date.
         keys : sequence, or mapping of str to sequence, optional
-            Public keys: the values of the only column, or of each column. Every combination is
-            answered, with noise around zero where there are no rows; other keys are left out.
-        private_keys : bool, default False
-            True if the keys are in the private rows only. Then a key is named if enough users have
-            it, counted with noise, which costs a share of epsilon and a delta.
+            Public keys: the values of the only column, or of each column. Every combination gets an
+            answer (noise around zero where there are no rows). Rows with other keys are left out.
+        select_partitions : bool, default False
+            True for keys that only the private rows hold: private partition selection. A key is
+            released if its noisy number of users reaches a threshold (tau). This costs a share of
+            epsilon, and delta.
 
         Returns
         -------
         Table
-            With the grouping.
+            The query with the grouping.
 
         Raises
         ------
         ParameterError
-            If not exactly one of ``keys`` and ``private_keys=True`` is given: keys found in the
-            rows would tell who is among them.
+            Unless exactly one of ``keys`` and ``select_partitions=True`` is given. Keys that are
+            found in the rows would show who is in the table.
         """
         if self.keys.columns:
-            raise ParameterError("the query is grouped already; name all columns in one group_by")
-        grouped = grouping(self.columns, columns, keys, private_keys=private_keys)
-        require_apart(self.aggregates, columns)
+            raise ParameterError(
+                "the query has a group_by already; name all columns in one group_by"
+            )
+        grouped = read_grouping(self.columns, columns, keys, select_partitions=select_partitions)
+        require_distinct_outputs(self.aggregates, columns)
         return replace(self, keys=grouped)
 
-    def per_user(self, *, rows: int | None = None, groups: int | None = None) -> Table:
-        """Limit what of one user counts.
+    def bound_contributions(
+        self, *, max_rows_per_user: int | None = None, max_groups_per_user: int | None = None
+    ) -> Table:
+        """Set the contribution bounds: how many rows and groups of one user count.
 
         Parameters
         ----------
-        rows : int, optional
-            Rows of one user that are kept, over all groups together, in an order nobody chose.
-        groups : int, optional
-            Groups of one user that are kept, likewise; first the groups, then the rows.
+        max_rows_per_user : int, optional
+            At most this number of rows of one user is kept, over all groups together. A keyed hash
+            decides which ones.
+        max_groups_per_user : int, optional
+            At most this number of groups of one user is kept, chosen in the same way. Groups are
+            bounded first, then rows.
 
         Returns
         -------
         Table
-            With the limits.
+            The query with the contribution bounds.
 
         Raises
         ------
         ParameterError
-            If there is no user column, or a limit is no whole number of 1 or more.
+            If there is no user column, or a bound is not an integer of 1 or more.
         """
         if self.user is None:
             raise ParameterError(
@@ -185,12 +183,18 @@ class Table:
                 parameter="user",
                 hint="open the table with user='COLUMN'",
             )
-        if rows is None and groups is None:
-            raise ParameterError("say per_user(rows=...), per_user(groups=...) or both")
-        return replace(self, limits=Limits(rows=rows, groups=groups))
+        if max_rows_per_user is None and max_groups_per_user is None:
+            raise ParameterError(
+                "give bound_contributions(max_rows_per_user=...), "
+                "bound_contributions(max_groups_per_user=...) or both"
+            )
+        bounds = ContributionBounds(
+            max_rows_per_user=max_rows_per_user, max_groups_per_user=max_groups_per_user
+        )
+        return replace(self, contribution_bounds=bounds)
 
     def count(self, *, name: str = "count", weight: float = 1.0) -> Table:
-        """Ask for the number of rows.
+        """Add the number of rows to the query.
 
         Parameters
         ----------
@@ -202,12 +206,12 @@ class Table:
         Returns
         -------
         Table
-            With the aggregate.
+            The query with the aggregate.
         """
-        return self._asking("count", None, name, weight)
+        return self._add_aggregate("count", None, name, weight)
 
     def count_users(self, *, name: str = "users", weight: float = 1.0) -> Table:
-        """Ask for the number of different users.
+        """Add the number of different users to the query.
 
         Parameters
         ----------
@@ -219,7 +223,7 @@ class Table:
         Returns
         -------
         Table
-            With the aggregate.
+            The query with the aggregate.
 
         Raises
         ------
@@ -232,12 +236,12 @@ class Table:
                 parameter="user",
                 hint="open the table with user='COLUMN'",
             )
-        return self._asking("users", None, name, weight)
+        return self._add_aggregate("users", None, name, weight)
 
     def sum(
         self, column: str, *, low: float, high: float, name: str | None = None, weight: float = 1.0
     ) -> Table:
-        """Ask for the sum of a column; missing values count as 0.
+        """Add the sum of a column; missing values count as 0.
 
         Parameters
         ----------
@@ -253,14 +257,14 @@ class Table:
         Returns
         -------
         Table
-            With the aggregate.
+            The query with the aggregate.
         """
-        return self._asking("sum", column, name, weight, low, high)
+        return self._add_aggregate("sum", column, name, weight, low, high)
 
     def mean(
         self, column: str, *, low: float, high: float, name: str | None = None, weight: float = 1.0
     ) -> Table:
-        """Ask for the mean of a column; missing values are left out.
+        """Add the mean of a column; missing values are left out.
 
         Parameters
         ----------
@@ -276,15 +280,15 @@ class Table:
         Returns
         -------
         Table
-            With the aggregate: the middle of the bounds plus a noisy sum of distances from it,
-            divided by a noisy number of values, each with half of the share.
+            The query with the aggregate: the middle of the bounds plus a noisy sum of
+            distances from it, divided by a noisy number of values. Each gets half of the share.
         """
-        return self._asking("mean", column, name, weight, low, high)
+        return self._add_aggregate("mean", column, name, weight, low, high)
 
     def variance(
         self, column: str, *, low: float, high: float, name: str | None = None, weight: float = 1.0
     ) -> Table:
-        """Ask for the variance of a column (divisor: number of values).
+        """Add the variance of a column (divisor: number of values).
 
         Parameters
         ----------
@@ -300,10 +304,11 @@ class Table:
         Returns
         -------
         Table
-            With the aggregate: from noisy sums of distances from the middle of the bounds and of
-            their squares, and a noisy number of values, a third of the share each.
+            The query with the aggregate. It comes from a noisy sum of distances from the middle of
+            the bounds, a noisy sum of their squares, and a noisy number of values. Each gets a
+            third of the share.
         """
-        return self._asking("variance", column, name, weight, low, high)
+        return self._add_aggregate("variance", column, name, weight, low, high)
 
     def quantiles(
         self,
@@ -316,14 +321,14 @@ class Table:
         name: str | None = None,
         weight: float = 1.0,
     ) -> Table:
-        """Ask for quantiles of a column, each chosen among public candidates.
+        """Add quantiles of a column, each chosen among public candidates.
 
         Parameters
         ----------
         column : str
             A numeric column.
         probabilities : sequence of float
-            Which ones; ``[0.5]`` is the median. Several answers of one group are put in order.
+            Which quantiles; ``[0.5]`` is the median. Several answers of one group are sorted.
         low, high : float
             Smallest and largest candidate.
         candidates : int, default 101
@@ -336,17 +341,17 @@ class Table:
         Returns
         -------
         Table
-            With the aggregate. It takes a scan of its own.
+            The query with the aggregate. It takes a scan of its own.
         """
-        return self._asking(
+        return self._add_aggregate(
             "quantiles",
             column,
             name,
             weight,
             low,
             high,
-            bins=intervals_of(candidates),
-            probabilities=probabilities_of(probabilities),
+            bins=count_intervals(candidates),
+            probabilities=read_probabilities(probabilities),
         )
 
     def histogram(
@@ -359,14 +364,14 @@ class Table:
         name: str | None = None,
         weight: float = 1.0,
     ) -> Table:
-        """Ask for the number of rows in equally wide bins.
+        """Add the number of rows in equally wide bins.
 
         Parameters
         ----------
         column : str
             A numeric column.
         low, high : float
-            Ends of the first and the last bin; what lies outside counts there.
+            Ends of the first and the last bin. Values outside count in the first or the last bin.
         bins : int, default 10
             Number of bins; 1 to 10000.
         name : str, optional
@@ -377,11 +382,11 @@ class Table:
         Returns
         -------
         Table
-            With the aggregate. It takes a scan of its own.
+            The query with the aggregate. It takes a scan of its own.
         """
-        return self._asking("histogram", column, name, weight, low, high, bins=bins)
+        return self._add_aggregate("histogram", column, name, weight, low, high, bins=bins)
 
-    def _asking(
+    def _add_aggregate(
         self,
         kind: AggregateKind,
         column: str | None,
@@ -396,7 +401,7 @@ class Table:
         if column is not None:
             require_numeric(self.columns, column, kind)
         name = f"{kind}_{column}" if name is None else name
-        asked = Aggregate(
+        aggregate = Aggregate(
             kind=kind,
             name=name,
             column=column,
@@ -406,10 +411,11 @@ class Table:
             probabilities=probabilities,
             weight=weight,
         )
-        query = replace(self, aggregates=(*self.aggregates, asked))
-        require_apart(query.aggregates, self.keys.columns)
+        query = replace(self, aggregates=(*self.aggregates, aggregate))
+        require_distinct_outputs(query.aggregates, self.keys.columns)
         if column is not None:  # bounds are checked at once
-            measurements(asked, influence(Keys(), Limits(rows=1), by_user=False), self.columns)
+            one_row = unit_contribution(Keys(), ContributionBounds(), by_user=False)
+            measurements(aggregate, one_row, self.columns)
         return query
 
     def quote(
@@ -430,15 +436,15 @@ class Table:
         epsilon : float
             Privacy loss of the whole query, in nats; above 0.
         delta : float, default 0
-            Slack; needed for private keys and for Gaussian noise.
+            Slack; needed for partition selection and for Gaussian noise.
         noise : {"laplace", "gaussian"}, default "laplace"
             Gaussian noise is smaller where a query has many outputs.
         beta : float, default 0.05
-            Chance with which an accuracy may be missed.
+            Probability that an accuracy does not hold.
         rows : int, optional
-            Public guess of the rows of a group: then means and variances get an accuracy.
+            Public guess of the number of rows in a group. It gives means and variances an accuracy.
         ledger : Ledger, optional
-            Asked what would be left.
+            It reports what would be left of the budget.
         budget : str, optional
             Name of the budget in the ledger.
 
@@ -452,13 +458,13 @@ class Table:
         ParameterError
             If the query or its target cannot be used.
         """
-        plan, _ = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)
+        plan, _ = plan_query(self, epsilon=epsilon, delta=delta, noise_name=noise)
         require_probability("beta", beta)
         check_ledger(ledger, budget)
-        asked = hasattr(ledger, "quote")
-        left = ledger.quote(budget, plan.guarantee, loss=plan.loss) if asked else None
-        quote = quoted(plan, self.aggregates, beta=beta, rows=rows, left=left)
-        return replace(quote, remarks=self.connection.remarks)
+        can_quote = hasattr(ledger, "quote")
+        left = ledger.quote(budget, plan.guarantee, loss=plan.loss) if can_quote else None
+        quote = quote_plan(plan, self.aggregates, beta=beta, rows=rows, left=left)
+        return replace(quote, warnings=self.connection.warnings)
 
     def release(
         self,
@@ -473,36 +479,36 @@ class Table:
         key: str | None = None,
         timeout: float | None = None,
     ) -> Answer:
-        """Charge, run the query in the database, draw the noise, answer.
+        """Charge the budget, run the query in the database, add noise, and return the answer.
 
-        Whatever no row decides comes first: the database compiles and plans the query, and checks
-        names, types and rights. What fails then costs nothing. Other threads that ask the same
-        table wait until this query is answered.
+        First comes all that does not depend on the rows: the database compiles and plans the query,
+        and checks names, types and rights. A failure there costs nothing. Other threads that query
+        the same table wait until this query is answered.
 
         Parameters
         ----------
         epsilon : float
             Privacy loss of the whole query, in nats; above 0.
         delta : float, default 0
-            Slack; needed for private keys and for Gaussian noise.
+            Slack; needed for partition selection and for Gaussian noise.
         noise : {"laplace", "gaussian"}, default "laplace"
-            Which noise counts and sums get.
+            The noise of counts and sums.
         beta : float, default 0.05
-            Chance with which an error bar may be missed.
+            Probability that an error bar does not hold.
         ledger : Charges, optional
-            Charged before a row is read; nothing is charged without it.
+            It is charged before any row is read. Without a ledger, nothing is charged.
         budget : str, optional
             Name of the budget in the ledger; required with one.
         note : str, default ""
-            Remark for the ledger; by default the aggregates and the columns that are asked for.
+            Note in the ledger; by default the aggregates and their columns.
         key : str, optional
-            A name of your own for this answer, which needs a `Ledger`: asking the same again under
-            it tells the stored answer, at no cost and without a look at the rows. So may be done
-            after a crash. Without a key every release is a new one.
+            A name of your own for this answer; it needs a `Ledger`. The same query under the same
+            key returns the stored answer, at no cost and without reading the rows, such as after a
+            crash. Without a key, every release is a new one.
         timeout : float, optional
-            Seconds that the query may take, waiting for other threads included; not on Spark. A
-            query that is stopped after the charge stays paid, for that it was slow is an answer.
-            No noise is on that answer: see the page on tables.
+            Seconds that the query may take, including the wait for other threads; not on Spark. A
+            query that is stopped after the charge stays paid, because a slow query says something
+            about the rows, without noise: see the page on tables.
 
         Returns
         -------
@@ -514,28 +520,27 @@ class Table:
         ParameterError
             If the query or its target cannot be used; nothing is charged.
         KeyInUse
-            If the key stands for another question; nothing is charged.
+            If the key belongs to another query; nothing is charged.
         EngineUnavailable
-            If the database does not answer any more, or does not let its user read the table;
-            nothing is charged.
+            If the database does not answer, or its user may not read the table; nothing is charged.
         QueryFailed
-            If the database fails on the way, or the time is over; the charge stays, for failing
-            may tell of the rows.
+            If the database fails during the query, or the time is over. The charge stays, because a
+            failure may depend on the rows.
         KeyboardInterrupt
-            If stopped from the charge on; it says what stays, and how to ask again.
+            If stopped after the charge; the message says what stays, and how to repeat the query.
         """
         clock = engine.Clock.start(timeout)
-        plan, what = planned(self, epsilon=epsilon, delta=delta, noise_name=noise)
+        plan, scan = plan_query(self, epsilon=epsilon, delta=delta, noise_name=noise)
         require_probability("beta", beta)
         check_ledger(ledger, budget, key)
         terms = {"epsilon": epsilon, "delta": delta, "noise": noise, "beta": beta}
-        question = question_of(self, {**terms, "timeout": timeout})
+        question = digest_query(self, {**terms, "timeout": timeout})
         charge = partial(
             pay,
             ledger,
             budget,
             plan.guarantee,
-            note or described(self),
+            note or describe_query(self),
             loss=plan.loss,
             key=key,
             question=question,
@@ -543,4 +548,6 @@ class Table:
         book: Any = ledger
         known = key is not None and book.answer(budget, key) is not None
         with explain_stops(ledger, budget, key):
-            return released(self, plan, what, beta=beta, clock=clock, charge=charge, known=known)
+            return release_query(
+                self, plan, scan, beta=beta, clock=clock, charge=charge, known=known
+            )

@@ -1,7 +1,7 @@
-"""Checked expressions as expressions of the engine; missing stays missing.
+"""Translate checked expressions to expressions of the engine; missing stays missing.
 
-Every result of arithmetic becomes a column of its own for the time being: spelled out in place,
-cases within cases would grow exponentially.
+Every result of arithmetic becomes a temporary column: written in place, nested cases would grow
+exponentially.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
+from hushed._types import ColumnType
 from hushed.tables import _engine as engine
-from hushed.tables._expressions import Expression, Kind, column_of, constant_of
+from hushed.tables._expressions import Expression, column_of, constant_of
 from hushed.tables._grid import FARTHEST, NEAREST
 
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
@@ -36,16 +37,16 @@ _EXACT = float(2**53)
 def translate(expression: Expression, rows: Any, name: str, columns: Mapping[str, str]) -> Any:
     """Add the value of a checked expression as a column.
 
-    The table with one more column; it never fails on a value.
+    It never fails on a value.
     """
-    staged = _Staged(rows, columns)
-    value = staged.value(expression.tree)
-    kept = [staged.rows[each] for each in rows.columns]
-    return engine.fenced(staged.rows.select(*kept, value.name(name)))
+    translator = _Translator(rows, columns)
+    value = translator.value(expression.tree)
+    kept = [translator.rows[each] for each in rows.columns]
+    return engine.materialise(translator.rows.select(*kept, value.name(name)))
 
 
-class _Staged:
-    """A table that grows a column for every result of arithmetic."""
+class _Translator:
+    """A table that gets a column for every result of arithmetic."""
 
     __slots__ = ("_columns", "_results", "made", "rows")
 
@@ -56,52 +57,52 @@ class _Staged:
         self._results: dict[ast.expr, str] = {}
 
     def value(self, node: ast.expr) -> Any:
-        """Value of a node, on the table with all columns it needs."""
-        for each in arithmetic_within(node):
+        """Translate a node, after adding the columns that it needs."""
+        for each in find_arithmetic(node):
             if each is node:
-                return self._computed(each)
-            self._add(each, self._computed(each))
+                return self._compute(each)
+            self._add(each, self._compute(each))
         return self._read(node)
 
     def _add(self, node: ast.expr, value: Any) -> None:
-        """Keep a value as a column, within the range in which nothing can fail."""
+        """Add a value as a temporary column."""
         column = f"part{len(self.made)}"
-        self.rows = engine.fenced(self.rows.mutate(value.name(column)))
+        self.rows = engine.materialise(self.rows.mutate(value.name(column)))
         self.made.append(column)
         self._results[node] = column
 
-    def _computed(self, node: ast.expr) -> Any:
+    def _compute(self, node: ast.expr) -> Any:
         match node:
             case ast.UnaryOp(operand=operand):
-                return -self._real(operand)
+                return -self._operand(operand)
             case ast.BinOp(left=left, op=op, right=right):
-                sides = [self._real(left), self._real(right)]
+                sides = [self._operand(left), self._operand(right)]
                 if isinstance(op, ast.Div):
                     zero = sides[1] == 0.0
-                    sides[1] = engine.cases((zero, engine.missing("real")), otherwise=sides[1])
-                return engine.tame(_ARITHMETIC[type(op)](*sides))
+                    sides[1] = engine.cases((zero, engine.null("float")), otherwise=sides[1])
+                return engine.normalise(_ARITHMETIC[type(op)](*sides))
             case ast.Call(func=ast.Name(id="abs"), args=[one]):
-                size = self._real(one)
+                size = self._operand(one)
                 return engine.cases((size < 0.0, -size), otherwise=size)
             case ast.Call(args=[one]):  # floor
-                size = self._real(one)
+                size = self._operand(one)
                 near = engine.cases(
                     (size > _EXACT, _EXACT), (size < -_EXACT, -_EXACT), otherwise=size
                 )
                 return near.floor().cast("int64")
         raise NotImplementedError(type(node).__name__)  # parse lets nothing else pass
 
-    def _real(self, node: ast.expr) -> Any:
+    def _operand(self, node: ast.expr) -> Any:
         """Operand of arithmetic: a double that is 0 or between 1e-100 and 1e100."""
         if node in self._results:
             return self.rows[self._results[node]]
         value = constant_of(node)
         if value is not None:
-            return engine.constant(_tamed(float(value)), "real")
+            return engine.constant(_normalise(float(value)), "float")
         read = self._read(node)
-        if not read.type().is_floating():  # 64 bits and truths are in that range
-            return engine.number(read)
-        self._add(node, engine.tame(read))
+        if not read.type().is_floating():  # 64-bit integers and bools are in that range
+            return engine.as_double(read)
+        self._add(node, engine.normalise(read))
         return self.rows[self._results[node]]
 
     def _read(self, node: ast.expr) -> Any:  # noqa: PLR0911  (one for each kind of node)
@@ -111,13 +112,13 @@ class _Staged:
         if name is not None:
             return self.rows[self._columns[name]]
         if value is not None:
-            return engine.constant(value, _kind_of(value))
+            return engine.constant(value, _type_of(value))
         match node:
             case ast.BoolOp(op=op, values=values):
                 join = operator.and_ if isinstance(op, ast.And) else operator.or_
                 return reduce(join, [self._read(each) for each in values])
             case ast.UnaryOp(operand=operand):
-                return _negated(self._read(operand))
+                return _negate(self._read(operand))
             case ast.Compare():
                 return self._comparison(node)
         return self._call(node)
@@ -134,24 +135,24 @@ class _Staged:
         parts, left = [], node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.List | ast.Tuple):
-                found = _among(self._read(left), right.elts)
-                parts.append(found if isinstance(op, ast.In) else _negated(found))
+                found = _is_among(self._read(left), right.elts)
+                parts.append(found if isinstance(op, ast.In) else _negate(found))
             else:
                 parts.append(_COMPARISONS[type(op)](*self._pair(left, right)))
             left = right
         return reduce(operator.and_, parts)
 
     def _pair(self, left: ast.expr, right: ast.expr) -> tuple[Any, Any]:
-        """Both sides; a text beside a time is a time."""
+        """Translate both sides; a string compared with a time is a time."""
         values = [self._read(left), self._read(right)]
         for here, there in ((0, 1), (1, 0)):
             text, dtype = constant_of((left, right)[there]), values[here].type()
             if isinstance(text, str) and (dtype.is_date() or dtype.is_timestamp()):
-                values[there] = engine.constant(text, "day" if dtype.is_date() else "moment")
+                values[there] = engine.constant(text, "date" if dtype.is_date() else "timestamp")
         return values[0], values[1]
 
 
-def arithmetic_within(node: ast.expr) -> list[ast.expr]:
+def find_arithmetic(node: ast.expr) -> list[ast.expr]:
     """Find the parts that are results of arithmetic."""
     if constant_of(node) is not None:
         return []
@@ -159,7 +160,7 @@ def arithmetic_within(node: ast.expr) -> list[ast.expr]:
         each
         for child in ast.iter_child_nodes(node)
         if isinstance(child, ast.expr)
-        for each in arithmetic_within(child)
+        for each in find_arithmetic(child)
     ]
     match node:
         case ast.BinOp() | ast.UnaryOp(op=ast.USub()) | ast.Call(func=ast.Name(id="abs" | "floor")):
@@ -167,18 +168,18 @@ def arithmetic_within(node: ast.expr) -> list[ast.expr]:
     return found
 
 
-def _tamed(value: float) -> float:
-    """Tame a constant as `engine.tame` does columns."""
+def _normalise(value: float) -> float:
+    """Normalise a constant as `engine.normalise` does columns."""
     return 0.0 if abs(value) <= NEAREST else min(max(value, -FARTHEST), FARTHEST)
 
 
-def _kind_of(value: object) -> Kind:
-    kinds: dict[type, Kind] = {bool: "truth", int: "whole", float: "real", str: "text"}
-    return kinds[type(value)]
+def _type_of(value: object) -> ColumnType:
+    types: dict[type, ColumnType] = {bool: "bool", int: "int", float: "float", str: "string"}
+    return types[type(value)]
 
 
-def _negated(value: Any) -> Any:
-    """Turn a truth around, as a number: Ibis writes no brackets around a condition.
+def _negate(value: Any) -> Any:
+    """Negate a condition as a number, because Ibis writes no brackets around a condition.
 
     ``NOT x`` before ``IS NULL`` would be read as NOT (x IS NULL); ``x IN (1) = FALSE`` is no SQL of
     Spark.
@@ -186,14 +187,14 @@ def _negated(value: Any) -> Any:
     return value.cast("int32") == 0
 
 
-def _among(value: Any, elements: list[ast.expr]) -> Any:
+def _is_among(value: Any, elements: list[ast.expr]) -> Any:
     known = [constant_of(each) for each in elements]
     dtype = value.type()
     if dtype.is_boolean():  # DuckDB would write a list out, with the value once for each constant
         if len(set(known)) == 1:
-            return value if known[0] else _negated(value)
-        return engine.cases((value.isnull(), engine.missing("truth")), otherwise=True)
+            return value if known[0] else _negate(value)
+        return engine.cases((value.isnull(), engine.null("bool")), otherwise=True)
     if dtype.is_date() or dtype.is_timestamp():
-        kind: Kind = "day" if dtype.is_date() else "moment"
-        return reduce(operator.or_, [value == engine.constant(each, kind) for each in known])
-    return value.isin([engine.constant(each, _kind_of(each)) for each in known])
+        column_type: ColumnType = "date" if dtype.is_date() else "timestamp"
+        return reduce(operator.or_, [value == engine.constant(each, column_type) for each in known])
+    return value.isin([engine.constant(each, _type_of(each)) for each in known])

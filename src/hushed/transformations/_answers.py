@@ -75,7 +75,7 @@ def count() -> Step[Transformation]:
         return _answer(
             "count()",
             space,
-            Space(domain=Numbers(kind="int"), metric=ABSOLUTE),
+            Space(domain=Numbers(type="int"), metric=ABSOLUTE),
             lambda data: np.array(min(_length(data), LARGEST_INT)),
             lambda rows: count_sensitivity(rows, metric=metric, size=size),
         )
@@ -101,8 +101,8 @@ def sum_of() -> Step[Transformation]:
         def bound(rows: int) -> float:
             return sum_sensitivity(rows, low=low, high=high, metric=metric, size=size)
 
-        target = Space(domain=Numbers(kind=_numeric(column)), metric=ABSOLUTE)
-        if column.cell.kind == "int":
+        target = Space(domain=Numbers(type=_numeric(column)), metric=ABSOLUTE)
+        if column.cell.type == "int":
             return _answer("sum_of()", space, target, _integer_sum, bound)
         limit = _limit(max(abs(low), abs(high)), size)
         error = rounded_sum_error(limit)
@@ -184,7 +184,7 @@ def histogram(bins: Iterable[Any], *, norm: CountNorm = "l1") -> Step[Transforma
     ----------
     bins : iterable
         For a column of floats the edges, ascending: bin i holds ``edge[i] <= x < edge[i + 1]``.
-        For texts and integers the values themselves. Rows in no bin are not counted.
+        For strings and integers the values themselves. Rows in no bin are not counted.
     norm : {"l1", "l2", "sup", "one-sided"}, default "l1"
         Norm in which the movement of the counts is bounded. ``"one-sided"`` (largest rise plus
         largest fall) is what `hushed.measurements.exponential` pays once, and ``"sup"`` twice.
@@ -205,13 +205,13 @@ def histogram(bins: Iterable[Any], *, norm: CountNorm = "l1") -> Step[Transforma
     def build(space: Space) -> Transformation:
         column = take_column(space, "histogram")
         metric, size = _counted(space, "histogram")
-        floats = column.cell.kind == "float"
+        floats = column.cell.type == "float"
         tally = _binned(_edges(wanted)) if floats else _valued(wanted)
         dims = len(wanted) - 1 if floats else len(wanted)
         return _answer(
             f"histogram({dims} bins)",
             space,
-            Space(domain=Numbers(kind="int", dims=dims), metric=metric_out),
+            Space(domain=Numbers(type="int", dims=dims), metric=metric_out),
             tally,
             lambda rows: histogram_sensitivity(rows, norm=norm, metric=metric, size=size),
             wanted,
@@ -351,7 +351,7 @@ def _bounded(space: Space, step: str) -> tuple[Column, float, float]:
 
 
 def _numeric(column: Column) -> Literal["float", "int"]:
-    return "int" if column.cell.kind == "int" else "float"
+    return "int" if column.cell.type == "int" else "float"
 
 
 def _limit(largest: float, size: int | None) -> float:

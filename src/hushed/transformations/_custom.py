@@ -73,7 +73,7 @@ def declared(
         If the stability is NaN, negative or infinite, or the argument is empty.
     """
     if not argument.strip():
-        raise ParameterError("argument must say why the stability holds, got an empty text")
+        raise ParameterError("argument must say why the stability holds, got an empty string")
     if callable(stability):
         bound = stability
     else:

@@ -38,7 +38,7 @@ def group_by(column: str, keys: Iterable[Any]) -> Step[Transformation]:
     Parameters
     ----------
     column : str
-        Column of texts or integers that says where a row belongs.
+        Column of strings or integers that says where a row belongs.
     keys : iterable
         Public keys: all that may be named. Rows with another key are left out. Keys taken from
         the private rows themselves would give away which ones occur.
@@ -54,7 +54,7 @@ def group_by(column: str, keys: Iterable[Any]) -> Step[Transformation]:
     def build(space: Space) -> Transformation:
         table = take_domain(space, Table, "group_by", "a table", "")
         cell = table.cell(column)
-        if cell.kind == "float":
+        if cell.type == "float":
             raise ParameterError(f"cannot group by {column!r}, a column of floats: cast it first")
         cell.check(wanted)
         factor = 2 if space.metric.name == "change-one" else 1
@@ -114,7 +114,7 @@ def each(step: Step[Transformation], *, norm: _PartNorm = "l1") -> Any:
             name=f"each({inner.name})",
             source=space,
             target=Space(
-                domain=Numbers(kind=kind.kind if isinstance(kind, Numbers) else "float", dims=dims),
+                domain=Numbers(type=kind.type if isinstance(kind, Numbers) else "float", dims=dims),
                 metric=_METRICS[norm],
             ),
             function=lambda data: np.array([inner.function(data[key]) for key in groups.keys]),

@@ -47,8 +47,8 @@ def _domains(given: Space, wanted: Space) -> list[str]:
 
 def _cells(one: Cell, other: Cell) -> list[str]:
     found = []
-    if one.kind != other.kind:
-        found.append(f"cast({other.kind!r})")
+    if one.type != other.type:
+        found.append(f"cast({other.type!r})")
     if (one.missing or found) and not other.missing:
         found.append("impute(value)")
     if other.low is not None and (one.low, one.high) != (other.low, other.high):
@@ -89,7 +89,7 @@ def take_column(
     column = take_domain(space, Column, step, wanted, "")
     fixes = []
     cell = column.cell
-    if (numeric or bounded) and cell.kind == "text":
+    if (numeric or bounded) and cell.type == "string":
         fixes.append("cast('float')")
     if complete and (cell.missing or fixes):
         fixes.append("impute(value)")

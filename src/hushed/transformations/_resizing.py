@@ -148,7 +148,7 @@ def _keys(rows: Iterable[Any], salt: bytes) -> list[bytes]:
     seen: defaultdict[str, int] = defaultdict(int)
     keys = []
     for row in rows:
-        content = repr(row)  # of floats, integers, texts and None: equal for equal rows alone
+        content = repr(row)  # of floats, integers, strings and None: equal for equal rows alone
         seen[content] += 1
         told = f"{seen[content]}:{content}".encode("utf-8", "surrogatepass")
         keys.append(hashlib.blake2b(told, key=salt, digest_size=32).digest())

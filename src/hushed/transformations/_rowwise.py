@@ -17,7 +17,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._checks import require_one_of
 from hushed._functions._gate import asked
+from hushed._types import ColumnType
 from hushed.errors import BadFunction, ParameterError
 from hushed.spaces import (
     CHANGE_ONE,
@@ -30,7 +32,7 @@ from hushed.spaces import (
     Vectors,
 )
 from hushed.spaces import size as size_in
-from hushed.spaces._cells import LARGEST_INT, missing_in
+from hushed.spaces._cells import CELL_TYPES, LARGEST_INT, missing_in
 from hushed.transformations._arithmetic import norm_margin
 from hushed.transformations._chain import Step, Transformation, linear
 from hushed.transformations._matching import refuse, take_column, take_domain
@@ -147,13 +149,13 @@ def drop_missing() -> Step[Transformation]:
     return Step("drop_missing", build)
 
 
-def cast(kind: Literal["float", "int", "text"]) -> Step[Transformation]:
+def cast(to: ColumnType) -> Step[Transformation]:
     """Read the cells of a column as another type.
 
     Parameters
     ----------
-    kind : {"float", "int", "text"}
-        Texts that are no number become missing; floats are rounded to the nearest integer, ties
+    to : {"int", "float", "string"}
+        Strings that are no number become missing; floats are rounded to the nearest integer, ties
         to even, and moved to within ``2**53``; bounds are kept, rounded outwards.
 
     Returns
@@ -161,34 +163,37 @@ def cast(kind: Literal["float", "int", "text"]) -> Step[Transformation]:
     Step
         From a column to a column; distances stay as they are.
     """
+    require_one_of("to", to, CELL_TYPES)
 
     def build(space: Space) -> Transformation:
         column = take_column(space, "cast")
         old = column.cell
-        if kind == "int" and (old.missing or old.kind == "text"):
-            fix = "cast('float') >> impute(value)" if old.kind == "text" else "impute(value)"
+        if to == "int" and (old.missing or old.type == "string"):
+            fix = "cast('float') >> impute(value)" if old.type == "string" else "impute(value)"
             raise refuse("cast('int')", space, "numbers without missing values", fix)
-        cell, function = _cast(old, kind)
+        cell, function = _cast(old, to)
         domain = replace(column, cell=cell)
-        return _rowwise(f"cast({kind!r})", space, domain, function, kind)
+        return _rowwise(f"cast({to!r})", space, domain, function, to)
 
     return Step("cast", build)
 
 
-def _cast(old: Cell, kind: Literal["float", "int", "text"]) -> tuple[Cell, Callable[[Any], Values]]:
-    if old.kind == kind:
+def _cast(old: Cell, to: ColumnType) -> tuple[Cell, Callable[[Any], Values]]:
+    if old.type == to:
         return old, lambda values: values
-    if kind == "text":
-        return Cell(kind="text", missing=old.missing), _written
-    if kind == "float":
-        if old.kind == "text":
-            return Cell(missing=True), lambda texts: np.array([_parsed(x) for x in texts], float)
-        return replace(old, kind="float"), lambda values: values.astype(np.float64)
+    if to == "string":
+        return Cell(type="string", missing=old.missing), _written
+    if to == "float":
+        if old.type == "string":
+            return Cell(missing=True), lambda strings: np.array(
+                [_parsed(x) for x in strings], float
+            )
+        return replace(old, type="float"), lambda values: values.astype(np.float64)
     low, high = old.low, old.high
     if low is not None and high is not None:
         low, high = max(math.floor(low), -LARGEST_INT), min(math.ceil(high), LARGEST_INT)
     limit = float(LARGEST_INT)
-    return Cell(kind="int", low=low, high=high), lambda values: np.clip(
+    return Cell(type="int", low=low, high=high), lambda values: np.clip(
         np.rint(values), -limit, limit
     ).astype(np.int64)
 
@@ -326,7 +331,7 @@ def stack(*names: str) -> Step[Transformation]:
         table = take_domain(space, Table, "stack", "a table", "")
         for name in names:
             cell = table.cell(name)
-            if cell.kind == "text" or cell.missing or cell.low is None:
+            if cell.type == "string" or cell.missing or cell.low is None:
                 wanted = f"bounded numbers without missing values, which {name!r} is not,"
                 raise refuse("stack", space, wanted, "another declaration of that column")
         return _rowwise(

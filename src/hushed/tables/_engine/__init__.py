@@ -1,64 +1,79 @@
-"""The only part that speaks to databases, through Ibis: one expression, several engines.
+"""The only part that talks to databases, through Ibis: one expression, several engines.
 
-Ibis gives one syntax, not one semantics. What is used here is spelled so that DuckDB, PostgreSQL
-and Spark answer alike: clipping as cases (never ``clip``), missing means NULL or NaN, sums are of
-whole numbers and come back as decimals, nothing can fail on a value. Only aggregates are fetched.
+Ibis gives one syntax, not one semantics. Expressions are written here such that DuckDB, PostgreSQL
+and Spark give the same answers: clipping uses cases (never ``clip``), missing means NULL or NaN,
+sums are of whole numbers and come back as decimals, nothing can fail on a value. Only aggregates
+are fetched.
 """
 
-from hushed.tables._engine.asking import Clock, ConnectionLost, Question, fetch, held, plan, write
-from hushed.tables._engine.connections import Connection, EngineName, connect, over_frame, tamed
+from hushed.tables._engine.connections import (
+    Connection,
+    EngineName,
+    connect,
+    normalise_columns,
+    open_frame,
+)
+from hushed.tables._engine.databases import check_installed
+from hushed.tables._engine.execution import (
+    Clock,
+    ConnectionLost,
+    PlannedQuery,
+    compile_query,
+    fetch,
+    hold,
+    plan,
+)
 from hushed.tables._engine.operations import (
     Stage,
+    apply_stages,
+    as_double,
     bins_stages,
     cases,
     constant,
+    constant_table,
     dense_rank,
-    fenced,
-    hashed,
-    listed,
-    missing,
-    number,
-    opaque,
+    exact_sum,
+    keyed_hash,
+    materialise,
+    normalise,
+    null,
+    opaque_key,
     presence_stages,
     row_rank,
     squares_stages,
-    staged,
     steps_stages,
-    tame,
-    total,
 )
-from hushed.tables._engine.reaching import check_installed
 
 __all__ = [
     "Clock",
     "Connection",
     "ConnectionLost",
     "EngineName",
-    "Question",
+    "PlannedQuery",
     "Stage",
+    "apply_stages",
+    "as_double",
     "bins_stages",
     "cases",
     "check_installed",
+    "compile_query",
     "connect",
     "constant",
+    "constant_table",
     "dense_rank",
-    "fenced",
+    "exact_sum",
     "fetch",
-    "hashed",
-    "held",
-    "listed",
-    "missing",
-    "number",
-    "opaque",
-    "over_frame",
+    "hold",
+    "keyed_hash",
+    "materialise",
+    "normalise",
+    "normalise_columns",
+    "null",
+    "opaque_key",
+    "open_frame",
     "plan",
     "presence_stages",
     "row_rank",
     "squares_stages",
-    "staged",
     "steps_stages",
-    "tame",
-    "tamed",
-    "total",
-    "write",
 ]

@@ -1,4 +1,4 @@
-"""Opening tables; no row is read, and no message of an engine shown."""
+"""Open tables; no row is read, and no message of an engine is shown."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from hushed._printing import brief, plain_path
+from hushed._types import ColumnType, StoredType
 from hushed.errors import BadRows, EngineUnavailable, NotFound, ParameterError
+from hushed.tables._engine.databases import (
+    connect_postgres,
+    database_address,
+    engine_errors,
+    has_table,
+    list_tables,
+    view_warnings,
+)
 from hushed.tables._engine.frames import (
     from_pandas,
     from_polars,
     lines_query,
+    make_readable,
     read_lines,
-    settled,
-    settled_schema,
+    readable_schema,
 )
-from hushed.tables._engine.reaching import (
-    failures,
-    home_of,
-    is_listed,
-    reach_postgres,
-    remarks_on,
-    tables_in,
-)
-from hushed.tables._engine.sessions import ask, names_in, open_session
-from hushed.tables._engine.taming import DECLARED, Cell, cell_of, read_as
-from hushed.tables._expressions import Kind, find_column
+from hushed.tables._engine.normalisation import COLUMN_TYPES, ColumnCast, cast_sql, choose_cast
+from hushed.tables._engine.sessions import column_names, open_session, query_settings
+from hushed.tables._expressions import find_column
 
 EngineName = Literal["duckdb", "postgres", "pyspark"]
 
@@ -48,50 +49,50 @@ class Connection:
     Parameters
     ----------
     engine : {"duckdb", "postgres", "pyspark"}
-        Who answers.
+        Engine that answers.
     rows : ibis.Table
-        The table as it lies. Queries read it through `tamed` only.
-    cells : mapping of str to Cell
-        How each column is read.
+        The stored table. Queries read it through `normalise_columns` only.
+    casts : mapping of str to ColumnCast
+        Total cast of each column.
     stored : mapping of str to str
-        What each column is called in there; empty for one that is left out.
+        Stored name of each column; empty if the column is left out.
     place : str
-        Which table it is, for the digest of a question: where it lies and its name, no password.
+        Address and name of the table, for the digest of a query; without a password.
     lock : RLock
-        Held from the plan of a query to its last answer: one thread asks at a time.
+        Held from the plan of a query to its last answer: one thread queries at a time.
     process : int
-        The process that opened it, and the only one that may ask: a forked one would share the
-        wire to the database, and take answers that are not its own.
+        The process that opened it. Only this process may query: a forked one would share the
+        connection, and receive answers of the other.
     """
 
     engine: EngineName
     rows: Any = field(repr=False, compare=False)
-    cells: Mapping[str, Cell] = field(repr=False)
+    casts: Mapping[str, ColumnCast] = field(repr=False)
     stored: Mapping[str, str] = field(repr=False)
     place: str = field(default="", repr=False)
-    remarks: tuple[str, ...] = field(default=(), repr=False)
+    warnings: tuple[str, ...] = field(default=(), repr=False)
     lock: Any = field(default_factory=RLock, repr=False, compare=False)
     process: int = field(default_factory=os.getpid, repr=False, compare=False)
 
     @property
-    def columns(self) -> Mapping[str, Kind]:
-        """Kind of each column; public."""
-        return MappingProxyType({name: cell.kind for name, cell in self.cells.items()})
+    def columns(self) -> Mapping[str, StoredType]:
+        """Type of each column; public."""
+        return MappingProxyType({name: cast.type for name, cast in self.casts.items()})
 
 
 def connect(
-    url: str, name: str, types: Mapping[str, Kind], header: str | None = None
+    url: str, name: str, types: Mapping[str, ColumnType], header: str | None = None
 ) -> Connection:
-    """Open a table behind an address."""
+    """Open a table at an address."""
     scheme, found, rest = url.partition("://")
     if not found or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", scheme):
-        return _file(Path(url), name, types, header)
+        return _open_file(Path(url), name, types, header)
     if header is not None:
         raise ParameterError(
             "header is for CSV files; a database names its columns", parameter="header"
         )
     if scheme == "duckdb":
-        return _duckdb_file(rest, name, types)
+        return _open_duckdb_file(rest, name, types)
     if scheme in ("postgresql", "postgres", "spark"):
         if types:
             raise ParameterError(
@@ -99,15 +100,17 @@ def connect(
                 parameter="types",
             )
         if scheme == "spark":
-            return _spark(rest, name)
-        return _opened("postgres", reach_postgres(url), name, {})
+            return _open_spark(rest, name)
+        return _open_table("postgres", connect_postgres(url), name, {})
     raise ParameterError(
         f"cannot read {scheme}:// addresses; use duckdb:///FILE, postgresql://..., spark://... or "
         "the path of a CSV, Parquet or Arrow file"
     )
 
 
-def over_frame(frame: Any, name: str, types: Mapping[str, Kind], home: str = "") -> Connection:
+def open_frame(
+    frame: Any, name: str, types: Mapping[str, ColumnType], home: str = ""
+) -> Connection:
     """Open a frame in memory with DuckDB."""
     import pyarrow as pa  # noqa: PLC0415
 
@@ -120,26 +123,28 @@ def over_frame(frame: Any, name: str, types: Mapping[str, Kind], home: str = "")
         arrow = from_polars(frame)
     else:
         raise ParameterError(
-            "a table is an address, the path of a file, or a pandas, Polars or Arrow frame, got "
-            f"{type(frame).__name__}"
+            "a table must be an address, the path of a file, or a pandas, Polars or Arrow frame, "
+            f"got {type(frame).__name__}"
         )
-    names = _different(arrow.column_names)
+    names = _require_distinct(arrow.column_names)
     if not names:
-        raise ParameterError("a frame without columns cannot be asked; give it one, to be counted")
-    backend = _duckdb()
-    short = [f"c{i}" for i in range(len(names))]  # DuckDB would take "City" and "city" for one
-    backend.con.register(name, settled(arrow).rename_columns(short))
+        raise ParameterError(
+            "a frame without columns cannot be queried; add a column to count rows"
+        )
+    backend = _new_duckdb()
+    short = [f"c{i}" for i in range(len(names))]  # DuckDB would confuse "City" and "city"
+    backend.con.register(name, make_readable(arrow).rename_columns(short))
     stored = dict(zip(names, short, strict=True))
-    return _opened("duckdb", backend, name, types, stored, home or "a frame")
+    return _open_table("duckdb", backend, name, types, stored, home or "a frame")
 
 
-def _different(names: list[str]) -> list[str]:
+def _require_distinct(names: list[str]) -> list[str]:
     if len(set(names)) < len(names):
         raise ParameterError("two columns of the table have the same name; rename one")
     return names
 
 
-def _duckdb(path: str = ":memory:", *, read_only: bool = False) -> Any:
+def _new_duckdb(path: str = ":memory:", *, read_only: bool = False) -> Any:
     import ibis  # noqa: PLC0415
 
     backend = ibis.duckdb.connect(path, read_only=read_only)
@@ -147,27 +152,29 @@ def _duckdb(path: str = ":memory:", *, read_only: bool = False) -> Any:
     return backend
 
 
-def _duckdb_file(rest: str, name: str, types: Mapping[str, Kind]) -> Connection:
+def _open_duckdb_file(rest: str, name: str, types: Mapping[str, ColumnType]) -> Connection:
     path = rest[1:] if rest.startswith("/") else rest
     if not isfile(path):
         raise NotFound(
-            f"there is no file {plain_path(path)}; duckdb:///a.db is a path from here, "
-            "duckdb:////data/a.db one from the root"
+            f"there is no file {plain_path(path)}; duckdb:///a.db is a relative path, "
+            "duckdb:////data/a.db an absolute one"
         )
     backend = reason = None
     try:
-        backend = _duckdb(path, read_only=True)
-    except failures() as error:
+        backend = _new_duckdb(path, read_only=True)
+    except engine_errors() as error:
         reason = type(error).__name__
     if backend is None:
         raise EngineUnavailable(
             f"DuckDB cannot open {plain_path(path)} ({reason}); is it a DuckDB file, and free?"
         )
-    return _opened("duckdb", backend, name, types, home=str(Path(path).resolve()))
+    return _open_table("duckdb", backend, name, types, home=str(Path(path).resolve()))
 
 
-def _file(path: Path, name: str, types: Mapping[str, Kind], header: str | None) -> Connection:
-    if not isfile(path):  # of a name that is too long, pathlib's own would raise
+def _open_file(
+    path: Path, name: str, types: Mapping[str, ColumnType], header: str | None
+) -> Connection:
+    if not isfile(path):  # pathlib would raise for a name that is too long
         raise NotFound(f"there is no file {plain_path(path)}")
     kind = path.suffix.lower()
     if header is not None and kind not in (".csv", ".tsv"):
@@ -180,140 +187,142 @@ def _file(path: Path, name: str, types: Mapping[str, Kind], header: str | None) 
             from pyarrow import feather  # noqa: PLC0415
 
             found = feather.read_table(path, memory_map=True)
-            return over_frame(found, name, types, str(path.resolve()))
+            return open_frame(found, name, types, str(path.resolve()))
         if kind in (".csv", ".tsv"):
-            return _csv(path, types, header)
+            return _open_csv(path, types, header)
         if kind == ".parquet":
-            return _parquet(path, name, types)
-    except failures() as error:
+            return _open_parquet(path, name, types)
+    except engine_errors() as error:
         reason = type(error).__name__
     if reason is not None:
         raise BadRows(
             f"{path.name} cannot be read as a {kind[1:]} file ({reason}); it may be damaged, or "
-            "of another kind than its name says"
+            "have another format"
         )
-    raise ParameterError(f"{path.name}: a table is a .csv, .tsv, .parquet, .arrow or .feather file")
+    raise ParameterError(
+        f"{path.name}: a table must be a .csv, .tsv, .parquet, .arrow or .feather file"
+    )
 
 
-def _parquet(path: Path, name: str, types: Mapping[str, Kind]) -> Connection:
-    """Have Arrow read the file for DuckDB, whose own reader fails on a far time or a bad text."""
+def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Connection:
+    """Read with Arrow for DuckDB, whose own reader fails on far times and on invalid strings."""
     from pyarrow import dataset  # noqa: PLC0415
 
-    backend = _duckdb()
+    backend = _new_duckdb()
     found = dataset.dataset(path, format="parquet").schema
-    _different([each.lower() for each in found.names])  # DuckDB would take them for one
-    schema = settled_schema(found)
+    _require_distinct([each.lower() for each in found.names])  # DuckDB would confuse them
+    schema = readable_schema(found)
     if not schema.names:
-        raise ParameterError(f"{path.name} has no column of a type that can be asked")
+        raise ParameterError(f"{path.name} has no column of a type that can be queried")
     backend.con.register(name, dataset.dataset(path, format="parquet", schema=schema))
     stored = {each: each if each in schema.names else None for each in found.names}
-    return _opened("duckdb", backend, name, types, stored, str(path.resolve()))
+    return _open_table("duckdb", backend, name, types, stored, str(path.resolve()))
 
 
-def _csv(path: Path, types: Mapping[str, Kind], header: str | None) -> Connection:
-    """Read every line as a row of texts, and those texts as what was declared."""
+def _open_csv(path: Path, types: Mapping[str, ColumnType], header: str | None) -> Connection:
+    """Read every line as a row of strings, and the strings as their declared types."""
     import pyarrow as pa  # noqa: PLC0415
 
     names, between, lines = read_lines(path, header)
-    declared = _declared(types, names)
-    backend = _duckdb()
+    declared = _check_types(types, names)
+    backend = _new_duckdb()
     backend.con.register("lines", pa.table({"line": lines}))
-    texts = lines_query("lines", between, len(names))
+    strings = lines_query("lines", between, len(names))
     cells = [
-        f"{read_as(f'c{i}', declared[each]) if each in declared else f'c{i}'} AS c{i}"
+        f"{cast_sql(f'c{i}', declared[each]) if each in declared else f'c{i}'} AS c{i}"
         for i, each in enumerate(names)
     ]
-    made = f"CREATE TABLE cells AS SELECT {', '.join(cells)} FROM ({texts})"  # noqa: S608
+    made = f"CREATE TABLE cells AS SELECT {', '.join(cells)} FROM ({strings})"  # noqa: S608
     backend.con.execute(made)
     backend.con.unregister("lines")
     short = {each: f"c{i}" for i, each in enumerate(names)}
-    return _opened("duckdb", backend, "cells", {}, short, str(path.resolve()))
+    return _open_table("duckdb", backend, "cells", {}, short, str(path.resolve()))
 
 
-def _declared(types: Mapping[str, Kind], names: Iterable[str]) -> dict[str, Kind]:
-    """Check the types that were declared."""
+def _check_types(types: Mapping[str, ColumnType], names: Iterable[str]) -> dict[str, ColumnType]:
+    """Check the declared types."""
     known = list(names)
     if not isinstance(types, Mapping):
-        raise ParameterError(f"types is a mapping such as {{'age': 'whole'}}, got {types!r}")
-    for column, kind in types.items():
+        raise ParameterError(f"types must be a mapping such as {{'age': 'int'}}, got {types!r}")
+    for column, declared in types.items():
         find_column(column, known)
-        if kind not in DECLARED:
+        if declared not in COLUMN_TYPES:
             raise ParameterError(
-                f"{column!r} cannot be of kind {kind!r}; kinds are {', '.join(DECLARED)}"
+                f"{column!r} cannot be of type {declared!r}; types are {', '.join(COLUMN_TYPES)}"
             )
     return dict(types)
 
 
-def _spark(address: str, name: str) -> Connection:
+def _open_spark(address: str, name: str) -> Connection:
     reason = backend = session = None
     try:
         import ibis  # noqa: PLC0415
 
         session = open_session(address)
-        with ask(session):  # Ibis changes the time zone of the session
+        with query_settings(session):  # Ibis changes the time zone of the session
             backend = ibis.pyspark.connect(session)
     except ImportError:
         reason = "its driver is missing: pip install 'hushed[spark]', which needs Java"
-    except failures() as error:
+    except engine_errors() as error:
         reason = type(error).__name__
     if backend is None:
         raise EngineUnavailable(f"cannot reach Spark: {reason}")
-    with suppress(*failures()), ask(session):  # of a table that is not there, `_opened` tells
-        _different(names_in(session, name))
-    return _opened("pyspark", backend, name, {})
+    with suppress(*engine_errors()), query_settings(session):  # a missing table is refused below
+        _require_distinct(column_names(session, name))
+    return _open_table("pyspark", backend, name, {})
 
 
-def _opened(
+def _open_table(
     engine: EngineName,
     backend: Any,
     name: str,
-    types: Mapping[str, Kind],
+    types: Mapping[str, ColumnType],
     stored: Mapping[str, str | None] | None = None,
     home: str = "",
 ) -> Connection:
-    """Look at the types of a table; `stored` says what its columns are called in there, if at all.
+    """Read the column types of a table; `stored` gives their stored names, if known.
 
-    `home` says where a file lies. Some types are unknown to Ibis, or known to an engine that lacks
-    an extension for them.
+    `home` is the path of a file. Ibis does not know some types, and an engine may lack the
+    extension for a type.
     """
     import ibis.expr.datatypes as dt  # noqa: PLC0415
 
     reason = rows = None
     unknown = False
     place, _, short = ("", "", name) if stored is not None else name.rpartition(".")
-    if stored is None and engine == "duckdb" and not is_listed(backend, place, short):
-        told = plain_path(name, brief)
+    if stored is None and engine == "duckdb" and not has_table(backend, place, short):
+        shown_name = plain_path(name, brief)
         raise NotFound(
-            f"there is no table {told}{tables_in(backend, engine)}",
+            f"there is no table {shown_name}{list_tables(backend, engine)}",
             parameter="table",
             hint=_NAME_ONE,
         )
     try:
         rows = backend.table(short, database=place or None)
-    except failures() as error:
+    except engine_errors() as error:
         reason = type(error).__name__
         unknown = reason in ("IbisTypeError", "IOException", "HTTPException")
-    except Exception as error:  # Ibis stumbles over a name: of a type, or of the table itself
+    except Exception as error:  # Ibis fails on a name: of a type, or of the table itself
         reason = type(error).__name__
         unknown = reason not in ("ParseError", "TokenError")
     if unknown:
         raise ParameterError(
             f"a column of the table {plain_path(name, brief)} is of a type that cannot even "
-            "be left out; ask a view without it"
+            "be left out; query a view without it"
         )
     if rows is None:
         raise NotFound(
-            f"there is no table {plain_path(name, brief)} ({reason}){tables_in(backend, engine)}",
+            f"there is no table {plain_path(name, brief)} ({reason}){list_tables(backend, engine)}",
             parameter="table",
             hint=_NAME_ONE,
         )
     schema, own = rows.schema(), stored is None
     stored = {column: column for column in schema} if stored is None else stored
-    declared = _declared(types, stored)
-    cells = {
-        column: cell_of(
+    declared = _check_types(types, stored)
+    casts = {
+        column: choose_cast(
             engine,
-            _quoted(backend, inside or "nothing"),
+            _quote_identifier(backend, inside or "nothing"),
             schema[inside] if inside else dt.null,
             name=column,
             declared=declared.get(column),
@@ -323,29 +332,29 @@ def _opened(
     return Connection(
         engine=engine,
         rows=rows,
-        place=f"{home or home_of(backend, engine)} {name}",
-        remarks=remarks_on(backend, engine, place, short) if own else (),
-        cells=MappingProxyType(cells),
+        place=f"{home or database_address(backend, engine)} {name}",
+        warnings=view_warnings(backend, engine, place, short) if own else (),
+        casts=MappingProxyType(casts),
         stored=MappingProxyType({column: inside or "" for column, inside in stored.items()}),
         lock=_SPARK if engine == "pyspark" else RLock(),
     )
 
 
-def _quoted(backend: Any, name: str) -> str:
+def _quote_identifier(backend: Any, name: str) -> str:
     import sqlglot  # noqa: PLC0415
 
     return str(sqlglot.to_identifier(name, quoted=True).sql(backend.dialect))
 
 
-def tamed(connection: Connection, names: Mapping[str, str]) -> Any:
-    """Columns of a table in their known forms: where every query starts."""
+def normalise_columns(connection: Connection, names: Mapping[str, str]) -> Any:
+    """Give the normalised columns of a table: every query starts here."""
     import ibis  # noqa: PLC0415
 
     backend = connection.rows.get_backend()
-    cells = {short: connection.cells[name] for name, short in names.items()}
-    shown = ", ".join(f"{cell.sql} AS {short}" for short, cell in cells.items()) or "1 AS nothing"
-    schema = {short: cell.dtype for short, cell in cells.items()} or {"nothing": "int64"}
+    casts = {short: connection.casts[name] for name, short in names.items()}
+    chosen = ", ".join(f"{cast.sql} AS {short}" for short, cast in casts.items()) or "1 AS nothing"
+    schema = {short: cast.dtype for short, cast in casts.items()} or {"nothing": "int64"}
     needed = dict.fromkeys(connection.stored[name] for name in names)
     rows = connection.rows.select(*needed) if needed else connection.rows.select(n=ibis.literal(1))
-    query = f"SELECT {shown} FROM ({backend.compile(rows)}) AS stored"  # noqa: S608
+    query = f"SELECT {chosen} FROM ({backend.compile(rows)}) AS stored"  # noqa: S608
     return backend.sql(query, schema=schema)

@@ -1,9 +1,9 @@
-"""Frames and CSV files as Arrow tables whose reading fails on no cell.
+"""Frames and CSV files as Arrow tables; reading them fails on no cell.
 
-The type of a column is public, so it must not depend on the cells: what a frame keeps as Python
-objects, and all of a CSV file, is text until the caller declares otherwise. And a line of a CSV
-file is a row, whatever stands in it: a quotation mark that is never closed must not swallow the
-rows of others.
+The type of a column is public, so it must not depend on the cells: Python objects in a frame, and
+all cells of a CSV file, are strings unless the caller declares another type. And a line of a CSV
+file is a row, whatever it contains: a quotation mark that is never closed must not affect other
+rows.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 from hushed.errors import BadRows, ParameterError
 
 _BETWEEN = ",;\t|"
-_MARK = b"\xef\xbb\xbf"  # of the order of bytes; some programs put it before a text
-_NUMERIC = re.compile(r"[-+.,:/ \d]*\d[-+.,:/ \d]*")  # numbers, dates and times in any spelling
+_MARK = b"\xef\xbb\xbf"  # byte order mark; some programs write it before a text
+_NUMERIC = re.compile(r"[-+.,:/ \d]*\d[-+.,:/ \d]*")  # numbers, dates and times in any format
 
 
 def from_pandas(frame: Any) -> Any:
@@ -28,8 +28,8 @@ def from_pandas(frame: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
     names = [str(column) for column in frame.columns]
-    # A copy of each, for Arrow would look at the memory of NumPy, which may be changed later.
-    columns = _each(names, lambda i: _column(frame.iloc[:, i].copy(deep=True)))
+    # A copy of each, because Arrow would share the memory of NumPy, which may change later.
+    columns = _read_columns(names, lambda i: _column(frame.iloc[:, i].copy(deep=True)))
     return pa.Table.from_arrays(columns, names=names)
 
 
@@ -38,7 +38,7 @@ def from_polars(frame: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
     names = list(frame.columns)
-    columns = _each(names, lambda i: frame.select(names[i]).to_arrow().column(0))
+    columns = _read_columns(names, lambda i: frame.select(names[i]).to_arrow().column(0))
     held = pa.BufferOutputStream()
     table = pa.Table.from_arrays(columns, names=names)
     with pa.ipc.new_stream(held, table.schema) as stream:
@@ -46,8 +46,8 @@ def from_polars(frame: Any) -> Any:
     return pa.ipc.open_stream(held.getvalue()).read_all()
 
 
-def _each(names: Sequence[str], read: Callable[[int], Any]) -> list[Any]:
-    """Read every column; refuse the one that cannot be, and show no cell with it."""
+def _read_columns(names: Sequence[str], read: Callable[[int], Any]) -> list[Any]:
+    """Read every column; refuse one that cannot be read, and show no cell."""
     import pyarrow as pa  # noqa: PLC0415
 
     columns, unknown = [], None
@@ -65,7 +65,7 @@ def _each(names: Sequence[str], read: Callable[[int], Any]) -> list[Any]:
 
 
 def _column(column: Any) -> Any:
-    """One column; how it is read depends on its declared type alone."""
+    """Read one column; how depends on its declared type alone."""
     import pandas as pd  # noqa: PLC0415
     import pyarrow as pa  # noqa: PLC0415
 
@@ -79,25 +79,27 @@ def _column(column: Any) -> Any:
     if dtype is np.dtype(object) or (
         isinstance(dtype, pd.StringDtype) and dtype.storage != "pyarrow"
     ):
-        return _texts(column.to_numpy(dtype=object), column.isna().to_numpy())
+        return _object_strings(column.to_numpy(dtype=object), column.isna().to_numpy())
     return pa.array(column, from_pandas=True)
 
 
-def _texts(cells: Any, absent: Any) -> Any:
+def _object_strings(cells: Any, absent: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
-    words = [None if gone else _word(cell) for cell, gone in zip(cells, absent, strict=True)]
+    strings = [
+        None if gone else _object_string(cell) for cell, gone in zip(cells, absent, strict=True)
+    ]
     try:
-        return pa.array(words, pa.large_string())
-    except UnicodeError:  # halves of characters: they become question marks
-        known = [None if w is None else w.encode("utf-8", "replace").decode() for w in words]
+        return pa.array(strings, pa.large_string())
+    except UnicodeError:  # lone surrogates become question marks
+        known = [None if w is None else w.encode("utf-8", "replace").decode() for w in strings]
         return pa.array(known, pa.large_string())
 
 
-def _word(cell: object) -> str | None:
-    """Text of an object; one that cannot say it is missing, and what it says instead is not told.
+def _object_string(cell: object) -> str | None:
+    """Convert an object to a string; missing if its own code raises an error.
 
-    An object may call itself a text and be none: then it decides nothing but its own cell, too.
+    The error is not shown, and affects its own cell only.
     """
     try:
         return str.__str__(cell if isinstance(cell, str) else str(cell))
@@ -105,48 +107,48 @@ def _word(cell: object) -> str | None:
         return None
 
 
-def settled_schema(schema: Any) -> Any:
-    """Give the schema in which reading a column fails on no cell.
+def readable_schema(schema: Any) -> Any:
+    """Give a schema with which reading a column fails on no cell.
 
-    Reading a time with a zone, an engine converts it to microseconds, which fails on far ones;
-    without one, in UTC, it does not. Some types that DuckDB cannot read are near one that it can.
-    Columns of types that cannot be asked are left out: DuckDB may read any column to count rows.
+    An engine converts a time with a zone to microseconds, which fails on far times; without a zone,
+    in UTC, it does not fail. Some types that DuckDB cannot read are replaced by similar ones.
+    Columns of types that cannot be queried are left out: DuckDB may read any column to count rows.
     """
     import pyarrow as pa  # noqa: PLC0415
 
-    plain = [(field.name, _plain(field.type)) for field in schema]
-    return pa.schema([pa.field(name, dtype) for name, dtype in plain if dtype is not None])
+    fields = [(field.name, _readable_type(field.type)) for field in schema]
+    return pa.schema([pa.field(name, dtype) for name, dtype in fields if dtype is not None])
 
 
-def _plain(dtype: Any) -> Any:
-    """Type to read a column as; None if it cannot be asked."""
+def _readable_type(dtype: Any) -> Any:
+    """Type to read a column as; None if it cannot be queried."""
     import pyarrow as pa  # noqa: PLC0415
 
     kinds = pa.types
     if kinds.is_dictionary(dtype):
-        return _plain(dtype.value_type)
+        return _readable_type(dtype.value_type)
     if kinds.is_timestamp(dtype):
         return pa.timestamp(dtype.unit)
     if kinds.is_decimal256(dtype):
         return pa.float64()
     near = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string()}
-    asked = (
+    supported = (
         *(kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal, kinds.is_date),
         *(kinds.is_string, kinds.is_large_string, kinds.is_string_view, pa.uuid().equals),
     )
-    return near.get(dtype, dtype) if any(each(dtype) for each in asked) else None
+    return near.get(dtype, dtype) if any(each(dtype) for each in supported) else None
 
 
-def settled(arrow: Any) -> Any:
-    """Arrow table of which every column can be read, whatever its cells."""
+def make_readable(arrow: Any) -> Any:
+    """Convert an Arrow table such that every column can be read, whatever its cells."""
     import pyarrow as pa  # noqa: PLC0415
 
-    def plain(column: Any) -> Any:
-        dtype, wanted = column.type, _plain(column.type)
+    def readable(column: Any) -> Any:
+        dtype, wanted = column.type, _readable_type(column.type)
         if wanted is None:
             return pa.chunked_array([pa.nulls(len(column))])
         if pa.types.is_dictionary(dtype):
-            words = _plain(dtype.value_type)  # not every type of texts can be taken from
+            words = _readable_type(dtype.value_type)  # not every string type can be decoded
             chunks = [
                 pa.DictionaryArray.from_arrays(each.indices, each.dictionary.cast(words))
                 for each in column.chunks
@@ -154,12 +156,12 @@ def settled(arrow: Any) -> Any:
             return pa.chunked_array([each.dictionary_decode() for each in chunks], type=words)
         return column if wanted == dtype else column.cast(wanted)
 
-    columns = [_valid(plain(column)) for column in arrow.columns]
+    columns = [_repair_strings(readable(column)) for column in arrow.columns]
     return pa.Table.from_arrays(columns, names=arrow.column_names)
 
 
-def _valid(column: Any) -> Any:
-    """Texts whose bytes are texts: what is not becomes the replacement character."""
+def _repair_strings(column: Any) -> Any:
+    """Replace invalid bytes of strings by the replacement character."""
     import pyarrow as pa  # noqa: PLC0415
 
     wide = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
@@ -193,7 +195,8 @@ def read_lines(path: Path, header: str | None = None) -> tuple[list[str], str, A
         between = "\t" if tabbed else between
         if not names or not all(map(str.strip, names)) or len(set(names)) < len(names):
             raise ParameterError(
-                f"header must name every column, and none twice, got {header!r}", parameter="header"
+                f"header must name every column, and no column twice, got {header!r}",
+                parameter="header",
             )
     lines = _split(held, start)
     try:
@@ -204,32 +207,32 @@ def read_lines(path: Path, header: str | None = None) -> tuple[list[str], str, A
 
 
 def _split_names(line: str, *, tabbed: bool) -> tuple[list[str], str]:
-    """Cells of a line of names, and what stands between them."""
+    """Split a line of names, and find its delimiter."""
     between = "\t" if tabbed else max(_BETWEEN, key=line.count)
     try:
         return next(csv.reader([line], delimiter=between), []), between
-    except csv.Error:  # a cell too long for a name, or an end of line in it
+    except csv.Error:  # a cell is too long for a name, or contains an end of line
         return [], between
 
 
 def _require_names(path: Path, held: bytes, names: Sequence[str], first: str) -> None:
-    """Refuse a first line that may be a record; decided by that line alone, and none of it told."""
+    """Refuse a first line that may be a record; only that line decides, and it is not shown."""
     if not held.removeprefix(_MARK).strip():
-        raise BadRows(f"{path.name} is empty: not even a first line names its columns")
+        raise BadRows(f"{path.name} is empty: it has no first line with the names of its columns")
     if "\x00" in first:
-        why = "holds a null character"
+        why = "contains a null character"
     elif not names or not all(map(str.strip, names)):
         why = "has an empty cell, or one too long for a name"
     elif len(set(names)) < len(names):
         why = "has the same name twice"
     elif any(map(_numeric, names)):
-        why = "holds a number or a date"
+        why = "contains a number or a date"
     else:
         return
     raise BadRows(
-        f"{path.name}: the first line of a CSV file names its columns, and this one {why}; it may "
-        "be a record, so nothing of it is shown. If it is none, give every column a name of its "
-        "own that is no number. If it is one, name the columns, with what stands between cells",
+        f"{path.name}: the first line of a CSV file must name its columns, and this one {why}; it "
+        "may be a record, so nothing of it is shown. If it is a record, give the names and the "
+        "delimiter. If not, give every column a name of its own that is not a number",
         parameter="header",
         hint="give header='patient;city;cost'",
     )
@@ -244,11 +247,11 @@ def _numeric(cell: str) -> bool:
 
 
 def lines_query(lines: str, between: str, width: int) -> str:
-    """Write a query of DuckDB that splits each line into cells, on its own."""
+    """Write a query of DuckDB that splits each line into cells, by itself."""
     quoted = f"""'[{between}]("(?:[^"]|"")*"|[^{between}]*)'"""
     cell = f'(?:[^"{between}]*|"[^"{between}]*")'
-    texts = ", ".join(f"nullif(cells[{i + 1}], '') AS c{i}" for i in range(width))
-    # The general way, the last, takes ten times as long: lines that need no more take the first.
+    strings = ", ".join(f"nullif(cells[{i + 1}], '') AS c{i}" for i in range(width))
+    # The last way is general, but takes ten times as long: simple lines take the first.
     return f"""WITH marked AS MATERIALIZED (SELECT line, CASE WHEN NOT contains(line, '"') THEN 0
             WHEN regexp_full_match(line, '{cell}(?:[{between}]{cell})*') THEN 1 ELSE 2 END AS way
             FROM {lines} WHERE line <> ''), split AS (
@@ -258,11 +261,11 @@ def lines_query(lines: str, between: str, width: int) -> str:
             lambda x: CASE WHEN x LIKE '"%"' AND strlen(x) > 1
                 THEN replace(substring(x, 2, length(x) - 2), '""', '"') ELSE x END) AS cells
             FROM marked WHERE way = 2)
-        SELECT {texts} FROM split"""  # noqa: S608
+        SELECT {strings} FROM split"""  # noqa: S608
 
 
 def _split(held: bytes, start: int) -> Any:
-    """Lines from a place on, each with its end, without a copy."""
+    """Split bytes into lines from a position on, without a copy."""
     import pyarrow as pa  # noqa: PLC0415
 
     if start >= len(held):

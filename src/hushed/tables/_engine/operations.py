@@ -1,4 +1,4 @@
-"""Pieces of expressions, spelled so that every engine answers alike."""
+"""Pieces of expressions, written such that every engine gives the same answer."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from hushed._types import ColumnType
 from hushed.errors import ParameterError
 from hushed.tables._engine.connections import EngineName
-from hushed.tables._expressions import Kind, read_time
+from hushed.tables._expressions import read_time
 from hushed.tables._grid import FARTHEST, NEAREST, Grid
 
 Stage = Callable[[Any], Any]
@@ -19,60 +20,64 @@ _WIDE = "decimal(38, 0)"
 
 
 def cases(*branches: tuple[Any, Any], otherwise: Any) -> Any:
-    """First branch whose condition holds; spelled alike on every engine."""
+    """Give the value of the first branch whose condition holds."""
     import ibis  # noqa: PLC0415
 
     return ibis.cases(*branches, else_=otherwise)
 
 
-def constant(value: object, kind: Kind) -> Any:
-    """Give a constant of a kind; dates and times from ISO texts, as `read_time` reads them."""
+def constant(value: object, column_type: ColumnType) -> Any:
+    """Give a constant of a type; dates and timestamps come from ISO strings."""
     import ibis  # noqa: PLC0415
 
-    if kind == "day":
+    if column_type == "date":
         return ibis.date(read_time(str(value)).date())
-    if kind == "moment":
+    if column_type == "timestamp":
         return ibis.timestamp(read_time(str(value)))
-    return ibis.literal(value, {"whole": "int64", "real": "float64"}.get(kind))
+    return ibis.literal(value, {"int": "int64", "float": "float64"}.get(column_type))
 
 
-def listed(values: Sequence[object], kind: Kind) -> Any:
-    """Give constants of a kind as the column `listed` of a table.
+def constant_table(values: Sequence[object], column_type: ColumnType) -> Any:
+    """Give constants of a type as the column `constant` of a table.
 
-    They travel as one text: a thousand literals take Ibis longer to write down than the query
-    takes to answer.
+    They are sent as one string: Ibis takes longer to compile a thousand literals than the engine
+    takes to answer the query.
     """
     import ibis  # noqa: PLC0415
 
-    words = [str(value).lower() if kind == "truth" else str(value) for value in values]
+    words = [str(value).lower() if column_type == "bool" else str(value) for value in values]
     used = set("".join(words))
     marks = map(chr, [*range(1, 32), *range(0xE000, 0xF900)])
     between = next((mark for mark in marks if mark not in used), None)
     if between is None:
-        raise ParameterError("keys that hold every control and private character cannot be sent")
-    text = between.join([*words, words[0]])  # twice, for an empty text alone would split into none
-    found = ibis.literal(text).split(between).unnest().name("listed").as_table()
-    types = {"whole": "int64", "text": "string", "truth": "boolean", "day": "date"}
-    return found.select(listed=found["listed"].cast(types[kind]))
+        raise ParameterError(
+            "keys that contain every control and private-use character cannot be sent"
+        )
+    text = between.join(
+        [*words, words[0]]
+    )  # twice, because an empty string alone would split into none
+    found = ibis.literal(text).split(between).unnest().name("constant").as_table()
+    types = {"int": "int64", "string": "string", "bool": "boolean", "date": "date"}
+    return found.select(constant=found["constant"].cast(types[column_type]))
 
 
-def missing(kind: Kind) -> Any:
-    """NULL of a kind."""
+def null(column_type: ColumnType) -> Any:
+    """NULL of a type."""
     import ibis  # noqa: PLC0415
 
-    names = {"whole": "int64", "real": "float64", "text": "string", "truth": "boolean"}
-    return ibis.null(names[kind])
+    names = {"int": "int64", "float": "float64", "string": "string", "bool": "boolean"}
+    return ibis.null(names[column_type])
 
 
-def number(column: Any) -> Any:
-    """Take tamed numbers or truths as doubles."""
+def as_double(column: Any) -> Any:
+    """Convert normalised numbers or bools to doubles."""
     if column.type().is_boolean():
-        return cases((column, 1.0), (~column, 0.0), otherwise=missing("real"))
+        return cases((column, 1.0), (~column, 0.0), otherwise=null("float"))
     return column if column.type().is_floating() else column.cast("float64")
 
 
-def tame(value: Any) -> Any:
-    """Keep a double, not NaN, within 1e100, and away from zero or at it; NULL stays NULL."""
+def normalise(value: Any) -> Any:
+    """Clip a double to 1e100 in size, and set it to 0 below 1e-100; NULL stays NULL."""
     return cases(
         (value > FARTHEST, FARTHEST),
         (value < -FARTHEST, -FARTHEST),
@@ -82,11 +87,11 @@ def tame(value: Any) -> Any:
 
 
 def steps_stages(value: str, name: str, grid: Grid) -> list[Stage]:
-    """Turn a double (NULL if missing) into steps of a grid; missing counts as 0.
+    """Round a double (NULL if missing) to steps of a grid; missing counts as 0.
 
-    The same operations as `Grid.steps`. The bounds are applied twice: in doubles, so that the
+    These are the operations of `Grid.steps`. The bounds are applied twice: in doubles, so that the
     conversion cannot overflow, and in whole numbers, in the next stage, so that the sensitivity
-    does not rest on how an engine reads a decimal constant.
+    does not depend on how an engine reads a decimal constant.
     """
 
     def steps(rows: Any) -> Any:
@@ -99,7 +104,7 @@ def steps_stages(value: str, name: str, grid: Grid) -> list[Stage]:
             otherwise=(inside * 2.0**-grid.exponent + 0.5).floor().cast("int64"),
         ).cast("int64")
 
-    return [steps, lambda rows: _within(rows, value, name, (grid.least, grid.largest), 0)]
+    return [steps, lambda rows: _clip_whole(rows, value, name, (grid.least, grid.largest), 0)]
 
 
 def squares_stages(value: str, name: str, *, most: int, shift: int) -> list[Stage]:
@@ -110,32 +115,32 @@ def squares_stages(value: str, name: str, *, most: int, shift: int) -> list[Stag
         real = rows[name].cast("float64")
         return (real * real * 2.0**-shift + 0.5).floor().cast("int64") - top // 2
 
-    return [squared, lambda rows: _within(rows, value, name, (-(top // 2), top - top // 2), 0)]
+    return [squared, lambda rows: _clip_whole(rows, value, name, (-(top // 2), top - top // 2), 0)]
 
 
 def bins_stages(value: str, name: str, *, low: float, high: float, count: int) -> list[Stage]:
-    """Tell which of equally wide bins a double falls into; -1 if it is missing."""
+    """Find the bin of a double, among equally wide ones; -1 if it is missing."""
 
     def place(rows: Any) -> Any:
         offset = cases((rows[name] < NEAREST, 0.0), otherwise=rows[name])
         return (offset * (count / (high - low))).floor().cast("int64")
 
     return [
-        lambda rows: _clipped(rows[value], low, high) - low,
+        lambda rows: _clip(rows[value], low, high) - low,
         place,
-        lambda rows: _within(rows, value, name, (0, count - 1), -1),
+        lambda rows: _clip_whole(rows, value, name, (0, count - 1), -1),
     ]
 
 
 def presence_stages(value: str) -> list[Stage]:
-    """Tell with 1 or 0 whether a value is there."""
+    """Give 1 for a value, 0 if it is missing."""
     return [lambda rows: cases((rows[value].isnull(), 0), otherwise=1)]
 
 
-def staged(rows: Any, columns: Mapping[str, Sequence[Stage]]) -> Any:
-    """Compute several columns at once, each stage on the results of the one before."""
+def apply_stages(rows: Any, columns: Mapping[str, Sequence[Stage]]) -> Any:
+    """Compute several columns at once, each stage from the results of the stage before."""
     for i in range(max((len(stages) for stages in columns.values()), default=0)):
-        rows = fenced(
+        rows = materialise(
             rows.mutate(
                 *(stages[i](rows).name(name) for name, stages in columns.items() if i < len(stages))
             )
@@ -143,22 +148,22 @@ def staged(rows: Any, columns: Mapping[str, Sequence[Stage]]) -> Any:
     return rows
 
 
-def fenced(rows: Any) -> Any:
-    """Have a stage computed once, where an engine would write it out at every use.
+def materialise(rows: Any) -> Any:
+    """Have a stage computed once, as an optimisation barrier.
 
-    PostgreSQL puts the expressions of a subquery in the place of its columns, and DuckDB pushes
-    conditions down through them, into a file, too; what is used twice would then double with every
-    stage. Both leave a subquery with a limit alone.
+    PostgreSQL inlines the expressions of a subquery, and DuckDB pushes conditions down through
+    them, into a file, too. An expression that is used twice would double with every stage. Neither
+    engine optimises across a subquery with a LIMIT.
     """
     return rows.limit(2**62) if rows.get_backend().name in ("duckdb", "postgres") else rows
 
 
-def _clipped(value: Any, low: float, high: float) -> Any:
+def _clip(value: Any, low: float, high: float) -> Any:
     return cases((value.isnull(), low), (value > high, high), (value < low, low), otherwise=value)
 
 
-def _within(rows: Any, value: str, name: str, ends: tuple[int, int], absent: int) -> Any:
-    """Keep whole numbers within their ends, for good."""
+def _clip_whole(rows: Any, value: str, name: str, ends: tuple[int, int], absent: int) -> Any:
+    """Clip whole numbers to their ends."""
     least, largest = ends
     return cases(
         (rows[value].isnull(), absent),
@@ -168,29 +173,29 @@ def _within(rows: Any, value: str, name: str, ends: tuple[int, int], absent: int
     ).cast("int64")
 
 
-def total(engine: EngineName, column: Any) -> Any:
-    """Exact sum of whole numbers; nothing overflows."""
+def exact_sum(engine: EngineName, column: Any) -> Any:
+    """Sum whole numbers exactly; nothing overflows."""
     if engine == "pyspark":  # its sum of 64-bit integers would wrap
         column = column.cast("decimal(28, 0)")
     return column.sum().cast(_WIDE)
 
 
 def row_rank(partition: Sequence[Any], order: Sequence[Any]) -> Any:
-    """Give the rows of each partition a number, from 0 on."""
+    """Give the rows of each partition numbers, from 0."""
     import ibis  # noqa: PLC0415
 
     return ibis.row_number().over(group_by=list(partition), order_by=list(order))
 
 
 def dense_rank(partition: Sequence[Any], order: Sequence[Any]) -> Any:
-    """Give the different values within each partition a number, from 0 on."""
+    """Give the different values of each partition numbers, from 0."""
     import ibis  # noqa: PLC0415
 
     return ibis.dense_rank().over(group_by=list(partition), order_by=list(order))
 
 
 _HASHES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
-    {  # by engine: name for whole numbers, name for texts, type
+    {  # by engine: name for integers, name for strings, type
         "duckdb": ("hash", "hash", "uint64"),
         "postgres": ("hashint8extended", "hashtextextended", "int64"),
         "pyspark": ("xxhash64", "xxhash64", "int64"),
@@ -198,13 +203,12 @@ _HASHES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
 )
 
 
-def hashed(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
-    """Mix columns into 64 bits under a key, by the engine's own hash, which is fast.
+def keyed_hash(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
+    """Hash columns to 64 bits under a key, by the engine's own hash, which is fast.
 
-    Not cryptographic: some texts share their number under every key. It does nothing but put the
-    rows of one user into an order that nobody chose, and where it ties, the columns themselves
-    decide: how much of a user is kept, and that no other row's fate depends on it, holds for any
-    function here.
+    It is not cryptographic: some strings have the same hash under every key. It only orders the
+    rows of one user, and the columns themselves break ties. How much of a user is kept, and that no
+    other row depends on it, holds for any function here.
     """
     import ibis  # noqa: PLC0415
 
@@ -222,11 +226,11 @@ def hashed(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
     return last(ends, mixed) if engine == "postgres" else last(mixed, ends)
 
 
-def opaque(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
-    """Give different tamed values different names that tell nothing without the key.
+def opaque_key(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
+    """Replace normalised values by an opaque key, which says nothing without the secret key.
 
-    A hash of the key and of the hash of each value by SHA-256, 128 bits of it as text: whoever
-    cannot know the key cannot find two values with one name, nor a value by its name.
+    It is 128 bits, as a string, of SHA-256 of the secret key and of the SHA-256 of each value.
+    Without the secret key, nobody can find two values with one opaque key, nor a value by it.
     """
     import ibis  # noqa: PLC0415
 
@@ -239,12 +243,12 @@ def opaque(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
 
 
 def _sha256(engine: EngineName, text: Any) -> Any:
-    """SHA-256 of a text's bytes, in hexadecimal digits."""
+    """SHA-256 of the bytes of a string, in hexadecimal digits."""
     if engine == "duckdb":
         return _builtin("sha256", ("string",), "string")(text)
     if engine == "pyspark":
         return _builtin("sha2", ("string", "int32"), "string")(text, 256)
-    # The bytes as they lie: to another encoding not every text can be converted.
+    # The stored bytes: not every string can be converted to another encoding.
     encoding = _builtin("getdatabaseencoding", (), "string")()
     held = _builtin("convert_to", ("string", "string"), "binary")(text, encoding)
     return _builtin("encode", ("binary", "string"), "string")(

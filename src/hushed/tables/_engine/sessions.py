@@ -1,4 +1,4 @@
-"""Sessions of Spark: opening one, asking in it, and noticing that it has ended."""
+"""Sessions of Spark: open one, query in it, and notice that it has ended."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _OWN: Mapping[str, str] = MappingProxyType(
     {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.log.level": "OFF",  # what fails on a value is logged with the value
+        "spark.log.level": "OFF",  # a failure on a value would be logged with the value
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
 )
 _READ_AS: Mapping[str, str] = MappingProxyType(
-    {  # what a constant or a time means; the session may be the user's, and set otherwise
+    {  # how constants and times are read; a session of the user may differ
         "spark.sql.parser.escapedStringLiterals": "false",
         "spark.sql.session.timeZone": "UTC",
     }
@@ -28,11 +28,11 @@ _LOGS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 class StoppedSession(ConnectionError):
-    """The session was stopped; pyspark itself stumbles over what it lacks then."""
+    """The session was stopped; pyspark then fails with unrelated errors."""
 
 
-def master_of(address: str) -> str:
-    """Say what Spark calls a master."""
+def master_url(address: str) -> str:
+    """Give the master URL of Spark for an address."""
     return address if _LOCAL.fullmatch(address) else f"spark://{address}"
 
 
@@ -43,7 +43,7 @@ def open_session(address: str) -> Any:
     known = SparkSession.getActiveSession()
     if known is not None:
         return known
-    master = master_of(address)
+    master = master_url(address)
     builder = SparkSession.builder.master(master)
     settings = _OWN if _LOCAL.fullmatch(master) else {"spark.ui.enabled": "false"}
     for name, value in settings.items():
@@ -51,19 +51,19 @@ def open_session(address: str) -> Any:
     return builder.getOrCreate()
 
 
-def names_in(session: Any, name: str) -> list[str]:
-    """Names of a table's columns, as Spark tells them apart."""
+def column_names(session: Any, name: str) -> list[str]:
+    """Names of the columns of a table, as Spark distinguishes them."""
     names: list[str] = session.table(name).columns
     exact = session.conf.get("spark.sql.caseSensitive") == "true"
     return names if exact else [each.lower() for each in names]
 
 
 @contextmanager
-def ask(session: Any) -> Iterator[None]:
-    """Have constants and times read alike in every session, and nothing said of what fails.
+def query_settings(session: Any) -> Iterator[None]:
+    """Read constants and times alike in every session, and log no failure.
 
-    Settings are put back at the end. Python's side of Spark would log the message of an error,
-    which may quote a private value; that is held back.
+    The settings are restored at the end. The Python side of Spark would log the message of an
+    error, which may quote a private value; that log is disabled.
     """
     from pyspark.logger import PySparkLogger  # noqa: PLC0415
 
@@ -78,16 +78,16 @@ def ask(session: Any) -> Iterator[None]:
             session.conf.set(name, value)
         yield
     except (AttributeError, AssertionError, TypeError) as error:
-        if not _ended(session):
+        if not _has_ended(session):
             raise
         raise StoppedSession from error
     finally:
-        _put_back(session, before)
+        _restore(session, before)
         for log, was in zip(logs, silent, strict=True):
             log.disabled = was
 
 
-def _put_back(session: Any, settings: Mapping[str, str]) -> None:
+def _restore(session: Any, settings: Mapping[str, str]) -> None:
     from py4j.protocol import Py4JError  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
@@ -97,7 +97,7 @@ def _put_back(session: Any, settings: Mapping[str, str]) -> None:
             session.conf.set(name, value)
 
 
-def _ended(session: Any) -> bool:
-    """Tell whether the context of a session is gone."""
+def _has_ended(session: Any) -> bool:
+    """Whether the context of a session has ended."""
     context = getattr(session, "_sc", None)
     return context is not None and getattr(context, "_jsc", None) is None

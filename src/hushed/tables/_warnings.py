@@ -1,4 +1,4 @@
-"""What the noisy numbers of a mean say about the cells behind it; nothing here sees the rows."""
+"""Warnings from noisy numbers and from epsilon; nothing here sees the rows."""
 
 from __future__ import annotations
 
@@ -12,44 +12,41 @@ from hushed.tables._requests import Aggregate
 _LARGE = 10.0  # from here on odds may grow by 22,000
 
 _ADVICE = (
-    "If there should be more, are the column's type, its decimal points (1234.50) and its dates "
-    "(2024-03-01) right? A cell that cannot be read is missing."
+    "If there should be more, check the type of the column, its decimal points (1234.50) and its "
+    "dates (2024-03-01): a cell that cannot be read as its type is missing."
 )
 
 
 def present_rows(
     aggregates: Sequence[Aggregate], parts: Sequence[Part], noisy: Sequence[list[Any]]
 ) -> dict[str, tuple[float, ...]]:
-    """Noisy number of rows with a value, which means and variances are divided by."""
+    """Noisy number of rows with a value: the divisor of means and variances."""
     found = {}
     for each in aggregates:
         if each.kind in ("mean", "variance"):
-            found[each.name] = tuple(noisy[_last(parts, each)])
+            found[each.name] = tuple(noisy[_last_index(parts, each)])
     return found
 
 
-def hardly_private(epsilon: float, unit: str) -> tuple[str, ...]:
-    """Say of a large epsilon that it keeps little.
-
-    One sentence from 10 on, nothing below.
-    """
+def epsilon_warnings(epsilon: float, unit: str) -> tuple[str, ...]:
+    """Warn of an epsilon of 10 or more; nothing below."""
     if epsilon < _LARGE:
         return ()
     return (
-        f"epsilon {format_up(epsilon)} keeps hardly anything private: answers may be e^"
-        f"{format_up(epsilon)} times likelier because of one {unit}.",
+        f"epsilon {format_up(epsilon)} protects hardly anything: one {unit} may make an answer e^"
+        f"{format_up(epsilon)} times as likely.",
     )
 
 
-def remarks(
+def data_warnings(
     aggregates: Sequence[Aggregate], parts: Sequence[Part], noisy: Sequence[list[Any]], beta: float
 ) -> tuple[str, ...]:
-    """Say how many rows have a value, and where that should give pause."""
+    """Say how many rows have a value, and warn where there are few."""
     counted = next((each for each in aggregates if each.kind == "count"), None)
-    total = None if counted is None else _last(parts, counted)
-    said: list[str] = []
+    total = None if counted is None else _last_index(parts, counted)
+    found: list[str] = []
     for name, present in present_rows(aggregates, parts, noisy).items():
-        error = _error(parts[_last(parts, _named(aggregates, name))], beta)
+        error = _error(parts[_last_index(parts, _find_aggregate(aggregates, name))], beta)
         lost = sum(number <= error for number in present)
         few = 0
         if total is not None:
@@ -58,11 +55,13 @@ def remarks(
                 error < number and 2 * (number + error) < rows - spread
                 for number, rows in zip(present, noisy[total], strict=True)
             )
-        said += _said(name, present, error, lost, few)
-    return tuple(said)
+        found += _describe_present(name, present, error, lost, few)
+    return tuple(found)
 
 
-def _said(name: str, present: Sequence[float], error: float, lost: int, few: int) -> list[str]:
+def _describe_present(
+    name: str, present: Sequence[float], error: float, lost: int, few: int
+) -> list[str]:
     name = shown(name)
     where = "" if len(present) == 1 else f" in {{}} of {len(present)} groups"
     found = []
@@ -71,8 +70,8 @@ def _said(name: str, present: Sequence[float], error: float, lost: int, few: int
         found.append(f"{name}: about {present[0]:.0f} rows with a value, within {within}.")
     if lost:
         found.append(
-            f"{name}:{where.format(lost)} the number of rows with a value cannot be told from 0, "
-            f"and what is answered there is mostly noise. {_ADVICE}"
+            f"{name}:{where.format(lost)} the number of rows with a value cannot be distinguished "
+            f"from 0, and the answer is mostly noise. {_ADVICE}"
         )
     if few:
         found.append(
@@ -81,12 +80,12 @@ def _said(name: str, present: Sequence[float], error: float, lost: int, few: int
     return found
 
 
-def _named(aggregates: Sequence[Aggregate], name: str) -> Aggregate:
+def _find_aggregate(aggregates: Sequence[Aggregate], name: str) -> Aggregate:
     return next(each for each in aggregates if each.name == name)
 
 
-def _last(parts: Sequence[Part], aggregate: Aggregate) -> int:
-    """Place of the last measurement of an output: the number of rows, where there is one."""
+def _last_index(parts: Sequence[Part], aggregate: Aggregate) -> int:
+    """Index of the last measurement of an output: the number of rows, if there is one."""
     return max(i for i, part in enumerate(parts) if part.measurement.output == aggregate.name)
 
 

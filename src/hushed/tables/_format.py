@@ -12,11 +12,11 @@ _ROUNDED, _WRITTEN_OUT = 1e5, 1e15
 Columns = Mapping[str, Sequence[Any]]
 
 
-def laid_out(keys: Columns, values: Columns, low: Columns, high: Columns) -> str:
-    """Lay an answer out, one line a group."""
+def format_table(keys: Columns, values: Columns, low: Columns, high: Columns) -> str:
+    """Format an answer as a table of text, one line for each group."""
     rows = [
         [shown(str(each)) for each in key]
-        + [_cell(values[name][i], low[name][i], high[name][i]) for name in values]
+        + [_format_cell(values[name][i], low[name][i], high[name][i]) for name in values]
         for i, key in enumerate(zip(*keys.values(), strict=True) if keys else [()])
     ]
     head = [shown(name) for name in (*keys, *values)]
@@ -27,15 +27,19 @@ def laid_out(keys: Columns, values: Columns, low: Columns, high: Columns) -> str
     )
 
 
-def _cell(value: Any, low: Any, high: Any) -> str:
+def _format_cell(value: Any, low: Any, high: Any) -> str:
     if isinstance(value, list):
-        text = " ".join(_number(each) for each in value)
+        text = " ".join(_format_number(each) for each in value)
         return text if low is None else f"{text} (within {format_up(high[0] - value[0], 4)})"
-    return _number(value) if low is None else f"{_number(value)} [{_number(low)}, {_number(high)}]"
+    return (
+        _format_number(value)
+        if low is None
+        else f"{_format_number(value)} [{_format_number(low)}, {_format_number(high)}]"
+    )
 
 
-def _number(value: float) -> str:
-    """Six digits; a large number as a whole one, for 6.39152e+06 is no figure for a report."""
+def _format_number(value: float) -> str:
+    """Format with six digits; large numbers without an exponent, as reports print them."""
     if isinstance(value, int):
         return str(value)
     return f"{value:.0f}" if _ROUNDED <= abs(value) < _WRITTEN_OUT else f"{value:.6g}"

@@ -1,7 +1,7 @@
-"""Planning a query, and then running it: one thread at a time, within a limit of time.
+"""Plan a query, and then run it: one thread at a time, within a time limit.
 
-A question is planned before it is paid for: the engine compiles the very text that will run, looks
-up names, types and rights, and reads no row. What fails then, no row has decided.
+A query is planned before it is charged: the engine compiles the SQL that will run, checks names,
+types and rights, and reads no row. So a failure there does not depend on the rows.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ from typing import Any
 
 from hushed._checks import is_real
 from hushed.errors import EngineUnavailable, ParameterError, QueryFailed
+from hushed.tables._engine.compilation import compile_sql
 from hushed.tables._engine.connections import Connection
-from hushed.tables._engine.reaching import failures
-from hushed.tables._engine.sessions import ask
-from hushed.tables._engine.writing import written
+from hushed.tables._engine.databases import engine_errors
+from hushed.tables._engine.sessions import query_settings
 
 _LONGEST = 1e6  # seconds
 _UNPAID = "nothing was charged or read"
-_LIMIT_OF_THIS_QUERY = (  # in milliseconds, unless the server's own is shorter; until it ends
+_LIMIT_OF_THIS_QUERY = (  # milliseconds; a shorter limit of the server holds
     "SELECT set_config('statement_timeout', CASE WHEN setting::bigint BETWEEN 1 AND {0} "
     "THEN setting ELSE '{0}' END, true) FROM pg_settings WHERE name = 'statement_timeout'"
 )
-_LOST = frozenset(  # names of exceptions by which an engine says that it is not there
+_LOST = frozenset(  # names of exceptions of an engine that is not available
     {
         *("ConnectionException", "FatalException", "InternalException", "IOException"),
         *("InterruptException", "StoppedSession", "OutOfMemoryException"),
     }
 )
 _REASONS = MappingProxyType(
-    {  # what a name of an exception means; public, for no row was read
+    {  # what the name of an exception means; public, because no row was read
         "InsufficientPrivilege": "its user may not read the table or a column: GRANT SELECT",
-        "UndefinedTable": "the table is not there any more",
-        "CatalogException": "the table is not there any more, or a type has no such function",
-        "UndefinedColumn": "a column is not there any more",
-        "UndefinedFunction": "a column is of a type it cannot use so: ask a view that casts it",
-        "CannotCoerce": "a column is of a type it cannot convert: ask a view that casts it",
-        "UnicodeEncodeError": "a key or constant is no text in the encoding of the database",
-        "UntranslatableCharacter": "a key or constant is no text in the encoding of the database",
+        "UndefinedTable": "the table does not exist any more",
+        "CatalogException": "the table is gone, or a type has no such function",
+        "UndefinedColumn": "a column does not exist any more",
+        "UndefinedFunction": "a column is of a type it cannot use here: query a view that casts it",
+        "CannotCoerce": "a column is of a type it cannot convert: query a view that casts it",
+        "UnicodeEncodeError": "a key or constant does not fit the encoding of the database",
+        "UntranslatableCharacter": "a key or constant does not fit the encoding of the database",
     }
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """How long a query may take, all of it.
+    """Time limit of a whole query.
 
     Parameters
     ----------
     limit : float, optional
         Seconds; None for no limit.
     ends : float
-        When they are over, by `time.monotonic`.
+        End of the time, by `time.monotonic`.
     """
 
     limit: float | None = None
@@ -67,7 +67,7 @@ class Clock:
 
     @classmethod
     def start(cls, limit: float | None) -> Clock:
-        """Begin to count."""
+        """Start the clock."""
         if limit is None:
             return cls()
         if not is_real(limit) or not 0 < limit <= _LONGEST:
@@ -80,7 +80,7 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """Seconds that are left; 0 when they are over."""
+        """Seconds that are left; 0 after the end."""
         return max(0.0, self.ends - time.monotonic())
 
     def __str__(self) -> str:
@@ -88,23 +88,23 @@ class Clock:
 
 
 class ConnectionLost(QueryFailed):
-    """The way to the engine broke; what stands in the rows has no part in that."""
+    """The connection to the engine is lost; this does not depend on the rows."""
 
 
 class _TimeOver(Exception):
-    """There is no time left to ask anything."""
+    """There is no time left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """A query of aggregates that the engine has planned.
+class PlannedQuery:
+    """A query that the engine has planned.
 
     Parameters
     ----------
     query : ibis.Table
-        The query; Spark is asked through it.
+        The query, for Spark.
     sql : str
-        The same, written down; the others are asked with this text.
+        Its SQL, for the other engines.
     names : tuple of str
         Columns of the answer.
     """
@@ -115,56 +115,56 @@ class Question:
 
 
 @contextmanager
-def held(connection: Connection, clock: Clock) -> Iterator[None]:
-    """Keep other threads from asking meanwhile."""
+def hold(connection: Connection, clock: Clock) -> Iterator[None]:
+    """Lock a connection, so that other threads wait."""
     if clock.limit is not None and connection.engine == "pyspark":
         raise ParameterError(
             "a query on Spark cannot be stopped from here; set limits in Spark", parameter="timeout"
         )
     if os.getpid() != connection.process:
         raise EngineUnavailable(
-            "the table was opened by another process, of which this one is a fork; open it again "
+            "the table was opened by the process that this one was forked from; open it again "
             f"here. {_UNPAID.capitalize()}"
         )
     if not connection.lock.acquire(timeout=-1 if clock.limit is None else clock.left):
-        raise EngineUnavailable(
-            f"other queries on this table took all of the {clock} there were; {_UNPAID}"
-        )
+        raise EngineUnavailable(f"other queries on this table took all of the {clock}; {_UNPAID}")
     try:
         yield
     finally:
         connection.lock.release()
 
 
-def write(query: Any) -> Question:
-    """Write a query down that is of the form of one that was planned."""
-    return Question(query=query, sql=written(query), names=tuple(query.columns))
+def compile_query(query: Any) -> PlannedQuery:
+    """Compile a query that has the form of a planned one."""
+    return PlannedQuery(query=query, sql=compile_sql(query), names=tuple(query.columns))
 
 
-def plan(connection: Connection, query: Any, clock: Clock) -> Question:
-    """Have the engine compile a query and check names, types and rights; no row is read."""
-    question = write(query)
+def plan(connection: Connection, query: Any, clock: Clock) -> PlannedQuery:
+    """Let the engine plan a query, and check names, types and rights; no row is read."""
+    planned = compile_query(query)
     name, lost = "", False
     try:
-        with _limited(connection, clock), _around(connection):
-            _explain(connection, question.sql)
+        with _time_limit(connection, clock), _engine_context(connection):
+            _explain(connection, planned.sql)
     except _TimeOver:
         name, lost = "TimeOver", True
-    except failures() as error:
+    except engine_errors() as error:
         name, lost = type(error).__name__, _is_lost(connection, error)
     if not name:
-        return question
+        return planned
     if clock.left == 0:
-        raise EngineUnavailable(f"{connection.engine} did not plan it within {clock}; {_UNPAID}")
+        raise EngineUnavailable(
+            f"{connection.engine} did not plan the query within {clock}; {_UNPAID}"
+        )
     if lost:
         raise EngineUnavailable(f"{connection.engine} does not answer ({name}); {_UNPAID}")
-    said = f"{connection.engine} does not take the query ({name}"
-    said += f": {_REASONS[name]}); {_UNPAID}" if name in _REASONS else f"); {_UNPAID}"
-    raise (EngineUnavailable if name == "InsufficientPrivilege" else ParameterError)(said)
+    message = f"{connection.engine} does not accept the query ({name}"
+    message += f": {_REASONS[name]}); {_UNPAID}" if name in _REASONS else f"); {_UNPAID}"
+    raise (EngineUnavailable if name == "InsufficientPrivilege" else ParameterError)(message)
 
 
 def _is_lost(connection: Connection, error: Exception) -> bool:
-    """Whether the engine is not there, rather than unable to answer."""
+    """Whether the engine is not available, rather than unable to answer."""
     if connection.engine == "pyspark":  # a session that has ended says so in many ways
         return type(error).__name__ not in ("AnalysisException", "ParseException")
     if type(error).__name__ in _LOST or isinstance(error, OSError | MemoryError):
@@ -177,7 +177,7 @@ def _is_lost(connection: Connection, error: Exception) -> bool:
 
 
 def _is_gone(error: Exception) -> bool:
-    """Whether the way to the engine broke, or the engine was stopped."""
+    """Whether the connection is lost, or the engine was stopped."""
     if not type(error).__module__.startswith("psycopg"):
         return type(error).__name__ in ("StoppedSession", "Py4JNetworkError")
     state = str(getattr(error, "sqlstate", None) or "")
@@ -186,7 +186,7 @@ def _is_gone(error: Exception) -> bool:
 
 
 def _explain(connection: Connection, sql: str) -> None:
-    """Have a query planned."""
+    """Let the engine plan a query."""
     backend = connection.rows.get_backend()
     if connection.engine == "pyspark":
         import ibis  # noqa: PLC0415
@@ -197,30 +197,30 @@ def _explain(connection: Connection, sql: str) -> None:
     _cursor_rows(connection, f"EXPLAIN {sql}")
 
 
-def fetch(connection: Connection, question: Question, clock: Clock) -> dict[str, list[Any]]:
-    """Ask a planned question and take the answer."""
+def fetch(connection: Connection, query: PlannedQuery, clock: Clock) -> dict[str, list[Any]]:
+    """Run a planned query and fetch the answer."""
     reason = rows = None
     gone = False
     try:
-        with _limited(connection, clock), _around(connection):
+        with _time_limit(connection, clock), _engine_context(connection):
             if connection.engine == "pyspark":
-                answer = connection.rows.get_backend().to_pyarrow(question.query)
-                rows = list(zip(*(answer[n].to_pylist() for n in question.names), strict=True))
+                answer = connection.rows.get_backend().to_pyarrow(query.query)
+                rows = list(zip(*(answer[n].to_pylist() for n in query.names), strict=True))
             else:
-                rows = _cursor_rows(connection, question.sql)
+                rows = _cursor_rows(connection, query.sql)
     except _TimeOver:
         reason = "TimeOver"
-    except failures() as error:
+    except engine_errors() as error:
         reason, gone = type(error).__name__, _is_gone(error)
     if rows is None:
         if clock.left == 0:
-            reason = f"not within {clock}; that it was slow may tell of the rows, too"
+            reason = f"not within {clock}; the time may depend on the rows"
         problem = ConnectionLost if gone and clock.left > 0 else QueryFailed
         raise problem(f"{connection.engine} did not finish the query ({reason})")
-    columns = list(zip(*rows, strict=True)) or [()] * len(question.names)
+    columns = list(zip(*rows, strict=True)) or [()] * len(query.names)
     return {
         name: [_plain(value) for value in column]
-        for name, column in zip(question.names, columns, strict=True)
+        for name, column in zip(query.names, columns, strict=True)
     }
 
 
@@ -233,11 +233,11 @@ def _cursor_rows(connection: Connection, sql: str) -> list[tuple[Any, ...]]:
 
 
 def _duckdb_rows(engine: Any, sql: str) -> list[tuple[Any, ...]]:
-    """Ask DuckDB, which turns the interrupt of a user into an error of its own."""
+    """Query DuckDB, which turns an interrupt by the user into an error of its own."""
     try:
         found: list[tuple[Any, ...]] = engine.execute(sql).fetchall()
     except RuntimeError as error:
-        if str(error) != "Query interrupted":  # what a timer stops is another kind of error
+        if str(error) != "Query interrupted":  # a stop by the timer is another error
             raise
     else:
         return found
@@ -245,7 +245,7 @@ def _duckdb_rows(engine: Any, sql: str) -> list[tuple[Any, ...]]:
 
 
 @contextmanager
-def _limited(connection: Connection, clock: Clock) -> Iterator[None]:
+def _time_limit(connection: Connection, clock: Clock) -> Iterator[None]:
     """Stop the engine when the time is over."""
     if clock.limit is not None and clock.left == 0:
         raise _TimeOver
@@ -266,16 +266,16 @@ def _limited(connection: Connection, clock: Clock) -> Iterator[None]:
     timer.start()
     try:
         yield
-    finally:  # it must not stop whoever asks next
+    finally:  # it must not stop the next query
         timer.cancel()
         timer.join()
 
 
-def _around(connection: Connection) -> AbstractContextManager[None]:
-    """Give what a question to this engine needs around it."""
+def _engine_context(connection: Connection) -> AbstractContextManager[None]:
+    """Context in which this engine is queried."""
     if connection.engine != "pyspark":
         return nullcontext()
-    return ask(connection.rows.get_backend()._session)
+    return query_settings(connection.rows.get_backend()._session)
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Writing a query down in the language of an engine, before it is asked."""
+"""Compile a query to the SQL of an engine."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 _STATE: dict[str, Any] = {"lock": RLock()}
 
 
-def written(query: Any) -> str:
-    """Write a query down in the language of its engine; nothing is read."""
+def compile_sql(query: Any) -> str:
+    """Compile a query to the SQL of its engine; nothing is read."""
     import ibis  # noqa: PLC0415
 
     with _STATE["lock"]:
@@ -23,8 +23,8 @@ def written(query: Any) -> str:
             del _STATE["before"]
 
 
-def _anew() -> None:
-    """After a fork no other thread writes any more, and what it set is put back."""
+def _reset_after_fork() -> None:
+    """After a fork no other thread compiles any more: make a new lock, and restore the setting."""
     _STATE["lock"] = RLock()
     if "before" in _STATE:
         import ibis  # noqa: PLC0415
@@ -33,4 +33,4 @@ def _anew() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -1,7 +1,6 @@
-"""The way to a database: why it failed, which tables there are, and what a view asks of its rows.
+"""Connect to databases: reasons of failures, lists of tables, and warnings about views.
 
-An address may hold a password, and a driver quotes what it was given: the reason is told in words
-of our own.
+An address may contain a password, and a driver may quote it: so reasons are given in our own words.
 """
 
 from __future__ import annotations
@@ -18,24 +17,24 @@ from hushed.errors import EngineUnavailable, ParameterError
 
 _NAMED = 10  # tables named in a message
 _MARKS = "(in a password, an @, : or / is written %40, %3A or %2F)"
-_REASONS = (  # in the words of libpq and the server, and what is told of them
-    ("connection refused", "nothing listens at this host and port"),
+_REASONS = (  # words of libpq and of the server, and the reason that we give
+    ("connection refused", "no server listens at this host and port"),
     ("resolve host", f"there is no host of this name {_MARKS}"),
     (
         "translate host",
         f"there is no host of this name {_MARKS}",
     ),
-    ("authentication failed", "the server refuses this user with this password"),
-    ("no password supplied", "the server wants a password"),
-    ("pg_hba.conf", "the server does not let this user in from here (pg_hba.conf)"),
-    ("role ", "the server refuses this user with this password"),
+    ("authentication failed", "the server refuses this user or this password"),
+    ("no password supplied", "the server requires a password"),
+    ("pg_hba.conf", "the server does not accept this user from this host (pg_hba.conf)"),
+    ("role ", "the server refuses this user or this password"),
     ("does not exist", "there is no database of this name on the server"),
     ("timeout", "the server did not answer in time"),
     ("timed out", "the server did not answer in time"),
-    ("unreachable", "there is no way to this host"),
-    ("no such file", "no server has its socket there"),
-    ("too many clients", "the server has no connection free"),
-    ("connection slots", "the server has no connection free"),
+    ("unreachable", "this host cannot be reached"),
+    ("no such file", "there is no socket of a server"),
+    ("too many clients", "the server has no free connection"),
+    ("connection slots", "the server has no free connection"),
     ("permission denied", "its user has no right to connect to this database"),
     ("certificate", "the server and this machine do not agree on encryption"),
     ("ssl", "the server and this machine do not agree on encryption"),
@@ -54,9 +53,9 @@ _VIEW = (
     "AND schema_name = coalesce(?, current_schema()) "
     "AND database_name = current_database() AND NOT internal"
 )
-_KINDS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
+_RELATIONS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
 _CONDITION = (
-    "the promise holds only if each of its rows comes from rows of its own user alone (without "
+    "the guarantee holds only if each of its rows comes from rows of its own user alone (without "
     "users: from one row): no window, LIMIT, DISTINCT, aggregate or join with rows of others"
 )
 
@@ -69,8 +68,8 @@ def check_installed() -> None:
         )
 
 
-def failures() -> tuple[type[Exception], ...]:
-    """Exceptions by which an engine, or the way to it, reports that it could not answer."""
+def engine_errors() -> tuple[type[Exception], ...]:
+    """Exceptions of the engines, and of the connections to them."""
     import duckdb  # noqa: PLC0415
     import pyarrow as pa  # noqa: PLC0415
     from ibis.common.exceptions import IbisError, TableNotFound  # noqa: PLC0415
@@ -93,7 +92,7 @@ def failures() -> tuple[type[Exception], ...]:
     return tuple(found)
 
 
-def reach_postgres(url: str) -> Any:
+def connect_postgres(url: str) -> Any:
     """Connect to PostgreSQL."""
     reason = backend = None
     try:
@@ -101,70 +100,70 @@ def reach_postgres(url: str) -> Any:
         import psycopg  # noqa: F401, PLC0415
 
         backend = ibis.connect(url)
-        weakref.finalize(backend, _close, backend.con, os.getpid())
+        weakref.finalize(backend, _close_once, backend.con, os.getpid())
     except ImportError:
         reason = "its driver is missing: pip install 'hushed[tables,postgres]'"
-    except Exception as error:  # Ibis reads the address, and quotes what it stumbles over
-        reason = _reason(error)
+    except Exception as error:  # Ibis reads the address, and may quote it
+        reason = _failure_reason(error)
     if backend is None:
         raise EngineUnavailable(f"cannot reach the PostgreSQL database: {reason}")
     if backend.con.info.parameter_status("server_encoding") == "SQL_ASCII":
         raise ParameterError(
-            "this database has the encoding SQL_ASCII: it does not know what its texts are, and "
-            "some row's may be none. Ask a database in UTF8"
+            "this database has the encoding SQL_ASCII, so its strings may be invalid. Use a "
+            "database in UTF8"
         )
     return backend
 
 
-def _close(connection: Any, process: int) -> None:
-    """Close a connection; not in a forked process, where that would end it for the other one."""
+def _close_once(connection: Any, process: int) -> None:
+    """Close a connection, but not in a forked process, where that would end it for the other."""
     if os.getpid() == process:
         connection.close()
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, ValueError) and not isinstance(error, failures()):
+def _failure_reason(error: Exception) -> str:
+    if isinstance(error, ValueError) and not isinstance(error, engine_errors()):
         return f"its address cannot be read {_MARKS}"
-    said = str(error).lower()
-    known = next((told for words, told in _REASONS if words in said), None)
+    text = str(error).lower()
+    known = next((reason for words, reason in _REASONS if words in text), None)
     return known or type(error).__name__
 
 
-def home_of(backend: Any, engine: str) -> str:
-    """Say where a database lies, without its user and password."""
+def database_address(backend: Any, engine: str) -> str:
+    """Give the address of a database, without user and password."""
     if engine != "postgres":
         return engine
     info = backend.con.info
     return f"{info.host}:{info.port}/{info.dbname}"
 
 
-def tables_in(backend: Any, engine: str) -> str:
-    """Name the tables there are in a database, for a name that was not given is seldom right."""
+def list_tables(backend: Any, engine: str) -> str:
+    """List the tables of a database, for a message about a wrong name."""
     if engine == "pyspark":
         return ""
     rows, usual = [], ""
-    with suppress(*failures()):
+    with suppress(*engine_errors()):
         usual = backend.con.execute("SELECT current_schema()").fetchall()[0][0]
         rows = backend.con.execute(_TABLES).fetchall()
     names = [name if place == usual else f"{place}.{name}" for place, name in rows]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     named = ", ".join(map(shown, names[:_NAMED])) + more if names else "none"
-    return f"; tables in there: {named}"
+    return f"; its tables: {named}"
 
 
-def is_listed(backend: Any, place: str, name: str) -> bool:
-    """Tell whether a DuckDB file holds a table of this name."""
+def has_table(backend: Any, place: str, name: str) -> bool:
+    """Whether a DuckDB file has a table of this name."""
     return bool(backend.con.execute(_LISTED, [name, place]).fetchall())
 
 
-def remarks_on(backend: Any, engine: str, place: str, name: str) -> tuple[str, ...]:
-    """Say of a view what its rows have to be like."""
-    with suppress(*failures()):
-        return _remarks_on(backend, engine, place, name)
+def view_warnings(backend: Any, engine: str, place: str, name: str) -> tuple[str, ...]:
+    """Warn of a view, and say what its rows must be like."""
+    with suppress(*engine_errors()):
+        return _view_warnings(backend, engine, place, name)
     return ()
 
 
-def _remarks_on(backend: Any, engine: str, place: str, name: str) -> tuple[str, ...]:
+def _view_warnings(backend: Any, engine: str, place: str, name: str) -> tuple[str, ...]:
     if engine == "duckdb":
         found = backend.con.execute(_VIEW, [name, place or None]).fetchall()
         return (f"{shown(name)} is a view: {_CONDITION}.",) if found else ()
@@ -174,10 +173,10 @@ def _remarks_on(backend: Any, engine: str, place: str, name: str) -> tuple[str, 
 
     whole = expressions.table_(name, db=place or None, quoted=True).sql("postgres")
     kind, guarded = backend.con.execute(_RELATION, [whole]).fetchone() or ("", False)
-    said = [f"{shown(name)} is {_KINDS[kind]}: {_CONDITION}."] if kind in _KINDS else []
+    found = [f"{shown(name)} is {_RELATIONS[kind]}: {_CONDITION}."] if kind in _RELATIONS else []
     if guarded:
-        said.append(
-            f"{shown(name)} has policies on its rows (row-level security): whether one is seen "
-            "must not depend on rows of other users."
+        found.append(
+            f"{shown(name)} has row-level security: whether a row is visible must not depend on "
+            "rows of other users."
         )
-    return tuple(said)
+    return tuple(found)

@@ -18,10 +18,10 @@ from tests.nasty_tables import nasty
 
 import hushed as hs
 from hushed.errors import BadRows, ParameterError, QueryFailed
-from hushed.tables._engine import tamed
+from hushed.tables._engine import normalise_columns
 from hushed.tables._engine.frames import lines_query
-from hushed.tables._releases import planned
-from hushed.tables._scan import name_keys, prepare, scan
+from hushed.tables._release import plan_query
+from hushed.tables._scan import fetch_keys, prepare, run_scan
 
 SECRET = 1234567890123456789
 MOMENT = datetime.datetime(2020, 1, 1)
@@ -29,15 +29,15 @@ MOMENT = datetime.datetime(2020, 1, 1)
 
 def counts(query, secret=SECRET):
     """Exact counts of a query with public keys."""
-    _, what = planned(query, epsilon=1.0, delta=0.0, noise_name="laplace")
-    return scan(prepare(what, secret)).values[0]
+    _, what = plan_query(query, epsilon=1.0, delta=0.0, noise_name="laplace")
+    return run_scan(prepare(what, secret)).values[0]
 
 
 def private_counts(query, secret=SECRET):
     """Exact counts of a query with private keys, by key."""
-    _, what = planned(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
-    found = scan(prepare(what, secret))
-    named = name_keys(prepare(what, secret), [key[0] for key in found.keys])
+    _, what = plan_query(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
+    found = run_scan(prepare(what, secret))
+    named = fetch_keys(prepare(what, secret), [key[0] for key in found.keys])
     return {named[key[0]]: n for key, n in zip(found.keys, found.values[0], strict=True)}
 
 
@@ -96,13 +96,17 @@ class TestEqualTexts:
         source, name = self.address(engine, request)
         by_row, by_user = hs.table(source, name), hs.table(source, name, user="u")
         keyed = [by_row.group_by("k", keys=["Rome", "rome"])]
-        keyed.append(by_user.per_user(rows=1).group_by("k", keys=["Rome", "rome"]))
+        keyed.append(
+            by_user.bound_contributions(max_rows_per_user=1).group_by("k", keys=["Rome", "rome"])
+        )
         for query in keyed:
             assert counts(query.count()) == [20, 0]
         assert counts(by_user.count_users()) == [21]
         assert counts(by_row.filter("k == 'rome'").count()) == [0]
         assert counts(by_row.filter("k in ['rome', 'rOmE']").count()) == [1]
-        grouped = by_user.per_user(groups=1, rows=1).group_by("k", private_keys=True)
+        grouped = by_user.bound_contributions(max_groups_per_user=1, max_rows_per_user=1).group_by(
+            "k", select_partitions=True
+        )
         assert private_counts(grouped.count()) == {("Rome",): 20, ("rOmE",): 1}
 
     def test_postgres_compares_texts_byte_by_byte(self, postgres_url):
@@ -110,7 +114,9 @@ class TestEqualTexts:
         made = 'CREATE TABLE t (a text COLLATE "POSIX", b varchar(9), c char(9), d uuid)'
         table = hs.table(on_postgres(postgres_url, made, "INSERT INTO t VALUES ('a')"), "t")
         names = {name: f"c{i}" for i, name in enumerate(table.columns)}
-        inner = table.connection.rows.get_backend().compile(tamed(table.connection, names))
+        inner = table.connection.rows.get_backend().compile(
+            normalise_columns(table.connection, names)
+        )
         asked = ", ".join(f"pg_collation_for({name})" for name in names.values())
         with psycopg.connect(postgres_url) as connection:
             (found,) = connection.execute(f"SELECT {asked} FROM ({inner}) AS inner_").fetchall()
@@ -136,7 +142,7 @@ class TestNames:
         """A column like one of the query's own changes no answer, and fails on no row."""
         frame = pa.table({"who": [1, 2], "name": ["Ann", "Bob"], "age": [20, 30]})
         for someone, there in (("Bob", 1), ("Eve", 0)):
-            query = hs.table(frame, user="who").per_user(rows=1)
+            query = hs.table(frame, user="who").bound_contributions(max_rows_per_user=1)
             query = query.filter(f"name == '{someone}'").derive(name, "name")
             query = query.derive("x", "abs(age)").filter("x > 0 and age > 0").count()
             assert counts(query) == [there]
@@ -195,7 +201,7 @@ class TestTimes:
                 parquet.write_table(opened, tmp_path / "t.parquet")
                 opened = tmp_path / "t.parquet"
             table = hs.table(opened)
-            assert dict(table.columns) == {"m": "moment", "v": "moment", "k": "text"}
+            assert dict(table.columns) == {"m": "timestamp", "v": "timestamp", "k": "string"}
             found = [table.filter(t).group_by("k", keys=["a"]).count() for t in TIMES]
             several.append([counts(each) for each in found])
         assert several == [[[1], [2], [2], [1], [1], [2], [2], [2]]] * 2
@@ -263,7 +269,7 @@ class TestTimes:
             assert counts(table.filter(f"month({column}) > 0").count()) == [1]
             assert counts(table.filter(f"{column} <= '2020-01-01'").count()) == [1]
         assert counts(table.filter("m == z").count()) == [1]
-        assert private_counts(table.group_by("d", private_keys=True).count()) == {
+        assert private_counts(table.group_by("d", select_partitions=True).count()) == {
             (MOMENT.date(),): 1
         }
 
@@ -273,14 +279,14 @@ class TestNumbers:
     def test_whole_numbers_without_a_sign(self, largest):
         """Users, keys and cells of 64 bits are exact above 2**63, too."""
         frame = pa.table({"u": pa.array([1, 2, largest], pa.uint64()), "c": [1.0, 2.0, 3.0]})
-        table = hs.table(frame, user="u").per_user(rows=1)
-        assert table.columns["u"] == "whole"
+        table = hs.table(frame, user="u").bound_contributions(max_rows_per_user=1)
+        assert table.columns["u"] == "int"
         assert counts(table.count()) == [3]
         assert counts(table.count_users()) == [3]
         assert counts(table.group_by("u", keys=[1, -3]).count()) == [1, 0]
         assert counts(table.filter("u >= -1 and u not in [2, 1.5]").count()) == [2]
         assert counts(table.derive("w", "floor(u)").filter("w >= 0").count()) == [3]
-        found = private_counts(table.group_by("u", private_keys=True).count())
+        found = private_counts(table.group_by("u", select_partitions=True).count())
         assert found == {(1,): 1, (2,): 1, (largest,): 1}
 
     @pytest.mark.parametrize(
@@ -320,7 +326,11 @@ class TestGroups:
         assert both == [(True,)]  # or the test shows nothing
         keys = [self.ONE] * 5 + [self.OTHER]
         frame = pa.table({"u": list(range(6)), "k": keys, "x": [1.0] * 6})
-        query = hs.table(frame, user="u").per_user(rows=1).group_by("k", private_keys=True)
+        query = (
+            hs.table(frame, user="u")
+            .bound_contributions(max_rows_per_user=1)
+            .group_by("k", select_partitions=True)
+        )
         expected = {(self.ONE,): 5, (self.OTHER,): 1}
         assert private_counts(query.count()) == expected
         binned = private_counts(query.histogram("x", low=0, high=2, bins=2))
@@ -331,7 +341,9 @@ class TestGroups:
         keys = [self.ONE, self.OTHER, self.OTHER]
         for order in (keys, keys[::-1]):
             frame = pa.table({"u": [1] * 3, "k": order})
-            query = hs.table(frame, user="u").per_user(groups=1, rows=9)
+            query = hs.table(frame, user="u").bound_contributions(
+                max_groups_per_user=1, max_rows_per_user=9
+            )
             assert sorted(counts(query.group_by("k", keys=[self.ONE, self.OTHER]).count())) in (
                 [0, 1],
                 [0, 2],
@@ -343,10 +355,13 @@ class TestGroups:
         pairs = [("a", "bc"), ("ab", "c"), ("", "abc"), ("abc", "")]
         frame = pa.table({"g": [p[0] for p in pairs], "h": [p[1] for p in pairs]})
         source, name = placed(engine, frame)
-        query = hs.table(source, name).group_by("g", "h", private_keys=True).count()
+        query = hs.table(source, name).group_by("g", "h", select_partitions=True).count()
         assert private_counts(query) == dict.fromkeys(pairs, 1)
-        _, what = planned(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
-        here, there = scan(prepare(what, SECRET)).keys, scan(prepare(what, SECRET // 3)).keys
+        _, what = plan_query(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
+        here, there = (
+            run_scan(prepare(what, SECRET)).keys,
+            run_scan(prepare(what, SECRET // 3)).keys,
+        )
         assert not set(here) & set(there)
 
 
@@ -364,11 +379,11 @@ class TestReserve:
 
     def test_private_keys_share_it_too(self, monkeypatch):
         """Where the number of keys turns out with the selection, the answer fails."""
-        from hushed.tables import _releases as releases
+        from hushed.tables import _release as releases
 
         monkeypatch.setattr(releases, "noise_dims", lambda: 3)
         frame = pa.table({"k": ["a", "b"] * 500, "c": [1.0] * 1000})
-        query = hs.table(frame).group_by("k", private_keys=True).count()
+        query = hs.table(frame).group_by("k", select_partitions=True).count()
         assert len(query.release(epsilon=9.0, delta=1e-3, noise="gaussian")) == 2
         with pytest.raises(QueryFailed, match="3 numbers"):
             query.count(name="again").release(epsilon=9.0, delta=1e-3, noise="gaussian")
@@ -398,13 +413,20 @@ class TestCsv:
         found = []
         for cells in (self.ROWS, there):
             path = csv_file(tmp_path / "t.csv", cells)
-            table = hs.table(path, user="u", types={"cost": "whole"}).per_user(rows=1)
+            table = hs.table(path, user="u", types={"cost": "int"}).bound_contributions(
+                max_rows_per_user=1
+            )
             query = table.count().sum("cost", low=0, high=1000)
-            _, what = planned(query, epsilon=1.0, delta=0.0, noise_name="laplace")
+            _, what = plan_query(query, epsilon=1.0, delta=0.0, noise_name="laplace")
             plain = table.filter(f"u != '{place}'").count()
             accuracy = query.quote(epsilon=1.0).accuracy("sum_cost")
             found.append(
-                [dict(table.columns), accuracy, counts(plain), *scan(prepare(what, SECRET)).values]
+                [
+                    dict(table.columns),
+                    accuracy,
+                    counts(plain),
+                    *run_scan(prepare(what, SECRET)).values,
+                ]
             )
         one, other = found
         assert one[:4] == other[:4]  # 3000 rows, 2999 of them as before
@@ -415,9 +437,9 @@ class TestCsv:
         """Quotes, marks within them, ends of lines, blank lines, short lines, a mark of order."""
         text = '\ufeffa;"b c";d\r\n1;"x;""y""";2020-02-29\r\n\r\n ;;\n3\n4;"";true;9\n5;z"z;1.0'
         (tmp_path / "t.csv").write_bytes(text.encode())
-        types = {"a": "whole", "d": "day"}
+        types = {"a": "int", "d": "date"}
         table = hs.table(tmp_path / "t.csv", types=types)
-        assert dict(table.columns) == {"a": "whole", "b c": "text", "d": "day"}
+        assert dict(table.columns) == {"a": "int", "b c": "string", "d": "date"}
         wanted = [("a in [1, 3, 4, 5]", 4), ("is_null(a)", 1), ("is_null(column('b c'))", 3)]
         wanted += [("column('b c') == 'x;\"y\"'", 1), ("column('b c') == 'z\"z'", 1)]
         wanted += [("d == '2020-02-29'", 1), ("is_null(d)", 4), ("is_null(a) or a > 0", 5)]
@@ -430,7 +452,7 @@ class TestCsv:
         lines = [["a", "b", "c"], ["1", f'"x{between}y"', "true"], ["2.5", "z", "maybe"]]
         path = tmp_path / ("t.tsv" if between == "\t" else "t.csv")
         path.write_text("\n".join(between.join(line) for line in lines))
-        table = hs.table(path, types={"a": "real", "c": "truth"})
+        table = hs.table(path, types={"a": "float", "c": "bool"})
         assert counts(table.filter("a == 2.5").count()) == [1]
         assert counts(table.filter(f"b == 'x{between}y' and c").count()) == [1]
         assert counts(table.filter("is_null(c)").count()) == [1]
@@ -451,28 +473,28 @@ class TestCsv:
             found = opened.execute(lines_query("lines", between, 3)).fetchall()
         assert Counter(found) == Counter(wanted)
 
-    def test_kinds_read_what_they_can(self, tmp_path):
+    def test_types_read_what_they_can(self, tmp_path):
         """Whole numbers may be written as reals, and are never rounded."""
         cells = ["3", "3.0", "1.5", "1e3", "-7", "9223372036854775807", "9223372036854775808", "x"]
         (tmp_path / "t.csv").write_text("n\n" + "\n".join(cells))
-        table = hs.table(tmp_path / "t.csv", types={"n": "whole"})
+        table = hs.table(tmp_path / "t.csv", types={"n": "int"})
         for value, rows in ((3, 2), (1000, 1), (-7, 1), (2**63 - 1, 1), (2, 0)):
             assert counts(table.group_by("n", keys=[value]).count()) == [rows]
         assert counts(table.filter("is_null(n)").count()) == [3]
 
     @pytest.mark.parametrize(
-        ("kind", "read", "missing"),
+        ("declared", "read", "missing"),
         [
-            ("real", ["1234.50", " 5 ", "-1e3"], ["1.234,50", "1,234.50", "1234,50", "1 234"]),
-            ("day", ["2024-03-01", "2024-03-01 12:30:00"], ["01.03.2024", "03/01/2024"]),
-            ("moment", ["2024-03-01 12:30:00", "2024-03-01T12:30:00"], ["01.03.2024 12:30"]),
+            ("float", ["1234.50", " 5 ", "-1e3"], ["1.234,50", "1,234.50", "1234,50", "1 234"]),
+            ("date", ["2024-03-01", "2024-03-01 12:30:00"], ["01.03.2024", "03/01/2024"]),
+            ("timestamp", ["2024-03-01 12:30:00", "2024-03-01T12:30:00"], ["01.03.2024 12:30"]),
         ],
     )
-    def test_spellings_are_those_of_the_documentation(self, kind, read, missing, tmp_path):
+    def test_spellings_are_those_of_the_documentation(self, declared, read, missing, tmp_path):
         """A decimal point, nothing between thousands, year before month before day."""
         lines = [f'"{cell}";x' for cell in [*read, *missing]]
         (tmp_path / "t.csv").write_text("\n".join(["a;b", *lines]))
-        table = hs.table(tmp_path / "t.csv", types={"a": kind})
+        table = hs.table(tmp_path / "t.csv", types={"a": declared})
         assert counts(table.filter("is_null(a)").count()) == [len(missing)]
 
     def test_an_empty_file_is_refused_and_one_without_rows_is_not(self, tmp_path):
@@ -504,7 +526,7 @@ class TestCsv:
         """No cell of it is told, whichever column is asked for."""
         (tmp_path / "t.csv").write_text(f"{first}\nAda;Oslo;x;3\n")
         with pytest.raises(BadRows, match=why) as caught:
-            hs.table(tmp_path / "t.csv", user="patient", types={"visits": "whole"})
+            hs.table(tmp_path / "t.csv", user="patient", types={"visits": "int"})
         told = "".join(traceback.format_exception(caught.value))
         cells = [cell for cell in first.split(";") if cell.strip()]
         assert not [cell for cell in cells if cell in told]
@@ -525,7 +547,7 @@ class TestCsv:
         text = "\n".join(between.join(f'"{c}"' for c in line) for line in lines)
         path.write_text(before + text)
         header = between.join(["who", "city", "visits"])
-        table = hs.table(path, types={"who": "whole", "visits": "whole"}, header=header)
+        table = hs.table(path, types={"who": "int", "visits": "int"}, header=header)
         assert list(table.columns) == ["who", "city", "visits"]
         assert counts(table.count()) == [3]
         assert counts(table.filter("who == 7 and visits == 3").count()) == [1]
@@ -556,24 +578,24 @@ class TestCsv:
 
 class TestTypes:
     def test_bad_declarations_are_refused(self, tmp_path, postgres_url):
-        """Unknown columns and kinds, kinds that cannot be, databases with types of their own."""
+        """Unknown columns and types, types that cannot be, databases with types of their own."""
         frame = pa.table({"n": [1, 2], "d": [MOMENT.date()] * 2, "l": [[1], [2]]})
-        for types in ({"m": "whole"}, {"n": "int"}, {"n": "day"}, {"l": "text"}, ["n"]):
+        for types in ({"m": "int"}, {"n": "number"}, {"n": "date"}, {"l": "string"}, ["n"]):
             with pytest.raises(ParameterError):
                 hs.table(frame, types=types)
         on_postgres(postgres_url, "CREATE TABLE t (n bigint)")
         with pytest.raises(ParameterError, match="view"):
-            hs.table(postgres_url, "t", types={"n": "whole"})
+            hs.table(postgres_url, "t", types={"n": "int"})
         with pytest.raises(ParameterError, match="cannot be asked"):
             hs.table(frame).filter("is_null(l)")
 
-    def test_a_declared_kind_holds_whatever_the_cells_made_of_it(self):
-        """One missing cell turns whole numbers of a frame into reals; declared, the price stays."""
+    def test_a_declared_type_holds_whatever_the_cells_made_of_it(self):
+        """One missing cell turns integers of a frame into floats; declared, the price stays."""
         import pandas as pd
 
         prices = []
         for cells in ([1, 2, 3], [1, 2, math.nan], [1, 2, 2.5]):
-            table = hs.table(pd.DataFrame({"n": cells}), types={"n": "whole"})
+            table = hs.table(pd.DataFrame({"n": cells}), types={"n": "int"})
             query = table.sum("n", low=0, high=10)
             prices.append(query.quote(epsilon=1.0).accuracy("sum_n"))
             assert counts(query) == [6 if cells[2] == 3 else 3]
@@ -586,9 +608,9 @@ class TestTypes:
         for odd in (1, "x", None, 2.5, b"raw", MOMENT, "\ud800"):
             frame = pd.DataFrame({"o": pd.Series(["a", "7", odd], dtype=object)})
             table = hs.table(frame)
-            assert table.columns["o"] == "text"
+            assert table.columns["o"] == "string"
             assert counts(table.filter("o == 'a'").count()) == [1]
-            whole = hs.table(frame, types={"o": "whole"})
+            whole = hs.table(frame, types={"o": "int"})
             assert counts(whole.group_by("o", keys=[7]).count()) == [1]
 
     @pytest.mark.parametrize("source", ["frame", "parquet"])
@@ -600,12 +622,12 @@ class TestTypes:
         if source == "parquet":
             parquet.write_table(opened, tmp_path / "t.parquet")
             opened = tmp_path / "t.parquet"
-        table = hs.table(opened, user="u").per_user(rows=1)
+        table = hs.table(opened, user="u").bound_contributions(max_rows_per_user=1)
         assert counts(table.filter("s == 'abc'").count()) == [2]
         assert counts(table.group_by("s", keys=["abc", "x"]).count()) == [2, 0]
-        found = table.group_by("s", private_keys=True).count_users()
-        _, what = planned(found, epsilon=1.0, delta=1e-6, noise_name="laplace")
-        assert sorted(scan(prepare(what, SECRET)).values[0]) == [1, 2]
+        found = table.group_by("s", select_partitions=True).count_users()
+        _, what = plan_query(found, epsilon=1.0, delta=1e-6, noise_name="laplace")
+        assert sorted(run_scan(prepare(what, SECRET)).values[0]) == [1, 2]
 
     @pytest.mark.parametrize("source", ["frame", "parquet"])
     def test_types_that_only_arrow_knows_are_read_as_their_next(self, source, tmp_path):
@@ -624,7 +646,7 @@ class TestTypes:
             parquet.write_table(opened, tmp_path / "t.parquet")
             opened = tmp_path / "t.parquet"
         table = hs.table(opened)
-        assert list(table.columns.values()) == ["real", "real", "text", "text"]
+        assert list(table.columns.values()) == ["float", "float", "string", "string"]
         for condition in ("h < 3", "d > 1", "c in ['a', 'b']", "v in ['a', 'b']"):
             assert counts(table.filter(condition).count()) == [2]
 
@@ -634,5 +656,5 @@ class TestTypes:
 
         frame = nasty(50).to_pandas()
         before = frame.copy(deep=True)
-        hs.table(frame, user="who", types={"who": "text"})
+        hs.table(frame, user="who", types={"who": "string"})
         pd.testing.assert_frame_equal(frame, before)

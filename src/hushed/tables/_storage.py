@@ -1,4 +1,4 @@
-"""Answers as text, and back, and what was asked as a digest."""
+"""Answers as JSON, and back; and the digest of a query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hushed.tables._answers import Answer
 from hushed.tables._requests import Filter
 
 if TYPE_CHECKING:
-    from hushed.tables._releases import Asked
+    from hushed.tables._release import Query
 
 
 _SCHEMA, _VERSION = "hushed answer", 1
@@ -24,11 +24,11 @@ _MAPPINGS = ("values", "low", "high", "present")
 
 
 def plain_rows(answer: Answer) -> list[dict[str, Any]]:
-    """Rows of an answer as JSON holds them: days as texts."""
-    return [{name: _plain(cell) for name, cell in row.items()} for row in answer.rows()]
+    """Rows of an answer as JSON holds them: dates as strings."""
+    return [{name: _plain_cell(cell) for name, cell in row.items()} for row in answer.rows()]
 
 
-def _plain(cell: Any) -> Any:
+def _plain_cell(cell: Any) -> Any:
     return cell.isoformat() if isinstance(cell, date) else cell
 
 
@@ -37,13 +37,13 @@ def write_answer(answer: Answer) -> str:
     record: dict[str, Any] = {"schema": _SCHEMA, "version": _VERSION}
     record["keys"] = {
         name: {
-            "days": any(isinstance(each, date) for each in column),
-            "values": list(map(_plain, column)),
+            "dates": any(isinstance(each, date) for each in column),
+            "values": list(map(_plain_cell, column)),
         }
         for name, column in answer.keys.items()
     }
     record |= {name: dict(getattr(answer, name)) for name in _MAPPINGS}
-    record |= {"rank_error": dict(answer.rank_error), "remarks": answer.remarks}
+    record |= {"rank_error": dict(answer.rank_error), "warnings": answer.warnings}
     promise = answer.guarantee
     record |= {
         "level": answer.level,
@@ -56,16 +56,16 @@ def write_answer(answer: Answer) -> str:
 
 
 def read_answer(text: str) -> Answer:
-    """Read what `write_answer` wrote; a failure that was stored is raised again."""
+    """Read what `write_answer` wrote; a stored failure is raised again."""
     raise_failure(text)
     try:
-        return _answer(json.loads(text))
+        return _read_record(json.loads(text))
     except (AttributeError, KeyError, TypeError, ValueError):
         pass
-    raise DamagedLedger("the stored answer is not one of a query of this version")
+    raise DamagedLedger("the stored answer was not written by a query of this version")
 
 
-def _answer(record: Any) -> Answer:
+def _read_record(record: Any) -> Answer:
     neighbours: Neighbours = record["neighbours"]
     unit: Unit = record["unit"]
     if (record["schema"], record["version"]) != (_SCHEMA, _VERSION):
@@ -73,7 +73,7 @@ def _answer(record: Any) -> Answer:
     if neighbours not in get_args(Neighbours):
         raise KeyError(neighbours)
     columns = {
-        name: tuple(map(date.fromisoformat, each["values"]) if each["days"] else each["values"])
+        name: tuple(map(date.fromisoformat, each["values"]) if each["dates"] else each["values"])
         for name, each in record["keys"].items()
     }
     cells = {
@@ -87,7 +87,7 @@ def _answer(record: Any) -> Answer:
         high=cells["high"],
         rank_error=record["rank_error"],
         present=cells["present"],
-        remarks=tuple(record["remarks"]),
+        warnings=tuple(record["warnings"]),
         level=record["level"],
         guarantee=Guarantee(
             epsilon=record["epsilon"], delta=record["delta"], neighbours=neighbours, unit=unit
@@ -96,19 +96,19 @@ def _answer(record: Any) -> Answer:
     )
 
 
-def _same(asked: Any) -> Any:
-    """Write numbers alike, be they 1, 1.0, or of NumPy or decimal: they ask the same."""
-    if isinstance(asked, dict):
-        return {name: _same(each) for name, each in asked.items()}
-    if isinstance(asked, tuple):
-        return [_same(each) for each in asked]
-    if asked is None or isinstance(asked, str):
-        return asked
-    return float(asked).hex()
+def _canonical(value: Any) -> Any:
+    """Write equal numbers alike, whether they are 1, 1.0, or of NumPy or decimal."""
+    if isinstance(value, dict):
+        return {name: _canonical(each) for name, each in value.items()}
+    if isinstance(value, tuple):
+        return [_canonical(each) for each in value]
+    if value is None or isinstance(value, str):
+        return value
+    return float(value).hex()
 
 
-def question_of(query: Asked, terms: Mapping[str, object]) -> str:
-    """Digest what a query asks; the same in another process, and of no row."""
+def digest_query(query: Query, terms: Mapping[str, object]) -> str:
+    """Digest a query; the same in every process, and independent of the rows."""
     facts = {
         "table": [query.connection.engine, query.connection.place],
         "columns": sorted(query.columns.items()),
@@ -120,8 +120,8 @@ def question_of(query: Asked, terms: Mapping[str, object]) -> str:
             for step in query.steps
         ],
         "keys": [query.keys.columns, query.keys.values],
-        "limits": _same((query.limits.rows, query.limits.groups)),
-        "aggregates": [_same(asdict(each)) for each in query.aggregates],
-        "terms": _same(dict(sorted(terms.items()))),
+        "contribution_bounds": _canonical(asdict(query.contribution_bounds)),
+        "aggregates": [_canonical(asdict(each)) for each in query.aggregates],
+        "terms": _canonical(dict(sorted(terms.items()))),
     }
     return hashlib.sha256(json.dumps(facts, default=repr).encode()).hexdigest()

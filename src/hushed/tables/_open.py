@@ -1,0 +1,92 @@
+"""From an address, a file or a frame to a table that can be queried."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from hushed._printing import brief
+from hushed._types import ColumnType
+from hushed.errors import ParameterError
+from hushed.tables import _engine as engine
+from hushed.tables._expressions import find_column
+from hushed.tables._requests import GROUPABLE, KEY_TYPES
+from hushed.tables._table import Table
+
+
+def table(
+    source: Any,
+    name: str = "rows",
+    *,
+    user: str | None = None,
+    types: Mapping[str, ColumnType] | None = None,
+    header: str | None = None,
+) -> Table:
+    """Open a private table.
+
+    Parameters
+    ----------
+    source : str, path, pandas.DataFrame, polars.DataFrame or pyarrow.Table
+        ``duckdb:///file.db``, ``postgresql://user@host/database``, ``spark://...``; the path of a
+        CSV, Parquet or Arrow file; or a frame.
+    name : str, default "rows"
+        Name of the table in a database.
+    user : str, optional
+        Column that identifies the user of a row. Then the unit of privacy is one user with all
+        rows, and rows without a user are left out. Without it, the unit is one row.
+    types : mapping of str to {"int", "float", "string", "bool", "date", "timestamp"}, optional
+        Column types for a file, a frame or a DuckDB table; a cell that cannot be read as its type
+        is missing. The columns of a CSV file are strings unless declared here: a type that is
+        guessed from the rows would say something about them.
+    header : str, optional
+        For a CSV file without a line of column names: that line, such as ``"patient;city;cost"``,
+        with the delimiter of the file. Then every line of the file is a row.
+
+    Returns
+    -------
+    Table
+        Only the names and types of the columns are read, which count as public. A view causes a
+        warning, because its rows cannot be checked.
+
+    Raises
+    ------
+    NotFound
+        If the file or table does not exist.
+    BadRows
+        If a file is damaged or empty, or the first line of a CSV file does not look like column
+        names: a cell is empty, repeated, a number or a date. Nothing of that line is shown. A first
+        record of different strings does look like names.
+    EngineUnavailable
+        If the database does not answer or its driver is missing.
+    ParameterError
+        If the source or the user column cannot be used.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> visits = pa.table({"patient": [1, 1, 2], "cost": [10.0, 30.0, 20.0]})
+    >>> query = table(visits, user="patient").bound_contributions(max_rows_per_user=2).count()
+    >>> query.quote(epsilon=1.0).accuracy("count")
+    6.0
+    """
+    engine.check_installed()
+    if not isinstance(name, str) or not name or "\x00" in name:
+        raise ParameterError(f"name must be the name of a table, got {brief(str(name))}")
+    if header is not None and not isinstance(header, str):
+        raise ParameterError("header must be a line of names such as 'patient;city;cost'")
+    if isinstance(source, str) or hasattr(source, "__fspath__"):
+        connection = engine.connect(str(source), name, types or {}, header)
+    elif header is not None:
+        raise ParameterError(
+            "header is for CSV files; a frame names its columns", parameter="header"
+        )
+    else:
+        connection = engine.open_frame(source, name, types or {})
+    if user is not None:
+        user_type = connection.columns[find_column(user, connection.columns)]
+        if user_type not in GROUPABLE:
+            raise ParameterError(f"user column {brief(user)} is of type {user_type}; {KEY_TYPES}")
+    for message in connection.warnings:
+        warnings.warn(message, stacklevel=2)
+    return Table(connection=connection, user=user, columns=connection.columns)
