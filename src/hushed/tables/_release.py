@@ -237,9 +237,7 @@ def release_query(
         )
     stays = "count the budget as spent" if paid.ledger is None else "the charge stays"
     if stopped or (lost and paid.key is not None):
-        again = (
-            "" if paid.key is None else f": repeat the query under the key {paid.key!r}, at no cost"
-        )
+        again = "" if paid.key is None else f": ask again under the key {paid.key!r}, at no cost"
         raise (KeyboardInterrupt if stopped else QueryFailed)(f"{failed}; {stays}{again}")
     failure = QueryFailed(f"{failed}; {stays}")
     if paid.number is not None and not lost:
