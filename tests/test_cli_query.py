@@ -29,7 +29,17 @@ def run(tmp_path):
 
 def test_an_answer_as_text_and_as_json(run):
     """Two groups, three outputs, error bars; the same as one JSON object."""
-    words = ("--user", "patient", "--rows", 5, "--by", "city", "--keys", "Rome,Oslo", "--count")
+    words = (
+        "--user",
+        "patient",
+        "--max-rows-per-user",
+        5,
+        "--by",
+        "city",
+        "--keys",
+        "Rome,Oslo",
+        "--count",
+    )
     words += ("--mean", "cost:0:500", "--quantile", "cost:0:500:0.5", "--epsilon", 50)
     shown = run(*words)
     assert shown.exit_code == 0, shown.output
@@ -68,20 +78,23 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
         (("--sum", "cost"), "COLUMN:LOW:HIGH"),
         (("--sum", "cost:1:x"), "COLUMN:LOW:HIGH"),
         (("--sum", "cots:0:1"), "did you mean 'cost'"),
-        (("--histogram", "cost:0:1:2.5"), "whole number of bins"),
-        (("--histogram", "cost:0:1:inf"), "whole number of bins"),
+        (("--histogram", "cost:0:1:2.5"), "integer number of bins"),
+        (("--histogram", "cost:0:1:inf"), "integer number of bins"),
         (("--quantile", "cost:0:1"), "COLUMN:LOW:HIGH:PROBABILITY, got 'cost:0:1'"),
         (("--quantile", "cost:0:1:0.5,x"), "COLUMN:LOW:HIGH:PROBABILITY"),
         (("--quantile", "cost:0:1:nan"), "must lie in"),
         (("--where", "cost = 5"), "equal is written =="),
         (("--derive", "x"), "NAME=EXPRESSION"),
-        (("--type", "cost"), "COLUMN=KIND"),
-        (("--type", "cost=number"), "kinds are whole, real"),
+        (("--type", "cost"), "COLUMN=TYPE"),
+        (("--type", "cost=whole"), "types are int, float, string, bool, date, timestamp"),
         (("--type", "cots=float"), "did you mean 'cost'"),
         (("--sum", "city:0:1"), "--type COLUMN=float"),
         (("--where", "city > 3"), "--type COLUMN=float"),
-        (("--count", "--user", "patient"), "rows of one user; give --max-rows-per-user N"),
-        (("--count", "--user", "patient", "--by", "city", "--keys", "a", "--rows", 0), "rows must"),
+        (("--count", "--user", "patient"), "give --max-rows-per-user N"),
+        (
+            ("--count", "--user", "patient", "--max-rows-per-user", 0),
+            "max_rows_per_user must be 1",
+        ),
         (
             (
                 "--count-users",
@@ -93,22 +106,22 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
                 "--delta",
                 1e-6,
             ),
-            "how many groups of one user count, or how many rows; give --groups N or --rows N",
+            "give --max-groups-per-user N or --max-rows-per-user N",
         ),
         (
             ("--count", "--by", "city"),
             "give one of the two; give --keys A,B,C or --select-partitions",
         ),
-        ((), "nothing is asked; add --count"),
+        ((), "the query has no aggregate; add --count"),
         (("--count-users",), "--user COLUMN"),
-        (("--count", "--rows", 3), "--user COLUMN"),
-        (("--sum", "cost:0:1", "--sum", "cost:0:2"), "ask for each output once"),
-        (("--count", "--noise", "gaussian"), "--delta: Gaussian noise cannot be had with"),
+        (("--count", "--max-rows-per-user", 3), "--user COLUMN"),
+        (("--sum", "cost:0:1", "--sum", "cost:0:2"), "give each output once"),
+        (("--count", "--noise", "gaussian"), "--delta: Gaussian noise needs"),
         (("--count", "--delta", 1e-6), "--noise gaussian"),
         (("--count", "--budget", "b"), "--budget was given without --ledger"),
         (("--count", "--header", "a,a"), "--header must name"),
         (("--count", "--by", "city", "--keys", "a", "--keys", "b"), "once for each"),
-        (("--count", "--by", "patient", "--keys", "a"), "whole number"),
+        (("--count", "--by", "patient", "--keys", "a"), "an integer"),
     ],
 )
 def test_bad_use_says_what_is_wanted(run, words, said):
@@ -144,7 +157,7 @@ def test_a_table_that_is_not_there_is_told_by_the_option(tmp_path):
     words = ["query", f"duckdb:///{tmp_path / 'a.db'}", "--count", "--epsilon", "1"]
     refused = CliRunner().invoke(app, words)
     assert refused.exit_code == 2
-    assert "tables in there: sales; name one with --table NAME" in refused.stderr
+    assert "its tables: sales; name one with --table NAME" in refused.stderr
     assert CliRunner().invoke(app, [*words, "--table", "sales"]).exit_code == 0
 
 
@@ -175,8 +188,10 @@ def test_quantiles_of_one_option_are_in_order_with_their_error_in_words(run):
 def test_a_quote_says_the_error_of_a_mean(run):
     """Given about how many rows there are, 1 or more."""
     words = ("--mean", "cost:0:500", "--epsilon", 1)
-    told = run(*words, "--quote").stdout
-    assert "say about how many rows a group has, such as --about-rows 100" in told
+    assert (
+        "give the approximate number of rows of a group, such as --about-rows 100"
+        in run(*words, "--quote").stdout
+    )
     told = run(*words, "--quote", "--about-rows", 200).stdout
     assert "if about 200 rows have a value" in told
     refused = run(*words, "--about-rows", 200)
@@ -185,13 +200,103 @@ def test_a_quote_says_the_error_of_a_mean(run):
     assert (refused.exit_code, "--about-rows" in refused.stderr) == (2, True)
 
 
-def test_decimals_that_cannot_be_read_are_remarked(tmp_path):
+def test_decimals_that_cannot_be_read_are_warned_of(tmp_path):
     """A column of German numbers: no value is read, and the answer says so."""
     data = tmp_path / "costs.csv"
     data.write_text("who;cost\n" + "".join(f"{i};1.{i:03d},50\n" for i in range(300)))
     words = ["query", str(data), "--type", "cost=float", "--mean", "cost:0:5000", "--count"]
     told = CliRunner().invoke(app, [*words, "--epsilon", "60"])
-    assert "cannot be told from 0" in told.stdout
+    assert "cannot be distinguished from 0" in told.stdout
     assert "decimal points (1234.50)" in told.stdout
     told = CliRunner().invoke(app, [*words, "--epsilon", "60", "--json"])
-    assert any("cannot be told from 0" in each for each in json.loads(told.stdout)["warnings"])
+    assert any(
+        "cannot be distinguished from 0" in each for each in json.loads(told.stdout)["warnings"]
+    )
+
+
+QUERY_FILE = """
+type = ["patient=int", "cost=float"]
+user = "patient"
+max-rows-per-user = 5
+by = ["city"]
+keys = ["Rome,Oslo"]
+count = true
+mean = ["cost:0:500"]
+epsilon = 1
+about-rows = 100
+quote = true
+"""
+
+
+class TestQueryFile:
+    @pytest.fixture
+    def ask(self, tmp_path):
+        """Ask with a query file, and with options beside it."""
+        data = tmp_path / "visits.csv"
+        data.write_text(ROWS)
+
+        def call(text, *words, data_in_file=False):
+            path = tmp_path / "query.toml"
+            path.write_text(f"data = {str(data)!r}\n{text}" if data_in_file else text)
+            given = [] if data_in_file else [str(data)]
+            return CliRunner().invoke(app, ["query", *given, "--file", str(path), *words])
+
+        return call
+
+    def test_it_says_what_the_options_say(self, ask, run):
+        """The same price as with options on the command line, the data in the file or not."""
+        options = ("--user", "patient", "--max-rows-per-user", 5, "--by", "city", "--quote")
+        options += ("--keys", "Rome,Oslo", "--count", "--mean", "cost:0:500", "--epsilon", 1)
+        wanted = run(*options, "--about-rows", 100).stdout
+        assert "about 100 rows" in wanted
+        assert ask(QUERY_FILE).stdout == wanted
+        assert ask(QUERY_FILE, data_in_file=True).stdout == wanted
+
+    def test_the_command_line_wins(self, ask):
+        """One option replaces that of the file, with all values of a list; the others stay."""
+        found = json.loads(ask(QUERY_FILE, "--epsilon", "2", "--json").stdout)
+        assert (found["epsilon"], found["unit"]) == (2, "user")
+        found = json.loads(ask(QUERY_FILE, "--mean", "patient:0:9", "--json").stdout)
+        assert [each["name"] for each in found["outputs"]] == ["count", "mean_patient"]
+
+    def test_every_option_may_stand_in_it(self, ask):
+        """An unknown key is refused with all keys: the options that the help shows."""
+        refused = ask("nonsense = 1").stderr
+        shown = CliRunner().invoke(app, ["query", "--help"], env={"COLUMNS": "200"}).stdout
+        options = set(re.findall(r"--([a-z][a-z-]+)", shown)) - {"file", "help"}
+        assert len(options) > 25
+        words = set(re.findall(r"[a-z][a-z-]+", refused))
+        assert options | {"data"} <= words
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("rows = 5", ["unknown key 'rows'", "max-rows-per-user"]),
+            ("file = 'a.toml'", ["unknown key 'file'"]),
+            ("epsilon = '1'", ["epsilon must be a number", "'1'"]),
+            ("epsilon = true", ["epsilon must be a number", "True"]),
+            ("max-rows-per-user = 1.5", ["max-rows-per-user must be an integer", "1.5"]),
+            ("count = 1", ["count must be true or false", "1"]),
+            ("by = 'city'", ["by must be a list of strings", "'city'"]),
+            ("keys = [1, 2]", ["keys must be a list of strings"]),
+            ("user = ['a']", ["user must be a string"]),
+            ("epsilon = 1\nnoise = 'cauchy'", ["cauchy", "laplace", "gaussian"]),
+            ("epsilon = 1\nabout-rows = 0", ["0", "x>=1"]),
+            ("epsilon", ["query.toml is not a TOML file"]),
+            ("epsilon = 1\nepsilon = 2", ["query.toml is not a TOML file"]),
+        ],
+    )
+    def test_what_is_wrong_is_refused_by_its_key(self, ask, text, words):
+        """Exit code 2, the key, and what is allowed; nothing is asked."""
+        ended = ask(text, "--count")
+        message = " ".join(ended.stderr.replace("│", " ").split())
+        assert ended.exit_code == 2
+        assert all(word in message for word in words), message
+
+    def test_a_file_that_cannot_be_read_is_refused(self, ask, tmp_path):
+        """One that is missing, and one that is no text."""
+        (tmp_path / "bytes.toml").write_bytes(b"note = '\xff'")
+        for name, word in (("nowhere.toml", "No such file"), ("bytes.toml", "UTF-8")):
+            ended = ask("", "--file", str(tmp_path / name), "--count", "--epsilon", "1")
+            assert ended.exit_code == 2
+            assert word in " ".join(ended.stderr.replace("│", " ").split())

@@ -218,7 +218,7 @@ def test_a_query_says_which_budget_it_needs_and_takes_it(folder):
     """The default budget refuses a query once, with every option of the one that takes it."""
     (folder / "stays.csv").write_text("patient\n" + "\n".join(str(i // 2) for i in range(40)))
     run("open", URL, "clinic", "--epsilon", 1, "--delta", 1e-6, "--gamma", 0.1)
-    query = ["query", "stays.csv", "--user", "patient", "--count", "--rows", "1"]
+    query = ["query", "stays.csv", "--user", "patient", "--count", "--max-rows-per-user", "1"]
     query += ["--epsilon", "0.1", "--ledger", URL, "--budget"]
     refused = CliRunner().invoke(app, [*query, "clinic", "--json"])
     assert refused.exit_code == 2

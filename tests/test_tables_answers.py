@@ -147,7 +147,7 @@ class TestWords:
         assert "one row. Each" in query.release(epsilon=1.0).explain()
         said = query.quote(epsilon=1.0).explain().splitlines()
         assert said[1] == "count: within 3; 100% of epsilon"
-        assert said[2].endswith("all of epsilon is for the one aggregate")
+        assert said[2].endswith("the one aggregate gets all of epsilon")
         assert "split over 2 aggregates" in query.count(name="b").quote(epsilon=1.0).explain()
 
     def test_an_answer_as_text_has_its_error_bars(self, table):
@@ -214,7 +214,7 @@ class TestWords:
         with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as ledger:
             ledger.open_budget("study", hs.Guarantee(epsilon=2.0, neighbours="add-remove"))
             quote = table.count().quote(epsilon=0.5, ledger=ledger, budget="study")
-        assert quote.explain().endswith("the budget afterwards:\n" + quote.left.explain())
+        assert quote.explain().endswith("the budget after this query:\n" + quote.left.explain())
         assert "Balance(" not in quote.explain()
 
     @pytest.mark.parametrize("text", ["cost = 5", "city='Rome' and cost >= 3"])

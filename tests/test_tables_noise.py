@@ -116,7 +116,7 @@ class TestGrid:
     @pytest.mark.parametrize("centred", [True, False])
     def test_steps_are_the_nearest_whole_number(self, low, high, rows, centred):
         """Exact rational arithmetic: half a step at most, and never beyond the largest."""
-        grid = choose_grid(low=low, high=high, rows=rows, centred=centred, whole=False)
+        grid = choose_grid(low=low, high=high, rows=rows, centred=centred, integers=False)
         rng = np.random.default_rng(3)
         for value in [*rng.uniform(low, high, 200), low, high, math.inf, -math.inf]:
             kept = Fraction(min(max(float(value), float(low)), float(high)))
@@ -129,7 +129,7 @@ class TestGrid:
 
     def test_whole_numbers_are_exact(self):
         """Whole bounds of a whole column give steps of 1."""
-        grid = choose_grid(low=-7, high=1_000_000_000, rows=100, centred=False, whole=True)
+        grid = choose_grid(low=-7, high=1_000_000_000, rows=100, centred=False, integers=True)
         assert (grid.step, grid.steps(999_999_999.0)) == (1.0, 999_999_999)
 
 

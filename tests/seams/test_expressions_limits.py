@@ -114,9 +114,9 @@ class TestLinear:
         assert {text: count(table.filter(text)) for text in found} == found
 
     def test_a_condition_in_the_middle_of_a_chain_is_refused(self, table):
-        """It would be read twice, and doubled at every level; columns and numbers may stand."""
+        """It would be reads b twice, and doubled at every level; columns and numbers may stand."""
         for text in ("b == (n < 3) == b", "True == (not b) == b", "b == is_null(n) == b"):
-            with pytest.raises(ParameterError, match="read twice"):
+            with pytest.raises(ParameterError, match="reads b twice"):
                 table.filter(text)
         assert count(table.filter("0 < n + 1 < 7")) == 2
         assert count(table.filter("True == b == True")) == 1

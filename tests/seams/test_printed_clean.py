@@ -87,7 +87,7 @@ class TestAnswers:
             assert safe(str(caught.value))
             assert "\n" not in str(caught.value)
 
-    def test_private_keys_on_the_command_line(self, tmp_path):
+    def test_selected_keys_on_the_command_line(self, tmp_path):
         """Clean as text, untouched as JSON."""
         with duckdb.connect(str(tmp_path / "t.db")) as made:
             made.execute("CREATE TABLE t (u int, k varchar)")
@@ -96,7 +96,16 @@ class TestAnswers:
                 [(i * len(EVIL) + j, k) for i in range(60) for j, k in enumerate(EVIL)],
             )
         words = ["query", f"duckdb:///{tmp_path / 't.db'}", "--table", "t", "--user", "u"]
-        words += ["--groups", "1", "--rows", "1", "--by", "k", "--select-partitions", "--count"]
+        words += [
+            "--max-groups-per-user",
+            "1",
+            "--max-rows-per-user",
+            "1",
+            "--by",
+            "k",
+            "--select-partitions",
+            "--count",
+        ]
         words += ["--epsilon", "100", "--delta", "1e-6"]
         told = CliRunner().invoke(app, words)
         assert (told.exit_code, safe(told.stdout)) == (0, True)

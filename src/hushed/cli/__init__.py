@@ -31,7 +31,7 @@ COMMANDS = {
         "auditing",
         "Judge what a mechanism claims: violated with a witness, or not refuted.",
     ),
-    "query": ("querying", "Ask a private table for noisy aggregates."),
+    "query": ("querying", "Query a private table for noisy aggregates."),
     "ledger": ("ledgers", "Budgets that cannot be overspent."),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from hushed.cli._ledgers import open_named
 from hushed.cli._options import JsonOption, KeyOption
 from hushed.cli._outcome import finish, print_line, print_notes
 from hushed.cli._panels import BOUNDS, LEDGER, NOISE, OUTPUT, QUERY, STATISTICS, TABLE
+from hushed.cli._query_file import read_query_file
 from hushed.cli._spelling import spell_option
 from hushed.errors import ParameterError
 from hushed.tables._expressions import find_column
@@ -23,7 +25,7 @@ from hushed.tables._storage import plain_rows
 
 _Many = list[str] | None
 _HINTS = {  # in place of those in Python
-    "count": "add --count, --sum COLUMN:LOW:HIGH or another aggregate",
+    "count": "add --count, --sum COLUMN:LOW:HIGH or another one",
     "header": 'give --header "patient;city;cost"',
     "keys": "give --keys A,B,C or --select-partitions",
     "max_groups_per_user": "give --max-groups-per-user N or --max-rows-per-user N",
@@ -53,15 +55,16 @@ def query(
     user: Annotated[
         str | None,
         typer.Option(
-            help="Column that says whose row it is; without it a row counts.", rich_help_panel=TABLE
+            help="Column that identifies the user; without it the unit is one row.",
+            rich_help_panel=TABLE,
         ),
     ] = None,
     types: Annotated[
         _Many,
         typer.Option(
             "--type",
-            help="COLUMN=KIND, kinds whole, real, text, truth, day, moment; repeat. A CSV file "
-            "holds text until told otherwise.",
+            help="COLUMN=TYPE, with the types int, float, string, bool, date, timestamp; repeat. "
+            "The columns of a CSV file are strings unless declared.",
             rich_help_panel=TABLE,
         ),
     ] = None,
@@ -69,16 +72,17 @@ def query(
         str | None,
         typer.Option(
             metavar="LINE",
-            help="Names for a CSV file that has no line of them: patient;city;cost, with what "
-            "stands between its cells. Every line of the file is a row then.",
+            help="Column names for a CSV file without a line of names, with its delimiter: "
+            "patient;city;cost. Then every line of the file is a row.",
             rich_help_panel=TABLE,
         ),
     ] = None,
-    rows: Annotated[
-        int | None, typer.Option(help="Rows of one user that count.", rich_help_panel=BOUNDS)
+    max_rows_per_user: Annotated[
+        int | None, typer.Option(help="Most rows of one user that count.", rich_help_panel=BOUNDS)
     ] = None,
-    groups: Annotated[
-        int | None, typer.Option(help="Groups of one user that count.", rich_help_panel=BOUNDS)
+    max_groups_per_user: Annotated[
+        int | None,
+        typer.Option(help="Most groups of one user that count.", rich_help_panel=BOUNDS),
     ] = None,
     where: Annotated[
         _Many, typer.Option(help='Condition such as "age >= 18"; repeat.', rich_help_panel=QUERY)
@@ -100,7 +104,7 @@ def query(
         bool,
         typer.Option(
             "--select-partitions",
-            help="Select the keys privately; needs --delta.",
+            help="Private partition selection: find the keys with noise; needs --delta.",
             rich_help_panel=QUERY,
         ),
     ] = False,
@@ -122,8 +126,8 @@ def query(
     quantile: Annotated[
         _Many,
         typer.Option(
-            help="COLUMN:LOW:HIGH:PROBABILITY, or several: 0.25,0.5,0.75, whose answers are put in "
-            "order; repeat.",
+            help="COLUMN:LOW:HIGH:PROBABILITY, or several, whose answers are sorted: "
+            "0.25,0.5,0.75; repeat.",
             rich_help_panel=STATISTICS,
         ),
     ] = None,
@@ -134,8 +138,8 @@ def query(
     candidates: Annotated[
         int,
         typer.Option(
-            help="Evenly spaced values from LOW to HIGH that a quantile is chosen from; 2 to "
-            "10001.",
+            help="Number of evenly spaced values from LOW to HIGH, among which a quantile is "
+            "request; 2 to 10001.",
             rich_help_panel=STATISTICS,
         ),
     ] = 101,
@@ -144,7 +148,7 @@ def query(
     ] = None,
     delta: Annotated[
         float,
-        typer.Option(help="For --select-partitions or Gaussian noise.", rich_help_panel=NOISE),
+        typer.Option(help="For --select-partitions and Gaussian noise.", rich_help_panel=NOISE),
     ] = 0.0,
     noise: Annotated[
         NoiseName, typer.Option(help="Which noise.", rich_help_panel=NOISE)
@@ -153,7 +157,7 @@ def query(
         bool,
         typer.Option(
             "--quote",
-            help="Tell the price only: nothing is read or charged.",
+            help="Show the price only: nothing is read or charged.",
             rich_help_panel=OUTPUT,
         ),
     ] = False,
@@ -161,8 +165,8 @@ def query(
         int | None,
         typer.Option(
             min=1,
-            help="Public guess of the rows of a group: then --quote tells the error of means and "
-            "variances.",
+            help="Public guess of the number of rows in a group, for the error of means and "
+            "variances in --quote.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -172,48 +176,62 @@ def query(
     budget: Annotated[
         str | None, typer.Option(help="Name of the budget in the ledger.", rich_help_panel=LEDGER)
     ] = None,
-    note: Annotated[str, typer.Option(help="Remark for the ledger.", rich_help_panel=LEDGER)] = "",
+    note: Annotated[str, typer.Option(help="Note in the ledger.", rich_help_panel=LEDGER)] = "",
     key: KeyOption = None,
     timeout: Annotated[
         float | None,
         typer.Option(
-            help="Seconds that the query may take; not on Spark. One that is stopped after the "
-            "charge stays paid.",
+            help="Seconds that the query may take; not on Spark. A query that is stopped after "
+            "the charge stays paid.",
             rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    file: Annotated[  # noqa: ARG001  (its callback reads it)
+        Path | None,
+        typer.Option(
+            "--file",
+            metavar="QUERY.toml",
+            help="A TOML file with these options, by their names without dashes; options on the "
+            "command line win.",
+            is_eager=True,
+            callback=read_query_file,
+            rich_help_panel=QUERY,
         ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Ask a private table for noisy aggregates."""
+    """Query a private table for noisy aggregates."""
     with finish(json=json, hints=_HINTS) as result:
-        with warnings.catch_warnings():  # they are told below
+        with warnings.catch_warnings():  # they are printed below
             warnings.simplefilter("ignore", UserWarning)
-            asked = hs.table(data, table, user=user, types=_types(types or ()), header=header)
-        print_notes(asked.connection.warnings)
+            request = hs.table(data, table, user=user, types=_types(types or ()), header=header)
+        print_notes(request.connection.warnings)
         for condition in where or ():
-            asked = asked.filter(condition)
+            request = request.filter(condition)
         for text in derive or ():
             name, found, expression = text.partition("=")
             if not found:
                 raise ParameterError(f"--derive takes NAME=EXPRESSION, got {text!r}")
-            asked = asked.derive(name.strip(), expression)
-        if rows is not None or groups is not None:
-            asked = asked.bound_contributions(max_rows_per_user=rows, max_groups_per_user=groups)
-        asked = _grouped(asked, by or (), keys or (), select_partitions=select_partitions)
-        asked = asked.count() if count else asked
-        asked = asked.count_users() if count_users else asked
-        asked = _aggregated(asked, sum_of, mean, variance, histogram)
-        asked = _ranked(asked, quantile or (), candidates)
+            request = request.derive(name.strip(), expression)
+        if max_rows_per_user is not None or max_groups_per_user is not None:
+            request = request.bound_contributions(
+                max_rows_per_user=max_rows_per_user, max_groups_per_user=max_groups_per_user
+            )
+        request = _grouped(request, by or (), keys or (), select_partitions=select_partitions)
+        request = request.count() if count else request
+        request = request.count_users() if count_users else request
+        request = _aggregated(request, sum_of, mean, variance, histogram)
+        request = _ranked(request, quantile or (), candidates)
         for text in median or ():
             column, low, high = _parts("--median", text, 2)
-            asked = asked.quantiles(
+            request = request.quantiles(
                 column, [0.5], low=low, high=high, candidates=candidates, name=f"median_{column}"
             )
         if about_rows is not None and not quote:
             raise ParameterError("--about-rows is for --quote")
         opened = open_named(ledger, budget)
         if quote:
-            price = asked.quote(
+            price = request.quote(
                 epsilon=epsilon,
                 delta=delta,
                 noise=noise,
@@ -224,7 +242,7 @@ def query(
             result.update(_price(price))
             shown = price.explain(_spell)
         else:
-            answer = asked.release(
+            answer = request.release(
                 epsilon=epsilon,
                 delta=delta,
                 noise=noise,
@@ -254,37 +272,37 @@ def _spell(name: str, value: object) -> str:
 
 
 def _types(texts: Sequence[str]) -> dict[str, ColumnType]:
-    """Kinds of columns as written on the command line; `table` checks them."""
+    """Read the column types of the command line; `table` checks them."""
     found: dict[str, Any] = {}
     for text in texts:
-        column, equals, kind = text.rpartition("=")
+        column, equals, declared = text.rpartition("=")
         if not equals or not column:
-            raise ParameterError(f"--type takes COLUMN=KIND, got {text!r}")
-        found[column.strip()] = kind.strip()
+            raise ParameterError(f"--type takes COLUMN=TYPE, got {text!r}")
+        found[column.strip()] = declared.strip()
     return found
 
 
 def _grouped(
-    asked: hs.Table, by: Sequence[str], keys: Sequence[str], *, select_partitions: bool
+    request: hs.Table, by: Sequence[str], keys: Sequence[str], *, select_partitions: bool
 ) -> hs.Table:
     if not by:
         if keys or select_partitions:
             raise ParameterError("--keys and --select-partitions need --by COLUMN")
-        return asked
+        return request
     if not keys:
-        return asked.group_by(*by, select_partitions=select_partitions)
+        return request.group_by(*by, select_partitions=select_partitions)
     if len(keys) != len(by):
         raise ParameterError(f"give --keys once for each --by: {len(by)} wanted, {len(keys)} given")
     known = {
-        column: [_cell(value, asked, column) for value in listed.split(",")]
+        column: [_cell(value, request, column) for value in listed.split(",")]
         for column, listed in zip(by, keys, strict=True)
     }
-    return asked.group_by(*by, keys=known, select_partitions=select_partitions)
+    return request.group_by(*by, keys=known, select_partitions=select_partitions)
 
 
-def _cell(text: str, asked: hs.Table, column: str) -> Any:
+def _cell(text: str, request: hs.Table, column: str) -> Any:
     """Read a key of the command line as the type of its column."""
-    column_type = asked.columns[find_column(column, asked.columns)]
+    column_type = request.columns[find_column(column, request.columns)]
     if column_type == "int":
         try:
             return int(text)
@@ -294,15 +312,14 @@ def _cell(text: str, asked: hs.Table, column: str) -> Any:
         return {"true": True, "false": False}.get(text.lower(), text)
     if text != text.strip():
         raise ParameterError(
-            f"the key {text!r} of {column!r} begins or ends with a blank, and no group but one of "
-            "just that name would be found: write A,B,C without blanks. A key that has one is "
-            "asked for in Python"
+            f"the key {text!r} of {column!r} begins or ends with a blank, and would match only a "
+            "key with that blank: write A,B,C without blanks. Use Python for keys with blanks"
         )
     return text
 
 
 def _aggregated(
-    asked: hs.Table,
+    request: hs.Table,
     sums: _Many,
     means: _Many,
     variances: _Many,
@@ -316,17 +333,17 @@ def _aggregated(
     for option, texts, method in plain:
         for text in texts or ():
             column, low, high = _parts(option, text, 2)
-            asked = method(asked, column, low=low, high=high)
+            request = method(request, column, low=low, high=high)
     for text in histograms or ():
         column, low, high, bins = _parts("--histogram", text, 3)
         if not float(bins).is_integer():
-            raise ParameterError(f"--histogram takes a whole number of bins, got {text!r}")
-        asked = asked.histogram(column, low=low, high=high, bins=int(bins))
-    return asked
+            raise ParameterError(f"--histogram takes an integer number of bins, got {text!r}")
+        request = request.histogram(column, low=low, high=high, bins=int(bins))
+    return request
 
 
-def _ranked(asked: hs.Table, quantiles: Sequence[str], candidates: int) -> hs.Table:
-    """Add quantiles; those of one option are put in order."""
+def _ranked(request: hs.Table, quantiles: Sequence[str], candidates: int) -> hs.Table:
+    """Add quantiles; those of one option are sorted."""
     for text in quantiles:
         bounds, _, listed = text.rpartition(":")
         try:
@@ -335,10 +352,10 @@ def _ranked(asked: hs.Table, quantiles: Sequence[str], candidates: int) -> hs.Ta
             bounds, wanted = "", []
         column, low, high = _parts("--quantile", bounds, 2, text)
         name = None if len(wanted) > 1 else f"quantile_{column}_{wanted[0]:g}"
-        asked = asked.quantiles(
+        request = request.quantiles(
             column, wanted, low=low, high=high, candidates=candidates, name=name
         )
-    return asked
+    return request
 
 
 def _parts(option: str, text: str, numbers: int, given: str | None = None) -> tuple[Any, ...]:

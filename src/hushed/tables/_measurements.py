@@ -144,7 +144,7 @@ def measurements(
     rows = contribution.rows
     if rows is None:
         raise ParameterError(
-            f"{aggregate.name!r} needs a bound on the rows of one user",
+            f"{aggregate.name!r} needs a contribution bound, the rows of one user that count",
             parameter="max_rows_per_user",
             hint="give .bound_contributions(max_rows_per_user=...)",
         )

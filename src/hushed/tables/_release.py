@@ -73,7 +73,11 @@ def plan_query(
 ) -> tuple[Plan, Scan]:
     """Plan the noise and the scan of a query; nothing is read."""
     if not query.aggregates:
-        raise ParameterError("the query has no aggregate: add .count(), .sum(...) or another one")
+        raise ParameterError(
+            "the query has no aggregate",
+            parameter="count",
+            hint="add .count(), .sum(...) or another one",
+        )
     if len(query.aggregates) > _MOST_AGGREGATES:
         raise ParameterError(
             f"one query has at most {_MOST_AGGREGATES} aggregates: use several queries"
@@ -237,9 +241,7 @@ def release_query(
         )
     stays = "count the budget as spent" if paid.ledger is None else "the charge stays"
     if stopped or (lost and paid.key is not None):
-        again = (
-            "" if paid.key is None else f": repeat the query under the key {paid.key!r}, at no cost"
-        )
+        again = "" if paid.key is None else f": ask again under the key {paid.key!r}, at no cost"
         raise (KeyboardInterrupt if stopped else QueryFailed)(f"{failed}; {stays}{again}")
     failure = QueryFailed(f"{failed}; {stays}")
     if paid.number is not None and not lost:

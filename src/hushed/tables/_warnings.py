@@ -33,8 +33,8 @@ def epsilon_warnings(epsilon: float, unit: str) -> tuple[str, ...]:
     if epsilon < _LARGE:
         return ()
     return (
-        f"epsilon {format_up(epsilon)} protects hardly anything: one {unit} may make an answer e^"
-        f"{format_up(epsilon)} times as likely.",
+        f"epsilon {format_up(epsilon)} keeps hardly anything private: one {unit} may make answers "
+        f"e^{format_up(epsilon)} times as likely.",
     )
 
 
