@@ -2,4 +2,5 @@
 
 from hushed.cli import main
 
-main()
+if __name__ == "__main__":  # what only lists the modules must not run it
+    main()
