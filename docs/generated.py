@@ -1,13 +1,15 @@
 """Pages that follow from the source: one for each public module and the papers, and the decisions.
 
 A hook of MkDocs. The pages exist while the site is built and nowhere else, so a new module has its
-page the moment it has a name.
+page the moment it has a name. The picture of the layers stands on a page of its own, for those who
+read it without the site: ``python docs/generated.py`` draws it again.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -18,6 +20,11 @@ PACKAGE = ROOT / "src" / "hushed"
 
 # No name of Python that users call.
 INTERNAL = frozenset({"cli"})
+
+HOUSE = ROOT / "docs" / "architecture.md"
+LAYERS = re.compile(
+    r"(?<=<!-- layers: written by docs/generated.py -->\n).*?(?=<!-- end of layers -->)", re.S
+)
 
 # Pages that may come with other parts of the library: shown once they exist.
 OPTIONAL = {
@@ -48,6 +55,33 @@ def first_line(module: str) -> str:
     source = package if package.is_file() else PACKAGE / f"{module}.py"
     docstring = ast.get_docstring(ast.parse(source.read_text())) or ""
     return docstring.splitlines()[0].rstrip(".")
+
+
+def layers() -> list[list[str]]:
+    """Give the packages of each layer, the highest first, as the import contract has them."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    found = next(each["layers"] for each in contracts if each["type"] == "layers")
+    return [re.split(r"\s*[|:]\s*", layer) for layer in found]
+
+
+def picture() -> str:
+    """Markdown of the picture of the layers: one line for each package, from its docstring."""
+    floors = layers()
+    rows = [
+        f"| {len(floors) - above if first else ''} | `{module}` | {first_line(module)} |"
+        for above, found in enumerate(floors)
+        for first, module in ((not i, module) for i, module in enumerate(found))
+    ]
+    return "\n".join(["| layer | package | what it is for |", "|--:|---|---|", *rows]) + "\n"
+
+
+def with_picture(page: str) -> str:
+    """Give a page with its picture of the layers drawn anew."""
+    drawn, places = LAYERS.subn(lambda _: f"\n{picture()}\n", page)
+    if places != 1:
+        raise ValueError("the page has no place for the picture of the layers, or two")
+    return drawn
 
 
 def reference_page(module: str) -> str:
@@ -115,3 +149,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+if __name__ == "__main__":
+    HOUSE.write_text(with_picture(HOUSE.read_text()))

@@ -85,9 +85,10 @@ class TestReader:
 
 class TestPages:
     def test_every_public_module_has_one(self, generated):
-        """What is importable below hushed is public here or named as internal, nothing else."""
-        there = {info.name for info in pkgutil.iter_modules(hushed.__path__)}
-        there = {name for name in there if not name.startswith("_")}
+        """What is importable below hushed is public here, or internal by its name or by a list."""
+        found = {info.name for info in pkgutil.iter_modules(hushed.__path__)}
+        there = {name for name in found if not name.startswith("_")}
+        assert len(there) > 20
         assert set(generated.public_modules()) == there - generated.INTERNAL
         assert there >= generated.INTERNAL
 

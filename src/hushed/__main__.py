@@ -2,5 +2,5 @@
 
 from hushed.cli import main
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # what only lists the modules must not run it
     main()
