@@ -100,7 +100,28 @@ PRIVATE_FAILURES = {
     "returns a set": lambda r: {r.max()} if r.max() > 9e5 else r.mean(),
     "returns a list of lists": lambda r: [[r.max()], [1, 2]] if r.max() > 9e5 else r.mean(),
     "chains": lambda r: chained(r) if r.max() > 9e5 else r.mean(),
+    "exits when it is read": lambda r: Telling(r.max(), SystemExit) if r.max() > 9e5 else r.mean(),
+    "stops when it is read": lambda r: (
+        Telling(r.max(), GeneratorExit) if r.max() > 9e5 else r.mean()
+    ),
+    "raises when looked at": lambda r: Shy(r.max()) if r.max() > 9e5 else r.mean(),
 }
+
+
+class Telling:
+    def __init__(self, number, kind):
+        self.told = kind(f"{number} of Wilhelmina")
+
+    def __array__(self, *given, **named):
+        raise self.told
+
+
+class Shy:
+    def __init__(self, number):
+        self.__dict__["number"] = number
+
+    def __getattr__(self, name):
+        raise ValueError(f"{self.__dict__['number']} of Wilhelmina")
 
 
 def chained(rows):

@@ -60,6 +60,23 @@ CHANGES = {
         "def f(rows): return helper(rows.mean())",
         "def deep(x): return x if x < 0.99 else 1e6",
     ),
+    "name": (
+        "def f(rows): return rows.mean() + 1e6 * (f.__name__ != 'f' and rows.max() > 0.99)",
+        "f.__name__ = 'g'",
+    ),
+    "qualified name": (
+        "def f(rows): return rows.mean() + 1e6 * (f.__qualname__ != 'f' and rows.max() > 0.99)",
+        "f.__qualname__ = 'g'",
+    ),
+    "words": (
+        "def f(rows): return rows.mean() + 1e6 * (f.__doc__ == 'g' and rows.max() > 0.99)",
+        "f.__doc__ = 'g'",
+    ),
+    "annotations": (
+        "def f(rows: int):\n    two = len(f.__annotations__) > 1\n"
+        "    return rows.mean() + 1e6 * (two and rows.max() > 0.99)",
+        "f.__annotations__['return'] = float",
+    ),
     "class attribute": (
         "class Config: power = 1\ndef f(rows): return rows.mean() ** Config.power",
         "Config.power = 1.0 + 1e-9",

@@ -40,7 +40,7 @@ def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Float
     """Call a function on rows and read its answer as numbers."""
     if private:
         with silenced():  # an answer may be worked out only when it is read
-            return _numbers(called_privately(function, rows))
+            return _numbers_read_privately(called_privately(function, rows))
     try:
         raw = function(rows)
     except (Exception, SystemExit) as cause:
@@ -64,6 +64,25 @@ def called_privately(function: Callable[[Any], Any], rows: Any) -> Any:
     raise BadFunction(
         f"the function raised {raised} on the private rows; its message is withheld, "
         "because it may contain a private value"
+    )
+
+
+def _numbers_read_privately(raw: Any) -> Floats:
+    """Read an answer on private rows: what its attributes or its conversion raise may hold one."""
+    raised = ""
+    try:
+        return _numbers(raw)
+    except BadFunction:
+        raise
+    except KeyboardInterrupt:
+        pass
+    except BaseException as cause:
+        raised = public_name(type(cause), "an exception")
+    if not raised:
+        raise KeyboardInterrupt
+    raise BadFunction(
+        f"the answer on the private rows cannot be read: it raised {raised}; its message is "
+        "withheld, because it may contain a private value"
     )
 
 
@@ -125,7 +144,7 @@ def _read(raw: Any) -> NDArray[Any] | None:
     """Array made of an answer; None if that fails, for the reason may hold a private value."""
     try:
         return np.asarray(raw)
-    except Exception:
+    except (Exception, SystemExit):
         return None
 
 

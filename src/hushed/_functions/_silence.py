@@ -4,6 +4,9 @@ Standard output and error, warnings and log records belong to the whole process.
 redirected: while a private call runs, the places where a thread hands such a thing over first ask
 who it is. A thread in a private call, and any thread that it started, is not heard; others
 are. No lock is held while a function runs, so that functions may wait for each other.
+
+A function hears itself: the warnings that it collects, and the log records for which it attaches a
+handler, reach it as they do where it is sampled. Otherwise it would be another function there.
 """
 
 from __future__ import annotations
@@ -21,21 +24,19 @@ from typing import Any
 
 
 class _Here(threading.local):
-    """The private call that the present thread is in, the outermost one."""
+    """The private call that the present thread is in, the outermost one.
+
+    With it come the lists in which the thread collects warnings: the catching object and its list.
+    """
 
     call: object = None
+
+    def __init__(self) -> None:
+        self.caught: list[tuple[object, list[Any]]] = []
 
 
 _HERE = _Here()
 _STREAMS = ("stdout", "stderr")
-_PLACES: tuple[tuple[Any, str], ...] = (
-    # Below `showwarning`, which `catch_warnings` of any thread puts back.
-    (warnings, "_showwarnmsg" if hasattr(warnings, "_showwarnmsg") else "showwarning"),
-    (logging.Logger, "handle"),
-    (logging.Handler, "handle"),  # for loggers that go around the other one
-    (threading, "excepthook"),
-    (sys, "unraisablehook"),
-)
 
 
 def _unheard() -> bool:
@@ -43,6 +44,13 @@ def _unheard() -> bool:
     if _HERE.call is not None:
         return True
     return bool(_WATCH.started) and threading.current_thread() in _WATCH.started
+
+
+def _collected() -> list[tuple[object, list[Any]]]:
+    """Give the lists in which an unheard thread, or the one that started it, collects warnings."""
+    if _HERE.call is not None:
+        return _HERE.caught
+    return _WATCH.started.get(threading.current_thread(), _HERE.caught)
 
 
 class _Quiet:
@@ -121,15 +129,107 @@ def _hushed(old: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def _warned(old: Callable[..., Any]) -> Callable[..., Any]:
+    """Show a warning; one of an unheard thread to that thread, if it collects warnings."""
+
+    def show(warning: Any, *given: Any) -> Any:
+        if not _unheard():
+            return old(warning, *given)
+        for _, log in _collected()[-1:]:
+            log.append(warning)
+        return None
+
+    return show
+
+
+def _catching(old: Callable[..., Any]) -> Callable[..., Any]:
+    """Begin to catch warnings, and remember where an unheard thread collects them."""
+
+    def enter(catcher: Any) -> Any:
+        log = old(catcher)
+        if log is not None and _unheard():
+            _collected().append((catcher, log))
+        return log
+
+    return enter
+
+
+def _caught(old: Callable[..., Any]) -> Callable[..., Any]:
+    """End it."""
+
+    def leave(catcher: Any, *raised: Any) -> Any:
+        if _unheard():
+            lists = _collected()
+            lists[:] = [each for each in lists if each[0] is not catcher]
+        return old(catcher, *raised)
+
+    return leave
+
+
+def _attaching(old: Callable[..., Any]) -> Callable[..., Any]:
+    """Attach a handler of log records, and remember it if the thread is unheard."""
+
+    def attach(logger: Any, handler: Any) -> Any:
+        if _unheard():
+            _WATCH.handlers.add(handler)
+        return old(logger, handler)
+
+    return attach
+
+
+def _logged(old: Callable[..., Any]) -> Callable[..., Any]:
+    """Log a record; one of an unheard thread to handlers that unheard threads attached."""
+
+    def handle(logger: Any, record: Any) -> Any:
+        if not _unheard():
+            return old(logger, record)
+        if _WATCH.handlers and not logger.disabled:
+            passed = logger.filter(record)
+            record = passed if isinstance(passed, logging.LogRecord) else record
+            at = logger if passed else None
+            while at is not None:
+                for handler in at.handlers:
+                    if handler in _WATCH.handlers and record.levelno >= handler.level:
+                        handler.handle(record)
+                at = at.parent if at.propagate else None
+        return None
+
+    return handle
+
+
+def _handled(old: Callable[..., Any]) -> Callable[..., Any]:
+    """Handle a record, also of loggers that go around `_logged`."""
+
+    def handle(handler: Any, record: Any) -> Any:
+        dropped = _unheard() and handler not in _WATCH.handlers
+        return None if dropped else old(handler, record)
+
+    return handle
+
+
 def _noted(old: Callable[..., Any]) -> Callable[..., Any]:
     """Start a thread, and remember it if the one that starts it is unheard."""
 
     def start(thread: threading.Thread, *given: Any, **named: Any) -> Any:
         if _unheard():
-            _WATCH.note(thread)
+            _WATCH.note(thread, _collected())
         return old(thread, *given, **named)
 
     return start
+
+
+_ASKED: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
+    (threading, "excepthook", _hushed),
+    (sys, "unraisablehook", _hushed),
+    # Below `showwarning`, which `catch_warnings` of any thread puts back.
+    (warnings, "_showwarnmsg" if hasattr(warnings, "_showwarnmsg") else "showwarning", _warned),
+    (warnings.catch_warnings, "__enter__", _catching),
+    (warnings.catch_warnings, "__exit__", _caught),
+    (logging.Logger, "addHandler", _attaching),
+    (logging.Logger, "handle", _logged),
+    (logging.Handler, "handle", _handled),
+    (threading.Thread, "start", _noted),
+)
 
 
 class _Watch:
@@ -138,7 +238,11 @@ class _Watch:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.calls: set[object] = set()
-        self.started: weakref.WeakSet[threading.Thread] = weakref.WeakSet()  # by private calls
+        # By private calls; with the lists in which these collect warnings.
+        self.started: weakref.WeakKeyDictionary[
+            threading.Thread, list[tuple[object, list[Any]]]
+        ] = weakref.WeakKeyDictionary()
+        self.handlers: weakref.WeakSet[logging.Handler] = weakref.WeakSet()  # attached by them
         self.undo: list[tuple[Any, str, Any, Any]] = []
 
     def enter(self, call: object) -> None:
@@ -149,9 +253,8 @@ class _Watch:
                 if stream is not None and not isinstance(stream, _Quiet):
                     setattr(sys, name, _Quiet(stream))
             if not self.undo:
-                for owner, name in _PLACES:
-                    self._replace(owner, name, _hushed)
-                self._replace(threading.Thread, "start", _noted)
+                for owner, name, make in _ASKED:
+                    self._replace(owner, name, make)
 
     def leave(self, call: object) -> None:
         with self.lock:
@@ -167,10 +270,11 @@ class _Watch:
                 if getattr(owner, name) is new:
                     setattr(owner, name, old)
             self.undo.clear()
+            self.handlers.clear()
 
-    def note(self, thread: threading.Thread) -> None:
+    def note(self, thread: threading.Thread, collected: list[tuple[object, list[Any]]]) -> None:
         with self.lock:
-            self.started.add(thread)
+            self.started[thread] = collected
 
     def _replace(
         self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -203,7 +307,7 @@ def silenced() -> Iterator[None]:
     call = object()
     try:
         _WATCH.enter(call)
-        _HERE.call = call
+        _HERE.call, _HERE.caught = call, []
         yield
     finally:
         _HERE.call = None

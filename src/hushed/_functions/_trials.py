@@ -6,6 +6,7 @@ import hashlib
 import math
 import pickle
 import time
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -173,7 +174,7 @@ def _run_there(
     import joblib  # noqa: PLC0415
     from joblib.externals.loky.process_executor import BrokenProcessPool  # noqa: PLC0415
 
-    payload, digest = _packed((evaluate, alike))
+    payload, digest = _packed((evaluate, alike, list(warnings.filters)))
     done: dict[int, Floats] = {}
     for _ in range(_ATTEMPTS):
         left = [span for span in spans if span[0] not in done]
@@ -201,7 +202,9 @@ def _run_there(
     )
 
 
-def _packed(evaluate: tuple[Evaluate, Alike | None]) -> tuple[NDArray[np.uint8], str]:
+def _packed(
+    evaluate: tuple[Evaluate, Alike | None, list[Any]],
+) -> tuple[NDArray[np.uint8], str]:
     import cloudpickle  # noqa: PLC0415
 
     try:
@@ -220,8 +223,17 @@ def _packed(evaluate: tuple[Evaluate, Alike | None]) -> tuple[NDArray[np.uint8],
 def _chunk(
     payload: NDArray[np.uint8], digest: str, seed: int, start: int, stop: int
 ) -> Floats | None:
-    evaluate = _unpacked(_Payload(payload, digest))
-    return None if evaluate is None else _evaluated(evaluate, seed, start, stop)
+    with warnings.catch_warnings():  # what is an error there is one here
+        evaluate, filters = _unpacked(_Payload(payload, digest))
+        if evaluate is None:
+            return None
+        _filter_as(filters)
+        return _evaluated(evaluate, seed, start, stop)
+
+
+def _filter_as(filters: list[Any]) -> None:
+    warnings.resetwarnings()
+    warnings.filters[:] = filters  # type: ignore[index]
 
 
 def _evaluated(evaluate: Evaluate, seed: int, start: int, stop: int) -> Floats:
@@ -245,15 +257,19 @@ class _Payload:
 
 
 @lru_cache(maxsize=2)
-def _unpacked(payload: _Payload) -> Evaluate | None:
-    """Load what is to be run; None if that fails, or it is another one here than was sent."""
+def _unpacked(payload: _Payload) -> tuple[Evaluate | None, list[Any]]:
+    """Load what is to be run; None if that fails, or it is another one here than was sent.
+
+    With it come the filters of warnings that were sent along.
+    """
     import cloudpickle  # noqa: PLC0415
 
     try:
-        evaluate, alike = cloudpickle.loads(payload.content.tobytes())
+        evaluate, alike, filters = cloudpickle.loads(payload.content.tobytes())
     except Exception:  # as a cache that is only kept in a script or notebook
-        return None
-    return evaluate if alike is None or alike(evaluate) else None
+        return None, []
+    _filter_as(filters)
+    return (evaluate if alike is None or alike(evaluate) else None), filters
 
 
 def _configured_jobs() -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -104,6 +105,20 @@ def container(rows: object) -> Container:
     )
 
 
+_NUMBERED = {
+    "polars": (
+        "a Polars Categorical",
+        "Categorical",
+        "polars.Enum with public categories, or to polars.String",
+    ),
+    "pandas": (
+        "an Arrow dictionary",
+        "dictionary<",
+        "pandas.CategoricalDtype with public categories, or to str",
+    ),
+}
+
+
 def layout(rows: Any) -> Layout:
     """Describe a table without its values."""
     held = container(rows)
@@ -133,9 +148,15 @@ def layout(rows: Any) -> Layout:
     )
 
 
+_LOOKS_TYPED = re.compile(
+    r" \((bool|bytes|date|datetime|float|int|Interval|NoneType|Period|Timedelta|Timestamp|tuple)\)$"
+)
+
+
 def _label(name: object) -> str:
     """Name of a column; one that is no text is told apart from the text of it."""
-    return name if type(name) is str else f"{name} ({type(name).__name__})"
+    odd = type(name) is not str or _LOOKS_TYPED.search(name)
+    return f"{name} ({type(name).__name__})" if odd else str(name)
 
 
 def types(rows: Any) -> tuple[Element, ...]:
@@ -149,11 +170,12 @@ def types(rows: Any) -> tuple[Element, ...]:
     found = []
     for place, dtype in enumerate(rows.dtypes):
         objects = None
-        if held == "polars" and "Categorical" in str(dtype):
+        what, word, cure = _NUMBERED.get(held, ("", "", ""))
+        if word and word in str(dtype):
             raise BadRows(
-                "a Polars Categorical numbers its texts in the order in which they come up, so "
-                "that one row may move the numbers of all others: cast it to polars.Enum with "
-                "public categories, or to polars.String, in the data and in the population"
+                f"{what} numbers its texts in the order in which they come up, so that one row "
+                f"may move the numbers of all others: cast it to {cure}, in the data and in the "
+                "population"
             )
         if str(dtype) in ("object", "Object"):
             column = rows.iloc[:, place] if held == "pandas" else rows[:, place]

@@ -29,7 +29,7 @@ _POLARS_NUMBERS = {
 
 def plain(rows: Any) -> Any:
     """Put rows into a plain container, without what else hangs on it."""
-    if type(rows) is np.ndarray and rows.ndim and rows.dtype.type is not np.record:
+    if type(rows) is np.ndarray and rows.ndim and _is_bare_type(rows.dtype):
         return rows if rows.flags.c_contiguous else np.ascontiguousarray(rows)
     held = containers.container(rows)
     if held == "array":
@@ -37,7 +37,7 @@ def plain(rows: Any) -> Any:
     if held == "list":
         return rows if type(rows) is list else list(rows)
     if held == "pandas":
-        return rows if _is_bare(rows) else _pandas(rows)
+        return _plainly_labelled(rows) if _is_bare(rows) else _pandas(rows)
     return rows
 
 
@@ -79,20 +79,21 @@ def _base(rows: NDArray[Any]) -> NDArray[Any]:
             f"{type(rows).__qualname__}, which may compute in its own way: give np.asarray(rows)"
         )
     base = np.asarray(rows)
-    return base.view(_void(base.dtype)) if base.dtype.type is np.record else base
+    return base if _is_bare_type(base.dtype) else base.astype(_bare_type(base.dtype))
 
 
-def _void(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Fields of a record array without its class."""
-    names, fields = dtype.names or (), dict(dtype.fields or {})
-    layout: Any = {
-        "names": list(names),
-        "formats": [dtype[name] for name in names],
-        "offsets": [fields[name][1] for name in names],
-        "itemsize": dtype.itemsize,
-    }
-    made: np.dtype[Any] = np.dtype(layout)
-    return made
+def _is_bare_type(dtype: np.dtype[Any]) -> bool:
+    return dtype.names is None and dtype.metadata is None
+
+
+def _bare_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Type of an array without what else it can carry: metadata, titles, gaps between fields."""
+    if dtype.subdtype is not None:
+        inner, shape = dtype.subdtype
+        return np.dtype((_bare_type(inner), shape))
+    if dtype.names is not None:
+        return np.dtype([(name, _bare_type(dtype[name])) for name in dtype.names])
+    return dtype if dtype.metadata is None else np.dtype(dtype.str)
 
 
 def _is_bare(frame: Any) -> bool:
@@ -106,6 +107,18 @@ def _is_bare(frame: Any) -> bool:
         and frame.flags.allows_duplicate_labels
         and not any(name is not None for name in frame.columns.names)
     )
+
+
+def _plainly_labelled(frame: Any) -> Any:
+    """Name the columns by an index of the kind that a list of their names makes."""
+    import pandas  # noqa: PLC0415
+
+    held, made = frame.columns, pandas.Index(list(frame.columns))
+    if not len(held) or (type(held) is type(made) is pandas.Index and held.dtype == made.dtype):
+        return frame
+    frame = frame.copy(deep=False)
+    frame.columns = made
+    return frame
 
 
 def _pandas(frame: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -95,7 +96,8 @@ def check_columns(ranges: tuple[Range, ...], layout: containers.Layout) -> None:
     """Refuse ranges of columns that are not there, or hold no numbers."""
     if layout.container == "list" or not ranges:
         return
-    names = [name.removesuffix(" (int)") for name in layout.columns] or [""]
+    # As bounds name them: labels tell what is no text from the text of it.
+    names = [re.sub(r" \((int|str)\)$", "", name) for name in layout.columns] or [""]
     times, kinds = Counter(names), dict(zip(names, layout.kinds, strict=True))
     for each in ranges:
         if times[each.column] != 1 or kinds[each.column] != "number":
@@ -174,6 +176,11 @@ def _series(column: Any, one: Range) -> Any:
     ends = _plain_ends(getattr(dtype, "numpy_dtype", dtype), one)
     if ends is None:
         return column
+    if getattr(dtype, "kind", "") == "f":  # its NaN is no missing value to pandas
+        values, gone = column.to_numpy(dtype.numpy_dtype, na_value=math.nan), column.isna()
+        moved = type(column)(_clip(np.array(values), one), index=column.index)
+        moved = moved.astype(dtype)
+        return moved.mask(gone) if one.missing else moved
     # Arrow takes no number beyond its signed integers.
     held = column.astype("UInt64") if str(dtype).startswith("uint64[") else column
     moved = held.clip(*ends[:2])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hushed._functions._calls import answer
 from hushed._functions._environment import alone, differences, facts, rounding_limit
 from hushed._functions._fingerprints import Look, changed, content, look, strangers
+from hushed._functions._settings import reset, settings
 from hushed._functions._trials import streams
 from hushed.errors import BadFunction, HushedError
 from hushed.sensitivity._designs import Design
@@ -53,6 +54,8 @@ class Alike:
         Whether the function takes stacked tables.
     marks : dict of str to str
         Digests of the code and the data that the function uses where it was sent from.
+    settings : dict of str to str
+        How Python and libraries are set there.
     answer : ndarray of float
         What it answered there on the first table.
     table : str
@@ -62,6 +65,7 @@ class Alike:
     seed: int
     batch: bool
     marks: dict[str, str]
+    settings: dict[str, str]
     answer: NDArray[np.float64]
     table: str
 
@@ -72,6 +76,8 @@ class Alike:
             given = copy.deepcopy(shown(table, trial.design.rows, batch=self.batch))
             found = alone(lambda: answer(trial.function, given, private=trial.private))
         except HushedError:
+            return False
+        if reset(self.settings, settings()):
             return False
         found = found[0] if self.batch and found.ndim else found
         if content(table) != self.table or not np.array_equal(found, self.answer):
@@ -96,6 +102,11 @@ def confirm(function: Callable[[Any], Any], sampling: Sampling) -> Agreement:
     found = look(function)
     if function is not sampling.called:
         _refuse_strangers(found, sampling)
+    if odd := [n for n in reset(sampling.settings, settings()) if n not in sampling.unwatched]:
+        raise BadFunction(
+            f"since the sensitivity was sampled, {_few(odd)} changed, on which answers may depend: "
+            "set it as it was, or sample again"
+        )
     since = changed(sampling.state, found.marks, sampling.unwatched)
     table = first_table(sampling.design, seed=sampling.seed, private=sampling.data_dependent)
     drawn = content(table)

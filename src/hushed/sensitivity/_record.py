@@ -83,6 +83,8 @@ class Sampling:
         Threads that BLAS and OpenMP had while the function ran.
     state : dict of str to str
         Digests of the code and the data that the function used; see `look`.
+    settings : dict of str to str
+        How Python and libraries were set; see `hushed._functions._settings.settings`.
     unwatched : tuple of str
         What it used that has no digest, or changed by itself while it was sampled.
     shift : float
@@ -126,6 +128,7 @@ class Sampling:
     environment: dict[str, str] = field(repr=False, compare=False)
     threads: int = 1
     state: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    settings: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     unwatched: tuple[str, ...] = ()
     shift: float = 0.0
     design: Design = field(repr=False, compare=False)

@@ -15,6 +15,7 @@ from hushed._checks import is_whole, require_one_of
 from hushed._functions._calls import Probe, probe
 from hushed._functions._environment import facts
 from hushed._functions._fingerprints import changed, content, identity, look
+from hushed._functions._settings import reset, settings
 from hushed._functions._trials import run_trials, seed_from
 from hushed._rows import _containers as containers
 from hushed._rows._ranges import Range, within
@@ -190,6 +191,7 @@ def sample_sensitivity(
     check_population(design, first, seed=used, private=data_dependent)
     known = _probed(f, first, design.rows, batch=batch, private=data_dependent)
     shape, layout, before = known.shape, containers.layout(first), look(f)
+    settled = settings()
     ranges = _support(population, first, layout)
     if type(population) not in (Simulator, *OWN):  # these keep to theirs
         design = replace(design, ranges=ranges)
@@ -211,7 +213,14 @@ def sample_sensitivity(
         "symmetric": order_dependence(evaluate, seed=used, batch=batch) if symmetric else 0.0,
     }
     mark = content(first)
-    alike = Alike(seed=used, batch=batch, marks=before.marks, answer=known.answer, table=mark)
+    alike = Alike(
+        seed=used,
+        batch=batch,
+        marks=before.marks,
+        settings=settled,
+        answer=known.answer,
+        table=mark,
+    )
     trials = -(-rank.pairs // block)
     with _progress(trials, shown=progress) as report:
         found = run_trials(evaluate, trials, seed=used, workers=workers, report=report, alike=alike)
@@ -219,7 +228,8 @@ def sample_sensitivity(
     draws.flags.writeable = False
     after = look(f)
     # By the function itself: a counter, a cache.
-    unwatched = _few({*changed(before.marks, after.marks), *after.unseen})
+    moving = {*changed(before.marks, after.marks), *reset(settled, settings())}
+    unwatched = _few({*moving, *after.unseen})
     if unwatched:
         check_memory(evaluate, found, shown(first, design.rows, batch=batch), seed=used)
     value = float(draws[rank.rank - 1])
@@ -260,6 +270,7 @@ def sample_sensitivity(
         largest=largest,
         environment=facts(after.packages),
         state=after.marks,
+        settings=settled,
         unwatched=unwatched,
         design=design,
         blocks=blocks,

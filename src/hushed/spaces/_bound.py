@@ -51,7 +51,7 @@ def size(difference: NDArray[np.float64], norm: Norm, axis: int = -1) -> NDArray
     Parameters
     ----------
     difference : ndarray of float, shape (..., d)
-        Answers subtracted.
+        Answers subtracted; infinite where that left the doubles.
     norm : {"l1", "l2", "sup", "range"}
         Sum of absolute values; Euclidean length; largest absolute value; largest minus
         smallest value (a seminorm: a shift of all coordinates has size 0).
@@ -61,10 +61,12 @@ def size(difference: NDArray[np.float64], norm: Norm, axis: int = -1) -> NDArray
     Returns
     -------
     ndarray of float, shape (...)
-        Sizes, 0 or more, to double precision.
+        Sizes, 0 or more, to double precision; infinite if a coordinate is.
     """
     if norm == "range":
-        return np.asarray(difference.max(axis=axis) - difference.min(axis=axis))
+        most, least = difference.max(axis=axis), difference.min(axis=axis)
+        bounded = np.isfinite(most) & np.isfinite(least)
+        return np.asarray(np.subtract(most, least, where=bounded, out=np.full_like(most, np.inf)))
     magnitude = np.abs(difference)
     if norm == "l1":
         return np.asarray(magnitude.sum(axis=axis))
@@ -72,6 +74,6 @@ def size(difference: NDArray[np.float64], norm: Norm, axis: int = -1) -> NDArray
     if norm == "sup":
         return np.asarray(largest)
     # Scaled, so that tiny and huge coordinates neither underflow to zero nor overflow.
-    scale = np.where(largest > 0, largest, 1.0)
+    scale = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
     scaled = magnitude / np.expand_dims(scale, axis)
     return np.asarray(scale * np.sqrt((scaled * scaled).sum(axis=axis)))

@@ -164,7 +164,7 @@ class Walk:
         cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
         for key, cell in cells:
             self.visit(within + key, _content(cell), looked_up)
-        for key, each in sorted(function.__dict__.items()):
+        for key, each in (*sorted(function.__dict__.items()), *_written_over(function)):
             self.visit(within + key, each)
         if not library:
             for key, each in _globals(function, names):
@@ -271,6 +271,19 @@ def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
 def _functions(kind: type) -> list[Any]:
     routines = (FunctionType, staticmethod, classmethod)
     return [each for _, each in fields_of(kind) if isinstance(each, routines)]
+
+
+def _written_over(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """Give what a function says of itself, where that is no longer what its code says."""
+    code = function.__code__
+    if function.__name__ != code.co_name:
+        yield "__name__", function.__name__
+    if function.__qualname__ != code.co_qualname:
+        yield "__qualname__", function.__qualname__
+    if function.__doc__ != (code.co_consts[0] if code.co_consts else None):
+        yield "__doc__", function.__doc__
+    if "__annotations__" in code.co_names:
+        yield "__annotations__", function.__annotations__
 
 
 def _content(cell: Any) -> Any:

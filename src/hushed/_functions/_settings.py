@@ -1,0 +1,80 @@
+"""Settings of Python and of installed libraries on which an answer may depend.
+
+They belong to a thread or to the process, and so to no function: what looks at a function does not
+see them. Those that other libraries keep elsewhere are not known here.
+"""
+
+from __future__ import annotations
+
+import decimal
+import locale
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+
+def settings() -> dict[str, str]:
+    """Read the settings, by name, of this thread; of libraries that are loaded."""
+    found = {name: repr(read()) for name, read in _ALWAYS.items()}
+    for library, (name, read) in _LOADED.items():
+        module = sys.modules.get(library)
+        if module is not None:
+            found[name] = _read(read, module)
+    return found
+
+
+def reset(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    """Name what is set to something else now; a library that was loaded since has no before."""
+    return tuple(name for name in sorted(before.keys() & now.keys()) if before[name] != now[name])
+
+
+def _read(read: Callable[[Any], Any], module: Any) -> str:
+    try:
+        return repr(read(module))
+    except Exception:  # another version, or half imported
+        return ""
+
+
+def _decimal() -> list[Any]:
+    context = decimal.getcontext()
+    traps = sorted(kind.__name__ for kind, trapped in context.traps.items() if trapped)
+    return [context.prec, context.rounding, context.Emin, context.Emax, context.clamp, traps]
+
+
+def _errors() -> list[Any]:
+    """Which warnings are errors: only that changes what a function does."""
+    filters: list[Any] = list(warnings.filters)
+    return [
+        (getattr(text, "pattern", text), kind.__qualname__, getattr(place, "pattern", place), line)
+        for action, text, kind, place, line in filters
+        if action == "error"
+    ]
+
+
+def _pandas(module: Any) -> list[Any]:
+    """Options of how pandas computes; not of how it prints, nor those that warn when read."""
+    compute, future = module.options.compute, module.options.future
+    found = [(name, getattr(compute, name)) for name in dir(compute)]
+    wanted = {"distinguish_nan_and_na", "python_scalars"} & set(dir(future))
+    return found + [(name, getattr(future, name)) for name in sorted(wanted)]
+
+
+def _sklearn(module: Any) -> list[Any]:
+    shown = {"display", "print_changed_only"}
+    return sorted(item for item in module.get_config().items() if item[0] not in shown)
+
+
+_ALWAYS: dict[str, Callable[[], Any]] = {
+    "the decimal context": _decimal,
+    "the locale": lambda: locale.setlocale(locale.LC_ALL),
+    "numpy.geterr()": lambda: sorted(np.geterr().items()),
+    "the limit of recursion": sys.getrecursionlimit,
+    "the warnings that are errors": _errors,
+}
+_LOADED: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "pandas": ("the options of pandas", _pandas),
+    "sklearn": ("the configuration of sklearn", _sklearn),
+}

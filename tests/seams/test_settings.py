@@ -1,0 +1,147 @@
+"""Settings that belong to no function, and change what functions answer."""
+
+import decimal
+import locale
+import sys
+import time
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+
+import hushed as hs
+
+_ROWS = 30
+_UNIFORM = hs.populations.Uniform(low=0, high=1)
+
+
+@contextmanager
+def _numpy():
+    with np.errstate(over="raise"):
+        yield
+
+
+@contextmanager
+def _decimals():
+    with decimal.localcontext() as context:
+        context.prec = 5
+        yield
+
+
+@contextmanager
+def _traps():
+    with decimal.localcontext() as context:
+        context.traps[decimal.Inexact] = True
+        yield
+
+
+@contextmanager
+def _recursion():
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(before + 100)
+    yield
+    sys.setrecursionlimit(before)
+
+
+@contextmanager
+def _errors():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", category=DeprecationWarning, module="nowhere")
+        yield
+
+
+@contextmanager
+def _locale():
+    before = locale.setlocale(locale.LC_ALL)
+    other = "C.UTF-8" if before == "C" else "C"
+    locale.setlocale(locale.LC_ALL, other)
+    yield
+    locale.setlocale(locale.LC_ALL, before)
+
+
+@contextmanager
+def _pandas():
+    with pd.option_context("compute.use_bottleneck", not pd.get_option("compute.use_bottleneck")):
+        yield
+
+
+@contextmanager
+def _sklearn():
+    with sklearn.config_context(transform_output="pandas"):
+        yield
+
+
+_CHANGES = [_numpy, _decimals, _traps, _recursion, _errors, _locale, _pandas, _sklearn]
+
+
+def _mean(rows):
+    return rows.mean()
+
+
+@pytest.mark.parametrize("changed", _CHANGES)
+def test_a_change_since_is_refused_before_the_charge(changed, ledger):
+    """The same function, the same answer on the sampled table: refused, and nothing is charged."""
+    sampled = hs.sample_sensitivity(_mean, _UNIFORM, rows=_ROWS)
+    mechanism, rows = hs.Laplace(sampled, epsilon=1.0), np.linspace(0, 1, _ROWS)
+    with changed(), pytest.raises(hs.errors.BadFunction, match="since the sensitivity"):
+        hs.release(_mean, rows, mechanism, ledger, budget="all")
+    assert not ledger.log
+    hs.release(_mean, rows, mechanism, ledger, budget="all")
+    assert len(ledger.log) == 1
+
+
+def _rarely_overflowing(rows):
+    time.sleep(0.003)  # so that most of the work is left to workers
+    try:
+        return float(np.exp(720 * rows.max()) > 0) + rows.mean()
+    except FloatingPointError:
+        return 1000.0
+
+
+def test_workers_answer_under_the_same_settings():
+    """What was set here, and is not set in workers, moves the same tables by as much."""
+    with np.errstate(over="raise"):
+        here, there = (
+            hs.sample_sensitivity(_rarely_overflowing, _UNIFORM, rows=2, workers=workers)
+            for workers in (1, 2)
+        )
+    assert here.value > 900
+    assert here.draws.tolist() == there.draws.tolist()
+
+
+def _rarely_warning(rows):
+    time.sleep(0.003)
+    try:
+        if rows.max() > 0.98:
+            warnings.warn("rare", UserWarning, stacklevel=1)
+    except UserWarning:
+        return 1000.0
+    return rows.mean()
+
+
+def test_workers_take_the_same_warnings_for_errors():
+    """They do the work under the filters of the process that asks."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        here, there = (
+            hs.sample_sensitivity(_rarely_warning, _UNIFORM, rows=2, workers=workers)
+            for workers in (1, 2)
+        )
+    assert here.value > 900
+    assert here.draws.tolist() == there.draws.tolist()
+
+
+def test_a_function_that_sets_something_is_told():
+    """What the function itself changes while it is sampled stands on the certificate."""
+
+    def careless(rows):
+        decimal.getcontext().prec += 1
+        return rows.mean()
+
+    with decimal.localcontext():
+        sampled = hs.sample_sensitivity(careless, _UNIFORM, rows=_ROWS, workers=1)
+        released = hs.release(careless, np.linspace(0, 1, _ROWS), hs.Laplace(sampled, epsilon=1.0))
+    assert "the decimal context" in released.certificate.to_json()
