@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, Protocol, get_args, runtime_checkable
 
@@ -514,8 +514,9 @@ def parallel(
     Returns
     -------
     Composition
-        The largest epsilon and the largest delta. Gammas are added: which part a record lies in
-        may depend on the record.
+        The largest epsilon and the largest delta. Gammas are added, also of one sampled
+        sensitivity that several parts share: each part is another table, and which part a record
+        lies in may depend on the record.
 
     Raises
     ------
@@ -547,12 +548,18 @@ def parallel(
         raise ParameterError("disjoint parts may each hold rows of one user: use compose")
     epsilon = max(promise.epsilon for promise in promises)
     delta = max(promise.delta for promise in promises)
+    found = [item.loss.epsilon_bracket(delta).low for item in items]
     return Composition(
         epsilon=epsilon,
         delta=delta,
-        guarantee=joined(promises, epsilon, delta),
+        guarantee=joined([_apart(promise) for promise in promises], epsilon, delta),
         method="parallel",
         theorem="disjoint parts (McSherry, SIGMOD 2009, Theorem 4)",
         releases=len(items),
-        exact=Bracket(low=max(item.loss.epsilon(delta) for item in items), high=epsilon),
+        exact=Bracket(low=min(epsilon, max(found)), high=epsilon),
     )
+
+
+def _apart(promise: Guarantee) -> Guarantee:
+    """Promise of a table of its own: its gamma is an event that no other promise shares."""
+    return replace(promise, estimates=())

@@ -1,0 +1,32 @@
+"""Releases on disjoint parts: each part is a table, and fails by itself."""
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+import hushed as hs
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+@pytest.mark.parametrize("protect", ["record", "everyone", "simultaneous"])
+def test_a_shared_sampled_sensitivity_fails_once_for_each_part(parts, protect):
+    """One of 20 tables fails: gamma covers the share of draws in which any part does."""
+    failing = sum(0 in drawn for drawn in product(range(20), repeat=parts))
+    true = Fraction(failing, 20**parts)
+    shared = hs.Guarantee(
+        epsilon=1.0, gamma=0.05, protect=protect, estimates=(("sha256:same", 0.05),)
+    )
+    found = hs.parallel([shared] * parts, membership="public").guarantee
+    assert true <= Fraction(str(found.gamma)) <= Fraction(parts, 20)
+    again = hs.compose([found, shared], delta=0.0).guarantee
+    assert Fraction(str(again.gamma)) >= true
+
+
+def test_the_smallest_possible_level_of_parts_is_bounded_from_below():
+    """The lower end of the bracket is that of a part, which is proven; not its rounded level."""
+    rule = hs.proven_sensitivity(1.0, "l2", argument="test", neighbours="add-remove")
+    part = hs.Gaussian(rule, epsilon=0.7, delta=1e-5)
+    found = hs.parallel([part, part])
+    assert found.exact.low <= part.loss.epsilon_bracket(found.delta).low
+    assert found.exact.high == found.epsilon == 0.7
