@@ -69,7 +69,7 @@ def parsed(text):
         titled = re.fullmatch(r'title="([^"]+)"', rest)
         title = titled.group(1) if titled else ""
         kind = language + f" {rest}" * bool(rest and not titled)
-        if language in {"python", "json"} and title:
+        if language in {"python", "json", "toml"} and title:
             kind = "file"
         if language == "text" and title == "output":
             kind = "output"

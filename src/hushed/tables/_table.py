@@ -44,8 +44,20 @@ class Table:
 
     Parameters
     ----------
-    connection, user, columns, steps, keys, contribution_bounds, aggregates
-        Where the rows are, the user column (if any), the types of the columns, and the query.
+    connection : Connection
+        Where the rows are.
+    user : str, optional
+        The column that says whose row it is.
+    columns : mapping of str to str
+        Types of the columns.
+    steps : tuple of (Filter or Derive)
+        Which rows and columns are used.
+    keys : Keys
+        What the rows are grouped by.
+    contribution_bounds : ContributionBounds
+        How much of one user counts.
+    aggregates : tuple of Aggregate
+        What is computed for each group.
     """
 
     connection: engine.Connection
