@@ -171,12 +171,12 @@ def test_many_small_charges_cost_what_the_rule_says(plain, method):
         (privacy_loss.approximate(0.5, 1e-7), 2, (1.5, 1e-5)),
     ],
 )
-def test_a_room_is_within_the_limit(law, number, limit):
-    """History, one Gaussian release of the room, and the reserve keep the limit together."""
+def test_headroom_is_within_the_limit(law, number, limit):
+    """History, one Gaussian release of the headroom, and the reserve keep the limit together."""
     kept = LossSum(*limit)
     for _ in range(number):
         kept.add(G(epsilon=1.0), law, Cost(amount=math.inf, delta=0.0))
-    squares, reserve = kept._found_room()
+    squares, reserve = kept._find_headroom()
     follower = privacy_loss.gaussian(math.sqrt(squares))
     joint = privacy_loss.compose([law.compose(number), follower])
     assert joint.delta_bracket(limit[0]).low + float(reserve) <= limit[1]
