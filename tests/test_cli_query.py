@@ -281,7 +281,7 @@ class TestQueryFile:
             ("keys = [1, 2]", ["keys must be a list of strings"]),
             ("user = ['a']", ["user must be a string"]),
             ("epsilon = 1\nnoise = 'cauchy'", ["cauchy", "laplace", "gaussian"]),
-            ("epsilon = 1\nabout-rows = 0", ["0", "x>=1"]),
+            ("epsilon = 1\nabout-rows = 0", ["--about-rows", "1"]),
             ("epsilon", ["query.toml is not a TOML file"]),
             ("epsilon = 1\nepsilon = 2", ["query.toml is not a TOML file"]),
         ],

@@ -44,8 +44,20 @@ class Table:
 
     Parameters
     ----------
-    connection, user, columns, steps, keys, contribution_bounds, aggregates
-        Where the rows are, the user column (if any), the types of the columns, and the query.
+    connection : Connection
+        Where the rows are.
+    user : str or None
+        User column, if there is one.
+    columns : mapping of str to str
+        Type of each column: int, float, string, bool, date, timestamp; other cannot be queried.
+    steps : tuple of Filter or Derive
+        Filters and derived columns, in their order.
+    keys : Keys
+        The grouping.
+    contribution_bounds : ContributionBounds
+        How much of one user counts.
+    aggregates : tuple of Aggregate
+        The aggregates.
     """
 
     connection: engine.Connection
