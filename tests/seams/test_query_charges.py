@@ -94,7 +94,7 @@ def asked(table, ledger):
     """Ask for all of it; how many were answered, and how many charged without an answer."""
     answered = 0
     for query in attempts(table):
-        delta = 1e-6 if query.keys.private else 0.0
+        delta = 1e-6 if query.keys.selected else 0.0
         try:
             query.release(epsilon=1.0, delta=delta, ledger=ledger, budget="b")
             answered += 1

@@ -26,8 +26,8 @@ def read_query_file(context: typer.Context, path: Path | None) -> Path | None:
     """
     if path is not None:
         names = _parameters_by_key(context)
-        function: Any = context.command.callback
-        types = get_type_hints(inspect.unwrap(function))
+        callback = inspect.unwrap(context.command.callback)  # type: ignore[arg-type]
+        types = get_type_hints(callback)
         given = _read_toml(path)
         for key, value in given.items():
             if key not in names:

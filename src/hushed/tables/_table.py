@@ -46,18 +46,18 @@ class Table:
     ----------
     connection : Connection
         Where the rows are.
-    user : str, optional
-        The column that says whose row it is.
+    user : str or None
+        User column, if there is one.
     columns : mapping of str to str
-        Types of the columns.
-    steps : tuple of (Filter or Derive)
-        Which rows and columns are used.
+        Type of each column: int, float, string, bool, date, timestamp; other cannot be queried.
+    steps : tuple of Filter or Derive
+        Filters and derived columns, in their order.
     keys : Keys
-        What the rows are grouped by.
+        The grouping.
     contribution_bounds : ContributionBounds
         How much of one user counts.
     aggregates : tuple of Aggregate
-        What is computed for each group.
+        The aggregates.
     """
 
     connection: engine.Connection
