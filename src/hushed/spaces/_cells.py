@@ -166,7 +166,9 @@ def read_numbers(values: Any, kind: Kind) -> NDArray[Any] | None:
         return read.astype(np.int64 if kind == "int" else np.float64)
     if read.dtype.kind == "O":  # numbers with None among them
         plain = [math.nan if _absent(value) else value for value in read.ravel()]
-        if not all(isinstance(x, int | float | np.number) for x in plain):
+        if not all(isinstance(x, int | float | np.bool_ | np.integer | np.floating) for x in plain):
+            return None
+        if any(isinstance(x, int | np.integer) and abs(int(x)) > LARGEST_INT for x in plain):
             return None
         read = np.array(plain, dtype=np.float64).reshape(read.shape)
     if kind == "int":
@@ -219,7 +221,7 @@ def _absent(value: object) -> bool:
 def _array(values: Any) -> NDArray[Any] | None:
     try:
         return np.asarray(values)
-    except (TypeError, ValueError, OverflowError):
+    except (Exception, SystemExit):  # raised by an object, with a text that may show a value
         return None
 
 
