@@ -55,13 +55,15 @@ def own(rows: Any) -> Any:
 
 
 def deep(objects: Any) -> Any:
-    """Copy an object and all that it holds."""
+    """Copy an object and all that it holds; each row or cell by itself, so that none is another."""
     held = objects.ravel().tolist() if isinstance(objects, np.ndarray) else objects
     if isinstance(held, list) and set(map(type, held)) <= _UNCHANGEABLE:
         return objects
     stopped = False
     try:
-        return copy.deepcopy(objects)
+        if isinstance(objects, np.ndarray) and objects.dtype.kind == "O":
+            return _cells_as_array(list(map(copy.deepcopy, held))).reshape(objects.shape)
+        return list(map(copy.deepcopy, held)) if type(held) is list else copy.deepcopy(objects)
     except KeyboardInterrupt:
         stopped = True
     except BaseException:  # noqa: S110  (its text may show the object)
@@ -159,7 +161,7 @@ def _polars(frame: Any) -> Any:
             columns.append(series.gather(order))
         else:
             columns.append(series.clone())
-    return polars.DataFrame(columns)
+    return polars.DataFrame(columns).rechunk()
 
 
 def fitted(rows: Any, sampled: containers.Layout) -> Any:

@@ -166,9 +166,7 @@ def read_numbers(values: Any, kind: Kind) -> NDArray[Any] | None:
         return read.astype(np.int64 if kind == "int" else np.float64)
     if read.dtype.kind == "O":  # numbers with None among them
         plain = [math.nan if _absent(value) else value for value in read.ravel()]
-        if not all(isinstance(x, int | float | np.bool_ | np.integer | np.floating) for x in plain):
-            return None
-        if any(isinstance(x, int | np.integer) and abs(int(x)) > LARGEST_INT for x in plain):
+        if not all(map(_is_double, plain)):
             return None
         read = np.array(plain, dtype=np.float64).reshape(read.shape)
     if kind == "int":
@@ -177,6 +175,13 @@ def read_numbers(values: Any, kind: Kind) -> NDArray[Any] | None:
     if lossless or (read.dtype.kind in "iu" and _small(read)):
         return read.astype(np.float64)
     return None
+
+
+def _is_double(value: object) -> bool:
+    """Whether a double holds a number as it is."""
+    if isinstance(value, int | np.integer):
+        return abs(int(value)) <= LARGEST_INT
+    return isinstance(value, float | np.bool_ | np.floating)
 
 
 def _small(read: NDArray[Any]) -> bool:
