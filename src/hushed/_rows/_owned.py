@@ -63,7 +63,9 @@ def deep(objects: Any) -> Any:
     try:
         if isinstance(objects, np.ndarray) and objects.dtype.kind == "O":
             return _cells_as_array(list(map(copy.deepcopy, held))).reshape(objects.shape)
-        return list(map(copy.deepcopy, held)) if type(held) is list else copy.deepcopy(objects)
+        if type(objects) is list:
+            return list(map(copy.deepcopy, objects))
+        return copy.deepcopy(objects)
     except KeyboardInterrupt:
         stopped = True
     except BaseException:  # noqa: S110  (its text may show the object)
