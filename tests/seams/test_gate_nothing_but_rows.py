@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -176,3 +177,27 @@ def test_missing_values_stay_where_the_population_has_some(made):
     private = pd.DataFrame({"x": made([None, 9.0] + [0.5] * (_ROWS - 2))})
     released = hs.release(function, private, hs.Laplace(sampled, epsilon=1e6))
     assert released.value == pytest.approx((1 + 1 + 0.5 * (_ROWS - 2)) / _ROWS, abs=1e-3)
+
+
+def test_rows_are_objects_of_their_own():
+    """That two rows or cells are one object in the caller's table is not seen by the function."""
+    row = [0.5]
+
+    def function(rows):
+        return len({id(each) for each in rows})
+
+    cells = np.empty(_ROWS, dtype=object)
+    for place in range(_ROWS):
+        cells[place] = row
+    assert _released(function, [row] * _ROWS) == pytest.approx(_ROWS, abs=0.1)
+    assert _released(function, cells) == pytest.approx(_ROWS, abs=0.1)
+    frame = pd.DataFrame({"x": cells})
+    assert _released(lambda held: function(held["x"]), frame) == pytest.approx(_ROWS, abs=0.1)
+
+
+def test_polars_chunks_are_joined():
+    """Of how many pieces a frame was put together is not seen by the function."""
+    private = pl.concat([pl.DataFrame({"x": _NUMBERS[i : i + 5]}) for i in (0, 5, 10, 15)])
+    private = pl.concat([private[:7], private[7:]], rechunk=False)
+    assert private.n_chunks() > 1
+    assert _released(lambda frame: frame.n_chunks(), private) == pytest.approx(1, abs=0.1)

@@ -55,12 +55,16 @@ def own(rows: Any) -> Any:
 
 
 def deep(objects: Any) -> Any:
-    """Copy an object and all that it holds."""
+    """Copy an object and all that it holds; each row or cell by itself, so that none is another."""
     held = objects.ravel().tolist() if isinstance(objects, np.ndarray) else objects
     if isinstance(held, list) and set(map(type, held)) <= _UNCHANGEABLE:
         return objects
     stopped = False
     try:
+        if isinstance(objects, np.ndarray) and objects.dtype.kind == "O":
+            return _cells_as_array(list(map(copy.deepcopy, held))).reshape(objects.shape)
+        if type(objects) is list:
+            return list(map(copy.deepcopy, objects))
         return copy.deepcopy(objects)
     except KeyboardInterrupt:
         stopped = True
@@ -159,7 +163,7 @@ def _polars(frame: Any) -> Any:
             columns.append(series.gather(order))
         else:
             columns.append(series.clone())
-    return polars.DataFrame(columns)
+    return polars.DataFrame(columns).rechunk()
 
 
 def fitted(rows: Any, sampled: containers.Layout) -> Any:

@@ -167,7 +167,7 @@ def read_numbers(values: Any, column_type: ColumnType) -> NDArray[Any] | None:
         return read.astype(np.int64 if column_type == "int" else np.float64)
     if read.dtype.kind == "O":  # numbers with None among them
         plain = [math.nan if _absent(value) else value for value in read.ravel()]
-        if not all(isinstance(x, int | float | np.number) for x in plain):
+        if not all(map(_is_double, plain)):
             return None
         read = np.array(plain, dtype=np.float64).reshape(read.shape)
     if column_type == "int":
@@ -176,6 +176,13 @@ def read_numbers(values: Any, column_type: ColumnType) -> NDArray[Any] | None:
     if lossless or (read.dtype.kind in "iu" and _small(read)):
         return read.astype(np.float64)
     return None
+
+
+def _is_double(value: object) -> bool:
+    """Whether a double holds a number as it is."""
+    if isinstance(value, int | np.integer):
+        return abs(int(value)) <= LARGEST_INT
+    return isinstance(value, float | np.bool_ | np.floating)
 
 
 def _small(read: NDArray[Any]) -> bool:
@@ -220,7 +227,7 @@ def _absent(value: object) -> bool:
 def _array(values: Any) -> NDArray[Any] | None:
     try:
         return np.asarray(values)
-    except (TypeError, ValueError, OverflowError):
+    except (Exception, SystemExit):  # raised by an object, with a text that may show a value
         return None
 
 
