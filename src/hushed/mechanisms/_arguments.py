@@ -13,6 +13,7 @@ from hushed.errors import ParameterError, WrongNorm, ZeroSensitivity
 from hushed.spaces import Norm, SensitivityBound
 from hushed.spaces._cells import moved_by_rounding
 
+_LEAST_EPSILON, _LARGEST_EPSILON = 2.0**-200, 1e300
 _BEST = {
     "l1": "Laplace",
     "l2": "Gaussian",
@@ -76,10 +77,11 @@ def smallest_epsilon(guess: float, accuracy: Callable[[float], float], error: fl
 
     Epsilon at least ``guess`` with ``accuracy(epsilon) <= error``.
     """
+    guess = min(max(guess, _LEAST_EPSILON), _LARGEST_EPSILON)
     step = 2.0**-52
-    while accuracy(guess * (1 + step)) > error:
+    while not accuracy(guess * (1 + step)) <= error:
         step *= 2
-        if step >= 1:
+        if step > 1:
             raise ParameterError(f"no epsilon reaches an error of {error}; ask for a larger error")
     found = first_true(
         lambda step: accuracy(guess * (1 + step)) <= error, step / 2, step, tolerance=2.0**-20

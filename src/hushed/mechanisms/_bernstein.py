@@ -16,7 +16,12 @@ from hushed._checks import read_epsilon, require_count, require_positive, requir
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.mechanisms._arguments import exponential_quantile, finite_values, require_movement
+from hushed.mechanisms._arguments import (
+    exponential_quantile,
+    finite_values,
+    require_movement,
+    smallest_epsilon,
+)
 from hushed.privacy_loss import PrivacyProfile, laplace
 from hushed.spaces import SensitivityBound
 from hushed.spaces._cells import moved_by_rounding
@@ -102,11 +107,15 @@ class Bernstein:
             With ``accuracy(beta) <= error``.
         """
         require_positive("error", error)
+        require_probability("beta", beta)
         shape = {"lattice": lattice, "dims": dims, "order": order}
         one = cls(sensitivity, epsilon=1.0, **shape)
-        epsilon = one.accuracy(beta) / error
-        while cls(sensitivity, epsilon=epsilon, **shape).accuracy(beta) > error:
-            epsilon *= 1 + 2.0**-40
+        tail = exponential_quantile(beta, one.points) * _amplification(lattice, dims, order)
+        epsilon = smallest_epsilon(
+            one.total * tail / error,
+            lambda e: cls(sensitivity, epsilon=e, **shape).accuracy(beta),
+            error,
+        )
         return cls(sensitivity, epsilon=epsilon, **shape)
 
     @property

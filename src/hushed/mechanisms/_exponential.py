@@ -11,7 +11,7 @@ from hushed import noise
 from hushed._checks import read_epsilon, require_count, require_positive, require_probability
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.mechanisms._arguments import finite_values, require_movement
+from hushed.mechanisms._arguments import finite_values, require_movement, smallest_epsilon
 from hushed.privacy_loss import PrivacyProfile, bounded_range
 from hushed.spaces import SensitivityBound
 
@@ -85,9 +85,11 @@ class Exponential:
         """
         require_positive("error", error)
         one = cls(sensitivity, epsilon=1.0)
-        epsilon = one.accuracy(beta, dims) / error
-        while cls(sensitivity, epsilon=epsilon).accuracy(beta, dims) > error:
-            epsilon = math.nextafter(epsilon, math.inf)
+        step = math.ldexp(1.0, noise.selection_scale(width=one.width, epsilon=1.0)[1])
+        guess = one.width * _tail(beta, dims) / max(error - step, 0.5 * error, 5e-324)
+        epsilon = smallest_epsilon(
+            guess, lambda e: cls(sensitivity, epsilon=e).accuracy(beta, dims), error
+        )
         return cls(sensitivity, epsilon=epsilon)
 
     @property
@@ -124,12 +126,11 @@ class Exponential:
         Returns
         -------
         float
-            ``scale log(dims / beta)``, in the units of the score, with the enlargement that
-            rounding the scores costs (a factor within 1e-9 of 1).
+            ``scale log(dims / beta)``, in the units of the score, for the scale that is drawn
+            with, plus one step of the grid that scores are rounded to.
         """
-        require_probability("beta", beta)
-        require_count("dims", dims)
-        return self.scale * (1 + 1e-9) * math.log(dims / beta)
+        drawn, grid = noise.selection_scale(width=self.width, epsilon=self.epsilon)
+        return drawn * _tail(beta, dims) * (1 + 1e-15) + math.ldexp(1.0, grid)
 
     def draw(self, scores: ArrayLike) -> int:
         """Choose a candidate.
@@ -148,3 +149,10 @@ class Exponential:
         if values.ndim != 1:
             raise ParameterError("scores must be one list of numbers")  # the shape is private
         return noise.select(values, width=self.width, epsilon=self.epsilon)
+
+
+def _tail(beta: float, dims: int) -> float:
+    """Regret of a race among ``dims`` candidates in units of the scale, but with chance beta."""
+    require_probability("beta", beta)
+    require_count("dims", dims)
+    return math.log(dims) - math.log(beta)

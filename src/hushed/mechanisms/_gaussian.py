@@ -31,6 +31,8 @@ Variant = Literal["analytic", "classic"]
 
 # Coordinates that the lemma on discrete noise is used for.
 _MOST_DIMS = 2**20
+_LEAST_RATIO, _LARGEST_RATIO = 1e-60, 1e15
+_FAR_BELOW = 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +122,15 @@ class Gaussian:
         require_movement(sensitivity, "Gaussian", "l2")
         require_positive("error", error)
         delta = _read_delta(delta)
-        ratio = sensitivity.value * _tail(beta, dims) / error
-        guess = first_true_near(lambda e: released_delta(ratio, e) <= delta, 1.0)
+        ratio = max(sensitivity.value * _tail(beta, dims) / error, _LEAST_RATIO)
+        if ratio > _LARGEST_RATIO:
+            raise ParameterError(f"an error of {error} leaves no privacy; ask for a larger error")
+        # A level far below the ratio changes no digit of sigma.
+        guess = first_true_near(
+            lambda e: released_delta(ratio, e) <= delta,
+            max(ratio, 0.5 * ratio * ratio),
+            least=_FAR_BELOW * ratio,
+        )
         epsilon = smallest_epsilon(
             guess, lambda e: cls(sensitivity, epsilon=e, delta=delta).accuracy(beta, dims), error
         )

@@ -18,6 +18,7 @@ from hushed.noise._thresholds import Uniform
 from hushed.noise._vectors import blocks
 
 _LEAST_EPSILON = 2.0**-200
+_LARGEST_SCALE = 2.0**1000
 _FAR = 2.0**60  # a larger penalty is moved here, a lower bound
 _LEAST_PREFIX = 1 << 33  # a smaller prefix leaves log(u) too vague: u is below 2**-30
 _MOST_REAL = 1 - 2.0**-16  # a larger u leaves log(1 - u) too vague
@@ -115,6 +116,8 @@ def _select(words: Words, scores: Floats, exponent: int, rate: Fraction) -> int:
 
 def _law(width: float, epsilon: float) -> tuple[int, Fraction]:
     """Grid exponent, and the rate at which a rounded score counts; the width is enlarged."""
+    if not 0 < width < math.inf:
+        raise ParameterError(f"width must be above 0 and finite, got {width}")
     exponent = floor_log2(Fraction(width)) - GRID_BITS
     steps = Fraction(width) * (1 + Fraction(1, 1 << 49)) / Fraction(2) ** exponent + 2
     return exponent, decimal_of(epsilon) / steps
@@ -159,8 +162,6 @@ def select(scores: Floats, *, width: float, epsilon: float) -> int:
         raise ParameterError(
             "every score must be finite: a candidate cannot be ruled out privately"
         )
-    if not 0 < width < math.inf:
-        raise ParameterError(f"width must be above 0 and finite, got {width}")
     level = read("epsilon", epsilon, up=False)
     if not _LEAST_EPSILON <= level < math.inf:
         raise ParameterError(f"epsilon must be 2**-200 or more and finite, got {epsilon}")
@@ -182,9 +183,17 @@ def selection_scale(*, width: float, epsilon: float) -> tuple[float, int]:
         A score this much worse is e times less likely; in the units of the scores.
     grid : int
         Scores are rounded to multiples of ``2**grid``.
+
+    Raises
+    ------
+    ParameterError
+        If the width or the temperature exceeds every double.
     """
     exponent, rate = _law(width, read("epsilon", epsilon, up=False))
-    return float(Fraction(2) ** exponent / rate), exponent
+    scale = Fraction(2) ** exponent / rate
+    if scale > _LARGEST_SCALE:
+        raise ParameterError("the noise would exceed every double: rescale the scores")
+    return float(scale), exponent
 
 
 def selection_loss(*, width: float, epsilon: float, moved: float) -> Fraction:
