@@ -20,6 +20,7 @@ from hushed import privacy_loss
 from hushed._decimals import decimal_of, stated_above
 from hushed._numeric import LARGEST
 from hushed.accounting._filters import Cost, gaussian_capacity
+from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger._doubles import from_units, to_units
 from hushed.privacy_loss import PrivacyProfile
@@ -29,7 +30,8 @@ from hushed.privacy_loss._families import BoundedRangePLD, Family, GaussianPLD, 
 from hushed.privacy_loss._profile import combine
 
 _SHARES = (0.95, 0.7, 0.4, 0.15, 0.03)
-_MANY = 256  # different laws from which on new ones are rounded up, by at most 0.025 % to 0.05 %
+_MANY = 256  # different laws from which on new ones are rounded up, by at most 0.3 %
+_MORE = 128  # further ones with each of which the rounding gets four times as coarse
 _LEAST, _MOST = 1e-100, 1e100  # losses that can be composed in doubles, with room to spare
 _EVERYTHING = privacy_loss.approximate(0.0, 1.0)
 _COARSE = 0.05  # relative width of the bracket that headroom is found with
@@ -48,6 +50,7 @@ class LossSum:
     epsilon: float
     delta: float
     counts: dict[Family, int] = field(default_factory=dict)
+    kinds: int = 0  # of them, those that are not Gaussian: Gaussian ones add up to one
     levels: int | None = 0
     slacks: int = 0
     headroom: tuple[int, int] | None = None
@@ -55,13 +58,20 @@ class LossSum:
     def add(self, promise: Guarantee, loss: PrivacyProfile | None, cost: Cost) -> None:
         """Take a charge into the sums."""
         law = _find_law(promise, loss)
-        counts = self.counts
         for family, count in law.parts:
-            kept = _coarsen(family) if len(counts) >= _MANY and family not in counts else family
-            counts[kept] = counts.get(kept, 0) + count
+            self._count(family, count)
         self.levels = _add(self.levels, promise.epsilon)
         self.slacks += to_units(promise.delta)
         self.headroom = _subtract(self.headroom, cost)
+
+    def _count(self, family: Family, count: int) -> None:
+        """Count a law, rounded up if there are many others, so that there are never too many."""
+        counts = self.counts
+        if family not in counts and not isinstance(family, GaussianPLD):
+            if self.kinds >= _MANY:
+                family = _coarsen(family, 2.0 ** (2 * ((self.kinds - _MANY) // _MORE) - 8))
+            self.kinds += family not in counts
+        counts[family] = counts.get(family, 0) + count
 
     def fits(self, promise: Guarantee, loss: PrivacyProfile | None, cost: Cost) -> bool:
         """Whether a charge keeps the limit.
@@ -92,7 +102,10 @@ class LossSum:
             return 0.0
         if self.delta == 0.0:
             return plain
-        return min(plain, self._curve([]).epsilon(self.delta))
+        try:
+            return min(plain, self._curve([]).epsilon(self.delta))
+        except ParameterError:  # no doubles for it: only adding up is known
+            return plain
 
     def epsilon_left(self) -> Fraction:
         """Epsilon that is left by adding up levels, in nats, exact; 0 or less if none is."""
@@ -110,11 +123,17 @@ class LossSum:
         return combine([*((PrivacyProfile(each), n) for each, n in self.counts.items()), *more])
 
     def _delta(self, more: list[tuple[PrivacyProfile, int]], relative: float = 1e-3) -> Fraction:
-        """Upper bound of delta at the limit; the wider the bracket may be, the sooner."""
+        """Upper bound of delta at the limit; the wider the bracket may be, the sooner.
+
+        What cannot be composed in doubles is taken for everything: one entry stops nobody's reading.
+        """
         family = self._curve(more).family
-        if isinstance(family, ComposedPLD):
+        if not isinstance(family, ComposedPLD):
+            return decimal_of(family.delta(self.epsilon))
+        try:
             return decimal_of(family.delta_bracket(self.epsilon, relative)[1])
-        return decimal_of(family.delta(self.epsilon))
+        except ParameterError:
+            return Fraction(1)
 
     def _find_headroom(self) -> tuple[Fraction, Fraction]:
         """Squared ratio and own delta that may still follow; the largest of a few tried."""
@@ -133,12 +152,28 @@ class LossSum:
         return Fraction(0), Fraction(0)
 
 
-def _coarsen(family: Family) -> Family:
-    """Next larger law of a family with a bound on a geometric grid; a larger bound is worse."""
-    if not isinstance(family, LaplacePLD | BoundedRangePLD):
+def _coarsen(family: Family, width: float) -> Family:
+    """Larger law whose bound is a power of ``2**width``; of a finite one, only the ends are kept.
+
+    A larger bound is worse, and of all laws with the same largest loss and the same mass at
+    infinity that of `privacy_loss.approximate` is the worst.
+    """
+    if isinstance(family, LaplacePLD | BoundedRangePLD):
+        bound = _power_above(family.bound, width)
+        return replace(family, bound=bound) if bound <= _MOST else _EVERYTHING.family
+    if not isinstance(family, DiscretePLD):
         return family
-    share, exponent = math.frexp(family.bound)
-    return replace(family, bound=math.ldexp(math.ceil(share * 4096) / 4096, exponent))
+    bound = _power_above(max(_find_size(family), family.end or 0.0, _LEAST), width)
+    infinite = _power_above(family.infinite, width) if family.infinite > 0 else 0.0
+    if bound > _MOST or infinite >= 1.0:
+        return _EVERYTHING.family
+    return privacy_loss.approximate(bound, infinite).family
+
+
+def _power_above(value: float, width: float) -> float:
+    """Power of ``2**width`` that is not below a value above 0; infinite beyond all doubles."""
+    exponent = math.ceil(math.log2(value) / width) * width
+    return 2.0**exponent * (1 + 2.0**-50) if exponent < 1024 else math.inf
 
 
 def _find_law(promise: Guarantee, loss: PrivacyProfile | None) -> PrivacyProfile:
@@ -150,7 +185,7 @@ def _find_law(promise: Guarantee, loss: PrivacyProfile | None) -> PrivacyProfile
         if promise.epsilon > _MOST:
             return _EVERYTHING
         return privacy_loss.approximate(max(promise.epsilon, _LEAST), promise.delta)
-    if any(_find_size(family) > _MOST for family, _ in loss.parts):
+    if any(_find_size(family) * count > _MOST for family, count in loss.parts):
         return _EVERYTHING
     if all(_find_size(family) >= _LEAST for family, _ in loss.parts):
         return loss

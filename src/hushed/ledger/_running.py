@@ -198,7 +198,10 @@ class RunningBalance:
         low = basic if basic > 0 and accepted(basic) else 0.0
         if accepted(limit):
             return limit
-        return last_true(accepted, low, limit, tolerance=1e-3, absolute=1e-9 * limit)
+        least = 1e-9 * limit
+        if low == 0.0 and not accepted(least):
+            return 0.0
+        return last_true(accepted, low, limit, tolerance=1e-3, absolute=least)
 
     def _plain(self, level: float) -> Guarantee:
         limit = self.budget.limit

@@ -359,16 +359,15 @@ def _rounded(family: Family, grid: _Grid, log_part: float, ends: tuple[float, fl
 
 
 def _decayed(values: Floats, rate: float) -> Floats:
-    """Fading sums, ``y[i]`` over ``j >= i`` of ``values[j] exp(-(j - i) rate)``."""
-    block = max(1, min(values.size, int(300.0 / rate) if rate > 0 else values.size))
-    found = np.empty(values.size)
-    carry = 0.0
-    for stop in range(values.size, 0, -block):
-        start = max(0, stop - block)
-        fade = np.exp(-rate * np.arange(stop - start))
-        inner = np.cumsum((values[start:stop] * fade)[::-1])[::-1]
-        found[start:stop] = inner / fade + carry * np.exp(-rate) * fade[::-1]
-        carry = float(found[start])
+    """Fading sums, ``y[i]`` over ``j >= i`` of ``values[j] exp(-(j - i) rate)``.
+
+    Each pass joins sums of twice as many terms: as many passes as the size has digits, or fewer
+    where everything fades sooner.
+    """
+    found, reach = values.copy(), 1
+    while reach < found.size and (fade := math.exp(-rate * reach)) > 0.0:
+        found[:-reach] += fade * found[reach:]
+        reach *= 2
     return found
 
 

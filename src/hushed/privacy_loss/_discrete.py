@@ -22,6 +22,7 @@ _NODES = 4096
 _NEVER = 1e-40  # a profile is followed up to where it falls below this
 _LONGEST = 256.0
 _SUM_ROUNDING = 2.0**-50  # of probabilities that are each good to a few units of 2**-53
+_BLOCK = 2**18  # powers that are computed at once
 _RAISED = 1 + 2.0**-40  # of masses made from differences of heights
 
 
@@ -110,29 +111,37 @@ class DiscretePLD:
 
     def log_mgf(self, order: Floats) -> Floats:
         """Log-sum-exp, rounded up; near 0 by the expansion that keeps small cumulants."""
-        t = np.atleast_1d(np.asarray(order, dtype=float))
-        found = np.empty(t.size)
-        rest = -self.infinite if self.infinite else 0.0
-        for i, power in enumerate(t.ravel()):
-            with np.errstate(over="ignore"):
-                exponent = power * self.losses
-            top = float(exponent.max())
-            if math.isinf(top):  # beyond all doubles, and so is the logarithm
-                found[i] = math.inf
-            elif top < 1.0 and float(exponent.min()) > -1.0:
-                terms = self.masses * np.expm1(exponent)
-                found[i] = math.log1p(rest + math.fsum(terms) + _ROUNDING * np.abs(terms).sum())
-            else:
-                with np.errstate(over="ignore"):
-                    terms = self.masses * np.exp(exponent - top)
-                total = math.fsum(terms)
-                if not total:
-                    raise ParameterError(
-                        f"losses of {abs(self.losses).max():g} nats have probabilities below all "
-                        "doubles, and cannot be composed"
-                    )
-                found[i] = top + math.log(total) + _ROUNDING * (1.0 + abs(top))
-        return found.reshape(np.shape(order))
+        t = np.asarray(order, dtype=float)
+        block = max(1, _BLOCK // self.losses.size)
+        pieces = [t.ravel()[i : i + block] for i in range(0, t.size, block)]
+        return np.array([one for each in pieces for one in self._log_mgf(each)]).reshape(t.shape)
+
+    def _log_mgf(self, order: Floats) -> list[float]:
+        """`log_mgf` of a few orders at once: all powers first, then sum by sum."""
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite ones are left out below
+            exponents = order[:, None] * self.losses
+            tops = exponents.max(axis=1)
+            near = (tops < 1.0) & (exponents.min(axis=1) > -1.0)
+            shifts = np.where(near, 0.0, tops)[:, None]
+            powers = np.where(near[:, None], np.expm1(np.clip(exponents, -1.0, 1.0)), 0.0)
+            powers[~near] = np.exp((exponents - shifts)[~near])
+        terms = self.masses * powers
+        return [self._summed(*each) for each in zip(terms, tops.tolist(), near, strict=True)]
+
+    def _summed(self, terms: Floats, top: float, near: bool) -> float:
+        """Logarithm of one sum of terms, which are those of ``expm1`` if it is `near` 1."""
+        if math.isinf(top):  # beyond all doubles, and so is the logarithm
+            return math.inf
+        total = math.fsum(terms)
+        if near:
+            rest = -self.infinite if self.infinite else 0.0
+            return math.log1p(rest + total + _ROUNDING * float(np.abs(terms).sum()))
+        if not total:
+            raise ParameterError(
+                f"losses of {abs(self.losses).max():g} nats have probabilities below all "
+                "doubles, and cannot be composed"
+            )
+        return top + math.log(total) + _ROUNDING * (1.0 + abs(top))
 
     def moment(self, order: int) -> float:
         """Weighted sum of powers; infinite when an infinite loss has a probability."""
