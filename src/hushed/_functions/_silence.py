@@ -38,7 +38,7 @@ _PLACES: tuple[tuple[Any, str], ...] = (
 )
 
 
-def _unheard() -> bool:
+def _is_unheard() -> bool:
     """Whether the present thread is in a private call, or was started by one."""
     if _HERE.call is not None:
         return True
@@ -59,11 +59,11 @@ class _Quiet:
 
     def write(self, text: Any) -> Any:
         """Write, or say that it was written."""
-        return len(text) if _unheard() else self._stream.write(text)
+        return len(text) if _is_unheard() else self._stream.write(text)
 
     def writelines(self, lines: Any) -> None:
         """Write several."""
-        if not _unheard():
+        if not _is_unheard():
             self._stream.writelines(lines)
 
     @property
@@ -86,15 +86,15 @@ class _Quiet:
 
     def close(self) -> None:
         """Close it, for those who are heard: it is not theirs alone."""
-        if not _unheard():
+        if not _is_unheard():
             self._stream.close()
 
     def isatty(self) -> bool:
         """Whether a person reads along."""
-        return not _unheard() and bool(self._stream.isatty())
+        return not _is_unheard() and bool(self._stream.isatty())
 
     def _below(self, name: str) -> Any:
-        if _unheard():
+        if _is_unheard():
             raise io.UnsupportedOperation("not while private rows are seen")
         return getattr(self._stream, name)()
 
@@ -108,24 +108,24 @@ class _Quiet:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        if not _unheard():
+        if not _is_unheard():
             self._stream.__exit__(*raised)
 
 
-def _hushed(old: Callable[..., Any]) -> Callable[..., Any]:
+def _mute_function(old: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function that does nothing in unheard threads."""
 
     def function(*given: Any, **named: Any) -> Any:
-        return None if _unheard() else old(*given, **named)
+        return None if _is_unheard() else old(*given, **named)
 
     return function
 
 
-def _noted(old: Callable[..., Any]) -> Callable[..., Any]:
+def _watch_starts(old: Callable[..., Any]) -> Callable[..., Any]:
     """Start a thread, and remember it if the one that starts it is unheard."""
 
     def start(thread: threading.Thread, *given: Any, **named: Any) -> Any:
-        if _unheard():
+        if _is_unheard():
             _WATCH.note(thread)
         return old(thread, *given, **named)
 
@@ -150,8 +150,8 @@ class _Watch:
                     setattr(sys, name, _Quiet(stream))
             if not self.undo:
                 for owner, name in _PLACES:
-                    self._replace(owner, name, _hushed)
-                self._replace(threading.Thread, "start", _noted)
+                    self._replace(owner, name, _mute_function)
+                self._replace(threading.Thread, "start", _watch_starts)
 
     def leave(self, call: object) -> None:
         with self.lock:
@@ -184,18 +184,18 @@ class _Watch:
 _WATCH = _Watch()
 
 
-def _renewed() -> None:
+def _reset_after_fork() -> None:
     """After a fork: the lock may have been held, and the other threads are gone."""
     _WATCH.lock = threading.Lock()
     _WATCH.calls = set() if _HERE.call is None else {_HERE.call}
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renewed)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 @contextmanager
-def silenced() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Drop what the present thread, and those it starts, print, warn and log."""
     if _HERE.call is not None:  # within another one, which lasts longer
         yield

@@ -197,11 +197,11 @@ def query(
             asked = asked.derive(name.strip(), expression)
         if rows is not None or groups is not None:
             asked = asked.per_user(rows=rows, groups=groups)
-        asked = _grouped(asked, by or (), keys or (), private_keys=private_keys)
+        asked = _add_grouping(asked, by or (), keys or (), private_keys=private_keys)
         asked = asked.count() if count else asked
         asked = asked.count_users() if count_users else asked
-        asked = _aggregated(asked, sum_of, mean, variance, histogram)
-        asked = _ranked(asked, quantile or (), candidates)
+        asked = _add_aggregates(asked, sum_of, mean, variance, histogram)
+        asked = _add_quantiles(asked, quantile or (), candidates)
         for text in median or ():
             column, low, high = _parts("--median", text, 2)
             asked = asked.quantiles(
@@ -262,7 +262,7 @@ def _types(texts: Sequence[str]) -> dict[str, Kind]:
     return found
 
 
-def _grouped(
+def _add_grouping(
     asked: hs.Table, by: Sequence[str], keys: Sequence[str], *, private_keys: bool
 ) -> hs.Table:
     if not by:
@@ -299,7 +299,7 @@ def _cell(text: str, asked: hs.Table, column: str) -> Any:
     return text
 
 
-def _aggregated(
+def _add_aggregates(
     asked: hs.Table,
     sums: _Many,
     means: _Many,
@@ -323,7 +323,7 @@ def _aggregated(
     return asked
 
 
-def _ranked(asked: hs.Table, quantiles: Sequence[str], candidates: int) -> hs.Table:
+def _add_quantiles(asked: hs.Table, quantiles: Sequence[str], candidates: int) -> hs.Table:
     """Add quantiles; those of one option are put in order."""
     for text in quantiles:
         bounds, _, listed = text.rpartition(":")
