@@ -57,7 +57,7 @@ def identity(
 
 def same_function(first: Callable[..., Any], second: Callable[..., Any]) -> bool:
     """Tell whether two functions do the same, as far as their code shows."""
-    if first is second:  # compared with itself, now: see `changed` for the same one at two times
+    if first is second:  # compared with itself, now: see `list_changes` for the same one at two times
         return True
     ours, theirs = look(first), look(second)
     return ours.marks == theirs.marks and not strangers(ours, theirs)
