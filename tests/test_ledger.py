@@ -576,7 +576,7 @@ def test_a_migration_that_fails_leaves_the_old_version(url, monkeypatch):
     with found.reading() as connection:
         from sqlalchemy import inspect
 
-        assert migrations.found_version(connection) == 1
+        assert migrations.read_version(connection) == 1
         assert not inspect(connection).has_table("hushed_half")
     found.close()
     with hs.Ledger(url) as book:

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from hushed._rows._containers import container, layout, same, signature, take, variations
+from hushed._rows._containers import container, is_same, layout, signature, take, variations
 from hushed.errors import BadRows
 
 NUMBERS = np.arange(12.0).reshape(6, 2)
@@ -135,7 +135,7 @@ def test_equal_tables_with_nan_are_the_same(make):
     """NaN equals NaN in the same place, whatever holds it."""
     import copy
 
-    assert same(make(), copy.deepcopy(make()))
+    assert is_same(make(), copy.deepcopy(make()))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_equal_tables_with_nan_are_the_same(make):
 )
 def test_different_tables_are_not_the_same(first, second):
     """One other value, type, order or key is a difference."""
-    assert not same(first, second)
+    assert not is_same(first, second)
 
 
 @pytest.mark.parametrize("make", [list, lambda pair: {"x": pair[0]}, np.array])

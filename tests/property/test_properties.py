@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 
 import hushed as hs
-from hushed._rows._containers import same, variations
+from hushed._rows._containers import is_same, variations
 from hushed.errors import HushedError, ParameterError, TooFewPairs
 from hushed.releasing import certify
 from hushed.sensitivity import choose_rank
@@ -61,11 +61,11 @@ def test_variations_restore_the_table(rows, data):
     n = len(rows) - 1
     swaps = data.draw(st.lists(st.tuples(st.integers(0, n - 1), st.just(n)), max_size=5))
     seen = [view.copy() for view in variations(table, n, swaps)]
-    assert same(table, np.array(rows))
+    assert is_same(table, np.array(rows))
     for (position, source), view in zip(swaps, seen[1:], strict=True):
         expected = np.array(rows)[:n]
         expected[position] = rows[source]
-        assert same(view, expected)
+        assert is_same(view, expected)
 
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=6), st.floats(-1e50, 1e50))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hushed as hs
-from hushed._functions._gate import admitted
-from hushed._rows._containers import layout, same, take
+from hushed._functions._gate import admit_rows
+from hushed._rows._containers import is_same, layout, take
 from hushed._rows._ranges import Range
 from hushed.errors import BadRows
 
@@ -31,14 +31,14 @@ def gate(rows, sample, ranges=()):
         source=hs.populations.Normal(),
         support=support,
     )
-    return admitted(rows, known)
+    return admit_rows(rows, known)
 
 
 def rows_that_differ(first, second):
     return [
         i
         for i in range(len(first))
-        if not same(take(first, np.array([i])), take(second, np.array([i])))
+        if not is_same(take(first, np.array([i])), take(second, np.array([i])))
     ]
 
 

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import hushed as hs
-from hushed._rows._containers import layout, same
-from hushed._rows._owned import own
-from hushed._rows._ranges import Range, clamped
+from hushed._rows._containers import is_same, layout
+from hushed._rows._owned import copy_rows
+from hushed._rows._ranges import Range, clamp
 from hushed.errors import BadRows, ParameterError
 from hushed.populations import support
 
@@ -53,7 +53,7 @@ def columns(rows):
 def test_the_far_row_counts_as_the_end_of_the_range(name):
     """Bounds given with a table hold for every container, and the types stay."""
     public = KINDS[name]
-    private = own(public[:5])
+    private = copy_rows(public[:5])
     if isinstance(private, pl.DataFrame):
         pay = pl.Series("pay", [0.5, 1.5, 1e6, -7.0, 1.0], dtype=private.dtypes[1])
         private = private.with_columns(pay)
@@ -85,7 +85,7 @@ def test_every_value_of_a_type_lands_inside(kind, ends):
         info = np.iinfo(kind)
         given = np.array([info.min, 0, 1, 50, 100, 101, info.max], dtype=kind)
     (one,) = (Range(column="", low=ends[0], high=ends[1]),)
-    found = clamped(own(given), (one,))
+    found = clamp(copy_rows(given), (one,))
     assert found.dtype == given.dtype
     assert ((found.astype(float) >= ends[0]) & (found.astype(float) <= ends[1])).all()
     inside = (given.astype(float) >= ends[0]) & (given.astype(float) <= ends[1])
@@ -117,7 +117,7 @@ def test_every_container_moves_rows_to_the_same_place(name, kind, ends):
     if kind[0] != "f":
         wanted = [min(max(x, math.ceil(max(low, -9))), math.floor(min(high, 999))) for x in values]
     given = HELD[name](values)
-    found = clamped(own(given), (Range(column="x", low=low, high=high),))
+    found = clamp(copy_rows(given), (Range(column="x", low=low, high=high),))
     assert layout(found).types == layout(given).types
     column = [row["x"] for row in found] if isinstance(found, list) else found["x"].to_list()
     assert [float(x) for x in column] == [float(x) for x in wanted]
@@ -153,7 +153,7 @@ def test_rows_of_the_population_stay_as_they_are(number):
     population = POPULATIONS[number]
     for table in draws(population):
         ranges = support(population, layout(table))
-        assert same(clamped(own(table), ranges), table)
+        assert is_same(clamp(copy_rows(table), ranges), table)
 
 
 def test_rounding_does_not_lead_out_of_a_box():

@@ -260,7 +260,7 @@ def test_a_call_that_fails_leaves_everything_as_it_was(error):
     with pytest.raises((hs.errors.BadFunction, KeyboardInterrupt)):
         hs.release(f, [1], PROVEN)
     assert state() == before
-    assert not silence._unheard()
+    assert not silence._is_unheard()
 
 
 def stress(seconds):
@@ -338,7 +338,7 @@ def test_a_fork_while_another_thread_is_in_a_private_call(where):
         child = os.fork()
         if child == 0:
             hs.release(hs.fixed_seed(lambda rows: 1.0), [1], PROVEN)
-            os._exit(3 if silence._unheard() or isinstance(sys.stdout, silence._Quiet) else 0)
+            os._exit(3 if silence._is_unheard() or isinstance(sys.stdout, silence._Quiet) else 0)
     deadline = time.monotonic() + 30
     while (found := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
         time.sleep(0.01)

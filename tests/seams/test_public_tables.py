@@ -21,7 +21,7 @@ from hushed.auditing._population import draw_pairs
 from hushed.cli import app
 from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation, TooFewRows
 from hushed.sensitivity import choose_rank
-from hushed.sensitivity._blockwise import averaged
+from hushed.sensitivity._blockwise import bound_average
 
 FALSE_ALARM = 1e-6
 Table = hs.populations.PublicTable
@@ -704,7 +704,7 @@ class TestBlocks:
     def test_averages_of_the_smallest_numbers_move_no_further(self, steps):
         """Rounded to the smallest double, an average moves by more than its part."""
         smallest = math.ulp(0.0)
-        part = averaged(np.array([0.0, steps * smallest]), 4)
+        part = bound_average(np.array([0.0, steps * smallest]), 4)
         assert part[0] == 0
         most = Fraction(0)
         for start in range(8):

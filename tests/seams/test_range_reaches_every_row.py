@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import hushed as hs
-from hushed._functions._gate import admitted
-from hushed._rows._ranges import clamped, read_ranges
+from hushed._functions._gate import admit_rows
+from hushed._rows._ranges import clamp, read_ranges
 from hushed.errors import BadRows, ParameterError
 
 P = hs.populations
@@ -76,7 +76,7 @@ def test_public_rows_that_are_not_all_numbers():
 @pytest.mark.parametrize("missing", [None, pd.NA, pd.NaT])
 def test_a_missing_cell_of_a_list_counts_as_the_low_end(make, bounds, missing):
     """It has no type, so that nothing else keeps it out."""
-    got = admitted([make(missing), make(7.0), make(0.5)], sampled(make, bounds).sampling)
+    got = admit_rows([make(missing), make(7.0), make(0.5)], sampled(make, bounds).sampling)
     assert got == [make(0.0), make(1.0), make(0.5)]
 
 
@@ -84,7 +84,7 @@ def test_a_missing_cell_stays_where_the_public_list_has_them():
     """As in the columns of a frame."""
     (one,) = P.PublicTable([None, 0.5], bounds=(0, 1)).support()
     assert one.missing
-    assert clamped([None, 7.0], (one,)) == [None, 1.0]
+    assert clamp([None, 7.0], (one,)) == [None, 1.0]
 
 
 FAR = [INF, NAN, 1e25, -1e25, -INF]
@@ -102,9 +102,7 @@ FRAMES = {
 @pytest.mark.parametrize("ends", [(-1e20, 1e20), (-1e20, 1), (0, 1e19), (-1e24, INF)])
 def test_ends_beyond_64_bits_are_ends(name, ends):
     """Only infinite ones are none; infinity in a private row is moved to a finite one."""
-    got = clamped(
-        FRAMES[name].copy() if name != "polars" else FRAMES[name], read_ranges({"x": ends})
-    )
+    got = clamp(FRAMES[name].copy() if name != "polars" else FRAMES[name], read_ranges({"x": ends}))
     values = [float(x) for x in got["x"]]
     assert all(ends[0] <= x <= ends[1] for x in values)
     assert values[0] == ends[1]
@@ -120,7 +118,7 @@ def test_ends_beyond_signed_integers_are_ends(name, ends):
     else:
         frame = pd.DataFrame({"x": pd.array(held.copy(), dtype=name)})
     kind = frame["x"].dtype
-    got = clamped(frame, read_ranges({"x": ends}))["x"]
+    got = clamp(frame, read_ranges({"x": ends}))["x"]
     assert got.dtype == kind
     assert [int(x) for x in got] == [min(max(int(x), int(ends[0])), int(ends[1])) for x in held]
 
@@ -141,7 +139,7 @@ def test_fields_that_hold_rows_of_fields():
     flat = P.PublicTable(np.array([(x,) for x in range(40)], dtype=kind), promise="table")
     s = hs.sample_sensitivity(lambda rows: float(rows["age"].sum()), flat, rows=4, workers=1)
     with pytest.raises(BadRows, match="shape"):
-        admitted(np.zeros((4, 3), dtype=kind), s.sampling)
+        admit_rows(np.zeros((4, 3), dtype=kind), s.sampling)
 
 
 @pytest.mark.parametrize("outside", ["clamp", "allow"])

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info
 from typer.testing import CliRunner
 
 import hushed as hs
-from hushed._functions._environment import alone, differences, one_thread
+from hushed._functions._environment import compute_alone, differences, one_thread
 from hushed.cli import app
 from hushed.errors import ParameterError
 
@@ -204,7 +204,7 @@ class TestLimits:
 
     def test_a_call_that_loads_nothing_is_made_once(self):
         calls = []
-        assert alone(lambda: calls.append(1)) is None
+        assert compute_alone(lambda: calls.append(1)) is None
         assert calls == [1]
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._functions._environment import alone
-from hushed._functions._silence import silenced
+from hushed._functions._environment import compute_alone
+from hushed._functions._silence import silence
 from hushed._rows import _containers as containers
 from hushed._types import Floats
 from hushed.errors import BadFunction, RandomFunction
@@ -26,34 +26,34 @@ from hushed.spaces._cells import moved_by_rounding
 _SEEDED = threading.RLock()
 
 
-def _renewed() -> None:
+def _reset_after_fork() -> None:
     """After a fork another thread's call is gone, and what it held would stay held."""
     global _SEEDED  # noqa: PLW0603
     _SEEDED = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renewed)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:
     """Call a function on rows and read its answer as numbers."""
     if private:
-        with silenced():  # an answer may be worked out only when it is read
-            return _numbers_read_privately(called_privately(function, rows))
+        with silence():  # an answer may be worked out only when it is read
+            return _numbers_read_privately(call_privately(function, rows))
     try:
         raw = function(rows)
     except (Exception, SystemExit) as cause:
-        raise _failed_on_public(cause) from cause
+        raise _report_public_failure(cause) from cause
     return _numbers(raw)
 
 
-def called_privately(function: Callable[[Any], Any], rows: Any) -> Any:
+def call_privately(function: Callable[[Any], Any], rows: Any) -> Any:
     """Call a function on private rows; what it prints, warns or raises may hold a private value."""
     # Errors are raised outside of the handlers, so that they do not carry the first as context.
     raised = ""
     try:
-        with silenced():
+        with silence():
             return function(rows)
     except KeyboardInterrupt:
         pass
@@ -96,7 +96,7 @@ def public_name(kind: type, otherwise: str) -> str:
     return kind.__name__ if known and found else otherwise
 
 
-def _failed_on_public(cause: BaseException) -> BadFunction:
+def _report_public_failure(cause: BaseException) -> BadFunction:
     if isinstance(cause, ValueError) and "read-only" in str(cause):
         return BadFunction("the function changes the rows it is given; let it work on a copy")
     return BadFunction(f"the function raised {type(cause).__name__} on public rows: {cause}")
@@ -171,8 +171,8 @@ def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -
     """Call a function on public rows a few times, to learn its shape and its manners."""
     if not callable(function):
         raise BadFunction(f"expected a function of the rows, got {type(function).__name__}")
-    first = alone(lambda: _first_answer(function, rows, private=private))
-    second = alone(lambda: answer(function, copy.deepcopy(rows), private=private))
+    first = compute_alone(lambda: _first_answer(function, rows, private=private))
+    second = compute_alone(lambda: answer(function, copy.deepcopy(rows), private=private))
     if first.shape != second.shape or not np.array_equal(first, second):
         raise RandomFunction(
             "the function gave two answers on the same rows: it draws random numbers of its own, "
@@ -185,7 +185,7 @@ def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -
         locked = np.concatenate([rows, rows[:1]])[: len(rows)]  # a part of a table, as sampled
         locked.flags.writeable = False
         try:
-            again = alone(lambda: answer(function, locked, private=private))
+            again = compute_alone(lambda: answer(function, locked, private=private))
         except BadFunction:
             fresh = True
         else:
@@ -204,10 +204,10 @@ def _first_answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -
     try:
         first = answer(function, given, private=private)
     except BadFunction as bad:
-        if not containers.same(given, rows):
+        if not containers.is_same(given, rows):
             raise BadFunction(changed) from bad
         raise
-    if not containers.same(given, rows):
+    if not containers.is_same(given, rows):
         raise BadFunction(changed)
     return first
 

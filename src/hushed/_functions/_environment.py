@@ -111,7 +111,7 @@ def one_thread() -> Iterator[None]:
         _POOLS.leave()
 
 
-def alone(call: Callable[[], _Result]) -> _Result:
+def compute_alone(call: Callable[[], _Result]) -> _Result:
     """Compute with one thread, on public rows."""
     modules = len(sys.modules)
     with one_thread():
@@ -177,13 +177,13 @@ def _features() -> str:
 def differences(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
     """Say in which facts two environments differ."""
     return tuple(
-        _told(name, then[name], now[name])
+        _describe_differences(name, then[name], now[name])
         for name in sorted(then.keys() & now.keys())
         if then[name] != now[name]
     )
 
 
-def _told(name: str, then: str, now: str) -> str:
+def _describe_differences(name: str, then: str, now: str) -> str:
     if name != "cpu":
         return f"{name} {then} then, {now} now"
     ours, theirs = set(then.split()), set(now.split())

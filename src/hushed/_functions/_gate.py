@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._checks import require_one_of
-from hushed._functions._calls import answer, called_privately, public_name
+from hushed._functions._calls import answer, call_privately, public_name
 from hushed._functions._environment import one_thread
-from hushed._functions._silence import silenced
+from hushed._functions._silence import silence
 from hushed._rows import _containers as containers
-from hushed._rows._owned import deep, fitted, own
-from hushed._rows._ranges import Range, clamped
+from hushed._rows._owned import cast_rows, copy_rows, deep
+from hushed._rows._ranges import Range, clamp
 from hushed.errors import (
     BadFunction,
     BadRows,
@@ -74,15 +74,15 @@ def check_outside(outside: Outside) -> None:
     require_one_of("outside", outside, get_args(Outside))
 
 
-def admitted(data: Any, sampled: Sampled | None, *, outside: Outside = "clamp") -> Any:
+def admit_rows(data: Any, sampled: Sampled | None, *, outside: Outside = "clamp") -> Any:
     """Make of private rows a table that a function may see, or refuse them."""
     check_outside(outside)
     problem = ""
     mute = type(data) is np.ndarray and not data.dtype.hasobject
     try:
         # Objects in cells may say something while they are read.
-        with nullcontext() if mute else silenced():
-            return _admitted(data, sampled, outside=outside)
+        with nullcontext() if mute else silence():
+            return _admit_rows(data, sampled, outside=outside)
     except (HushedError, KeyboardInterrupt):
         raise
     except BaseException as cause:
@@ -90,8 +90,8 @@ def admitted(data: Any, sampled: Sampled | None, *, outside: Outside = "clamp") 
     raise BadRows(f"{problem}is said, because it may contain a private value")
 
 
-def _admitted(data: Any, sampled: Sampled | None, *, outside: Outside) -> Any:
-    rows = own(data)
+def _admit_rows(data: Any, sampled: Sampled | None, *, outside: Outside) -> Any:
+    rows = copy_rows(data)
     if sampled is None:
         return rows
     if len(rows) == 0:
@@ -101,7 +101,7 @@ def _admitted(data: Any, sampled: Sampled | None, *, outside: Outside) -> Any:
         raise BadRows(
             f"the sensitivity was sampled on {sampled.layout}; {sampled.layout.difference(found)}"
         )
-    rows = fitted(rows, sampled.layout)
+    rows = cast_rows(rows, sampled.layout)
     if len(rows) != sampled.rows:
         raise BadRows(
             f"the sensitivity was sampled for {sampled.rows} rows, the table has {len(rows)}; "
@@ -114,10 +114,10 @@ def _admitted(data: Any, sampled: Sampled | None, *, outside: Outside) -> Any:
             parameter="data_dependent",
             hint="or say data_dependent=True, which marks guarantee and certificate",
         )
-    return clamped(rows, sampled.support) if outside == "clamp" else rows
+    return clamp(rows, sampled.support) if outside == "clamp" else rows
 
 
-def answered(
+def answer_private_rows(
     function: Callable[[Any], Any], rows: Any, sampled: Sampled | None
 ) -> NDArray[np.float64]:
     """Answer of a function on private rows; one of stacked tables is given a stack of one."""
@@ -135,16 +135,16 @@ def answered(
     return np.asarray(np.clip(exact, -sampled.limit, sampled.limit))
 
 
-def asked(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def guard_step(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Let a user's step of a chain see private rows, as a copy and in silence."""
-    return lambda data: called_privately(function, copied(data))
+    return lambda data: call_privately(function, copy_answer(data))
 
 
-def copied(data: Any) -> Any:
+def copy_answer(data: Any) -> Any:
     """Copy what a step of a chain gives, whatever it is."""
     if isinstance(data, Mapping):
-        return {key: copied(part) for key, part in data.items()}
+        return {key: copy_answer(part) for key, part in data.items()}
     if isinstance(data, np.ndarray) and not data.ndim:
         return data.copy()
     known = isinstance(data, np.ndarray | list) or hasattr(data, "columns")
-    return own(data) if known else deep(data)
+    return copy_rows(data) if known else deep(data)

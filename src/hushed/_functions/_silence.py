@@ -39,7 +39,7 @@ _HERE = _Here()
 _STREAMS = ("stdout", "stderr")
 
 
-def _unheard() -> bool:
+def _is_unheard() -> bool:
     """Whether the present thread is in a private call, or was started by one."""
     if _HERE.call is not None:
         return True
@@ -67,11 +67,11 @@ class _Quiet:
 
     def write(self, text: Any) -> Any:
         """Write, or say that it was written."""
-        return len(text) if _unheard() else self._stream.write(text)
+        return len(text) if _is_unheard() else self._stream.write(text)
 
     def writelines(self, lines: Any) -> None:
         """Write several."""
-        if not _unheard():
+        if not _is_unheard():
             self._stream.writelines(lines)
 
     @property
@@ -94,15 +94,15 @@ class _Quiet:
 
     def close(self) -> None:
         """Close it, for those who are heard: it is not theirs alone."""
-        if not _unheard():
+        if not _is_unheard():
             self._stream.close()
 
     def isatty(self) -> bool:
         """Whether a person reads along."""
-        return not _unheard() and bool(self._stream.isatty())
+        return not _is_unheard() and bool(self._stream.isatty())
 
     def _below(self, name: str) -> Any:
-        if _unheard():
+        if _is_unheard():
             raise io.UnsupportedOperation("not while private rows are seen")
         return getattr(self._stream, name)()
 
@@ -116,15 +116,15 @@ class _Quiet:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        if not _unheard():
+        if not _is_unheard():
             self._stream.__exit__(*raised)
 
 
-def _hushed(old: Callable[..., Any]) -> Callable[..., Any]:
+def _mute_function(old: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function that does nothing in unheard threads."""
 
     def function(*given: Any, **named: Any) -> Any:
-        return None if _unheard() else old(*given, **named)
+        return None if _is_unheard() else old(*given, **named)
 
     return function
 
@@ -133,7 +133,7 @@ def _warned(old: Callable[..., Any]) -> Callable[..., Any]:
     """Show a warning; one of an unheard thread to that thread, if it collects warnings."""
 
     def show(warning: Any, *given: Any) -> Any:
-        if not _unheard():
+        if not _is_unheard():
             return old(warning, *given)
         for _, log in _collected()[-1:]:
             log.append(warning)
@@ -147,7 +147,7 @@ def _catching(old: Callable[..., Any]) -> Callable[..., Any]:
 
     def enter(catcher: Any) -> Any:
         log = old(catcher)
-        if log is not None and _unheard():
+        if log is not None and _is_unheard():
             _collected().append((catcher, log))
         return log
 
@@ -158,7 +158,7 @@ def _caught(old: Callable[..., Any]) -> Callable[..., Any]:
     """End it."""
 
     def leave(catcher: Any, *raised: Any) -> Any:
-        if _unheard():
+        if _is_unheard():
             lists = _collected()
             lists[:] = [each for each in lists if each[0] is not catcher]
         return old(catcher, *raised)
@@ -170,7 +170,7 @@ def _attaching(old: Callable[..., Any]) -> Callable[..., Any]:
     """Attach a handler of log records, and remember it if the thread is unheard."""
 
     def attach(logger: Any, handler: Any) -> Any:
-        if _unheard():
+        if _is_unheard():
             _WATCH.handlers.add(handler)
         return old(logger, handler)
 
@@ -181,7 +181,7 @@ def _logged(old: Callable[..., Any]) -> Callable[..., Any]:
     """Log a record; one of an unheard thread to handlers that unheard threads attached."""
 
     def handle(logger: Any, record: Any) -> Any:
-        if not _unheard():
+        if not _is_unheard():
             return old(logger, record)
         if _WATCH.handlers and not logger.disabled:
             passed = logger.filter(record)
@@ -201,7 +201,7 @@ def _handled(old: Callable[..., Any]) -> Callable[..., Any]:
     """Handle a record, also of loggers that go around `_logged`."""
 
     def handle(handler: Any, record: Any) -> Any:
-        dropped = _unheard() and handler not in _WATCH.handlers
+        dropped = _is_unheard() and handler not in _WATCH.handlers
         return None if dropped else old(handler, record)
 
     return handle
@@ -211,7 +211,7 @@ def _noted(old: Callable[..., Any]) -> Callable[..., Any]:
     """Start a thread, and remember it if the one that starts it is unheard."""
 
     def start(thread: threading.Thread, *given: Any, **named: Any) -> Any:
-        if _unheard():
+        if _is_unheard():
             _WATCH.note(thread, _collected())
         return old(thread, *given, **named)
 
@@ -219,8 +219,8 @@ def _noted(old: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _ASKED: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
-    (threading, "excepthook", _hushed),
-    (sys, "unraisablehook", _hushed),
+    (threading, "excepthook", _mute_function),
+    (sys, "unraisablehook", _mute_function),
     # Below `showwarning`, which `catch_warnings` of any thread puts back.
     (warnings, "_showwarnmsg" if hasattr(warnings, "_showwarnmsg") else "showwarning", _warned),
     (warnings.catch_warnings, "__enter__", _catching),
@@ -288,18 +288,18 @@ class _Watch:
 _WATCH = _Watch()
 
 
-def _renewed() -> None:
+def _reset_after_fork() -> None:
     """After a fork: the lock may have been held, and the other threads are gone."""
     _WATCH.lock = threading.Lock()
     _WATCH.calls = set() if _HERE.call is None else {_HERE.call}
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renewed)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 @contextmanager
-def silenced() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Drop what the present thread, and those it starts, print, warn and log."""
     if _HERE.call is not None:  # within another one, which lasts longer
         yield

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._checks import is_whole, require_count
-from hushed._functions._environment import alone
+from hushed._functions._environment import compute_alone
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError, WorkerLost
 
@@ -120,7 +120,7 @@ def run_trials(
     """Run seeded trials, here or in worker processes."""
     workers = None if workers is None else require_count("workers", workers)
     told = report or (lambda _: None)
-    asked = workers if workers is not None else _configured_jobs()
+    asked = workers if workers is not None else _read_configured_jobs()
     jobs = _all_cores() if asked is None else asked
     worth = math.inf if jobs == 1 else _WORTH_WORKERS_SECONDS if asked is None else 0.0
     done, position, rate = _run_here(evaluate, seed, (first, first + trials), told, worth)
@@ -150,7 +150,7 @@ def _run_here(
     while position < stop:
         begun = time.perf_counter()
         upto = min(position + size, stop)
-        done.append(_evaluated(evaluate, seed, position, upto))
+        done.append(_evaluate(evaluate, seed, position, upto))
         told(upto - position)
         elapsed = max(time.perf_counter() - begun, 1e-9)
         rate = (upto - position) / elapsed
@@ -174,7 +174,7 @@ def _run_there(
     import joblib  # noqa: PLC0415
     from joblib.externals.loky.process_executor import BrokenProcessPool  # noqa: PLC0415
 
-    payload, digest = _packed((evaluate, alike, list(warnings.filters)))
+    payload, digest = _pack((evaluate, alike, list(warnings.filters)))
     done: dict[int, Floats] = {}
     for _ in range(_ATTEMPTS):
         left = [span for span in spans if span[0] not in done]
@@ -185,7 +185,7 @@ def _run_there(
         calls = (joblib.delayed(_chunk)(payload, digest, seed, a, b) for a, b in left)
         try:
             for (start, upto), result in zip(left, parallel(calls), strict=True):
-                done[start] = _evaluated(evaluate, seed, start, upto) if result is None else result
+                done[start] = _evaluate(evaluate, seed, start, upto) if result is None else result
                 told(upto - start)
         except BrokenProcessPool:
             continue
@@ -202,7 +202,7 @@ def _run_there(
     )
 
 
-def _packed(
+def _pack(
     evaluate: tuple[Evaluate, Alike | None, list[Any]],
 ) -> tuple[NDArray[np.uint8], str]:
     import cloudpickle  # noqa: PLC0415
@@ -224,11 +224,11 @@ def _chunk(
     payload: NDArray[np.uint8], digest: str, seed: int, start: int, stop: int
 ) -> Floats | None:
     with warnings.catch_warnings():  # what is an error there is one here
-        evaluate, filters = _unpacked(_Payload(payload, digest))
+        evaluate, filters = _unpack(_Payload(payload, digest))
         if evaluate is None:
             return None
         _filter_as(filters)
-        return _evaluated(evaluate, seed, start, stop)
+        return _evaluate(evaluate, seed, start, stop)
 
 
 def _filter_as(filters: list[Any]) -> None:
@@ -236,9 +236,9 @@ def _filter_as(filters: list[Any]) -> None:
     warnings.filters[:] = filters  # type: ignore[index]
 
 
-def _evaluated(evaluate: Evaluate, seed: int, start: int, stop: int) -> Floats:
+def _evaluate(evaluate: Evaluate, seed: int, start: int, stop: int) -> Floats:
     """Results with one thread of BLAS: a worker has one, this process all of them."""
-    return alone(lambda: evaluate(streams(seed, start, stop)))
+    return compute_alone(lambda: evaluate(streams(seed, start, stop)))
 
 
 class _Payload:
@@ -257,7 +257,7 @@ class _Payload:
 
 
 @lru_cache(maxsize=2)
-def _unpacked(payload: _Payload) -> tuple[Evaluate | None, list[Any]]:
+def _unpack(payload: _Payload) -> tuple[Evaluate | None, list[Any]]:
     """Load what is to be run; None if that fails, or it is another one here than was sent.
 
     With it come the filters of warnings that were sent along.
@@ -272,7 +272,7 @@ def _unpacked(payload: _Payload) -> tuple[Evaluate | None, list[Any]]:
     return (evaluate if alike is None or alike(evaluate) else None), filters
 
 
-def _configured_jobs() -> int | None:
+def _read_configured_jobs() -> int | None:
     """Jobs that the caller set through joblib, or None if the caller set nothing."""
     import joblib  # noqa: PLC0415
 

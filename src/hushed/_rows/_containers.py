@@ -196,14 +196,14 @@ def signature(rows: Any) -> tuple[Any, ...]:
     return (held, *rows.columns, *found)
 
 
-def same_signature(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
+def has_same_signature(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
     """Tell whether two drawn tables are of one kind."""
     if first == second:
         return True
-    return len(first) == len(second) and all(map(_same_part, first, second))
+    return len(first) == len(second) and all(map(_is_same_part, first, second))
 
 
-def _same_part(first: Any, second: Any) -> bool:
+def _is_same_part(first: Any, second: Any) -> bool:
     if isinstance(first, Element) and isinstance(second, Element):
         ours, theirs = first.cells, second.cells
         if ours is not None and theirs is not None:
@@ -221,32 +221,32 @@ def take(rows: Any, indices: NDArray[np.int64]) -> Any:
     return rows[indices]
 
 
-def same(first: Any, second: Any) -> bool:
+def is_same(first: Any, second: Any) -> bool:
     """Tell whether two tables hold equal values in equal order; NaN equals NaN."""
     held = container(first)
     if held == "array":
         if first.shape != second.shape or first.dtype != second.dtype:
             return False
         if first.dtype.kind in "OV":
-            return _same_values(first.tolist(), second.tolist())
+            return _has_same_values(first.tolist(), second.tolist())
         return bool(np.array_equal(first, second, equal_nan=first.dtype.kind in "fcmM"))
     if held == "list":
-        return _same_values(first, second)
+        return _has_same_values(first, second)
     return bool(first.equals(second))
 
 
-def _same_values(first: Any, second: Any) -> bool:
+def _has_same_values(first: Any, second: Any) -> bool:
     """Equality of nested plain values in which NaN equals NaN."""
     if type(first) is not type(second):
         return False
     if isinstance(first, list | tuple):
-        return len(first) == len(second) and all(map(_same_values, first, second))
+        return len(first) == len(second) and all(map(_has_same_values, first, second))
     if isinstance(first, dict):
         return list(first) == list(second) and all(
-            map(_same_values, first.values(), second.values())
+            map(_has_same_values, first.values(), second.values())
         )
     if isinstance(first, np.ndarray):
-        return same(first, second) if first.ndim else bool(first == second)
+        return is_same(first, second) if first.ndim else bool(first == second)
     if hasattr(first, "equals"):  # a series or frame within a row
         return bool(first.equals(second))
     nan = isinstance(first, float) and math.isnan(first) and math.isnan(second)

@@ -92,7 +92,7 @@ class _Collector:
                 self.numbers.add((place, kind))
         elif value is not None and type(value).__name__ not in ("NAType", "NaTType"):
             self.others.add((place, f"{type(value).__module__}.{type(value).__qualname__}"))
-            self.others.update((place, told) for told in _described(value))
+            self.others.update((place, told) for told in _describe_contents(value))
             if form := _form(value):
                 self.forms.setdefault(place, set()).add(form)
             if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
@@ -104,7 +104,7 @@ class _Collector:
                 self.within.pop()
 
 
-def _described(value: Any) -> list[str]:
+def _describe_contents(value: Any) -> list[str]:
     """Tell what an array, a series, a tensor or a frame within a row says of its own types."""
     if isinstance(value, np.ndarray):
         told = {"U": "text", "S": "bytes"}.get(value.dtype.kind, str(value.dtype))

@@ -27,7 +27,7 @@ _POLARS_NUMBERS = {
 }
 
 
-def plain(rows: Any) -> Any:
+def strip_rows(rows: Any) -> Any:
     """Put rows into a plain container, without what else hangs on it."""
     if type(rows) is np.ndarray and rows.ndim and _is_bare_type(rows.dtype):
         return rows if rows.flags.c_contiguous else np.ascontiguousarray(rows)
@@ -41,7 +41,7 @@ def plain(rows: Any) -> Any:
     return rows
 
 
-def own(rows: Any) -> Any:
+def copy_rows(rows: Any) -> Any:
     """Copy rows into a plain container of their own, the objects in their cells, too."""
     held = containers.container(rows)
     if held == "pandas":
@@ -166,7 +166,7 @@ def _polars(frame: Any) -> Any:
     return polars.DataFrame(columns).rechunk()
 
 
-def fitted(rows: Any, sampled: containers.Layout) -> Any:
+def cast_rows(rows: Any, sampled: containers.Layout) -> Any:
     """Cast rows to the types that were sampled."""
     found, wanted = containers.types(rows), sampled.types
     if sampled.container == "list":
@@ -185,7 +185,7 @@ def fitted(rows: Any, sampled: containers.Layout) -> Any:
     return made
 
 
-def _refused(name: str, wanted: object, found: object) -> BadRows:
+def _refuse_types(name: str, wanted: object, found: object) -> BadRows:
     """Say which types differ; categories, names of fields and the like may be private."""
     ours, theirs = (str(each) if _SIMPLE.fullmatch(str(each)) else "" for each in (wanted, found))
     told = f"of type {ours} in the sample" if ours else "of one type in the sample"
@@ -251,7 +251,7 @@ def _cast_pandas(column: Any, found: Element, wanted: Element, name: str) -> Any
         convertible(theirs.numpy_dtype, ours.numpy_dtype) == ours.numpy_dtype
     ):
         return column.astype(ours)
-    raise _refused(name, ours, theirs)
+    raise _refuse_types(name, ours, theirs)
 
 
 def _both_nullable(ours: Any, theirs: Any) -> bool:
@@ -268,4 +268,4 @@ def _cast_polars(column: Any, found: Element, wanted: Element, name: str) -> Any
     names = [_POLARS_NUMBERS.get(str(dtype)) for dtype in (theirs, ours)]
     if names[0] and names[1] and np.can_cast(names[0], names[1], "safe"):
         return column.cast(ours)
-    raise _refused(name, ours, theirs)
+    raise _refuse_types(name, ours, theirs)

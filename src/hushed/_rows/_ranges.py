@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._rows import _containers as containers
-from hushed._rows._owned import own, plain
+from hushed._rows._owned import copy_rows, strip_rows
 from hushed.errors import ParameterError
 
 _NUMBERS = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)}
@@ -108,7 +108,7 @@ def check_columns(ranges: tuple[Range, ...], layout: containers.Layout) -> None:
             )
 
 
-def clamped(rows: Any, ranges: tuple[Range, ...]) -> Any:
+def clamp(rows: Any, ranges: tuple[Range, ...]) -> Any:
     """Move rows into ranges.
 
     The same types. What lies outside of a range is moved to its nearer end, infinities, too.
@@ -173,7 +173,7 @@ def _series(column: Any, one: Range) -> Any:
     dtype = column.dtype
     if isinstance(dtype, np.dtype):
         return type(column)(_clip(column.to_numpy(copy=True), one), index=column.index)
-    ends = _plain_ends(getattr(dtype, "numpy_dtype", dtype), one)
+    ends = _find_ends(getattr(dtype, "numpy_dtype", dtype), one)
     if ends is None:
         return column
     if getattr(dtype, "kind", "") == "f":  # its NaN is no missing value to pandas
@@ -188,7 +188,7 @@ def _series(column: Any, one: Range) -> Any:
 
 
 def _polars(column: Any, one: Range) -> Any:
-    ends = _plain_ends(column.dtype, one)
+    ends = _find_ends(column.dtype, one)
     if ends is None:
         return column
     moved = column.clip(*ends[:2])
@@ -198,7 +198,7 @@ def _polars(column: Any, one: Range) -> Any:
     return moved.cast(column.dtype)
 
 
-def _plain_ends(dtype: Any, one: Range) -> tuple[Any, Any, Any] | None:
+def _find_ends(dtype: Any, one: Range) -> tuple[Any, Any, Any] | None:
     """Find them for a type of pandas or Polars, and where a missing value goes."""
     name = str(dtype).lower()
     if name in ("bool", "boolean"):
@@ -281,15 +281,15 @@ def _at(row: Any, column: str) -> list[Any]:
     return [row] if not column else [object()]
 
 
-def checked(rows: Any, ranges: tuple[Range, ...]) -> tuple[Range, ...]:
+def check_ranges(rows: Any, ranges: tuple[Range, ...]) -> tuple[Range, ...]:
     """Check ranges against all rows of a public table."""
     check_columns(ranges, containers.layout(rows))
-    if within(rows, ranges):
+    if is_within(rows, ranges):
         return ranges
     found = []
     for each in ranges:
-        kept = each if within(rows, (each,)) else replace(each, missing=True)
-        if not within(rows, (kept,)):
+        kept = each if is_within(rows, (each,)) else replace(each, missing=True)
+        if not is_within(rows, (kept,)):
             raise ParameterError(
                 f"public rows lie outside of the bounds ({each.low:g}, {each.high:g})"
                 + (f" of column {each.column!r}" if each.column else "")
@@ -299,8 +299,8 @@ def checked(rows: Any, ranges: tuple[Range, ...]) -> tuple[Range, ...]:
     return tuple(found)
 
 
-def within(rows: Any, ranges: tuple[Range, ...]) -> bool:
+def is_within(rows: Any, ranges: tuple[Range, ...]) -> bool:
     """Tell whether rows are left as they are by their ranges."""
     if containers.container(rows) == "list":
         _check_places(rows, ranges)
-    return not ranges or containers.same(clamped(own(rows), ranges), plain(rows))
+    return not ranges or containers.is_same(clamp(copy_rows(rows), ranges), strip_rows(rows))

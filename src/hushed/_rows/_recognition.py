@@ -40,7 +40,7 @@ def shares_rows(frame: Any, private: Any) -> bool:
         return True
     exact, short = _keys(private, frame, short=False), _keys(private, frame, short=True)
     kept_short = exact[0] == short[0] or exact[1] == short[1]
-    return _judged(*exact) or (kept_short and _judged(*short))
+    return _is_beyond_chance(*exact) or (kept_short and _is_beyond_chance(*short))
 
 
 def _keys(private: Any, frame: Any, *, short: bool) -> tuple[list[Any], list[Any]]:
@@ -51,7 +51,7 @@ def _keys(private: Any, frame: Any, *, short: bool) -> tuple[list[Any], list[Any
     return _row_keys(private, short=short), _row_keys(frame, short=short)
 
 
-def _judged(ours: list[Any], theirs: list[Any]) -> bool:
+def _is_beyond_chance(ours: list[Any], theirs: list[Any]) -> bool:
     """Tell whether private rows, the first, are found among others more often than by chance."""
     if len(ours) == len(theirs) and sorted(ours) == sorted(theirs):
         return True

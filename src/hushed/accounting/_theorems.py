@@ -117,7 +117,11 @@ def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float
     fading = float(masses[high:] @ np.exp(losses[high] - losses[high:]))
     if above <= left:
         return 0.0
-    return max(0.0, float(losses[high]) + math.log((above - left) / fading)) * (1 + 1e-14)
+    # As a step down from the loss: the quotient of the sums would lose a small slack to rounding.
+    top = float(losses[high])
+    gap = float(masses[high:] @ -np.expm1(top - losses[high:])) - left * (1 - 1e-12)
+    step = math.log1p(gap / fading) if -gap < fading else -math.inf
+    return max(0.0, top + step + 8 * math.ulp(top))
 
 
 def optimal_bound_epsilon(

@@ -256,7 +256,7 @@ def _find_replaced(one: Any, other: Any) -> str:
     if len(one) != len(other):
         return f"they have {len(one)} and {len(other)} rows; replacing one keeps the number"
     moved = sum(
-        not containers.same(_take_row(one, i), _take_row(other, i)) for i in range(len(one))
+        not containers.is_same(_take_row(one, i), _take_row(other, i)) for i in range(len(one))
     )
     return "" if moved == 1 else f"{moved} rows differ instead of 1"
 
@@ -275,10 +275,10 @@ def _take_row(table: Any, index: int) -> Any:
 def _is_one_less(longer: Any, shorter: Any) -> bool:
     """Whether one row was taken away, the order of the others kept."""
     at = 0
-    while at < len(shorter) and containers.same(_take_row(longer, at), _take_row(shorter, at)):
+    while at < len(shorter) and containers.is_same(_take_row(longer, at), _take_row(shorter, at)):
         at += 1
     rest = np.arange(at, len(shorter))
-    return containers.same(containers.take(longer, rest + 1), containers.take(shorter, rest))
+    return containers.is_same(containers.take(longer, rest + 1), containers.take(shorter, rest))
 
 
 def _find_moved(one: Any, other: Any) -> str:

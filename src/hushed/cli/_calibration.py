@@ -10,7 +10,7 @@ from typing import Any
 
 import hushed as hs
 from hushed.errors import ParameterError
-from hushed.mechanisms._calibration import NORM_OF, Mechanism, MechanismName, calibrated
+from hushed.mechanisms._calibration import NORM_OF, Mechanism, MechanismName, calibrate
 from hushed.spaces import Norm, SensitivityBound
 
 
@@ -31,7 +31,7 @@ class Target:
     norm : {"sup", "range"} or None
         Norm of the movement, for the exponential mechanism; that of the mechanism if None.
     options : mapping
-        Further parameters, as `hushed.mechanisms._calibration.calibrated` takes them.
+        Further parameters, as `hushed.mechanisms._calibration.calibrate` takes them.
     """
 
     name: MechanismName
@@ -57,17 +57,17 @@ class Target:
                 f"--norm is for the exponential mechanism; {self.name} needs {NORM_OF[self.name]}"
             )
         stand_in = hs.proven_sensitivity(1.0, self.measured, argument="stand-in")
-        calibrated(self.name, stand_in, {**self.options, "epsilon": 1.0})
+        calibrate(self.name, stand_in, {**self.options, "epsilon": 1.0})
         self._built(stand_in, 2 if self.name == "exponential" else 1)
 
-    def calibrated(self, sensitivity: hs.Sensitivity) -> Mechanism:
+    def calibrate(self, sensitivity: hs.Sensitivity) -> Mechanism:
         """Build the mechanism."""
         sampling = sensitivity.sampling
         return self._built(sensitivity, math.prod(sampling.shape) if sampling else 1)
 
     def _built(self, sensitivity: SensitivityBound, values: int) -> Mechanism:
         if self.error is None:
-            return calibrated(self.name, sensitivity, {**self.options, "epsilon": self.epsilon})
+            return calibrate(self.name, sensitivity, {**self.options, "epsilon": self.epsilon})
         beta = 0.05 if self.beta is None else self.beta
         if self.name == "gaussian":
             delta = self.options["delta"]

@@ -77,13 +77,13 @@ def _plain(text: str) -> str:
 def _record(text: str) -> dict[str, Any]:
     """Read a stored answer as JSON; what is none is a text."""
     try:
-        found = loads(text, parse_constant=_refused)
+        found = loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):  # of numbers that JSON has not, too
         found = text
     return found if isinstance(found, dict) else {"answer": found}
 
 
-def _refused(name: str) -> None:
+def _refuse(name: str) -> None:
     raise ValueError(name)
 
 

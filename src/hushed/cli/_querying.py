@@ -217,11 +217,11 @@ def query(
             request = request.bound_contributions(
                 max_rows_per_user=max_rows_per_user, max_groups_per_user=max_groups_per_user
             )
-        request = _grouped(request, by or (), keys or (), select_partitions=select_partitions)
+        request = _add_grouping(request, by or (), keys or (), select_partitions=select_partitions)
         request = request.count() if count else request
         request = request.count_users() if count_users else request
-        request = _aggregated(request, sum_of, mean, variance, histogram)
-        request = _ranked(request, quantile or (), candidates)
+        request = _add_aggregates(request, sum_of, mean, variance, histogram)
+        request = _add_quantiles(request, quantile or (), candidates)
         for text in median or ():
             column, low, high = _parts("--median", text, 2)
             request = request.quantiles(
@@ -282,7 +282,7 @@ def _types(texts: Sequence[str]) -> dict[str, ColumnType]:
     return found
 
 
-def _grouped(
+def _add_grouping(
     request: hs.Table, by: Sequence[str], keys: Sequence[str], *, select_partitions: bool
 ) -> hs.Table:
     if not by:
@@ -318,7 +318,7 @@ def _cell(text: str, request: hs.Table, column: str) -> Any:
     return text
 
 
-def _aggregated(
+def _add_aggregates(
     request: hs.Table,
     sums: _Many,
     means: _Many,
@@ -342,7 +342,7 @@ def _aggregated(
     return request
 
 
-def _ranked(request: hs.Table, quantiles: Sequence[str], candidates: int) -> hs.Table:
+def _add_quantiles(request: hs.Table, quantiles: Sequence[str], candidates: int) -> hs.Table:
     """Add quantiles; those of one option are sorted."""
     for text in quantiles:
         bounds, _, listed = text.rpartition(":")

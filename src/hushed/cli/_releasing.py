@@ -245,7 +245,7 @@ def release(
             workers=workers,
             progress=True,
         )
-        calibrated = target.calibrated(s)
+        calibrated = target.calibrate(s)
         released = hs.release(
             f,
             table.rows,
@@ -309,7 +309,7 @@ def verify(
             f = numbers_of(f, lattice=int(shape["lattice"]), dims=int(shape["dims"]))
         if f is not None and known.sampling is not None and known.sampling.blocks > 1:
             f = in_blocks(f, known.sampling.rows // known.sampling.blocks)
-        source = _named(population, known, frame, header) if population else None
+        source = _read_named(population, known, frame, header) if population else None
         found = hs.verify(known, f, population=source, workers=workers, progress=True)
         result.update(asdict(found))
         accepted = ("bits", "rounding") if accept_rounding else ("bits",)
@@ -350,7 +350,7 @@ def _certificate(path: Path) -> hs.Certificate:
     return hs.Certificate.from_json(text)
 
 
-def _named(
+def _read_named(
     spec: str, known: hs.Certificate, frame: Frame, header: bool | None
 ) -> hs.populations.Population:
     """Read a population that a certificate names, with the ranges that it states."""

@@ -62,7 +62,7 @@ def read_table(
         name: _column(path, shown[i], [row[i] for row in cells], text=frame != "numpy")
         for i, name in enumerate(names)
     }
-    return Table(rows=_framed(read, frame), columns=columns)
+    return Table(rows=_make_frame(read, frame), columns=columns)
 
 
 def check_columns(public: Sequence[str] | None, private: Sequence[str]) -> None:
@@ -173,7 +173,7 @@ def _number(cell: Any) -> float | None:
         return None
 
 
-def _framed(columns: dict[str, list[Any]], frame: Frame) -> Any:
+def _make_frame(columns: dict[str, list[Any]], frame: Frame) -> Any:
     if frame == "numpy":
         return np.column_stack([np.array(column, dtype=np.float64) for column in columns.values()])
     try:

@@ -42,7 +42,7 @@ def check_targets(
         if path is None:
             continue
         for other, what in taken.items():
-            if path.resolve() == other or _same(path, other):
+            if path.resolve() == other or _is_same(path, other):
                 raise ParameterError(f"{option} {path} is {what}; name another file")
         taken[path.resolve()] = f"the file of {option}, too"
         _check_place(option, path)
@@ -67,7 +67,7 @@ def check_figure(path: Path | None) -> None:
             )
 
 
-def _same(path: Path, other: Path) -> bool:
+def _is_same(path: Path, other: Path) -> bool:
     return path.exists() and other.exists() and path.samefile(other)
 
 

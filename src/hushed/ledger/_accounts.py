@@ -24,7 +24,7 @@ from hushed.guarantee import Guarantee
 from hushed.ledger import _rows as rows
 from hushed.ledger._admission import check_promise
 from hushed.ledger._anchors import anchor, check_anchor, read_anchor
-from hushed.ledger._answers import answer_at, answered, insert_answer
+from hushed.ledger._answers import answer_at, insert_answer, list_answered
 from hushed.ledger._balance import Balance, Moment, terms_of
 from hushed.ledger._entries import Budget, Entry, digest, write_budget, write_entry, write_promise
 from hushed.ledger._forks import watch
@@ -240,7 +240,9 @@ class Ledger:
                     paid = None if key is None else running.keys.get(key)
                     if paid is not None:
                         entry = rows.entry_at(connection, running.budget, paid)
-                        entry = _same_question(entry, running.budget, guarantee, law, question)
+                        entry = _require_same_question(
+                            entry, running.budget, guarantee, law, question
+                        )
                     else:
                         running.check(guarantee, known, costs)
                         entry = _next_entry(running, guarantee, note, law, costs, key, question)
@@ -488,7 +490,7 @@ class Ledger:
             for entry in rows.entries_after(connection, name, (0, budget.digest), head):
                 if wanted is not None and entry.number == wanted[0]:
                     link = entry.digest
-            for number in answered(connection, name):
+            for number in list_answered(connection, name):
                 answer_at(connection, name, number)
         if wanted is not None:
             check_anchor(name, wanted, head[0], link)
@@ -547,7 +549,7 @@ class Ledger:
                         ],
                         "answers": {
                             str(number): answer_at(connection, each, number)
-                            for number in answered(connection, each)
+                            for number in list_answered(connection, each)
                         },
                     }
                 )
@@ -648,7 +650,7 @@ def _check_key(key: str | None, question: str) -> None:
         )
 
 
-def _same_question(
+def _require_same_question(
     entry: Entry,
     budget: Budget,
     guarantee: Guarantee,

@@ -34,7 +34,7 @@ def check_promise(budget: Budget, promise: Guarantee, loss: PrivacyProfile | Non
             "the loss is that of one of two neighbours against the other only, which is no "
             "promise; charge the larger of both, hs.privacy_loss.pair(p, q), or the guarantee alone"
         )
-    if loss is not None and not _explained(loss, promise.epsilon, promise.delta):
+    if loss is not None and not _explains(loss, promise.epsilon, promise.delta):
         raise ParameterError(
             f"the loss needs more than delta {format_down(promise.delta, 4)} at epsilon "
             f"{format_down(promise.epsilon)}, which the guarantee says, or cannot be shown to keep "
@@ -92,7 +92,7 @@ def _way_out(limit: Guarantee, promise: Guarantee) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _explained(loss: PrivacyProfile, epsilon: float, delta: float) -> bool:
+def _explains(loss: PrivacyProfile, epsilon: float, delta: float) -> bool:
     """Whether a law, be it of many parts, surely keeps a promise; by the outer end of a bracket."""
     if math.isinf(epsilon):
         return True

@@ -48,7 +48,7 @@ def answer_at(connection: Transaction, name: str, number: int) -> str | None:
     return body
 
 
-def answered(connection: Transaction, name: str) -> tuple[int, ...]:
+def list_answered(connection: Transaction, name: str) -> tuple[int, ...]:
     """Numbers of the entries whose answers are stored."""
     statement = "SELECT number FROM hushed_answers WHERE budget = :name ORDER BY number"
     seen = "SELECT number FROM hushed_answered(:name)"

@@ -32,11 +32,11 @@ def assumption(budget: Budget) -> str:
 
 def terms_of(budget: Budget, number: int) -> str:
     """Say what a charge counts towards."""
-    return f"charge {number} of {_kept_by(budget)}"
+    return f"charge {number} of {_name_keepers(budget)}"
 
 
 @lru_cache(maxsize=256)
-def _kept_by(budget: Budget) -> str:
+def _name_keepers(budget: Budget) -> str:
     limit = budget.limit
     return (
         f"the budget {budget.name!r}, which keeps epsilon = {format_up(limit.epsilon)}, delta = "

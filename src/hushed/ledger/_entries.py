@@ -162,7 +162,7 @@ def read_budget(body: str, link: str) -> Budget:
     """Budget from its text."""
     if digest("", body) != link:
         raise DamagedLedger("a budget is not what was opened: its digest does not fit its text")
-    record = _parsed(body, "budget")
+    record = _parse(body, "budget")
     try:
         return Budget(
             name=record["name"],
@@ -193,7 +193,7 @@ def read_entry(body: str, link: str, before: str | None, number: int, budget: st
             f"entry {number} of budget {budget!r} is not what was written, or an entry before it "
             "is missing: the digest does not fit"
         )
-    record = _parsed(body, "charge")
+    record = _parse(body, "charge")
     try:
         entry = Entry(
             budget=record["budget"],
@@ -225,7 +225,7 @@ def _text(record: dict[str, Any]) -> str:
     return _CANONICAL.encode(record)
 
 
-def _parsed(body: str, kind: str) -> dict[str, Any]:
+def _parse(body: str, kind: str) -> dict[str, Any]:
     try:
         record = json.loads(body)
     except (ValueError, RecursionError):

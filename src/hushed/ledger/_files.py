@@ -68,7 +68,7 @@ def identity_of(path: Path) -> Identity:
     return Identity(_inode(found), _inode(_stat(path.with_name(path.name + "-wal"))))
 
 
-def unchanged(path: str, log: str, opened: Identity) -> bool:
+def is_unchanged(path: str, log: str, opened: Identity) -> bool:
     """Tell quickly, for every charge asks, that nothing has happened to a file and its log."""
     try:
         file, beside = os.lstat(path), os.lstat(log)
@@ -101,7 +101,7 @@ def check_place(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> None
         return
     for line in found.splitlines():
         fields = line.split(" ")
-        if len(fields) > 4 and _unescaped(fields[4]) == str(path):
+        if len(fields) > 4 and _unescape(fields[4]) == str(path):
             raise LedgerUnavailable(
                 f"the ledger {path.name} is mounted as a single file, without its write-ahead log: "
                 "mount the folder that it lies in"
@@ -179,7 +179,7 @@ def _inode(found: os.stat_result | None) -> _Inode | None:
     return None if found is None else (found.st_dev, found.st_ino)
 
 
-def _unescaped(field: str) -> str:
+def _unescape(field: str) -> str:
     """Path as it is, from its form in mountinfo."""
     for code, plain in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         field = field.replace(code, plain)

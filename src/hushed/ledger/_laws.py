@@ -70,7 +70,7 @@ def _family(part: Part) -> Family:
     if kind == "gaussian":
         return GaussianPLD(float.fromhex(part["ratio"]), int(part["releases"]))
     if kind == "finite":
-        return _checked(
+        return _check_masses(
             DiscretePLD(
                 np.array([float.fromhex(x) for x in part["losses"]]),
                 np.array([float.fromhex(x) for x in part["masses"]]),
@@ -82,7 +82,7 @@ def _family(part: Part) -> Family:
     raise ValueError(kind)
 
 
-def _checked(law: DiscretePLD) -> DiscretePLD:
+def _check_masses(law: DiscretePLD) -> DiscretePLD:
     """Refuse point masses that are those of no two distributions.
 
     With them the charges of others would count for less: masses that are missing shrink every sum,

@@ -125,7 +125,7 @@ MIGRATIONS: tuple[Migration, ...] = (
 )
 
 
-def found_version(connection: Connection) -> int:
+def read_version(connection: Connection) -> int:
     """Version of the tables in a database; 0 if there are none."""
     from sqlalchemy import inspect  # noqa: PLC0415
 
@@ -138,7 +138,7 @@ def found_version(connection: Connection) -> int:
 def migrate(connection: Connection, upto: int | None = None) -> int:
     """Bring the tables to a version, inside the transaction that is under way."""
     newest = MIGRATIONS[-1].version
-    version = found_version(connection)
+    version = read_version(connection)
     if version > newest:
         raise NewerLedger(
             f"the ledger has version {version}, this version of hushed knows up to {newest}: "
@@ -157,4 +157,4 @@ def migrate(connection: Connection, upto: int | None = None) -> int:
             connection.exec_driver_sql(
                 f"INSERT INTO hushed_migrations VALUES ({step.version}, '{step.name}', '{now()}')"  # noqa: S608
             )
-    return found_version(connection)
+    return read_version(connection)

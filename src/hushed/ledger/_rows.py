@@ -56,7 +56,7 @@ def insert_budget(connection: Transaction, budget: Budget) -> None:
 def budgets(connection: Transaction) -> tuple[Budget, ...]:
     """All budgets."""
     rows = run(connection, "SELECT name, body, digest FROM hushed_budgets ORDER BY name", {})
-    return tuple(_checked(*row) for row in rows.fetchall())
+    return tuple(_check_budget(*row) for row in rows.fetchall())
 
 
 def budget_named(connection: Transaction, name: str) -> Budget:
@@ -65,7 +65,7 @@ def budget_named(connection: Transaction, name: str) -> Budget:
     row = run(connection, statement, {"name": name}).fetchone()
     if row is None:
         raise NotFound(_unknown(connection, name))
-    return _checked(*row)
+    return _check_budget(*row)
 
 
 def _unknown(connection: Transaction, name: str) -> str:
@@ -76,7 +76,7 @@ def _unknown(connection: Transaction, name: str) -> str:
     return f"there is no budget {name!r} in this ledger, which has {known}{more}: open it first"
 
 
-def _checked(name: str, body: str, link: str) -> Budget:
+def _check_budget(name: str, body: str, link: str) -> Budget:
     budget = read_budget(body, link)
     if budget.name != name:
         raise DamagedLedger(f"the budget found under the name {name!r} has another name")

@@ -32,10 +32,10 @@ from hushed.ledger._files import (
     identity_of,
     inspect,
     is_ledger,
-    unchanged,
+    is_unchanged,
 )
 from hushed.ledger._forks import active
-from hushed.ledger._migrations import MIGRATIONS, found_version, migrate
+from hushed.ledger._migrations import MIGRATIONS, migrate, read_version
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
@@ -127,7 +127,7 @@ class Store:
 
     def check_file(self, info: dict[Any, Any], *, committed: bool = False) -> None:
         """Refuse to go on with a file that is not the one that was opened."""
-        if not self.sqlite or unchanged(*self._names, info["hushed"]):
+        if not self.sqlite or is_unchanged(*self._names, info["hushed"]):
             return
         try:
             check_identity(self.path, info["hushed"], committed=committed)
@@ -253,7 +253,7 @@ def connect(url: str, *, create: bool, timeout: float) -> Store:
 def _prepare(store: Store, *, create: bool) -> None:
     """Check the pages of a file, and migrate."""
     with store.reading() as connection:
-        version = found_version(connection)
+        version = read_version(connection)
         if version == 0 and not create:
             raise NotFound("there is no ledger at this address: open a budget first")
         if store.sqlite and version:

@@ -17,7 +17,7 @@ from typing import Any
 
 from hushed import privacy_loss
 from hushed._decimals import stated_above
-from hushed._functions._gate import asked
+from hushed._functions._gate import guard_step
 from hushed._numeric import finite_above
 from hushed.errors import ParameterError
 from hushed.measurements._losses import Loss, ProfileLoss
@@ -110,7 +110,7 @@ def from_opendp(thing: Any, *, dims: int | None = None) -> Transformation | Meas
     if not source.metric.of_rows:
         _refuse_single(thing)
     reach = _reach(thing.input_domain)
-    called = asked(lambda data: thing(_within(data.tolist(), reach)))
+    called = guard_step(lambda data: thing(_within(data.tolist(), reach)))
     bound = _bound(thing, source.metric)
     if hasattr(thing, "output_measure"):
         measure = _measure(thing.output_measure)

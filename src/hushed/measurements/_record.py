@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hushed._decimals import read
-from hushed._functions._calls import called_privately
+from hushed._functions._calls import call_privately
 from hushed.accounting import joined
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.guarantee import Guarantee
@@ -177,7 +177,7 @@ class Measurement:
         return replace(
             self,
             name=f"{self.name} >> {called}",
-            draw=lambda data: called_privately(function, self.draw(data)),
+            draw=lambda data: call_privately(function, self.draw(data)),
             settings=("then", self.settings, function),
         )
 

@@ -192,7 +192,7 @@ class Bernstein:
             )
         noisy = noise.add_laplace(numbers.ravel(), sensitivity=self.total, epsilon=self.epsilon)
         table = noisy.reshape((self.lattice + 1,) * self.dims)
-        return BernsteinPolynomial(_sharpened(table, self.lattice, self.order))
+        return BernsteinPolynomial(_sharpen(table, self.lattice, self.order))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -342,18 +342,18 @@ def _operator(k: int) -> Floats:
     return _basis(np.arange(k + 1) / k, k)
 
 
-def _applied(table: Floats, k: int) -> Floats:
+def _apply_operator(table: Floats, k: int) -> Floats:
     """Bernstein operator on lattice values in every dimension."""
     for axis in range(table.ndim):
         table = np.moveaxis(np.tensordot(_operator(k), table, axes=(1, axis)), 0, axis)
     return table
 
 
-def _sharpened(table: Floats, k: int, order: int) -> Floats:
+def _sharpen(table: Floats, k: int, order: int) -> Floats:
     """Coefficients whose polynomial is I - (I - B)^h of the table: sum of (I - B)^j, j < h."""
     total, rest = table.copy(), table
     for _ in range(order - 1):
-        rest = rest - _applied(rest, k)
+        rest = rest - _apply_operator(rest, k)
         total += rest
     return total
 
@@ -369,5 +369,5 @@ def _amplification(k: int, dims: int, order: int) -> float:
         return 1.0
     if dims > 1:
         return float(2**order - 1)
-    columns = np.stack([_sharpened(row, k, order) for row in np.eye(k + 1)])
+    columns = np.stack([_sharpen(row, k, order) for row in np.eye(k + 1)])
     return float(np.abs(columns).sum(axis=0).max()) * (1 + 1e-12)

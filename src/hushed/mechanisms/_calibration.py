@@ -35,7 +35,7 @@ _PARAMETERS = {
 }
 
 
-def calibrated(name: str, sensitivity: SensitivityBound, options: Mapping[str, Any]) -> Mechanism:
+def calibrate(name: str, sensitivity: SensitivityBound, options: Mapping[str, Any]) -> Mechanism:
     """Build the mechanism of a given name.
 
     Examples

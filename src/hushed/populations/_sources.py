@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from hushed._checks import require_one_of
 from hushed._rows import _containers as containers
-from hushed._rows._ranges import Range, check_columns, checked, read_ranges, within
+from hushed._rows._ranges import Range, check_columns, check_ranges, is_within, read_ranges
 from hushed._rows._recognition import digest, shares_rows
 from hushed._types import Floats
 from hushed.errors import BadRows, ParameterError
@@ -87,8 +87,8 @@ class Uniform:
             span = high - low
         if not np.all(np.isfinite(span)):
             raise ParameterError(f"high - low must be finite, got low={low} and high={high}")
-        object.__setattr__(self, "low", _kept(low))
-        object.__setattr__(self, "high", _kept(high))
+        object.__setattr__(self, "low", _freeze(low))
+        object.__setattr__(self, "high", _freeze(high))
         object.__setattr__(self, "_box", (low, span))
         beyond = np.any((1 - 2.0**-53) * span + low > high)  # rounding may leave the box
         object.__setattr__(self, "_top", high if beyond else None)
@@ -166,8 +166,8 @@ class Normal:
             raise ParameterError(f"mean has shape {mean.shape} but std has shape {std.shape}")
         if np.any(std < 0):
             raise ParameterError(f"std must be 0 or more, got {std}")
-        object.__setattr__(self, "mean", _kept(mean))
-        object.__setattr__(self, "std", _kept(std))
+        object.__setattr__(self, "mean", _freeze(mean))
+        object.__setattr__(self, "std", _freeze(std))
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
         """Draw rows.
@@ -222,7 +222,7 @@ class Exponential:
         rate = _columns(self.rate, "rate")
         if not np.all(rate > 0):
             raise ParameterError(f"rate must be above 0, got {rate}")
-        object.__setattr__(self, "rate", _kept(rate))
+        object.__setattr__(self, "rate", _freeze(rate))
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
         """Draw rows.
@@ -308,7 +308,7 @@ class PublicTable:
             raise BadRows("the public table has no rows; a population needs at least one")
         require_one_of("promise", self.promise, get_args(Promise))
         if self.bounds is not None:
-            object.__setattr__(self, "_ranges", checked(self.frame, read_ranges(self.bounds)))
+            object.__setattr__(self, "_ranges", check_ranges(self.frame, read_ranges(self.bounds)))
 
     def support(self) -> tuple[Range, ...]:
         """Range of each column that was given bounds.
@@ -324,7 +324,7 @@ class PublicTable:
             If rows lie outside of them by now.
         """
         # Asked again, because the frame may have been changed since.
-        return checked(self.frame, self._ranges) if self._ranges else ()
+        return check_ranges(self.frame, self._ranges) if self._ranges else ()
 
     def draw(self, rng: np.random.Generator, count: int) -> Any:
         """Draw one table of rows, each row of the public table at most once.
@@ -446,7 +446,7 @@ class Simulator:
         rows = self.function(rng, count)
         if self._ranges:
             check_columns(self._ranges, containers.layout(rows))
-            if not within(rows, self._ranges):
+            if not is_within(rows, self._ranges):
                 raise BadRows("the simulator gave rows outside of its bounds, or missing values")
         return rows
 
@@ -596,7 +596,7 @@ def _columns(value: ArrayLike, name: str) -> Floats:
     return numbers
 
 
-def _kept(numbers: Floats) -> ArrayLike:
+def _freeze(numbers: Floats) -> ArrayLike:
     """Numbers that nobody can change afterwards, so that what is drawn stays what is described."""
     return tuple(numbers.tolist()) if numbers.ndim else float(numbers)
 

@@ -3,7 +3,7 @@
 from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord, certify
 from hushed.releasing._release import Release, release
 from hushed.releasing._verification import Verification, verify
-from hushed.releasing._words import explained
+from hushed.releasing._words import explain_certificate
 
 __all__ = [
     "Certificate",
@@ -12,7 +12,7 @@ __all__ = [
     "SamplingRecord",
     "Verification",
     "certify",
-    "explained",
+    "explain_certificate",
     "release",
     "verify",
 ]

@@ -17,8 +17,8 @@ from hushed._rows._ranges import Range
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect
 from hushed.mechanisms._calibration import Mechanism, MechanismName, parameters
-from hushed.releasing._consistency import accuracy_of, check_agreement, drawn, kept_ranks
-from hushed.releasing._words import explained, flat
+from hushed.releasing._consistency import accuracy_of, check_agreement, draw_scale, list_kept_ranks
+from hushed.releasing._words import explain_certificate, flat
 from hushed.sensitivity import Calibration, Route, Sampling, Sensitivity
 from hushed.spaces import Norm
 
@@ -268,7 +268,7 @@ class Certificate:
         str
             A few paragraphs for the people in the table and those who read the answer.
         """
-        return explained(self)
+        return explain_certificate(self)
 
 
 def _refuse_doubles(text: str | bytes) -> None:
@@ -327,14 +327,14 @@ def certify(
         )
     name, options = parameters(mechanism)
     known = sensitivity.sampling.environment if sensitivity.sampling else {}
-    scale, grid = drawn(mechanism, values)
+    scale, grid = draw_scale(mechanism, values)
     return Certificate(
         guarantee=mechanism.guarantee,
         sensitivity=sensitivity.value,
         norm=sensitivity.norm,
         neighbours=sensitivity.neighbours,
         argument=sensitivity.argument,
-        sampling=None if sensitivity.sampling is None else _recorded(sensitivity.sampling),
+        sampling=None if sensitivity.sampling is None else _record_sampling(sensitivity.sampling),
         mechanism=MechanismRecord(
             name=name,
             parameters=options,
@@ -354,7 +354,7 @@ def certify(
     )
 
 
-def _recorded(sampling: Sampling) -> SamplingRecord:
+def _record_sampling(sampling: Sampling) -> SamplingRecord:
     description = sampling.population
     if sampling.data_dependent:  # ranges, sizes and digests then come from private rows
         description = {key: description[key] for key in ("kind", "name") if key in description}
@@ -383,7 +383,7 @@ def _recorded(sampling: Sampling) -> SamplingRecord:
         support=() if sampling.data_dependent else tuple(map(_range, sampling.support)),
         container=sampling.layout.container,
         shape=sampling.shape,
-        movements=() if sampling.data_dependent else _thinned(sampling.draws),
+        movements=() if sampling.data_dependent else _thin(sampling.draws),
         largest=0.0 if sampling.data_dependent else sampling.largest,
         threads=sampling.threads,
         environment=sampling.environment,
@@ -396,5 +396,5 @@ def _range(one: Range) -> tuple[str, float | None, float | None, bool]:
     return (one.column, low, high, one.missing)
 
 
-def _thinned(draws: NDArray[np.float64]) -> tuple[float, ...]:
-    return tuple(draws[kept_ranks(draws.size)].tolist())
+def _thin(draws: NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(draws[list_kept_ranks(draws.size)].tolist())

@@ -12,10 +12,10 @@ from hushed import noise
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Bernstein, Exponential, Gaussian
-from hushed.mechanisms._calibration import Mechanism, calibrated
+from hushed.mechanisms._calibration import Mechanism, calibrate
 from hushed.sensitivity import Sensitivity
 from hushed.sensitivity._plan import plan
-from hushed.sensitivity._record import sampled_argument, shifted_gamma
+from hushed.sensitivity._record import describe_sampling, shift_gamma
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, SamplingRecord
@@ -27,7 +27,7 @@ _QUANTILES = 201
 _PROMISE_OF = {"disjoint": "population", "given-the-rest": "given-the-rest", "resampled": "table"}
 
 
-def drawn(mechanism: Mechanism, values: int) -> tuple[float, int]:
+def draw_scale(mechanism: Mechanism, values: int) -> tuple[float, int]:
     """Noise that is drawn, the enlargement by the grid included.
 
     Scale of the noise in the units of the answer; for choices the temperature. Answers (or scores)
@@ -50,7 +50,7 @@ def drawn(mechanism: Mechanism, values: int) -> tuple[float, int]:
         raise ParameterError("the noise would exceed every double: rescale the answer") from None
 
 
-def rebuilt(certificate: Certificate) -> Mechanism:
+def rebuild_mechanism(certificate: Certificate) -> Mechanism:
     """Build the mechanism again from the stated sensitivity and parameters."""
     stated = Sensitivity(
         value=certificate.sensitivity,
@@ -59,7 +59,7 @@ def rebuilt(certificate: Certificate) -> Mechanism:
         unit=certificate.guarantee.unit,
         argument=certificate.argument,
     )
-    return calibrated(certificate.mechanism.name, stated, certificate.mechanism.parameters)
+    return calibrate(certificate.mechanism.name, stated, certificate.mechanism.parameters)
 
 
 def check_agreement(certificate: Certificate) -> None:
@@ -83,8 +83,8 @@ def _of_mechanism(certificate: Certificate) -> list[str]:
     if record.values < 1:
         return ["mechanism.values must be 1 or more"]
     try:
-        mechanism = rebuilt(certificate)
-        scale, grid = drawn(mechanism, record.values)
+        mechanism = rebuild_mechanism(certificate)
+        scale, grid = draw_scale(mechanism, record.values)
         fresh = mechanism.guarantee
         accuracy = accuracy_of(mechanism, record.values)
     except (HushedError, TypeError, ValueError, OverflowError, ZeroDivisionError) as problem:
@@ -165,7 +165,7 @@ def _of_sampling(sampling: SamplingRecord) -> list[str]:
         "sampling.blocks must divide sampling.rows": sampling.blocks >= 1
         and sampling.rows % sampling.blocks == 0,
         "sampling.shift must be 0 or more": sampling.shift >= 0,
-        "sampling.movements must be sorted and not negative": _sorted(sampling.movements),
+        "sampling.movements must be sorted and not negative": _is_sorted(sampling.movements),
         "sampling.pairs is not the number asked for": asked[1] in (None, sampling.pairs),
         "sampling.gamma is not the gamma asked for": sampling.shift > 0
         or asked[0] in (None, sampling.gamma),
@@ -204,7 +204,7 @@ def _of_rank(sampling: SamplingRecord) -> list[str]:
             protect=sampling.protect,
             blocks=sampling.blocks,
         )
-        gamma = shifted_gamma(gamma, sampling.shift, sampling.rows, sampling.protect)
+        gamma = shift_gamma(gamma, sampling.shift, sampling.rows, sampling.protect)
     except (HushedError, OverflowError, ValueError):
         return ["sampling.pairs do not support sampling.gamma under that calibration"]
     found = []
@@ -248,13 +248,13 @@ def _of_movements(certificate: Certificate, sampling: SamplingRecord) -> list[st
     """Compare the sensitivity with the movement of its rank, and the answer with its numbers."""
     kept = (sampling.rank, sampling.pairs, sampling.calibration, sampling.blocks)
     found = ["argument is not that of the sampling"] * (
-        certificate.argument != sampled_argument(*kept)
+        certificate.argument != describe_sampling(*kept)
     )
     if math.prod(sampling.shape) != certificate.mechanism.values:
         found.append("mechanism.values is not the size of sampling.shape")
     if not sampling.population_is_public:
         return found
-    moved, ranks = sampling.movements, kept_ranks(sampling.pairs)
+    moved, ranks = sampling.movements, list_kept_ranks(sampling.pairs)
     if len(moved) != len(ranks):
         return [*found, f"sampling.movements must be {len(ranks)}"]
     below = int(np.searchsorted(ranks, sampling.rank - 1, side="right")) - 1
@@ -264,14 +264,14 @@ def _of_movements(certificate: Certificate, sampling: SamplingRecord) -> list[st
     return found
 
 
-def kept_ranks(pairs: int) -> NDArray[np.int64]:
+def list_kept_ranks(pairs: int) -> NDArray[np.int64]:
     """Ranks, counted from 0, of the movements that a certificate keeps."""
     if pairs <= _QUANTILES:
         return np.arange(pairs)
     return np.round(np.linspace(0, float(min(pairs, 2**53) - 1), _QUANTILES)).astype(np.int64)
 
 
-def _sorted(movements: tuple[float, ...]) -> bool:
+def _is_sorted(movements: tuple[float, ...]) -> bool:
     return list(movements) == sorted(movements) and all(each >= 0 for each in movements[:1])
 
 

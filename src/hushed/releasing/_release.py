@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._functions._calls import public_name
-from hushed._functions._gate import Outside, admitted, answered
+from hushed._functions._gate import Outside, admit_rows, answer_private_rows
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
 from hushed.mechanisms import Bernstein
 from hushed.mechanisms._calibration import Mechanism, check_shape, parameters
@@ -129,7 +129,7 @@ def release(
     parameters(mechanism)  # refuses what only looks like a mechanism
     check_ledger(ledger, budget, key)
     sampling = carried.sampling
-    rows = admitted(data, sampling, outside=outside)
+    rows = admit_rows(data, sampling, outside=outside)
     if len(rows) == 0 and carried.neighbours == "replace-one":  # else a row more is a neighbour
         raise BadRows("the table is empty")
     agreed: Literal["", "bits", "rounding"] = ""
@@ -137,18 +137,18 @@ def release(
         agreed = sampling.confirm(f).agreement
         check_shape(mechanism, sampling.shape)
     # Whatever it refuses, or cannot be written, is unpaid.
-    certify(mechanism, values=_known_values(mechanism)).to_json()
+    certify(mechanism, values=_count_values(mechanism)).to_json()
     remark = note or default_note(f"{type(mechanism).__name__}: {_describe_question(carried)}")
     question = "" if ledger is None else question_of(f, mechanism, outside)
     promise, law = mechanism.guarantee, mechanism.loss
     with explain_stops(ledger, budget, key):
         paid = pay(ledger, budget, promise, remark, loss=law, key=key, question=question)
         if paid.kept is not None:
-            return _stored(paid, paid.kept)
-        return _released(f, rows, mechanism, paid, outside=outside, confirmed=agreed)
+            return _read_stored(paid, paid.kept)
+        return _evaluate_and_store(f, rows, mechanism, paid, outside=outside, confirmed=agreed)
 
 
-def _known_values(mechanism: Mechanism) -> int:
+def _count_values(mechanism: Mechanism) -> int:
     """Numbers released together, as far as they are known without the rows; at least one is."""
     sampling = getattr(mechanism.sensitivity, "sampling", None)
     if sampling is not None:
@@ -156,7 +156,7 @@ def _known_values(mechanism: Mechanism) -> int:
     return mechanism.points if isinstance(mechanism, Bernstein) else 1
 
 
-def _released(
+def _evaluate_and_store(
     f: Callable[[Any], Any],
     rows: Any,
     mechanism: Mechanism,
@@ -167,7 +167,9 @@ def _released(
 ) -> Release:
     """Evaluate, draw, certify; what is released is stored first, a failure, too."""
     try:
-        exact, value = _drawn(f, rows, mechanism, charged=paid.ledger is not None, key=paid.key)
+        exact, value = _evaluate_and_draw(
+            f, rows, mechanism, charged=paid.ledger is not None, key=paid.key
+        )
     except BadFunction as failure:
         if paid.number is None:
             raise
@@ -183,17 +185,17 @@ def _released(
         if paid.number is None:
             return Release(value=value, certificate=certificate)
         text = write_release(value, certificate)
-    return _stored(paid, paid.keep(text))
+    return _read_stored(paid, paid.keep(text))
 
 
-def _drawn(
+def _evaluate_and_draw(
     f: Callable[[Any], Any], rows: Any, mechanism: Mechanism, *, charged: bool, key: str | None
 ) -> tuple[NDArray[np.float64], Any]:
     """Evaluate and draw: what fails from here on fails on private rows, and stays paid for."""
     paid = "the charge stays" if charged else "count the budget as spent"
     problem = ""
     try:
-        exact = answered(f, rows, getattr(mechanism.sensitivity, "sampling", None))
+        exact = answer_private_rows(f, rows, getattr(mechanism.sensitivity, "sampling", None))
         return exact, mechanism.draw(exact)
     except KeyboardInterrupt:
         pass
@@ -214,7 +216,7 @@ def _drawn(
     )
 
 
-def _stored(paid: Payment, text: str) -> Release:
+def _read_stored(paid: Payment, text: str) -> Release:
     """Release as it is stored; a stored failure is raised."""
     value, certificate = read_release(text)
     return Release(value=value, certificate=certificate, entry=paid.number)

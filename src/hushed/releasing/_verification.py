@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args
 from hushed._functions._environment import differences, rounding_limit
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.mechanisms._calibration import calibrated
+from hushed.mechanisms._calibration import calibrate
 from hushed.populations import Population, Promise, PublicTable, from_description
 from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord, certify
-from hushed.releasing._consistency import rebuilt
+from hushed.releasing._consistency import rebuild_mechanism
 from hushed.releasing._words import flat
 from hushed.sensitivity import Blockwise, Sensitivity, sample_sensitivity
 from hushed.sensitivity._plan import plan
@@ -171,7 +171,7 @@ def verify(
         )
     sampling = known.sampling
     if sampling is None:
-        return _followed(known)
+        return _follow(known)
     if f is None:
         raise ParameterError("give the function that was released: its sensitivity was sampled")
     _check_work(sampling)
@@ -181,17 +181,17 @@ def verify(
             f"the certificate averages over {sampling.blocks} block(s), the function over {blocks}"
             + (f": hs.Blockwise(f, rows={sampling.rows // sampling.blocks})" * (blocks == 1))
         )
-    source = _as_recorded(population, sampling) if population else _rebuilt(sampling)
-    again = _sampled_again(known, sampling, f, source, workers=workers, progress=progress)
+    source = _as_recorded(population, sampling) if population else _rebuild_population(sampling)
+    again = _sample_again(known, sampling, f, source, workers=workers, progress=progress)
     if sampling.shift:
         again = again.shifted(sampling.shift)
     options = known.mechanism.parameters
-    mechanism = calibrated(known.mechanism.name, again, options)
+    mechanism = calibrate(known.mechanism.name, again, options)
     fresh = certify(mechanism, values=math.prod(again.sampling.shape if again.sampling else ()))
-    return _compared(known, sampling, fresh)
+    return _compare(known, sampling, fresh)
 
 
-def _compared(known: Certificate, old: SamplingRecord, fresh: Certificate) -> Verification:
+def _compare(known: Certificate, old: SamplingRecord, fresh: Certificate) -> Verification:
     new = fresh.sampling
     if new is None:
         raise ParameterError("the sampling that was run again gave none")
@@ -221,9 +221,9 @@ def _compared(known: Certificate, old: SamplingRecord, fresh: Certificate) -> Ve
     )
 
 
-def _followed(known: Certificate) -> Verification:
+def _follow(known: Certificate) -> Verification:
     """Follow scale, accuracy and guarantee from a proven sensitivity."""
-    fresh = certify(rebuilt(known), values=known.mechanism.values)
+    fresh = certify(rebuild_mechanism(known), values=known.mechanism.values)
     found = ["scale or accuracy of the mechanism"] if known.mechanism != fresh.mechanism else []
     if known.guarantee != fresh.guarantee:
         found.append("guarantee")
@@ -281,7 +281,7 @@ def _as_recorded(population: Population, sampling: SamplingRecord) -> Population
     return population
 
 
-def _rebuilt(sampling: SamplingRecord) -> Population:
+def _rebuild_population(sampling: SamplingRecord) -> Population:
     population = from_description(sampling.population)
     if population is None:
         raise ParameterError(
@@ -292,7 +292,7 @@ def _rebuilt(sampling: SamplingRecord) -> Population:
     return population
 
 
-def _sampled_again(
+def _sample_again(
     known: Certificate,
     sampling: SamplingRecord,
     f: Callable[[Any], Any],

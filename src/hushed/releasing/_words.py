@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _FAR = 1000  # times the kept movement: then the largest drawn one deserves a remark
 
 
-def explained(certificate: Certificate) -> str:
+def explain_certificate(certificate: Certificate) -> str:
     """Explain a certificate.
 
     Parameters
@@ -35,7 +35,7 @@ def explained(certificate: Certificate) -> str:
         _promise(certificate),
         _accuracy(certificate),
         _reach(certificate),
-        *_watched(certificate),
+        *_describe_watch(certificate),
         _assumptions(certificate),
     ]
     if certificate.charged:
@@ -136,7 +136,7 @@ def _rare(certificate: Certificate) -> str:
     )
 
 
-def _watched(certificate: Certificate) -> list[str]:
+def _describe_watch(certificate: Certificate) -> list[str]:
     """Say whether the released function was the sampled one, and what could not be watched."""
     sampling, how = certificate.sampling, certificate.confirmed
     if sampling is None:
@@ -149,7 +149,7 @@ def _watched(certificate: Certificate) -> list[str]:
                 "gave the same answer bit for bit"
                 if how == "bits"
                 else "gave the same answer within rounding, for the computer differs: "
-                + _plain(differences(sampling.environment, certificate.versions))
+                + _plain_words(differences(sampling.environment, certificate.versions))
                 + ". What rounding adds to a movement is below a millionth of the sensitivity, and "
                 "not counted"
             )
@@ -157,14 +157,14 @@ def _watched(certificate: Certificate) -> list[str]:
     if sampling.unwatched:
         lines.append(
             "What it uses was watched for changes, but for these, which have no readable content "
-            f"or changed by themselves: {_plain(sampling.unwatched)}. If they hold something of "
-            "the rows of a former call, the promise does not hold"
+            f"or changed by themselves: {_plain_words(sampling.unwatched)}. If they hold something "
+            "of the rows of a former call, the promise does not hold"
         )
     text = ". ".join(lines)
     return [f"Whether it is the sampled function: {text}."] if lines else []
 
 
-def _plain(texts: tuple[str, ...]) -> str:
+def _plain_words(texts: tuple[str, ...]) -> str:
     return ", ".join(each if each.isprintable() else repr(each) for each in texts)
 
 
@@ -302,7 +302,7 @@ def _assumptions(certificate: Certificate) -> str:
         "the function and all settings were chosen without looking at the private rows",
     ]
     if sampling is not None:
-        drawn = _drawn(sampling)
+        drawn = _describe_drawing(sampling)
         lines = [
             f"the private rows are independent draws from {drawn[0]}"
             if not sampling.shift
@@ -327,7 +327,7 @@ def _assumptions(certificate: Certificate) -> str:
     return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
 
 
-def _drawn(sampling: SamplingRecord) -> list[str]:
+def _describe_drawing(sampling: SamplingRecord) -> list[str]:
     """Tell what the private rows are drawn from, then what that asks of a public table."""
     if not sampling.population_is_public or sampling.route == "independent":
         return ["the population that was sampled"]

@@ -1,7 +1,7 @@
 """How far an answer moves between neighbouring tables: proven, or sampled."""
 
 from hushed.sensitivity._blockwise import Blockwise
-from hushed.sensitivity._designs import Design, Route, designed
+from hushed.sensitivity._designs import Design, Route, choose_design
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
 from hushed.sensitivity._record import Sampling, Sensitivity, proven_sensitivity
 from hushed.sensitivity._sampling import sample_sensitivity
@@ -14,8 +14,8 @@ __all__ = [
     "Route",
     "Sampling",
     "Sensitivity",
+    "choose_design",
     "choose_rank",
-    "designed",
     "proven_sensitivity",
     "sample_sensitivity",
 ]

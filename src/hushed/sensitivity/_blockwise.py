@@ -117,7 +117,7 @@ def _mean(numbers: list[float]) -> float:
         return math.fsum(each / scale for each in numbers) / len(numbers) * scale
 
 
-def averaged(movements: Floats, blocks: int) -> Floats:
+def bound_average(movements: Floats, blocks: int) -> Floats:
     """Bound how far an average over blocks moves when one block's answer does.
 
     Their part, with room for the rounding of the average.

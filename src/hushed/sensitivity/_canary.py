@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._functions._calls import answer
-from hushed._functions._environment import alone, differences, facts, rounding_limit
-from hushed._functions._fingerprints import Look, changed, content, look, strangers
+from hushed._functions._environment import compute_alone, differences, facts, rounding_limit
+from hushed._functions._fingerprints import Look, content, list_changes, look, strangers
 from hushed._functions._settings import reset, settings
 from hushed._functions._trials import streams
 from hushed.errors import BadFunction, HushedError
@@ -74,7 +74,7 @@ class Alike:
         try:
             table = first_table(trial.design, seed=self.seed, private=trial.private)
             given = copy.deepcopy(shown(table, trial.design.rows, batch=self.batch))
-            found = alone(lambda: answer(trial.function, given, private=trial.private))
+            found = compute_alone(lambda: answer(trial.function, given, private=trial.private))
         except HushedError:
             return False
         if reset(self.settings, settings()):
@@ -104,22 +104,22 @@ def confirm(function: Callable[[Any], Any], sampling: Sampling) -> Agreement:
         _refuse_strangers(found, sampling)
     if odd := [n for n in reset(sampling.settings, settings()) if n not in sampling.unwatched]:
         raise BadFunction(
-            f"since the sensitivity was sampled, {_few(odd)} changed, on which answers may depend: "
-            "set it as it was, or sample again"
+            f"since the sensitivity was sampled, {_name_few(odd)} changed, on which answers may "
+            "depend: set it as it was, or sample again"
         )
-    since = changed(sampling.state, found.marks, sampling.unwatched)
+    since = list_changes(sampling.state, found.marks, sampling.unwatched)
     table = first_table(sampling.design, seed=sampling.seed, private=sampling.data_dependent)
     drawn = content(table)
     try:
-        again = _asked(function, table, sampling)
+        again = _answer(function, table, sampling)
     except BadFunction:
         if since:
-            raise _changed(function, sampling, since) from None
+            raise _report_change(function, sampling, since) from None
         raise
     if since:  # unless it was only not imported or filled yet, as after the call of the sampler
-        since = changed(sampling.state, look(function).marks, sampling.unwatched)
+        since = list_changes(sampling.state, look(function).marks, sampling.unwatched)
     if since:
-        raise _changed(function, sampling, since)
+        raise _report_change(function, sampling, since)
     if again.shape == sampling.answer.shape and np.array_equal(again, sampling.answer):
         return Agreement(agreement="bits")
     others = differences(sampling.environment, facts(found.packages))
@@ -132,36 +132,36 @@ def _refuse_strangers(found: Look, sampling: Sampling) -> None:
     before = look(sampling.called)
     code = "its own code"
     if found.marks.get(code) != sampling.state.get(code):
-        raise _another(sampling, [code])
+        raise _report_another(sampling, [code])
     if odd := strangers(found, before):
-        raise _another(sampling, odd)
+        raise _report_another(sampling, odd)
 
 
-def _changed(function: Any, sampling: Sampling, names: list[str]) -> BadFunction:
+def _report_change(function: Any, sampling: Sampling, names: list[str]) -> BadFunction:
     if function is not sampling.called:
-        return _another(sampling, names)
+        return _report_another(sampling, names)
     return BadFunction(
-        f"the function uses {_few(names)}, which changed since its sensitivity was sampled: sample "
-        "it again"
+        f"the function uses {_name_few(names)}, which changed since its sensitivity was sampled: "
+        "sample it again"
     )
 
 
-def _another(sampling: Sampling, names: list[str]) -> BadFunction:
+def _report_another(sampling: Sampling, names: list[str]) -> BadFunction:
     return BadFunction(
         f"the sensitivity was sampled on another function, {sampling.function!r} (what differs: "
-        f"{_few(names)}); sample it on the one to be released"
+        f"{_name_few(names)}); sample it on the one to be released"
     )
 
 
-def _few(names: list[str]) -> str:
+def _name_few(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _asked(function: Callable[[Any], Any], table: Any, sampling: Sampling) -> NDArray[np.float64]:
+def _answer(function: Callable[[Any], Any], table: Any, sampling: Sampling) -> NDArray[np.float64]:
     """Answer of the function on the first table."""
     given = copy.deepcopy(shown(table, sampling.design.rows, batch=sampling.batch))
     try:
-        found = alone(lambda: answer(function, given, private=sampling.data_dependent))
+        found = compute_alone(lambda: answer(function, given, private=sampling.data_dependent))
     except BadFunction as failed:
         raise BadFunction(
             f"asked the first sampled table again, {failed}: it did not when it was sampled; "

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._functions._calls import answer
-from hushed._functions._environment import alone
+from hushed._functions._environment import compute_alone
 from hushed._functions._fingerprints import content
 from hushed._functions._trials import streams
 from hushed._rows import _containers as containers
@@ -19,7 +19,7 @@ from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows
 from hushed.populations import OWN
 from hushed.sensitivity._designs import Design
-from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial, draw_table, drawn_block
+from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial, draw_block, draw_table
 from hushed.spaces import Norm, size
 
 _SMALL = 1e-6  # share of the sampled sensitivity that order, or company, may move an answer by
@@ -42,7 +42,7 @@ def check_population(design: Design, first: Any, *, seed: int, private: bool) ->
         for trial, generator in enumerate(streams(seed, 0, _MOST_TABLES))
     )
     again = next(source)
-    if content([first]) != content([again]) and not containers.same(first, again):
+    if content([first]) != content([again]) and not containers.is_same(first, again):
         raise BadRows(
             "the population gave unequal rows from equal generators: draw(rng, count) must use no "
             "other randomness than rng, and keep no state"
@@ -118,7 +118,7 @@ def order_dependence(trial: PairTrial | BlockTrial, *, seed: int, batch: bool) -
         def asked(order: NDArray[np.int64], drawn: Any = drawn) -> Floats:
             table = copy.deepcopy(containers.take(drawn, order))
             given = table[None] if batch else table
-            return alone(lambda: answer(trial.function, given, private=private))
+            return compute_alone(lambda: answer(trial.function, given, private=private))
 
         base = asked(plain)
         orders = [plain[::-1], *(rng.permutation(rows) for _ in range(_ORDERS))]
@@ -127,7 +127,7 @@ def order_dependence(trial: PairTrial | BlockTrial, *, seed: int, batch: bool) -
             swapped[[place, -1]] = swapped[[-1, place]]
             orders.append(swapped)
         for order in orders:
-            found = max(found, _apart(base, asked(order), trial.norm))
+            found = max(found, _measure_gap(base, asked(order), trial.norm))
     return found
 
 
@@ -135,20 +135,22 @@ def block_dependence(trial: BlockTrial, *, seed: int) -> float:
     """Measure how far the other tables of a block move the answer for one of them."""
     n, count = trial.design.rows, trial.at_once
     generator = next(streams(seed, 0, 1))
-    drawn = drawn_block(trial.design, generator, 0, count, trial.like, private=trial.private)
+    drawn = draw_block(trial.design, generator, 0, count, trial.like, private=trial.private)
     rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(2,))))
     chosen = rng.permutation(np.arange(2, count - 1))[: _ALONE - 3]
     places = {0, min(1, count - 1), count - 1, *chosen.tolist()}
 
     def asked(stack: Floats) -> Floats:
-        return alone(lambda: answer(trial.function, stack.copy(), private=trial.private))
+        return compute_alone(lambda: answer(trial.function, stack.copy(), private=trial.private))
 
     block = drawn[:, :n].copy() if trial.fresh else drawn[:, :n]  # as it is sampled
     block.flags.writeable = trial.fresh
-    together = alone(lambda: answer(trial.function, block, private=trial.private))
+    together = compute_alone(lambda: answer(trial.function, block, private=trial.private))
     if together.shape != (count, *trial.shape):
         return 0.0  # the trial itself says what is wrong
-    return max(_apart(together[i : i + 1], asked(drawn[i : i + 1, :n]), trial.norm) for i in places)
+    return max(
+        _measure_gap(together[i : i + 1], asked(drawn[i : i + 1, :n]), trial.norm) for i in places
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ def check_memory(trial: PairTrial | BlockTrial, found: Floats, other: Any, *, se
     for a table much like the last, hides how far it moves.
     """
     between = replace(trial, function=_Between(trial.function, other))
-    again = alone(lambda: between(streams(seed, 0, min(_REMEMBERED_TRIALS, len(found)))))
+    again = compute_alone(lambda: between(streams(seed, 0, min(_REMEMBERED_TRIALS, len(found)))))
     if not np.array_equal(again, found[: len(again)]):
         raise BadFunction(
             "the function's answer depends on what it was asked before, and neighbours were asked "
@@ -178,7 +180,7 @@ def check_memory(trial: PairTrial | BlockTrial, found: Floats, other: Any, *, se
         )
 
 
-def _apart(first: Floats, second: Floats, norm: Norm) -> float:
+def _measure_gap(first: Floats, second: Floats, norm: Norm) -> float:
     if first.shape != second.shape:
         return float("inf")
     return float(size((first - second).ravel(), norm))

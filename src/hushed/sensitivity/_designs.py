@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushed._printing import format_up
 from hushed._rows import _containers as containers
-from hushed._rows._ranges import Range, within
+from hushed._rows._ranges import Range, is_within
 from hushed.errors import BadRows, ParameterError, TooFewRows
 from hushed.guarantee import Protect
 from hushed.populations import Population, PublicTable
@@ -90,7 +90,7 @@ class Design:
         count = self.count * trials
         if self.route == "independent" or not isinstance(self.population, PublicTable):
             drawn = self.population.draw(rng, count)
-            if self.ranges and not within(drawn, self.ranges):
+            if self.ranges and not is_within(drawn, self.ranges):
                 raise BadRows(
                     "the population gave rows outside of the range that it states as its support"
                 )
@@ -113,7 +113,7 @@ class Design:
         return np.concatenate([others, self.dealt[own : own + 2]])
 
 
-def designed(
+def choose_design(
     population: Population,
     *,
     rows: int,

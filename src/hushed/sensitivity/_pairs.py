@@ -11,7 +11,7 @@ import numpy as np
 from hushed._functions._calls import answer
 from hushed._functions._trials import Streams
 from hushed._rows import _containers as containers
-from hushed._rows._owned import plain
+from hushed._rows._owned import strip_rows
 from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows, HushedError
 from hushed.populations import OWN
@@ -136,7 +136,7 @@ class BlockTrial:
 
     def _measured(self, generator: np.random.Generator, block: int) -> Floats:
         n, pairs = self.design.rows, np.arange(self.at_once)
-        drawn = drawn_block(
+        drawn = draw_block(
             self.design, generator, block, self.at_once, self.like, private=self.private
         )
         positions = np.full(self.at_once, n - 1)
@@ -191,11 +191,11 @@ def draw_table(
             raise BadRows(f"{raised}: {cause}") from cause
     if raised:
         raise BadRows(f"{raised}; its message is withheld, for it may contain a private value")
-    table = plain(table)
+    table = strip_rows(table)
     found = containers.signature(table)
     if len(table) != count:
         raise BadRows(f"the population was asked for {count} rows and gave {len(table)}")
-    if like is not None and not containers.same_signature(found, like):
+    if like is not None and not containers.has_same_signature(found, like):
         raise BadRows(
             "the population gave tables with different columns at different draws, or with "
             "different types in them; texts in an array must be of one width, as .astype('U50') "
@@ -208,7 +208,7 @@ def draw_table(
     return table
 
 
-def drawn_block(
+def draw_block(
     design: Design,
     generator: np.random.Generator,
     block: int,

@@ -103,7 +103,7 @@ def choose_rank(
 
 def _marginal(gamma: Fraction | None, pairs: int | None) -> Rank:
     if gamma is None:
-        m = _given(pairs)
+        m = _require_given(pairs)
         return _all_kept(m, stated_above(Fraction(1, m + 1)), 0.0)
     needed = math.ceil(1 / gamma) - 1
     m = needed if pairs is None else pairs
@@ -122,7 +122,7 @@ def _marginal(gamma: Fraction | None, pairs: int | None) -> Rank:
 
 def _conditional(gamma: Fraction | None, pairs: int | None) -> Rank:
     if gamma is None:
-        m = _given(pairs)
+        m = _require_given(pairs)
         tail_mass, covered = _best_split_of_maximum(m)
         return _all_kept(m, stated_above(1 - Fraction(covered)), tail_mass)
     target = 1 - gamma
@@ -191,7 +191,7 @@ def _dkw(gamma: Fraction | None, pairs: int | None) -> Rank:
 
     with mpmath.workdps(_DIGITS):
         if pairs is None:
-            level = mpmath.mpf(_given(gamma).numerator) / _given(gamma).denominator
+            level = mpmath.mpf(_require_given(gamma).numerator) / _require_given(gamma).denominator
             rho = mpmath.exp(
                 mpmath.lambertw(-level / (2 * mpmath.exp(0.5)), -1).real + mpmath.mpf(1) / 2
             )
@@ -232,7 +232,7 @@ def _all_kept(m: int, gamma: float, tail_mass: float) -> Rank:
     )
 
 
-def _given(value: _T | None) -> _T:
+def _require_given(value: _T | None) -> _T:
     if value is None:
         raise ParameterError("give gamma, pairs or both; got neither")
     return value

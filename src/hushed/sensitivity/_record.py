@@ -298,7 +298,7 @@ class Sensitivity:
                 "original one, by a bound on the divergence from the population that was sampled"
             )
         n, protect = self.sampling.rows, self.sampling.protect
-        gamma, involved = shifted_gamma(self.gamma, tau, n, protect), _involved(n, protect)
+        gamma, involved = shift_gamma(self.gamma, tau, n, protect), _count_involved(n, protect)
         if not gamma < 1:
             raise ParameterError(
                 f"tau={tau} over {involved} rows makes gamma reach {gamma:.3g}: nothing is left "
@@ -308,23 +308,23 @@ class Sensitivity:
         return replace(self, sampling=replace(self.sampling, gamma=gamma, shift=tau))
 
 
-def _involved(rows: int, protect: Protect) -> int:
+def _count_involved(rows: int, protect: Protect) -> int:
     """Count the rows that a promise speaks of."""
     return rows + 1 if protect == "record" else 2 * rows
 
 
-def shifted_gamma(gamma: float, tau: float, rows: int, protect: Protect) -> float:
+def shift_gamma(gamma: float, tau: float, rows: int, protect: Protect) -> float:
     """Enlarge a gamma for rows from a nearby distribution; see `Sensitivity.shifted`.
 
     Rounded up; may reach 1 or more.
     """
     if not tau:
         return gamma
-    step = round_up(math.sqrt(_involved(rows, protect) * upper_double(tau) / 2))
+    step = round_up(math.sqrt(_count_involved(rows, protect) * upper_double(tau) / 2))
     return stated_above(decimal_of(gamma) + Fraction(step))
 
 
-def sampled_argument(rank: int, pairs: int, calibration: Calibration, blocks: int) -> str:
+def describe_sampling(rank: int, pairs: int, calibration: Calibration, blocks: int) -> str:
     """Say why a sampled sensitivity holds."""
     part = f", divided by {blocks} blocks" if blocks > 1 else ""
     return f"sampled: movement {rank} of {pairs}, {calibration} calibration{part}"

@@ -14,11 +14,11 @@ import numpy as np
 from hushed._checks import is_whole, require_one_of
 from hushed._functions._calls import Probe, probe
 from hushed._functions._environment import facts
-from hushed._functions._fingerprints import changed, content, identity, look
+from hushed._functions._fingerprints import content, identity, list_changes, look
 from hushed._functions._settings import reset, settings
 from hushed._functions._trials import run_trials, seed_from
 from hushed._rows import _containers as containers
-from hushed._rows._ranges import Range, within
+from hushed._rows._ranges import Range, is_within
 from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.guarantee import Protect, RowUnit
 from hushed.populations import (
@@ -29,7 +29,7 @@ from hushed.populations import (
     description,
     support,
 )
-from hushed.sensitivity._blockwise import Blockwise, averaged, limit
+from hushed.sensitivity._blockwise import Blockwise, bound_average, limit
 from hushed.sensitivity._canary import Alike, first_table, shown
 from hushed.sensitivity._declarations import (
     block_dependence,
@@ -38,11 +38,11 @@ from hushed.sensitivity._declarations import (
     check_small,
     order_dependence,
 )
-from hushed.sensitivity._designs import designed
+from hushed.sensitivity._designs import choose_design
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Calibration
-from hushed.sensitivity._record import Sampling, Sensitivity, sampled_argument
+from hushed.sensitivity._record import Sampling, Sensitivity, describe_sampling
 from hushed.spaces import NORMS, Norm
 
 # Rows drawn at once in batch mode: about what fits the second-level cache.
@@ -176,7 +176,7 @@ def sample_sensitivity(
             "the population describes itself as a public table, but is none: its tables would "
             "share rows; hand in the hs.populations.PublicTable itself"
         )
-    design = designed(
+    design = choose_design(
         population,
         rows=rows,
         blocks=blocks,
@@ -189,7 +189,7 @@ def sample_sensitivity(
     )
     first = first_table(design, seed=used, private=data_dependent)
     check_population(design, first, seed=used, private=data_dependent)
-    known = _probed(f, first, design.rows, batch=batch, private=data_dependent)
+    known = _probe(f, first, design.rows, batch=batch, private=data_dependent)
     shape, layout, before = known.shape, containers.layout(first), look(f)
     settled = settings()
     ranges = _support(population, first, layout)
@@ -224,12 +224,12 @@ def sample_sensitivity(
     trials = -(-rank.pairs // block)
     with _progress(trials, shown=progress) as report:
         found = run_trials(evaluate, trials, seed=used, workers=workers, report=report, alike=alike)
-    draws = averaged(np.sort(found[..., 0].ravel()[: rank.pairs]), blocks)
+    draws = bound_average(np.sort(found[..., 0].ravel()[: rank.pairs]), blocks)
     draws.flags.writeable = False
     after = look(f)
     # By the function itself: a counter, a cache.
-    moving = {*changed(before.marks, after.marks), *reset(settled, settings())}
-    unwatched = _few({*moving, *after.unseen})
+    moving = {*list_changes(before.marks, after.marks), *reset(settled, settings())}
+    unwatched = _name_few({*moving, *after.unseen})
     if unwatched:
         check_memory(evaluate, found, shown(first, design.rows, batch=batch), seed=used)
     value = float(draws[rank.rank - 1])
@@ -280,7 +280,7 @@ def sample_sensitivity(
     return Sensitivity(
         value=value,
         norm=norm,
-        argument=sampled_argument(rank.rank, rank.pairs, calibration, blocks),
+        argument=describe_sampling(rank.rank, rank.pairs, calibration, blocks),
         sampling=sampling,
         person=unit == "person",
     )
@@ -289,12 +289,12 @@ def sample_sensitivity(
 def _support(population: Population, first: Any, layout: containers.Layout) -> tuple[Range, ...]:
     """Ranges that the population keeps to; its first rows must."""
     ranges = support(population, layout)
-    if not within(first, ranges):
+    if not is_within(first, ranges):
         raise BadRows("the population gave rows outside of the range that it states as its support")
     return ranges
 
 
-def _probed(f: Function, first: Any, rows: int, *, batch: bool, private: bool) -> Probe:
+def _probe(f: Function, first: Any, rows: int, *, batch: bool, private: bool) -> Probe:
     """Call the function on the first table, to find what is wrong with it before the long run."""
     if batch and not isinstance(first, np.ndarray):
         raise ParameterError(
@@ -326,7 +326,7 @@ def _name(f: Function) -> str:
     return str(getattr(inner, "__qualname__", type(inner).__name__))
 
 
-def _few(names: set[str]) -> tuple[str, ...]:
+def _name_few(names: set[str]) -> tuple[str, ...]:
     """Sort names; of very many parts only what they are parts of."""
     if len(names) > _MOST_NAMES:
         names = {name.partition(".")[0].partition("[")[0] for name in names}

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from hushed._checks import require_one_of
 from hushed._decimals import decimal_of, stated_above
-from hushed._functions._gate import Outside, admitted, answered, asked, check_outside, copied
+from hushed._functions._gate import (
+    Outside,
+    admit_rows,
+    answer_private_rows,
+    check_outside,
+    copy_answer,
+    guard_step,
+)
 from hushed._numeric import finite_above
 from hushed.errors import ParameterError, ZeroSensitivity
 from hushed.guarantee import Guarantee
@@ -80,7 +87,7 @@ def declared(
         if not 0 <= stability < math.inf:
             raise ParameterError(f"stability must be 0 or more and finite, got {stability}")
         bound = _times(float(stability))
-    made = asked(function)
+    made = guard_step(function)
     name = str(getattr(function, "__name__", type(function).__name__))
     return Transformation(
         name=f"{name} ({argument.strip()})",
@@ -165,9 +172,9 @@ def from_sensitivity(
     def evaluate(data: Any) -> NDArray[np.float64]:
         if sampling is not None:  # again: what the function uses may have changed since
             sampling.confirm(function)
-            rows = admitted(data, sampling, outside=outside)
-            return domain.check(answered(function, rows, sampling))
-        return domain.check(answered(function, copied(data), None))
+            rows = admit_rows(data, sampling, outside=outside)
+            return domain.check(answer_private_rows(function, rows, sampling))
+        return domain.check(answer_private_rows(function, copy_answer(data), None))
 
     def relation(d_in: Distance) -> Distance:
         if d_in.value > 1 and getattr(getattr(sampling, "design", None), "rest", False):

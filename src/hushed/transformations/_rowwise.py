@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._checks import require_one_of
-from hushed._functions._gate import asked
+from hushed._functions._gate import guard_step
 from hushed._types import ColumnType
 from hushed.errors import BadFunction, ParameterError
 from hushed.spaces import (
@@ -291,8 +291,8 @@ def _on_each_row(
     function: Callable[[Any], Any], *, otherwise: Any
 ) -> Callable[[Values | Mapping[str, Values]], list[Any]]:
     """Call a user's function on every row; where it fails, a public constant takes its place."""
-    swift = asked(lambda data: [function(row) for row in _each_row(data)])
-    single = asked(function)
+    swift = guard_step(lambda data: [function(row) for row in _each_row(data)])
+    single = guard_step(function)
 
     def one(row: Any) -> Any:
         try:

@@ -2,12 +2,12 @@
 
 from hushed._functions._fingerprints.looks import (
     Look,
-    changed,
     content,
     identity,
+    list_changes,
     look,
     same_function,
     strangers,
 )
 
-__all__ = ["Look", "changed", "content", "identity", "look", "same_function", "strangers"]
+__all__ = ["Look", "content", "identity", "list_changes", "look", "same_function", "strangers"]

@@ -56,7 +56,7 @@ class Names:
 
 
 @functools.lru_cache(maxsize=1000)
-def names_in(code: CodeType) -> Names:
+def collect_names(code: CodeType) -> Names:
     """Collect the names that code looks up."""
     found: dict[str, set[str]] = {"globals": set(), "imported": set()}
     everything: set[str] = set()
@@ -86,7 +86,7 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
             yield from _nested(each)
 
 
-def own_code(code: CodeType) -> str:
+def digest_code(code: CodeType) -> str:
     """Digest code without its place and name."""
     facts = (
         code.co_code,
@@ -104,14 +104,14 @@ def own_code(code: CodeType) -> str:
 
 def _constant(value: Any) -> Any:
     if isinstance(value, CodeType):
-        return "code", own_code(value)
+        return "code", digest_code(value)
     if isinstance(value, slice):  # a constant from Python 3.14 on
         return "slice", value.start, value.stop, value.step
     return tuple(map(_constant, value)) if type(value) is tuple else value
 
 
 @functools.cache
-def _installed_under() -> tuple[str, ...]:
+def _find_install_roots() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     return tuple(sorted({paths["stdlib"], paths["platstdlib"]}))
 
@@ -131,7 +131,7 @@ def is_library(name: str | None) -> bool:
     parts = path.replace("\\", "/").split("/")
     if "site-packages" in parts or "dist-packages" in parts:
         return True
-    return str(path).startswith(_installed_under())
+    return str(path).startswith(_find_install_roots())
 
 
 def is_installed(function: types.FunctionType) -> bool:
@@ -166,12 +166,12 @@ def reference(value: Any) -> str:
     for module in places:
         if isinstance(module, str) and is_library(module):
             for path in {name, name.rpartition(".")[2]}:
-                if _found(module, path, value):
+                if _is_found(module, path, value):
                     return f"{module}.{path}"
     return ""
 
 
-def _found(module: str, path: str, value: Any) -> bool:
+def _is_found(module: str, path: str, value: Any) -> bool:
     at: Any = sys.modules.get(module)
     try:
         for part in path.split("."):
@@ -191,13 +191,13 @@ def fields_of(kind: type) -> Iterator[tuple[str, Any]]:
         if (
             isinstance(value, _SKIPPED)
             or name == "_abc_impl"
-            or (special and not _own(name, value))
+            or (special and not _is_own(name, value))
         ):
             continue
         yield name, value
 
 
-def _own(name: str, value: Any) -> bool:
+def _is_own(name: str, value: Any) -> bool:
     """Whether what stands under a special name of a class was put there by whoever wrote it."""
     if isinstance(value, types.FunctionType | staticmethod | classmethod | property):
         return True

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hushed._functions._fingerprints.walk import Walk, hashed
+from hushed._functions._fingerprints.walk import Walk, digest_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ def content(value: Any) -> str:
     """Digest the content of a value."""
     walk = Walk()
     walk.visit("value", value)
-    return "" if walk.unseen else hashed(repr(sorted(walk.marks.items())).encode())
+    return "" if walk.unseen else digest_bytes(repr(sorted(walk.marks.items())).encode())
 
 
 def identity(
@@ -52,12 +52,12 @@ def identity(
     if found.unseen or unwatched:
         return secrets.token_hex(8)
     facts = (getattr(function, "__qualname__", ""), sorted(found.marks.items()))
-    return hashed(repr(facts).encode())
+    return digest_bytes(repr(facts).encode())
 
 
 def same_function(first: Callable[..., Any], second: Callable[..., Any]) -> bool:
     """Tell whether two functions do the same, as far as their code shows."""
-    if first is second:  # compared with itself, now: see `changed` for the same one at two times
+    if first is second:  # with itself, now: see `list_changes` for the same one at two times
         return True
     ours, theirs = look(first), look(second)
     return ours.marks == theirs.marks and not strangers(ours, theirs)
@@ -75,7 +75,7 @@ def strangers(first: Look, second: Look) -> list[str]:
     )
 
 
-def changed(
+def list_changes(
     before: Mapping[str, str], now: Mapping[str, str], unwatched: tuple[str, ...] = ()
 ) -> list[str]:
     """List what is no longer what it was."""
@@ -83,15 +83,15 @@ def changed(
         name
         for name in before.keys() | now.keys()
         if before.get(name) != now.get(name)
-        and not ((name in before) != (name in now) and _installed(before, now, name))
-        and not any(_within(name, each) for each in unwatched)
+        and not ((name in before) != (name in now) and _is_installed(before, now, name))
+        and not any(_is_within(name, each) for each in unwatched)
     )
 
 
-def _installed(before: Mapping[str, str], now: Mapping[str, str], name: str) -> bool:
+def _is_installed(before: Mapping[str, str], now: Mapping[str, str], name: str) -> bool:
     return (before.get(name) or now.get(name) or "").startswith("=")
 
 
-def _within(name: str, outer: str) -> bool:
+def _is_within(name: str, outer: str) -> bool:
     plain = name.removeprefix("the code of ").removeprefix("the class ")
     return outer in (name, plain) or plain.startswith((f"{outer}.", f"{outer}["))

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._fingerprints.code import (
+    collect_names,
+    digest_code,
     fields_of,
     is_installed,
     is_kept,
     is_library,
-    names_in,
-    own_code,
     reference,
 )
 
@@ -39,7 +39,7 @@ _ANY = "*"  # among names: whatever it may be
 _LONGEST = 50_000  # entries of a container that are looked at one by one
 
 
-def hashed(content: bytes) -> str:
+def digest_bytes(content: bytes) -> str:
     """Digest bytes."""
     return hashlib.sha256(content).hexdigest()[:16]
 
@@ -61,7 +61,7 @@ class Walk:
             self._module(name, value, names)
             return
         if type(value) in _PLAIN:
-            self.marks[name] = hashed(marshal.dumps(value, 2))
+            self.marks[name] = digest_bytes(marshal.dumps(value, 2))
             return
         if type(value) in _NESTED or type(value) is np.ndarray:
             if id(value) not in self.digests:
@@ -107,7 +107,7 @@ class Walk:
         elif isinstance(value, type):
             self._class(name, within, value)
         elif isinstance(value, types.BuiltinMethodType) and value.__self__ is not None:
-            self.marks[name] = hashed(value.__name__.encode())
+            self.marks[name] = digest_bytes(value.__name__.encode())
             self.visit(f"{within}self", value.__self__)
         elif type(value).__name__ == "_lru_cache_wrapper":
             self.visit(f"{within}function", value.__wrapped__)
@@ -152,14 +152,14 @@ class Walk:
         if library:  # a closure made by installed code, around what may be the user's own
             self.marks[name] = f"={function.__module__}.{function.__qualname__}"
         else:
-            self.marks[f"the code of {name}" if name else "its own code"] = own_code(code)
+            self.marks[f"the code of {name}" if name else "its own code"] = digest_code(code)
         defaults = function.__defaults__ or ()
         named = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
         for key, each in zip(named, defaults, strict=False):
             self.visit(within + key, each)
         for key, each in sorted((function.__kwdefaults__ or {}).items()):
             self.visit(within + key, each)
-        names = names_in(code)
+        names = collect_names(code)
         looked_up = names.all | {_ANY} if names.by_text else names.all
         cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
         for key, cell in cells:
@@ -175,7 +175,9 @@ class Walk:
             self.marks[f"the class {name}"] = f"={kind.__module__}.{kind.__qualname__}"
             return
         bases = [base for base in kind.__mro__[1:] if base is not object]
-        self.marks[f"the class {name}"] = hashed(repr([b.__qualname__ for b in bases]).encode())
+        self.marks[f"the class {name}"] = digest_bytes(
+            repr([b.__qualname__ for b in bases]).encode()
+        )
         for base in bases:
             self.visit(f"{within}{base.__name__}", base)
         if type(kind) is not type:
@@ -186,20 +188,20 @@ class Walk:
     def _attributes(self, name: str, within: str, value: Any) -> None:
         """Follow an object: its attributes and its class, or whatever pickle would keep of it."""
         kind = type(value)
-        custom = not _reduced_by_default(kind)
+        custom = not _is_reduced_by_default(kind)
         if not (custom and is_library(kind.__module__)) or kind.__module__.startswith("hushed."):
-            for key, each in _own(value):
+            for key, each in _own_attributes(value):
                 self.visit(within + key, each)
         self.visit(f"{within}{kind.__name__}", kind)
         try:
-            reduced = _reduced(value)
+            reduced = _reduce(value)
         except Exception:
             self.unseen[name or kind.__name__] = value
             return
         if isinstance(reduced, str):
             if is_library(kind.__module__) and not is_kept(reduced, value):
                 self.unseen[name or kind.__name__] = value
-            self.marks[name] = hashed(f"{kind.__module__}.{reduced}".encode())
+            self.marks[name] = digest_bytes(f"{kind.__module__}.{reduced}".encode())
             return
         parts = [reduced[:2], reduced[2] if custom and len(reduced) > 2 else None]
         parts += [None if items is None else list(items) for items in reduced[3:5]]
@@ -209,9 +211,9 @@ class Walk:
         """One digest of a container and all within."""
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
             told = repr((value.dtype.str, value.dtype.names, value.shape)).encode()
-            return hashed(told + np.ascontiguousarray(value).tobytes())
+            return digest_bytes(told + np.ascontiguousarray(value).tobytes())
         if _is_plain(value):
-            return hashed(marshal.dumps(value, 2))
+            return digest_bytes(marshal.dumps(value, 2))
         if len(value) > _LONGEST:
             return self._pickled(name, value)
         if self.depth >= _DEEPEST:
@@ -227,13 +229,13 @@ class Walk:
             inner, self.marks = self.marks, outer
         order = sorted(inner.values()) if isinstance(value, set | frozenset) else inner
         found = list(order.items()) if isinstance(order, dict) else order
-        return hashed(repr((type(value).__name__, found)).encode())
+        return digest_bytes(repr((type(value).__name__, found)).encode())
 
     def _pickled(self, name: str, value: Any) -> str:
         import cloudpickle  # noqa: PLC0415
 
         try:
-            return hashed(cloudpickle.dumps(value))
+            return digest_bytes(cloudpickle.dumps(value))
         except Exception:
             self.unseen[name] = value
             return ""
@@ -310,29 +312,29 @@ def _globals(function: FunctionType, names: Any) -> Iterator[tuple[str, Any]]:
                 break
 
 
-def _own(value: Any) -> Iterator[tuple[str, Any]]:
+def _own_attributes(value: Any) -> Iterator[tuple[str, Any]]:
     """Give the attributes of an object by name: those in its dictionary, and its slots."""
     held = getattr(value, "__dict__", None)
     yield from sorted(held.items(), key=lambda item: str(item[0])) if type(held) is dict else ()
     for kind in type(value).__mro__:
         slots = kind.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else tuple(slots):
-            full = f"_{kind.__name__.lstrip('_')}{name}" if _mangled(name) else name
+            full = f"_{kind.__name__.lstrip('_')}{name}" if _is_mangled(name) else name
             if name not in ("__dict__", "__weakref__") and hasattr(value, full):
                 yield name, getattr(value, full)
 
 
-def _mangled(name: str) -> bool:
+def _is_mangled(name: str) -> bool:
     return name.startswith("__") and not name.endswith("__")
 
 
-def _reduced_by_default(kind: type) -> bool:
+def _is_reduced_by_default(kind: type) -> bool:
     plain = ("__reduce_ex__", "__reduce__", "__getstate__")
     own = any(getattr(kind, name) is not getattr(object, name) for name in plain)
     return kind not in copyreg.dispatch_table and not own
 
 
-def _reduced(value: Any) -> Any:
+def _reduce(value: Any) -> Any:
     """Ask for what pickle would keep of an object."""
     registered = copyreg.dispatch_table.get(type(value))
     return registered(value) if registered else value.__reduce_ex__(4)

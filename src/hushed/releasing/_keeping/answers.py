@@ -36,7 +36,7 @@ def read_release(text: str) -> tuple[Any, Certificate]:
     raise_failure(text)
     try:
         record = json.loads(text)
-        if not _known(record):
+        if not _is_known(record):
             raise KeyError(record)  # noqa: TRY301
         value = record["value"]
         if record["kind"] in ("array", "polynomial"):
@@ -48,7 +48,7 @@ def read_release(text: str) -> tuple[Any, Certificate]:
         raise DamagedLedger("the stored answer is not one of hs.release of this version") from None
 
 
-def _known(record: Any) -> bool:
+def _is_known(record: Any) -> bool:
     return isinstance(record, dict) and (record["schema"], record["version"]) == (
         "hushed release",
         _VERSION,
