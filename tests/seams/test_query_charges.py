@@ -233,7 +233,7 @@ class TestRights:
         postgres.run("DROP TABLE t", "ALTER TABLE s RENAME u TO v", database=database)
         for query in queries:
             with pytest.raises(
-                ParameterError, match=r"(not exist any more|is gone).*nothing was charged"
+                ParameterError, match=r"(any more|is gone).*nothing was charged"
             ):
                 query.release(epsilon=1.0, ledger=ledger, budget="b")
         assert ledger.log == []
@@ -494,7 +494,7 @@ class TestWay:
         postgres.run("CREATE SCHEMA a", "CREATE TABLE a.b (x int)", *made, database=database)
         for name in ("rows", "a.rows", "nosuch.rows"):
             with pytest.raises(
-                NotFound, match=r"its tables: a\.b, t00, .*t08 and 3 more"
+                NotFound, match=r"tables: a\.b, t00, .*t08 and 3 more"
             ) as caught:
                 hs.table(postgres.url(database), name)
             assert "pg_class" not in str(caught.value)
