@@ -232,9 +232,7 @@ class TestRights:
         queries = [hs.table(postgres.url(database), n).filter("u > 0").count() for n in "ts"]
         postgres.run("DROP TABLE t", "ALTER TABLE s RENAME u TO v", database=database)
         for query in queries:
-            with pytest.raises(
-                ParameterError, match=r"(any more|is gone).*nothing was charged"
-            ):
+            with pytest.raises(ParameterError, match=r"(any more|is gone).*nothing was charged"):
                 query.release(epsilon=1.0, ledger=ledger, budget="b")
         assert ledger.log == []
 
@@ -493,9 +491,7 @@ class TestWay:
         made = [f"CREATE TABLE t{i:02} (x int)" for i in range(12)]
         postgres.run("CREATE SCHEMA a", "CREATE TABLE a.b (x int)", *made, database=database)
         for name in ("rows", "a.rows", "nosuch.rows"):
-            with pytest.raises(
-                NotFound, match=r"tables: a\.b, t00, .*t08 and 3 more"
-            ) as caught:
+            with pytest.raises(NotFound, match=r"tables: a\.b, t00, .*t08 and 3 more") as caught:
                 hs.table(postgres.url(database), name)
             assert "pg_class" not in str(caught.value)
 
