@@ -149,7 +149,7 @@ class TestSpark:
             assert table.columns["odd"] == "other"
             assert counts(table.filter("n == 1").count()) == [1]
         else:
-            with pytest.raises(ParameterError, match="ask a view"):
+            with pytest.raises(ParameterError, match="query a view"):
                 hs.table(*source)
 
     def test_a_table_that_is_not_there(self, spark):

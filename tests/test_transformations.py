@@ -525,6 +525,7 @@ class TestSampled:
         lambda: Cell(type="int", low=0.5, high=1),
         lambda: Cell(type="int", missing=True),
         lambda: Cell(type="string", low=0, high=1),
+        lambda: t.cast("text"),
         lambda: Cell(type="date"),
         lambda: Column(cell=Cell(), size=0),
         lambda: Column(cell=Cell(), size=True),

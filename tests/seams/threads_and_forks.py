@@ -98,7 +98,7 @@ def _in_child(query: hs.Table, source: str) -> None:
     try:
         query.release(epsilon=1.0, ledger=book, budget="b", timeout=5)
     except HushedError as error:
-        code = 0 if "opened by another process" in str(error) and not book.charges else 2
+        code = 0 if "this one was forked from" in str(error) and not book.charges else 2
     if code == 0:
         opened(source).bound_contributions(max_rows_per_user=1).count().release(
             epsilon=1.0, timeout=30
