@@ -154,7 +154,9 @@ def _another(sampling: Sampling, names: list[str]) -> BadFunction:
 
 
 def _few(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return ", ".join(name or "the function itself" for name in names[:5]) + (
+        f" and {len(names) - 5} more" if len(names) > 5 else ""
+    )
 
 
 def _asked(function: Callable[[Any], Any], table: Any, sampling: Sampling) -> NDArray[np.float64]:
