@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import pickle
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -174,7 +176,7 @@ def _run_there(
     import joblib  # noqa: PLC0415
     from joblib.externals.loky.process_executor import BrokenProcessPool  # noqa: PLC0415
 
-    payload, digest = _packed((evaluate, alike, list(warnings.filters)))
+    payload, digest = _packed((evaluate, alike, os.getpid(), list(warnings.filters)))
     done: dict[int, Floats] = {}
     for _ in range(_ATTEMPTS):
         left = [span for span in spans if span[0] not in done]
@@ -201,7 +203,7 @@ def _run_there(
 
 
 def _packed(
-    evaluate: tuple[Evaluate, Alike | None, list[Any]],
+    evaluate: tuple[Evaluate, Alike | None, int, list[Any]],
 ) -> tuple[NDArray[np.uint8], str]:
     import cloudpickle  # noqa: PLC0415
 
@@ -219,17 +221,23 @@ def _packed(
 def _chunk(
     payload: NDArray[np.uint8], digest: str, seed: int, start: int, stop: int
 ) -> Floats | None:
-    with warnings.catch_warnings():  # what is an error there is one here
-        evaluate, filters = _unpacked(_Payload(payload, digest))
-        if evaluate is None:
-            return None
-        _filter_as(filters)
+    evaluate, filters = _unpacked(_Payload(payload, digest))
+    if evaluate is None:
+        return None
+    with _filtered_as(filters):
         return _evaluated(evaluate, seed, start, stop)
 
 
-def _filter_as(filters: list[Any]) -> None:
-    warnings.resetwarnings()
-    warnings.filters[:] = filters  # type: ignore[index]
+@contextmanager
+def _filtered_as(filters: list[Any] | None) -> Iterator[None]:
+    """Filter warnings in a worker process, which does one thing at a time, as where it was sent."""
+    if filters is None:  # by a thread of this process
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        warnings.filters[:] = filters  # type: ignore[index]
+        yield
 
 
 def _evaluated(evaluate: Evaluate, seed: int, start: int, stop: int) -> Floats:
@@ -253,19 +261,20 @@ class _Payload:
 
 
 @lru_cache(maxsize=2)
-def _unpacked(payload: _Payload) -> tuple[Evaluate | None, list[Any]]:
+def _unpacked(payload: _Payload) -> tuple[Evaluate | None, list[Any] | None]:
     """Load what is to be run; None if that fails, or it is another one here than was sent.
 
-    With it come the filters of warnings that were sent along.
+    With it come the filters of warnings where it was sent; None if that was in this process.
     """
     import cloudpickle  # noqa: PLC0415
 
     try:
-        evaluate, alike, filters = cloudpickle.loads(payload.content.tobytes())
+        evaluate, alike, sender, told = cloudpickle.loads(payload.content.tobytes())
     except Exception:  # as a cache that is only kept in a script or notebook
-        return None, []
-    _filter_as(filters)
-    return (evaluate if alike is None or alike(evaluate) else None), filters
+        return None, None
+    filters = None if sender == os.getpid() else told
+    with _filtered_as(filters):
+        return (evaluate if alike is None or alike(evaluate) else None), filters
 
 
 def _configured_jobs() -> int | None:

@@ -154,9 +154,8 @@ def _another(sampling: Sampling, names: list[str]) -> BadFunction:
 
 
 def _few(names: list[str]) -> str:
-    return ", ".join(name or "the function itself" for name in names[:5]) + (
-        f" and {len(names) - 5} more" if len(names) > 5 else ""
-    )
+    told = ", ".join(name or "the function itself" for name in names[:5])
+    return told + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _asked(function: Callable[[Any], Any], table: Any, sampling: Sampling) -> NDArray[np.float64]:
