@@ -5,7 +5,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from hushed._rows._containers import container, is_same, layout, signature, take, variations
+from hushed._rows._containers import container, is_same, layout, signature, take, variations, same
+from hushed._rows._variations import variations
 from hushed.errors import BadRows
 
 NUMBERS = np.arange(12.0).reshape(6, 2)

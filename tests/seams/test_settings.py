@@ -7,6 +7,7 @@ import time
 import warnings
 from contextlib import contextmanager
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -132,6 +133,16 @@ def test_workers_take_the_same_warnings_for_errors():
         )
     assert here.value > 900
     assert here.draws.tolist() == there.draws.tolist()
+
+
+def test_threads_of_this_process_keep_its_filters(monkeypatch):
+    """Where joblib runs threads, nothing that belongs to all of them is touched."""
+    touched = []
+    monkeypatch.setattr(warnings, "resetwarnings", lambda: touched.append(1))
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        there = hs.sample_sensitivity(_rarely_warning, _UNIFORM, rows=2, workers=2)
+    assert there.pairs == 112
+    assert not touched
 
 
 def test_a_function_that_sets_something_is_told():

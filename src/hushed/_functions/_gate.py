@@ -65,6 +65,10 @@ class Sampled(Protocol):
         """Ranges that it keeps to."""
 
     @property
+    def locked(self) -> bool:
+        """Whether it was given arrays that it cannot write to."""
+
+    @property
     def limit(self) -> float:
         """Largest absolute number of an answer; infinite unless it is an average over blocks."""
 
@@ -121,6 +125,8 @@ def answer_private_rows(
     function: Callable[[Any], Any], rows: Any, sampled: Sampled | None
 ) -> NDArray[np.float64]:
     """Answer of a function on private rows; one of stacked tables is given a stack of one."""
+    if sampled is not None and sampled.locked:  # as sampled: it may ask whether it can write
+        rows.flags.writeable = False
     given = rows[None] if sampled is not None and sampled.batch else rows
     with one_thread():
         exact = answer(function, given, private=True)

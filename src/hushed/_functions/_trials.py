@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import pickle
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -231,9 +233,16 @@ def _chunk(
         return _evaluate(evaluate, seed, start, stop)
 
 
-def _filter_as(filters: list[Any]) -> None:
-    warnings.resetwarnings()
-    warnings.filters[:] = filters  # type: ignore[index]
+@contextmanager
+def _filtered_as(filters: list[Any] | None) -> Iterator[None]:
+    """Filter warnings in a worker process, which does one thing at a time, as where it was sent."""
+    if filters is None:  # by a thread of this process
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        warnings.filters[:] = filters  # type: ignore[index]
+        yield
 
 
 def _evaluate(evaluate: Evaluate, seed: int, start: int, stop: int) -> Floats:
@@ -260,16 +269,17 @@ class _Payload:
 def _unpack(payload: _Payload) -> tuple[Evaluate | None, list[Any]]:
     """Load what is to be run; None if that fails, or it is another one here than was sent.
 
-    With it come the filters of warnings that were sent along.
+    With it come the filters of warnings where it was sent; None if that was in this process.
     """
     import cloudpickle  # noqa: PLC0415
 
     try:
-        evaluate, alike, filters = cloudpickle.loads(payload.content.tobytes())
+        evaluate, alike, sender, told = cloudpickle.loads(payload.content.tobytes())
     except Exception:  # as a cache that is only kept in a script or notebook
-        return None, []
-    _filter_as(filters)
-    return (evaluate if alike is None or alike(evaluate) else None), filters
+        return None, None
+    filters = None if sender == os.getpid() else told
+    with _filtered_as(filters):
+        return (evaluate if alike is None or alike(evaluate) else None), filters
 
 
 def _read_configured_jobs() -> int | None:

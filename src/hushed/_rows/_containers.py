@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -251,47 +250,3 @@ def _has_same_values(first: Any, second: Any) -> bool:
         return bool(first.equals(second))
     nan = isinstance(first, float) and math.isnan(first) and math.isnan(second)
     return nan or bool(np.all(first == second))
-
-
-def variations(
-    table: Any, count: int, swaps: Iterable[tuple[int, int]], *, fresh: bool = False
-) -> Iterator[Any]:
-    """Hand out the first ``count`` rows of a table, then the same with single rows replaced."""
-    held = container(table)
-    if held != "array":
-        make = {"list": _list, "pandas": _pandas, "polars": _polars}[held]
-        yield make(table, count, None)
-        for swap in swaps:
-            yield make(table, count, swap)
-        return
-    view = table[:count]
-    view.flags.writeable = False
-    yield view.copy() if fresh else view
-    for position, source in swaps:
-        kept = table[position : position + 1].copy()
-        table[position] = table[source]
-        yield view.copy() if fresh else view
-        table[position] = kept[0]
-
-
-def _list(table: list[Any], count: int, swap: tuple[int, int] | None) -> list[Any]:
-    rows = table[:count]
-    if swap:
-        rows[swap[0]] = table[swap[1]]
-    # A function that changes a row now and then must not change it for the next table, too.
-    return [row.copy() if isinstance(row, list | dict | np.ndarray) else row for row in rows]
-
-
-def _pandas(table: Any, count: int, swap: tuple[int, int] | None) -> Any:
-    if swap is None:
-        return table.iloc[:count].copy(deep=False)
-    order = np.arange(count)
-    order[swap[0]] = swap[1]
-    return take(table, order)
-
-
-def _polars(table: Any, count: int, swap: tuple[int, int] | None) -> Any:
-    if swap is None:
-        return table[:count]
-    position, source = swap
-    return table[:position].vstack(table[source : source + 1]).vstack(table[position + 1 : count])

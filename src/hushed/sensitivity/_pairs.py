@@ -11,7 +11,8 @@ import numpy as np
 from hushed._functions._calls import answer
 from hushed._functions._trials import Streams
 from hushed._rows import _containers as containers
-from hushed._rows._owned import strip_rows
+from hushed._rows._owned import strip_rows, plain
+from hushed._rows._variations import variations
 from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows, HushedError
 from hushed.populations import OWN
@@ -69,7 +70,7 @@ class PairTrial:
         else:
             place = n - 1 if self.symmetric else int(generator.random() * n)
             swaps = [(place, source) for source in range(n, self.design.count)]
-        tried = containers.variations(table, n, swaps, fresh=self.fresh)
+        tried = variations(table, n, swaps, fresh=self.fresh)
         if len(swaps) == 2 and not self.at_once:
             next(tried)  # the pair's own two rows take the place in turn: the first one is no part
         base = answer(function, next(tried), private=private)

@@ -93,6 +93,8 @@ class Sampling:
         Which rows each trial saw; not compared, not printed.
     blocks : int
         Blocks of the private table, whose answers are averaged; 1 if it is taken whole.
+    locked : bool
+        Whether the function was given arrays that it cannot write to.
     limit : float
         Largest absolute number that doubles can average exactly enough; private averages are
         held to it. Infinite if nothing is averaged.
@@ -133,6 +135,7 @@ class Sampling:
     shift: float = 0.0
     design: Design = field(repr=False, compare=False)
     blocks: int = 1
+    locked: bool = False
     limit: float = math.inf
     support: tuple[Range, ...] = ()
 

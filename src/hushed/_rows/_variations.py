@@ -1,0 +1,100 @@
+"""A drawn table and its neighbours, which share nothing that a function could change."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed._rows._containers import container, take
+
+
+def variations(
+    table: Any, count: int, swaps: Iterable[tuple[int, int]], *, fresh: bool = False
+) -> Iterator[Any]:
+    """Hand out the first ``count`` rows of a table, then the same with single rows replaced.
+
+    A function that changes a row now and then must not change it for the next table, too: what can
+    be changed within a row is another object in each table.
+    """
+    held = container(table)
+    if held != "array":
+        make = {"list": _list, "pandas": _pandas, "polars": _polars}[held]
+        yield make(table, count, None)
+        for swap in swaps:
+            yield make(table, count, swap)
+        return
+    view = table[:count]
+    view.flags.writeable = False
+    handed = _handing(table, fresh=fresh)
+    yield handed(view)
+    for position, source in swaps:
+        kept = table[position : position + 1].copy()
+        table[position] = table[source]
+        yield handed(view)
+        table[position] = kept[0]
+
+
+def _handing(table: NDArray[Any], *, fresh: bool) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    if not table.dtype.hasobject or (table.dtype.names is None and _fixed(table.ravel().tolist())):
+        return (lambda view: view.copy()) if fresh else (lambda view: view)
+
+    def apart(view: NDArray[Any]) -> NDArray[Any]:
+        made = copy.deepcopy(view)
+        made.flags.writeable = fresh
+        return made
+
+    return apart
+
+
+_FIXED = frozenset({str, bytes, bool, int, float, complex, type(None)})
+
+
+def _fixed(values: Iterable[Any]) -> bool:
+    """Whether nothing can be changed within values."""
+    return all(kind in _FIXED or issubclass(kind, np.generic) for kind in set(map(type, values)))
+
+
+def _apart(row: Any) -> Any:
+    """Give a row that shares nothing with another one that could be changed."""
+    kind = type(row)
+    if kind in _FIXED:
+        return row
+    if kind is np.ndarray and not row.dtype.hasobject:
+        return row.copy()
+    if kind in (list, tuple, dict) and _fixed(row.values() if kind is dict else row):
+        return row if kind is tuple else row.copy()
+    return copy.deepcopy(row)
+
+
+def _list(table: list[Any], count: int, swap: tuple[int, int] | None) -> list[Any]:
+    rows = table[:count]
+    if swap:
+        rows[swap[0]] = table[swap[1]]
+    return list(map(_apart, rows))
+
+
+def _pandas(table: Any, count: int, swap: tuple[int, int] | None) -> Any:
+    order = np.arange(count)
+    if swap is not None:
+        order[swap[0]] = swap[1]
+    made = table.iloc[:count].copy(deep=False) if swap is None else take(table, order)
+    for place, dtype in enumerate(made.dtypes):
+        held = list(made.iloc[:, place]) if str(dtype) == "object" else []
+        if not _fixed(held):
+            cells = np.empty(count, dtype=object)
+            for at, value in enumerate(held):
+                cells[at] = _apart(value)
+            column = type(made.iloc[:, place])(cells, dtype=object, index=made.index)
+            made.isetitem(place, column)
+    return made
+
+
+def _polars(table: Any, count: int, swap: tuple[int, int] | None) -> Any:
+    if swap is None:
+        return table[:count]
+    position, source = swap
+    return table[:position].vstack(table[source : source + 1]).vstack(table[position + 1 : count])
