@@ -7,7 +7,7 @@ import pytest
 
 import hushed as hs
 from hushed.auditing import check_sensitivity
-from hushed.errors import ParameterError
+from hushed.errors import BadFunction, ParameterError
 
 
 def check(function, declared, **options):
@@ -81,3 +81,57 @@ def test_options_out_of_range(options):
         check(np.sum, 1.0, **options)
     with pytest.raises(ParameterError, match="finite"):
         check(np.sum, math.nan)
+
+
+@pytest.mark.parametrize("broken", [3, lambda _: None, lambda rows: rows[99], lambda _: math.nan])
+def test_a_function_that_never_answers_does_not_pass(broken):
+    """Nothing was searched, so that "no counterexample" would say what was never looked at."""
+    for options in ({}, {"tries": 0}, {"neighbours": "add-remove"}):
+        with pytest.raises(BadFunction):
+            check(broken, 1.0, **options)
+
+
+def test_a_function_that_answers_now_and_then_is_searched():
+    """Both sides fail together on most tables: no movement there, and no failure of the search."""
+
+    def picky(rows):
+        if rows[1] < 0.5:
+            raise ValueError
+        return rows[0]
+
+    found = check(picky, 2.0, rows=2)
+    assert found.cause == "failure"
+    assert found.exceeded
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "sup"])
+@pytest.mark.parametrize("size", [1e-200, 1e200, 1e308])
+def test_movements_of_any_size_are_told(norm, size):
+    """Squares beyond all doubles, or below them, are no failure and no zero."""
+    found = check(lambda rows: (rows - 0.5) * size, 0.9 * size, norm=norm, tries=40)
+    assert found.exceeded
+    assert found.largest == pytest.approx(size)
+    assert not check(lambda rows: rows[0] * size, size, norm=norm, tries=40).exceeded
+
+
+@pytest.mark.parametrize(
+    ("declared", "options"),
+    [
+        ("1", {}),
+        (None, {}),
+        (True, {}),
+        (1.0, {"tolerance": math.inf}),
+        (1.0, {"tolerance": "none"}),
+        (1.0, {"rows": 2.5}),
+        (1.0, {"tries": 2.5}),
+        (1.0, {"seed": -1}),
+        (1.0, {"low": -math.inf}),
+        (1.0, {"low": -1e308, "high": 1e308}),
+        (1.0, {"low": [0.0, 0.0], "high": [1.0, 1.0, 1.0]}),
+        (1.0, {"low": "here"}),
+    ],
+)
+def test_bad_declarations_and_domains_are_refused_in_words(declared, options):
+    """A domain that holds no numbers would accuse any function; nothing ends in a traceback."""
+    with pytest.raises(ParameterError):
+        check(np.max, declared, **options)

@@ -30,3 +30,18 @@ def test_the_smallest_possible_level_of_parts_is_bounded_from_below():
     found = hs.parallel([part, part])
     assert found.exact.low <= part.loss.epsilon_bracket(found.delta).low
     assert found.exact.high == found.epsilon == 0.7
+
+
+def test_what_counts_gamma_once_says_for_which_tables(tmp_path):
+    """A shared estimate counts once for one table: said wherever such a sum is printed."""
+    shared = hs.Guarantee(epsilon=0.1, gamma=0.05, estimates=(("sha256:same", 0.05),))
+    limit = hs.Guarantee(epsilon=1.0, gamma=0.1)
+    assert "the same table" in hs.compose([shared] * 2, delta=0.0).explain()
+    with hs.Ledger(f"sqlite:///{tmp_path / 'ledger'}") as ledger:
+        ledger.open_budget("clinic", limit)
+        ledger.charge("clinic", shared)
+        assert "the same table" in ledger.balance("clinic").explain()
+        ledger.open_budget("counts", hs.Guarantee(epsilon=1.0))
+        assert "the same table" not in ledger.balance("counts").explain()
+    proven = [hs.Guarantee(epsilon=0.1)] * 2
+    assert "the same table" not in hs.compose(proven, delta=0.0).explain()

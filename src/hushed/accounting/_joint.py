@@ -134,6 +134,11 @@ class Composition:
             f"The smallest possible epsilon lies in [{format_down(self.exact.low)}, "
             f"{format_up(self.exact.high)}].",
         ]
+        if g is not None and g.estimates and self.releases > 1:
+            lines.append(
+                "A sampled sensitivity counts its gamma once; this is right if all releases are of "
+                "the same table."
+            )
         return "\n".join([*lines, *(f"Note: {text}" for text in self.warnings)])
 
 

@@ -268,9 +268,8 @@ class AuditReport:
             return ""
         if not math.isfinite(self.minimum_detectable):
             return (
-                "Not refuted is not private. Through an event as frequent as the one above this "
-                "audit could not have caught any violation, however large. Try more samples and "
-                "other pairs."
+                "Not refuted is not private. An event as frequent as the one above shows no "
+                "violation of this claim, however large. Try more samples and other pairs."
             )
         about = "about " if self.mode == "sequential" else ""
         where = " on that pair" if self.population is not None else ""

@@ -11,7 +11,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushed._checks import is_real, require_count
 from hushed._functions._calls import answer
+from hushed._numeric import root_above
 from hushed.auditing._pairs import Pair, extreme_pairs
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Neighbours
@@ -22,6 +24,7 @@ Cause = Literal["function", "rounding", "shape", "failure", "none"]
 
 _ROUNDING = 1e-9
 _KINDS = 6
+_FARTHEST = 1e300  # the span of a column is a double
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -122,24 +125,24 @@ def check_sensitivity(
     ------
     ParameterError
         If a parameter leaves its range.
+    BadFunction
+        If the function gives no answer for any of the tables: then nothing was searched.
     """
     limit, norm, neighbours = _read_declaration(declared, norm, neighbours)
     if norm not in ("l1", "l2", "sup"):
         raise ParameterError(f"norm must be l1, l2 or sup, got {norm!r}")
     if neighbours not in get_args(Neighbours):
         raise ParameterError(f"neighbours must be one of {get_args(Neighbours)}")
-    if rows < 2 or tries < 0 or not tolerance >= 0:
-        raise ParameterError(
-            "check_sensitivity needs 2 or more rows, and tries and tolerance of 0 or more; got "
-            f"rows={rows}, tries={tries}, tolerance={tolerance}"
-        )
-    search = _Search(
-        function=function, norm=norm, low=np.asarray(low, float), high=np.asarray(high, float)
-    )
+    rows, tries = require_count("rows", rows, least=2), require_count("tries", tries, least=0)
+    seed = require_count("seed", seed, least=0)
+    if not is_real(tolerance) or not 0 <= tolerance < math.inf:
+        raise ParameterError(f"tolerance must be 0 or more and finite, got {tolerance!r}")
+    search = _Search(function=function, norm=norm, low=_ends(low), high=_ends(high))
+    extremes = extreme_pairs(search.low, search.high, rows, neighbours)
+    found = [(search.measure(pair), pair) for pair in extremes]
     rng = np.random.Generator(np.random.PCG64DXSM(seed))
-    found = [(search.measure(pair), pair) for pair in extreme_pairs(low, high, rows, neighbours)]
     best, pair = max(found, key=lambda each: each[0].size)
-    tried = len(found)
+    tried, answered = len(found), any(each.cause != "failure" for each, _ in found)
     for number in range(tries):
         if best.size == math.inf:
             break
@@ -151,21 +154,41 @@ def check_sensitivity(
         candidate = search.make_pair(table, rng, neighbours, number)
         movement = search.measure(candidate)
         tried += 1
+        answered |= movement.cause != "failure"
         if movement.size > best.size:
             best, pair = movement, candidate
+    if best.size < math.inf and not answered:
+        answer(function, pair.rows.copy(), private=False)  # says what is wrong
+        raise BadFunction("the function gave no finite answer for any of the tables tried")
     return _make_verdict(best, pair, (limit, tolerance, norm, tried))
 
 
 def _read_declaration(
     declared: float | SensitivityBound, norm: Norm, neighbours: Neighbours
 ) -> tuple[float, Norm, Neighbours]:
-    if isinstance(declared, int | float | np.integer | np.floating):
+    if hasattr(declared, "norm"):
+        limit, norm, neighbours = declared.value, declared.norm, declared.neighbours
+    elif is_real(declared):
         limit = float(declared)
     else:
-        limit, norm, neighbours = declared.value, declared.norm, declared.neighbours
+        raise ParameterError(
+            "declared must be a number, or a sensitivity such as hs.proven_sensitivity gives, got "
+            f"{declared!r}"
+        )
     if not 0 <= limit < math.inf:
         raise ParameterError(f"a declared sensitivity is 0 or more and finite, got {limit}")
     return limit, norm, neighbours
+
+
+def _ends(values: ArrayLike) -> Floats:
+    """Read ends of a domain; tables that hold no number would accuse any function."""
+    try:
+        found = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as failure:
+        raise ParameterError("low and high must be numbers, or one for each column") from failure
+    if not bool((np.abs(found) <= _FARTHEST).all()):
+        raise ParameterError(f"low and high must be finite, and within {_FARTHEST:g} of 0")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +278,7 @@ def _make_verdict(
     squared = norm == "l2"
     allowed = Fraction(limit) * (1 + Fraction(tolerance))
     exceeded = best.size > (allowed * allowed if squared else allowed)
-    largest = math.sqrt(best.size) if squared else float(best.size)
+    largest = _largest(best.size, squared=squared)
     cause: Cause = best.cause if exceeded else "none"
     if cause == "function" and largest <= limit * (1 + _ROUNDING) and limit:
         cause = "rounding"
@@ -268,3 +291,13 @@ def _make_verdict(
         cause=cause,
         tried=tried,
     )
+
+
+def _largest(size: Fraction | float, *, squared: bool) -> float:
+    """Movement as a double; infinite beyond all doubles."""
+    if squared and isinstance(size, Fraction):
+        size = root_above(size.numerator * size.denominator) / size.denominator
+    try:
+        return float(size)
+    except OverflowError:
+        return math.inf

@@ -23,11 +23,17 @@ _NOMINAL = (
     "rows are taken. "
 )
 
+_ONE_TABLE = (
+    " A sampled sensitivity spends its gamma once; this is right if all charges are for the same "
+    "table."
+)
+
 
 def assumption(budget: Budget) -> str:
     """Say what the limit of a budget rests on."""
     nominal = _NOMINAL if budget.limit.data_dependent else ""
-    return nominal + _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"])
+    once = _ONE_TABLE if budget.limit.gamma > 0 else ""
+    return nominal + _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"]) + once
 
 
 def terms_of(budget: Budget, number: int) -> str:
