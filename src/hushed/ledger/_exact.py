@@ -125,7 +125,7 @@ class LossSum:
     def _delta(self, more: list[tuple[PrivacyProfile, int]], relative: float = 1e-3) -> Fraction:
         """Upper bound of delta at the limit; the wider the bracket may be, the sooner.
 
-        What cannot be composed in doubles is taken for everything: one entry stops nobody's reading.
+        What doubles cannot compose is taken for everything: one entry stops nobody's reading.
         """
         family = self._curve(more).family
         if not isinstance(family, ComposedPLD):
