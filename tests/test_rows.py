@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from hushed._rows._containers import container, is_same, layout, signature, take, variations, same
+from hushed._rows._containers import container, is_same, layout, signature, take
 from hushed._rows._variations import variations
 from hushed.errors import BadRows
 

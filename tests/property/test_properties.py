@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 
 import hushed as hs
-from hushed._rows._containers import is_same, variations, same
+from hushed._rows._containers import is_same
 from hushed._rows._variations import variations
 from hushed.errors import HushedError, ParameterError, TooFewPairs
 from hushed.releasing import certify

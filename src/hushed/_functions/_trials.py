@@ -176,7 +176,7 @@ def _run_there(
     import joblib  # noqa: PLC0415
     from joblib.externals.loky.process_executor import BrokenProcessPool  # noqa: PLC0415
 
-    payload, digest = _pack((evaluate, alike, list(warnings.filters)))
+    payload, digest = _pack((evaluate, alike, os.getpid(), list(warnings.filters)))
     done: dict[int, Floats] = {}
     for _ in range(_ATTEMPTS):
         left = [span for span in spans if span[0] not in done]
@@ -205,7 +205,7 @@ def _run_there(
 
 
 def _pack(
-    evaluate: tuple[Evaluate, Alike | None, list[Any]],
+    evaluate: tuple[Evaluate, Alike | None, int, list[Any]],
 ) -> tuple[NDArray[np.uint8], str]:
     import cloudpickle  # noqa: PLC0415
 
@@ -225,11 +225,10 @@ def _pack(
 def _chunk(
     payload: NDArray[np.uint8], digest: str, seed: int, start: int, stop: int
 ) -> Floats | None:
-    with warnings.catch_warnings():  # what is an error there is one here
-        evaluate, filters = _unpack(_Payload(payload, digest))
-        if evaluate is None:
-            return None
-        _filter_as(filters)
+    evaluate, filters = _unpack(_Payload(payload, digest))
+    if evaluate is None:
+        return None
+    with _filtered_as(filters):
         return _evaluate(evaluate, seed, start, stop)
 
 
@@ -266,7 +265,7 @@ class _Payload:
 
 
 @lru_cache(maxsize=2)
-def _unpack(payload: _Payload) -> tuple[Evaluate | None, list[Any]]:
+def _unpack(payload: _Payload) -> tuple[Evaluate | None, list[Any] | None]:
     """Load what is to be run; None if that fails, or it is another one here than was sent.
 
     With it come the filters of warnings where it was sent; None if that was in this process.

@@ -166,8 +166,9 @@ def check_sensitivity(
 def _read_declaration(
     declared: float | SensitivityBound, norm: Norm, neighbours: Neighbours
 ) -> tuple[float, Norm, Neighbours]:
-    if hasattr(declared, "norm"):
-        limit, norm, neighbours = declared.value, declared.norm, declared.neighbours
+    bound: Any = declared
+    if hasattr(bound, "norm"):
+        limit, norm, neighbours = bound.value, bound.norm, bound.neighbours
     elif is_real(declared):
         limit = float(declared)
     else:

@@ -154,7 +154,8 @@ def _report_another(sampling: Sampling, names: list[str]) -> BadFunction:
 
 
 def _name_few(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    named = ", ".join(name or "the function itself" for name in names[:5])
+    return named + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _answer(function: Callable[[Any], Any], table: Any, sampling: Sampling) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ import numpy as np
 from hushed._functions._calls import answer
 from hushed._functions._trials import Streams
 from hushed._rows import _containers as containers
-from hushed._rows._owned import strip_rows, plain
+from hushed._rows._owned import strip_rows
 from hushed._rows._variations import variations
 from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows, HushedError
