@@ -459,3 +459,23 @@ def test_a_file_that_shrinks_under_its_user_is_refused(book, path):
     with pytest.raises((LedgerUnavailable, DamagedLedger)):
         book.charge("b", TENTH)
     assert store.MIGRATIONS[-1].version >= 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"hushed_heads", b"hushed\xc6heads"),
+        (b"TABLE hushed_heads", b"T\xc6BLE hushed_heads"),
+        (b"remark of the colleague", b"remark of the c\xc6lleague"),
+    ],
+)
+def test_bytes_that_are_no_text_are_damage(book, tmp_path, old, new):
+    """SQLite's own words quote them, and cannot be read then; what they stood in is not shown."""
+    book.charge("b", TENTH, "remark of the colleague")
+    damaged = book.backup(tmp_path / "damaged.db")
+    whole = damaged.read_bytes()
+    assert old in whole
+    damaged.write_bytes(whole.replace(old, new))
+    with pytest.raises(DamagedLedger) as told, hs.Ledger(f"sqlite:///{damaged}") as found:
+        found.entries("b")
+    assert "remark" not in str(told.value)

@@ -20,7 +20,7 @@ from hushed.ledger._forks import active
 from hushed.ledger._migrations import APPLICATION_ID
 
 _SMALLEST = 512  # bytes of the smallest page
-_NO_DATABASE = ("not a database", "malformed")
+_NO_DATABASE = ("not a database", "malformed", "Could not decode")
 _Inode = tuple[int, int]
 
 
@@ -154,15 +154,18 @@ def _marks(path: Path) -> tuple[int, list[str]]:
         active(),
         closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=60)) as found,
     ):
-        mark = found.execute("PRAGMA application_id").fetchone()[0]
-        names = found.execute("SELECT name FROM sqlite_master").fetchall()
+        try:
+            mark = found.execute("PRAGMA application_id").fetchone()[0]
+            names = found.execute("SELECT name FROM sqlite_master").fetchall()
+        except UnicodeDecodeError:  # the very words of SQLite quote a damaged name
+            raise sqlite3.DatabaseError("malformed names") from None
     return int(mark), [str(name) for (name,) in names]
 
 
 def _unreadable(path: Path, error: sqlite3.DatabaseError) -> Exception:
     if "not a database" in str(error):
         return NotALedger(f"{path.name} is no SQLite file; nothing was changed")
-    if "malformed" in str(error):
+    if any(word in str(error) for word in _NO_DATABASE):
         return DamagedLedger(f"{path.name} cannot be read as an SQLite file")
     return LedgerUnavailable(f"{path.name} cannot be opened ({error})")
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _MIGRATING = 0x68757368  # key of the lock that migrations take on PostgreSQL
 _ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _REFUSED = ("append-only", "moves by one", "and nothing else")  # by triggers and functions
-_DAMAGE = ("malformed", "not a database", "corrupt", "disk image")
+_DAMAGE = ("malformed", "not a database", "corrupt", "disk image", "Could not decode")
 
 
 _OF_THE_PARENT: list[Engine] = []  # kept, for what nobody holds is closed
@@ -367,6 +367,7 @@ def _translate_error(
 
     cause = getattr(error, "orig", error)  # what the driver said
     text = "".join(str(cause or "").splitlines()[:1]) or "no reason given"
+    text = text.partition(" with text ")[0]  # of a damaged entry or answer
     if any(each in text for each in secrets):
         text = "its message is withheld, for it holds a password"
     if isinstance(error, Crowded):
