@@ -173,7 +173,7 @@ def test_verify_does_not_run_for_ever(asked):
 
 def test_a_tiny_gamma_does_not_run_for_ever():
     """The number of pairs that a gamma asks for is found without drawing them."""
-    gamma = 1e-13
+    gamma = 1e-12  # from more than 3e13 pairs; smaller ones are refused for any number
     loaded = many(10**15)
     loaded["sampling"] |= {"requested_gamma": gamma, "gamma": gamma}
     loaded["guarantee"] |= {"gamma": gamma}
