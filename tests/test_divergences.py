@@ -278,3 +278,10 @@ def test_bad_input(arguments, options, message):
     with pytest.raises(ParameterError, match=message) as caught:
         estimate_delta(*arguments, **options)
     assert isinstance(caught.value, HushedError)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_known_side_brings_no_warnings():
+    """A known side counts as a huge sample: chances below all doubles are taken as logarithms."""
+    for epsilon in np.linspace(0, 3, 31):
+        assert 0 <= float(estimate_delta(None, [2, 3, 0], float(epsilon), p=[0.2, 0.3, 0.5])) <= 1

@@ -201,6 +201,43 @@ def test_absurd_parameters_are_refused_at_once(parameters):
         hs.Certificate.from_json(json.dumps(loaded))
 
 
+@pytest.mark.parametrize(
+    "law",
+    [
+        hs.populations.Uniform(low=[0, -2], high=[1, 5]),
+        hs.populations.Exponential(rate=0.1),
+        hs.populations.Normal(mean=0.0, std=2.0),
+    ],
+    ids=lambda law: type(law).__name__,
+)
+def test_the_ranges_are_those_of_the_law(law):
+    """What private rows were moved into is the support of the population that it names."""
+    s = hs.sample_sensitivity(np.median, law, rows=8, workers=1)
+    text = certify(hs.Laplace(s, epsilon=1.0), values=1).to_json()
+    assert hs.Certificate.from_json(text).to_json() == text
+    loaded = json.loads(text)
+    if not loaded["sampling"]["support"]:
+        return
+    for end in (1, 2):
+        forged = copy.deepcopy(loaded)
+        forged["sampling"]["support"][0][end] = -7.5 if end == 1 else 1e6
+        with pytest.raises(ParameterError, match="not that of"):
+            hs.Certificate.from_json(json.dumps(forged))
+
+
+@pytest.mark.parametrize(
+    "high", ["X", -1, None, 10**400, [], True, "1e400"], ids=lambda x: str(x)[:9]
+)
+def test_a_law_with_other_numbers_is_refused(high):
+    """Numbers of the population that make no law, or another one, contradict the ranges."""
+    loaded = sampled()
+    loaded["sampling"]["population"]["high"] = high
+    if high is True:  # stands for 1
+        loaded["sampling"]["population"]["low"] = -1.0
+    with pytest.raises(ParameterError):
+        hs.Certificate.from_json(json.dumps(loaded))
+
+
 @pytest.mark.parametrize("name", list(proven_certificates()))
 def test_proven_ones_verify(name):
     """From argument to scale, without a function; what cannot be checked is named."""

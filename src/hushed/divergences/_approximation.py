@@ -16,7 +16,7 @@ _LARGEST_DEGREE = 60
 _NODES = 60
 _ROUNDS = 100
 _CONVERGED = 1e-12
-_END = 1e-6
+_END = 1e-5
 _MIDDLE = 1e-12
 
 
@@ -69,7 +69,7 @@ def best_absolute_value(degree: int, kink: float = 0.0) -> BestPolynomial:
     Returns
     -------
     BestPolynomial
-        The approximation and its error, to about 9 digits of the error. A kink within 1e-6 of
+        The approximation and its error, to about 9 digits of the error. A kink within 1e-5 of
         an end gets a line instead, off by that distance; one within 1e-12 of 0 counts as 0.
 
     Raises

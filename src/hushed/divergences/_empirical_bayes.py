@@ -91,7 +91,7 @@ def _are_apart(rows: _Rows) -> bool:
     """
     if np.any((rows.p > 0) & (rows.q > 0)):
         return False
-    unmixed = np.log(_LEANING**rows.total + (1 - _LEANING) ** rows.total)
+    unmixed = np.logaddexp(rows.total * math.log(_LEANING), rows.total * math.log1p(-_LEANING))
     return float(rows.weight @ unmixed) <= _UNLIKELY
 
 

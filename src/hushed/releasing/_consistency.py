@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed import noise
+from hushed import noise, populations
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Bernstein, Exponential, Gaussian
@@ -226,7 +226,9 @@ def _of_rows(sampling: SamplingRecord) -> list[str]:
     if (said.get("kind") == "public table") != (route != "independent"):
         return ["sampling.route contradicts sampling.population"]
     if route == "independent":
-        return ["sampling.public_rows without a public table"] if known or sampling.tables else []
+        empty = not known and not sampling.tables
+        found = [] if empty else ["sampling.public_rows without a public table"]
+        return found + _of_support(sampling)
     size = sampling.rows // sampling.blocks
     count = 2 * size if sampling.protect == "simultaneous" else size + 1
     needed = {"disjoint": sampling.pairs * count, "given-the-rest": 2 * sampling.pairs + 1}
@@ -242,6 +244,23 @@ def _of_rows(sampling: SamplingRecord) -> list[str]:
         or sampling.protect == "record",
     }
     return [text for text, holds in rules.items() if not holds]
+
+
+def _of_support(sampling: SamplingRecord) -> list[str]:
+    """Compare the ranges with those of a law that is known by its name."""
+    try:
+        law = populations.from_description(sampling.population)
+    except (HushedError, TypeError, ValueError, OverflowError):
+        return ["sampling.population has numbers that make no law of that kind"]
+    if law is None or not sampling.support:  # a caller's own class may describe itself so
+        return []
+    ranges = getattr(law, "support", tuple)()
+    kept = tuple((each.column, each.low, each.high, each.missing) for each in ranges)
+    said = tuple(
+        (column, -math.inf if low is None else low, math.inf if high is None else high, missing)
+        for column, low, high, missing in sampling.support
+    )
+    return [] if kept == said else ["sampling.support is not that of sampling.population"]
 
 
 def _of_movements(certificate: Certificate, sampling: SamplingRecord) -> list[str]:
