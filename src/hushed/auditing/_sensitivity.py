@@ -166,10 +166,10 @@ def check_sensitivity(
 def _read_declaration(
     declared: float | Movement, norm: Norm, neighbours: Neighbours
 ) -> tuple[float, Norm, Neighbours]:
-    if hasattr(declared, "norm"):
-        limit, norm, neighbours = declared.value, declared.norm, declared.neighbours
-    elif is_real(declared):
+    if is_real(declared):
         limit = float(declared)
+    elif not isinstance(declared, int | float) and hasattr(declared, "norm"):
+        limit, norm, neighbours = declared.value, declared.norm, declared.neighbours
     else:
         raise ParameterError(
             "declared must be a number, or a sensitivity such as hs.proven_sensitivity gives, got "
