@@ -166,11 +166,10 @@ def check_sensitivity(
 def _read_declaration(
     declared: float | SensitivityBound, norm: Norm, neighbours: Neighbours
 ) -> tuple[float, Norm, Neighbours]:
-    bound: Any = declared
-    if hasattr(bound, "norm"):
-        limit, norm, neighbours = bound.value, bound.norm, bound.neighbours
-    elif is_real(declared):
+    if is_real(declared):
         limit = float(declared)
+    elif not isinstance(declared, int | float) and hasattr(declared, "norm"):
+        limit, norm, neighbours = declared.value, declared.norm, declared.neighbours
     else:
         raise ParameterError(
             "declared must be a number, or a sensitivity such as hs.proven_sensitivity gives, got "

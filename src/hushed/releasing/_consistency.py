@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed import noise, populations
+from hushed._rows._ranges import Range
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Bernstein, Exponential, Gaussian
@@ -226,9 +227,9 @@ def _of_rows(sampling: SamplingRecord) -> list[str]:
     if (said.get("kind") == "public table") != (route != "independent"):
         return ["sampling.route contradicts sampling.population"]
     if route == "independent":
-        empty = not known and not sampling.tables
-        found = [] if empty else ["sampling.public_rows without a public table"]
-        return found + _of_support(sampling)
+        if known or sampling.tables:
+            return ["sampling.public_rows without a public table"]
+        return _of_support(sampling)
     size = sampling.rows // sampling.blocks
     count = 2 * size if sampling.protect == "simultaneous" else size + 1
     needed = {"disjoint": sampling.pairs * count, "given-the-rest": 2 * sampling.pairs + 1}
@@ -254,7 +255,7 @@ def _of_support(sampling: SamplingRecord) -> list[str]:
         return ["sampling.population has numbers that make no law of that kind"]
     if law is None or not sampling.support:  # a caller's own class may describe itself so
         return []
-    ranges = getattr(law, "support", tuple)()
+    ranges: tuple[Range, ...] = getattr(law, "support", tuple)()
     kept = tuple((each.column, each.low, each.high, each.missing) for each in ranges)
     said = tuple(
         (column, -math.inf if low is None else low, math.inf if high is None else high, missing)
