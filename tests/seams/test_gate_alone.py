@@ -44,7 +44,7 @@ def users(name):
 
 def test_private_calls_are_made_in_the_gate():
     """Elsewhere, a new one must come through it."""
-    assert users("called_privately") == CALLERS
+    assert users("call_privately") == CALLERS
     assert users("answer") <= ANSWERS
 
 

@@ -191,13 +191,13 @@ class TestLimits:
         code = """
             from threadpoolctl import threadpool_info
             import numpy as np
-            from hushed._functions._environment import alone
+            from hushed._functions._environment import compute_alone
             calls = []
             def call():
                 import scipy.linalg
                 calls.append(1)
                 return [each["num_threads"] for each in threadpool_info()]
-            print(alone(call), len(calls), alone(call), len(calls))
+            print(compute_alone(call), len(calls), compute_alone(call), len(calls))
         """
         told = run_python(code)
         assert told.strip() == "[1, 1] 2 [1, 1] 3"
