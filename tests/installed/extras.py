@@ -22,7 +22,8 @@ def check_queries() -> None:
         limit = hs.Guarantee(epsilon=3.0, neighbours="add-remove", unit="user")
         ledger.open_budget("visits", limit)
         for source in ("visits.csv", frame, pa.Table.from_pandas(frame)):
-            query = hs.table(source, user="who").per_user(rows=2).group_by("city", keys=CITIES)
+            visits = hs.table(source, user="who").bound_contributions(max_rows_per_user=2)
+            query = visits.group_by("city", keys=CITIES)
             answer = query.count().release(epsilon=1.0, ledger=ledger, budget="visits")
             assert [row["city"] for row in answer.rows()] == CITIES
             for row, count in zip(answer.rows(), (1, 3), strict=True):

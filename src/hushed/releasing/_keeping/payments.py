@@ -42,7 +42,7 @@ class Charges(Protocol):
             What is about to be promised.
         note : str, optional
             What the charge is for; public.
-        loss : LossCurve, optional
+        loss : PrivacyProfile, optional
             The curve behind the guarantee, where it is known.
 
         Returns
