@@ -3,6 +3,9 @@
 import datetime
 import decimal
 import os
+import signal
+import threading
+import time
 
 import duckdb
 import numpy as np
@@ -14,6 +17,7 @@ from tests.nasty_tables import to_postgres
 
 import hushed as hs
 from hushed.errors import EngineUnavailable, HushedError, NotFound, ParameterError, QueryFailed
+from hushed.tables._engine import asking
 
 POSTGRES = {
     "bigint": "1", "oid": "1", "xid": "'1'", "name": "'a'", '"char"': "'a'", "char(3)": "'a'",
@@ -405,6 +409,45 @@ class TestTime:
                     query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=0.3)
             assert ledger.log == []
             query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=60)
+
+    def test_a_limit_that_ends_before_the_query_starts_holds(self, monkeypatch, ledger):
+        """DuckDB forgets an interrupt that finds nothing to stop; it is told again."""
+        numbers = pa.table({"u": range(1_000_000), "x": [0.5] * 1_000_000})
+        query = hs.table(numbers, user="u").per_user(rows=2).mean("x", low=0, high=1)
+        asked = asking._duckdb_rows
+
+        def late(engine, sql):
+            if not sql.startswith("EXPLAIN"):
+                time.sleep(3.2)
+            return asked(engine, sql)
+
+        monkeypatch.setattr(asking, "_duckdb_rows", late)
+        with pytest.raises(QueryFailed, match=r"not within 3 s; .*the charge stays"):
+            query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=3)
+        assert len(ledger.log) == 1
+
+    @pytest.mark.filterwarnings("ignore:endless is a view")
+    def test_a_server_that_is_frozen_is_hung_up_on(self, postgres_url, ledger):
+        """It does not keep the limit that it was told; it is not waited for."""
+        with psycopg.connect(postgres_url) as made:
+            made.execute("CREATE VIEW endless AS SELECT a AS x FROM generate_series(1, 1 << 30) a")
+        query = hs.table(postgres_url, "endless").count()
+        frozen = query.connection.rows.get_backend().con.info.backend_pid
+        freeze = threading.Timer(1.0, os.kill, (frozen, signal.SIGSTOP))
+        thaw = threading.Timer(30.0, os.kill, (frozen, signal.SIGCONT))
+        started = time.monotonic()
+        freeze.start()
+        thaw.start()
+        try:
+            with pytest.raises(QueryFailed, match=r"not within 3 s; .*the charge stays"):
+                query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=3)
+            assert time.monotonic() - started < 20
+        finally:
+            thaw.cancel()
+            os.kill(frozen, signal.SIGCONT)
+        with pytest.raises(EngineUnavailable, match="nothing was charged"):
+            query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=3)
+        assert len(ledger.log) == 1
 
     def test_the_limit_of_the_server_is_not_loosened(self, postgres, ledger):
         """A shorter limit of the user's role holds, and nothing of ours is left behind."""

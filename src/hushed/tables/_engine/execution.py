@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import os
+import socket
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from threading import Timer
+from functools import partial
+from threading import Event, Thread
 from types import MappingProxyType
 from typing import Any
 
@@ -25,6 +27,8 @@ from hushed.tables._engine.databases import engine_errors
 from hushed.tables._engine.sessions import query_settings
 
 _LONGEST = 1e6  # seconds
+_GRACE = 2.0  # seconds after which a server is overdue that was told the limit
+_AGAIN = 0.02  # seconds between attempts to stop
 _UNPAID = "nothing was charged or read"
 _LIMIT_OF_THIS_QUERY = (  # milliseconds; a shorter limit of the server holds
     "SELECT set_config('statement_timeout', CASE WHEN setting::bigint BETWEEN 1 AND {0} "
@@ -249,26 +253,51 @@ def _time_limit(connection: Connection, clock: Clock) -> Iterator[None]:
     """Stop the engine when the time is over."""
     if clock.limit is not None and clock.left == 0:
         raise _TimeOver
-    backend = connection.rows.get_backend()
+    driver: Any = getattr(connection.rows.get_backend(), "con", None)
     if connection.engine == "postgres":
-        with backend.con.transaction():
+        # A server that is there stops by itself; one that is frozen, or behind a wire that is cut,
+        # is hung up on.
+        with _stopped(clock, _GRACE, partial(_hang_up, driver)), driver.transaction():
             if clock.limit is not None:
-                backend.con.execute(
-                    _LIMIT_OF_THIS_QUERY.format(max(1, math.ceil(1000 * clock.left)))
-                )
+                driver.execute(_LIMIT_OF_THIS_QUERY.format(max(1, math.ceil(1000 * clock.left))))
             yield
-        return
+    elif connection.engine == "duckdb":
+        with _stopped(clock, 0.0, driver.interrupt):
+            yield
+    else:
+        yield
+
+
+@contextmanager
+def _stopped(clock: Clock, grace: float, stop: Callable[[], None]) -> Iterator[None]:
+    """Stop what is done within, when the time and some grace are over, until it has ended.
+
+    Again and again: DuckDB forgets an interrupt that comes just before its query starts.
+    """
     if clock.limit is None:
         yield
         return
-    timer = Timer(clock.left, backend.con.interrupt)
-    timer.daemon = True
-    timer.start()
+    ended = Event()
+
+    def watch() -> None:
+        wait = clock.left + grace
+        while not ended.wait(wait):
+            stop()
+            wait = _AGAIN
+
+    watching = Thread(target=watch, daemon=True)
+    watching.start()
     try:
         yield
-    finally:  # it must not stop the next query
-        timer.cancel()
-        timer.join()
+    finally:  # it must not stop whoever asks next
+        ended.set()
+        watching.join()
+
+
+def _hang_up(driver: Any) -> None:
+    """End the conversation with a server that does not answer."""
+    with suppress(OSError, *engine_errors()), socket.socket(fileno=os.dup(driver.fileno())) as wire:
+        wire.shutdown(socket.SHUT_RDWR)
 
 
 def _engine_context(connection: Connection) -> AbstractContextManager[None]:
