@@ -17,7 +17,7 @@ from tests.nasty_tables import to_postgres
 
 import hushed as hs
 from hushed.errors import EngineUnavailable, HushedError, NotFound, ParameterError, QueryFailed
-from hushed.tables._engine import asking
+from hushed.tables._engine import execution
 
 POSTGRES = {
     "bigint": "1", "oid": "1", "xid": "'1'", "name": "'a'", '"char"': "'a'", "char(3)": "'a'",
@@ -413,15 +413,19 @@ class TestTime:
     def test_a_limit_that_ends_before_the_query_starts_holds(self, monkeypatch, ledger):
         """DuckDB forgets an interrupt that finds nothing to stop; it is told again."""
         numbers = pa.table({"u": range(1_000_000), "x": [0.5] * 1_000_000})
-        query = hs.table(numbers, user="u").per_user(rows=2).mean("x", low=0, high=1)
-        asked = asking._duckdb_rows
+        query = (
+            hs.table(numbers, user="u")
+            .bound_contributions(max_rows_per_user=2)
+            .mean("x", low=0, high=1)
+        )
+        asked = execution._duckdb_rows
 
         def late(engine, sql):
             if not sql.startswith("EXPLAIN"):
                 time.sleep(3.2)
             return asked(engine, sql)
 
-        monkeypatch.setattr(asking, "_duckdb_rows", late)
+        monkeypatch.setattr(execution, "_duckdb_rows", late)
         with pytest.raises(QueryFailed, match=r"not within 3 s; .*the charge stays"):
             query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=3)
         assert len(ledger.log) == 1
