@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -97,3 +98,29 @@ def test_the_slip_on_the_command_line(tmp_path, monkeypatch):
     assert run("charge", "sqlite:///b.db", "b", "--epsilon", "0.5", "--loss", "laplace:0.05x10")
     with hs.Ledger("sqlite:///b.db") as book:
         assert book.balance("b").entries == 1
+
+
+UNBOUNDED = {
+    "alone": (privacy_loss.gaussian(0.1), 9.0),
+    "with another": (privacy_loss.compose([privacy_loss.gaussian(0.1), LAPLACE]), 9.0),
+    "with many": (privacy_loss.compose([privacy_loss.gaussian(0.001), LAPLACE.compose(50)]), 30.0),
+}
+
+
+@pytest.mark.parametrize("name", UNBOUNDED)
+@pytest.mark.filterwarnings("error")
+def test_a_law_without_a_largest_loss_has_no_delta_of_0(book, name):
+    """However small its delta is: below all doubles it is the smallest double; nothing warns."""
+    law, epsilon = UNBOUNDED[name]
+    with np.errstate(all="raise", under="ignore"):
+        assert law.delta(epsilon) == 5e-324
+    with pytest.raises(ParameterError, match="not of the same release"):
+        book.charge("b", G(epsilon=epsilon), loss=law)
+    assert book.charge("b", G(epsilon=epsilon, delta=1e-300), loss=law).number == 1
+
+
+def test_an_infinite_loss_is_not_all_of_delta_below_the_largest_sum():
+    """What else is lost beyond epsilon comes on top, even if no double tells it."""
+    law = privacy_loss.compose([privacy_loss.approximate(0.5, 1e-6), privacy_loss.gaussian(0.001)])
+    assert law.delta(30.0) > 1e-6
+    assert law.delta(30.0) == pytest.approx(1e-6, rel=1e-12)

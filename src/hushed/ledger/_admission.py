@@ -98,6 +98,8 @@ def _explains(loss: PrivacyProfile, epsilon: float, delta: float) -> bool:
         return True
     if loss.supremum <= epsilon * _ROUNDED and loss.infinite <= delta:
         return True  # by adding up
+    if delta == 0.0:  # however little may be lost beyond epsilon, it is not nothing
+        return False
     try:
         with np.errstate(all="ignore"):  # near the ends of the doubles: not explained then
             if loss.delta_bracket(epsilon).high <= delta * (1 + 1e-9) + 1e-18:

@@ -14,7 +14,16 @@ from hushed._decimals import decimal_of, lower_double, stated_above, upper_doubl
 from hushed._numeric import round_down
 from hushed._types import Floats
 from hushed.errors import ParameterError
-from hushed.privacy_loss._composition import LADDER, Parts, Window, log_mgf, spread, summed, window
+from hushed.privacy_loss._composition import (
+    LADDER,
+    Faded,
+    Parts,
+    Window,
+    log_mgf,
+    spread,
+    summed,
+    window,
+)
 from hushed.privacy_loss._discrete import DiscretePLD
 from hushed.privacy_loss._families import Family
 
@@ -153,8 +162,8 @@ class ComposedPLD:
         floor = -peak * math.expm1(min(0.0, short)) * (1 - 1e-12)
         low, high = _refine(self.parts, [*order, 0.0], ask, relative, (floor, cap))
         # With infinite losses the finite masses sum to less than 1; the two parts add.
-        if high == 0.0:
-            return self._surely_infinite, lost
+        if high == 0.0:  # below all doubles, but above 0: the level is below the largest sum
+            return self._surely_infinite, math.nextafter(lost, 1.0)
         high = (lost + high * (1 + 2 * blur)) * (1 + 1e-15)
         return min(1.0, lost * (1 - 1e-13) + low), min(1.0, high)
 
@@ -295,12 +304,14 @@ def _refine(
 def _asked(
     parts: Parts, tilt: float, size: int, ask: Callable[[Window], tuple[float, float]]
 ) -> tuple[float, float]:
-    """Answer of one window; losses that leave the doubles on the way are refused."""
+    """Answer of one window, if it has one; losses that leave the doubles on the way are refused."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             return ask(window(parts, tilt, size))
     except ParameterError:
         raise
+    except Faded:
+        return 0.0, math.inf
     except (OverflowError, ValueError):  # an end of the window is infinite or NaN
         raise ParameterError(
             f"losses of {spread(parts):g} nats cannot be composed in doubles"

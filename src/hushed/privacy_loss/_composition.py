@@ -44,6 +44,11 @@ _LEAK = 42.0  # each truncated tail holds less than exp(-42) = 6e-19 of the tilt
 _BUMP = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0])  # steps of the bump, in units of mu
 _MISSED = 0.2
 _LEAST, _MOST = 1e-120, 1e120
+_WHOLE = 0.999  # mass of a tilted law, of which only a leak may be missing
+
+
+class Faded(ArithmeticError):
+    """Where the tilt puts a law, its masses are below all doubles: nothing to compose."""
 
 
 def log_mgf(parts: Parts, order: Floats) -> Floats:
@@ -327,9 +332,12 @@ def _product(parts: Parts, grid: _Grid) -> tuple[NDArray[np.complex128], Floats]
     log_high = np.zeros(grid.size // 2 + 1)
     for (family, count), log_part, ends in zip(parts, grid.log_parts, grid.ranges, strict=True):
         masses = _rounded(family, grid, log_part, ends)
+        whole = float(masses.sum())
+        if whole < _WHOLE:
+            raise Faded
         factor = fft.rfft(masses)
         size = np.abs(factor)
-        error = one_error * float(masses.sum())
+        error = one_error * whole
         log_high += count * np.log(size + error)
         blur += count * error / np.maximum(size, 1e-300)
         product *= factor**count if count > 1 else factor
