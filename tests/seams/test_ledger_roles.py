@@ -229,6 +229,11 @@ NO_LAWS = {
     "lengths": {"losses": ["0x1.0p-3"], "masses": ["0x1.0p-1", "0x1.0p-1"]},
     "infinite": {"losses": ["inf"], "masses": ["0x1.0p+0"]},
     "none": {"losses": [], "masses": []},
+    "many": {
+        "losses": [(i * 2.0**-40).hex() for i in range(8192)],
+        "masses": ["0x1.0p-13"] * 8192,
+        "infinite": "0x0.0p+0",
+    },
 }
 
 

@@ -4,16 +4,19 @@ import json
 import math
 import sys
 from dataclasses import replace
+from statistics import NormalDist
 
+import numpy as np
 import psycopg
 import pytest
 
 import hushed as hs
 from hushed import privacy_loss
 from hushed.accounting._filters import Cost
-from hushed.errors import Overspent
+from hushed.errors import Overspent, ParameterError
 from hushed.ledger._entries import digest, write_entry
 from hushed.ledger._exact import LossSum
+from hushed.privacy_loss._composition import window
 
 G = hs.Guarantee
 FREE = Cost(amount=0.0, delta=0.0)
@@ -97,3 +100,23 @@ def test_a_used_up_budget_is_soon_read(tmp_path):
         book.balance("b")  # what is imported later is
         assert calls_of(lambda: book.balance("b")) < 10_000
         assert book.balance("b").epsilon_left == 0.0
+
+
+@pytest.mark.parametrize("law", [privacy_loss.laplace, privacy_loss.approximate])
+@pytest.mark.parametrize("number", [10**9, 10**12, 10**14])
+def test_more_losses_than_any_grid_has_room_for_are_bounded_without_one(law, number):
+    """Soon and from above; so many small losses are those of one Gaussian release."""
+    many = law(0.5 / math.sqrt(number)).compose(10**7).compose(number // 10**7)
+    normal = NormalDist()
+    limit = normal.cdf(-1.75) - math.exp(1.0) * normal.cdf(-2.25)
+    assert many.delta_bracket(1.0).low <= limit <= many.delta_bracket(1.0).high < 3 * limit
+    smallest = privacy_loss.gaussian(0.5).epsilon(1e-6)
+    assert 0.99 * smallest < many.epsilon(1e-6) < 1.1 * smallest
+
+
+def test_a_window_that_leaves_the_doubles_has_no_answer():
+    """What is not a number is above nothing, and would be taken for an epsilon of 0."""
+    number = 10**12
+    many = privacy_loss.bounded_range(5e-7).compose(10**7).compose(number // 10**7)
+    with np.errstate(over="ignore", invalid="ignore"), pytest.raises(ParameterError):
+        window(many.parts, 0.0, 2**20)

@@ -89,8 +89,8 @@ def _check_masses(law: DiscretePLD) -> DiscretePLD:
     and losses below 0 of too much mass are subtracted from those of the others.
     """
     losses, masses = law.losses, law.masses
-    if not losses.size:
-        raise ValueError("no losses")
+    if not 0 < losses.size <= MOST_ATOMS:  # more are never written, and would slow all others
+        raise ValueError("no losses, or too many")
     end = losses[-1] if law.end is None else law.end
     with np.errstate(over="ignore", invalid="ignore"):
         whole = (

@@ -283,11 +283,16 @@ def _refine(
     relative: float,
     known: tuple[float, float],
 ) -> tuple[float, float]:
-    """Bracket from the first tilt whose window answers, on finer and finer grids."""
+    """Bracket from the first tilt whose window answers, on finer and finer grids.
+
+    For more losses than the largest grid has room for, it is the one that is `known`.
+    """
     low, high = known
     number = sum(count for _, count in parts)
     # The rounding of `number` losses must stay well below the width of the window.
     least = max(_SMALLEST, 2 ** math.ceil(math.log2(64 * math.sqrt(number))))
+    if least > _LARGEST:
+        return low, high
     most = max(least, min(_LARGEST, 2 ** int(math.log2(_WORK / len(parts)))))
     size = least
     while True:
@@ -308,10 +313,10 @@ def _asked(
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             return ask(window(parts, tilt, size))
-    except ParameterError:
-        raise
     except Faded:
         return 0.0, math.inf
+    except ParameterError:
+        raise
     except (OverflowError, ValueError):  # an end of the window is infinite or NaN
         raise ParameterError(
             f"losses of {spread(parts):g} nats cannot be composed in doubles"

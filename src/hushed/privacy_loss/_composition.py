@@ -47,8 +47,11 @@ _LEAST, _MOST = 1e-120, 1e120
 _WHOLE = 0.999  # mass of a tilted law, of which only a leak may be missing
 
 
-class Faded(ArithmeticError):
-    """Where the tilt puts a law, its masses are below all doubles: nothing to compose."""
+class Faded(ParameterError):
+    """Where the tilt puts a law, its masses leave the doubles: this window has no answer."""
+
+    def __init__(self) -> None:
+        super().__init__("so many or so different losses cannot be composed in doubles")
 
 
 def log_mgf(parts: Parts, order: Floats) -> Floats:
@@ -215,6 +218,8 @@ def window(parts: Parts, theta: float, size: int) -> Window:
     noise = 2.0 / size * float(blur.sum() + one_error * strength.sum())
     number = sum(count for _, count in parts)
     above, curve = _sums(masses, grid.step, theta)
+    if not math.isfinite(noise + float(masses[0] + above[0])):  # not a number is above nothing
+        raise Faded
     # A mass is off by `noise` absolutely and by 64 units per law relatively.
     in_mass, in_curve = _weights(theta, grid.step, size)
     unsure = grid.leak + noise * in_mass + 64 * _UNIT * number
