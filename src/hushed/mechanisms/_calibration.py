@@ -42,7 +42,7 @@ def calibrate(name: str, sensitivity: SensitivityBound, options: Mapping[str, An
     --------
     >>> from hushed import proven_sensitivity
     >>> s = proven_sensitivity(2.0, "l1", argument="two counts of one person")
-    >>> calibrated("laplace", s, {"epsilon": 0.5}).scale
+    >>> calibrate("laplace", s, {"epsilon": 0.5}).scale
     4.0
     """
     require_one_of("mechanism", name, get_args(MechanismName))
