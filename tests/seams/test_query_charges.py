@@ -565,3 +565,21 @@ class TestViews:
             made.execute("ALTER TABLE t ENABLE ROW LEVEL SECURITY")
         with pytest.warns(UserWarning, match="row-level security"):
             hs.table(postgres_url, "t")
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_role_that_speaks_few_letters_is_answered_in_all(encoding, postgres):
+    """What the server was told of a client's letters does not decide what may be asked or noted."""
+    database = postgres.create_database()
+    url = postgres.url(database)
+    to_postgres(pa.table({"city": ["上海", "Köln", "上海"]}), url, "t")
+    with hs.Ledger(url) as book:
+        book.open_budget("b", hs.Guarantee(epsilon=99.0, neighbours="add-remove"))
+    postgres.run(f"ALTER DATABASE {database} SET client_encoding = '{encoding}'", database=database)
+    query = hs.table(url, "t").group_by("city", keys=["上海", "Köln", "Łódź"]).count()
+    with hs.Ledger(url) as book:
+        told = query.release(epsilon=60.0, ledger=book, budget="b", note="上海", key="上海")
+        assert told.values["count"] == (2, 1, 0)
+        assert book.entries("b")[0].note == "上海"
+        again = query.release(epsilon=60.0, ledger=book, budget="b", note="上海", key="上海")
+    assert again == told

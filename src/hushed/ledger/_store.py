@@ -314,7 +314,7 @@ def _engine(store: Store) -> Engine:
         url = make_url(store.url)
         engine = create_engine(
             url,
-            connect_args={"connect_timeout": math.ceil(timeout)},
+            connect_args={"connect_timeout": math.ceil(timeout), "client_encoding": "UTF8"},
             pool_pre_ping=True,
             pool_timeout=timeout,
         )

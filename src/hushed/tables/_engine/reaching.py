@@ -102,6 +102,8 @@ def reach_postgres(url: str) -> Any:
 
         backend = ibis.connect(url)
         weakref.finalize(backend, _close, backend.con, os.getpid())
+        with backend.con.transaction():  # a role's own may know no letters, or few
+            backend.con.execute("SET client_encoding TO 'UTF8'")
     except ImportError:
         reason = "its driver is missing: pip install 'hushed[tables,postgres]'"
     except Exception as error:  # Ibis reads the address, and quotes what it stumbles over
