@@ -583,3 +583,25 @@ def test_a_role_that_speaks_few_letters_is_answered_in_all(encoding, postgres):
         assert book.entries("b")[0].note == "上海"
         again = query.release(epsilon=60.0, ledger=book, budget="b", note="上海", key="上海")
     assert again == told
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced", "written anew", "damaged"])
+def test_a_file_that_changed_since_it_was_opened_costs_nothing(how, tmp_path, ledger):
+    """A Parquet file is read by each query: another one under its name is noticed before."""
+    path = tmp_path / "visits.parquet"
+    parquet.write_table(pa.table({"x": [1.0] * 50}), path)
+    query = hs.table(path).sum("x", low=0, high=2)
+    assert query.release(epsilon=50.0, ledger=ledger, budget="b").value("sum_x") > 40
+    other = pa.table({"x": ["a"] * 70})
+    if how == "replaced":
+        parquet.write_table(other, tmp_path / "new.parquet")
+        (tmp_path / "new.parquet").replace(path)
+    elif how == "written anew":
+        parquet.write_table(other, path)
+    elif how == "damaged":
+        path.write_bytes(b"PAR1")
+    else:
+        path.unlink()
+    with pytest.raises(EngineUnavailable, match=r"visits.parquet.*Nothing was charged"):
+        query.release(epsilon=50.0, ledger=ledger, budget="b")
+    assert len(ledger.log) == 1

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os.path import isfile
 from pathlib import Path
 from threading import RLock
@@ -61,6 +61,10 @@ class Connection:
     process : int
         The process that opened it, and the only one that may ask: a forked one would share the
         wire to the database, and take answers that are not its own.
+    file : Path, optional
+        A file that is read anew by each query.
+    state : tuple of int, optional
+        What tells that file from a later one.
     """
 
     engine: EngineName
@@ -71,11 +75,26 @@ class Connection:
     remarks: tuple[str, ...] = field(default=(), repr=False)
     lock: Any = field(default_factory=RLock, repr=False, compare=False)
     process: int = field(default_factory=os.getpid, repr=False, compare=False)
+    file: Path | None = field(default=None, repr=False, compare=False)
+    state: tuple[int, ...] | None = field(default=None, repr=False, compare=False)
 
     @property
     def columns(self) -> Mapping[str, Kind]:
         """Kind of each column; public."""
         return MappingProxyType({name: cell.kind for name, cell in self.cells.items()})
+
+    @property
+    def changed(self) -> bool:
+        """Whether the file is another one than was opened."""
+        return self.file is not None and _state_of(self.file) != self.state
+
+
+def _state_of(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def connect(
@@ -193,6 +212,8 @@ def _parquet(path: Path, name: str, types: Mapping[str, Kind]) -> Connection:
     """Have Arrow read the file for DuckDB, whose own reader fails on a far time or a bad text."""
     from pyarrow import dataset  # noqa: PLC0415
 
+    path = path.resolve()
+    state = _state_of(path)
     backend = _duckdb()
     found = dataset.dataset(path, format="parquet").schema
     _different([each.lower() for each in found.names])  # DuckDB would take them for one
@@ -201,7 +222,8 @@ def _parquet(path: Path, name: str, types: Mapping[str, Kind]) -> Connection:
         raise ParameterError(f"{path.name} has no column of a type that can be asked")
     backend.con.register(name, dataset.dataset(path, format="parquet", schema=schema))
     stored = {each: each if each in schema.names else None for each in found.names}
-    return _opened("duckdb", backend, name, types, stored, str(path.resolve()))
+    opened = _opened("duckdb", backend, name, types, stored, str(path))
+    return replace(opened, file=path, state=state)
 
 
 def _csv(path: Path, types: Mapping[str, Kind], header: str | None) -> Connection:
