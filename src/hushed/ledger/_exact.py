@@ -159,14 +159,14 @@ def _coarse(family: Family, width: float) -> Family:
     """
     if isinstance(family, LaplacePLD | BoundedRangePLD):
         bound = _power_above(family.bound, width)
-        return replace(family, bound=bound) if bound <= _MOST else _EVERYTHING.family
+        return replace(family, bound=bound) if bound <= _MOST else _EVERYTHING.parts[0][0]
     if not isinstance(family, DiscretePLD):
         return family
     bound = _power_above(max(_size(family), family.end or 0.0, _LEAST), width)
     infinite = _power_above(family.infinite, width) if family.infinite > 0 else 0.0
     if bound > _MOST or infinite >= 1.0:
-        return _EVERYTHING.family
-    return privacy_loss.approximate(bound, infinite).family
+        return _EVERYTHING.parts[0][0]
+    return privacy_loss.approximate(bound, infinite).parts[0][0]
 
 
 def _power_above(value: float, width: float) -> float:

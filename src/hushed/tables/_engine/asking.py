@@ -254,7 +254,7 @@ def _limited(connection: Connection, clock: Clock) -> Iterator[None]:
     """Stop the engine when the time is over."""
     if clock.limit is not None and clock.left == 0:
         raise _TimeOver
-    driver = getattr(connection.rows.get_backend(), "con", None)
+    driver: Any = getattr(connection.rows.get_backend(), "con", None)
     if connection.engine == "postgres":
         # A server that is there stops by itself; one that is frozen, or behind a wire that is cut,
         # is hung up on.
