@@ -1,12 +1,13 @@
 """Threads and forks: nothing hangs, nothing is overspent, no connection is shared with a child."""
 
+import gc
 import os
 import random
 import signal
 import threading
 import time
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -103,21 +104,37 @@ def test_grandchildren_and_closing_children(book):
     assert book.balance("b").entries == len(told) + 7
 
 
+def files_in_child(folder):
+    """How many files of a folder a forked child holds open."""
+
+    def job():
+        held = []
+        for each in os.listdir("/proc/self/fd"):
+            with suppress(OSError):
+                held.append(os.readlink(f"/proc/self/fd/{each}"))
+        return sum(each.startswith(f"{folder}/") for each in held)
+
+    return in_child(job)
+
+
 def test_no_file_is_open_while_a_child_is_made(tmp_path):
     """A descriptor of the database in a child would be one without a lock."""
     with hs.Ledger(f"sqlite:///{tmp_path}/budget.db") as book:
         book.open_budget("b", G(epsilon=1.0))
-
-        def job():
-            held = [
-                os.readlink(f"/proc/self/fd/{each}")
-                for each in os.listdir("/proc/self/fd")
-                if os.path.exists(f"/proc/self/fd/{each}")
-            ]
-            return int(any("budget.db" in each for each in held))
-
         with spending(book) as _:
-            assert [in_child(job) for _ in range(6)] == [0] * 6
+            assert [files_in_child(tmp_path) for _ in range(6)] == [0] * 6
+
+
+def test_a_ledger_that_was_dropped_leaves_no_file_to_a_child(tmp_path):
+    """Its connections lie in a reference cycle until the garbage collector runs."""
+    gc.disable()
+    try:
+        book = hs.Ledger(f"sqlite:///{tmp_path}/budget.db")
+        book.open_budget("b", G(epsilon=1.0))
+        del book
+        assert files_in_child(tmp_path) == 0
+    finally:
+        gc.enable()
 
 
 def test_a_fork_in_the_midst_of_a_transaction_is_refused_in_the_child(book, url):

@@ -575,3 +575,43 @@ class TestViews:
             made.execute("ALTER TABLE t ENABLE ROW LEVEL SECURITY")
         with pytest.warns(UserWarning, match="row-level security"):
             hs.table(postgres_url, "t")
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_role_that_speaks_few_letters_is_answered_in_all(encoding, postgres):
+    """What the server was told of a client's letters does not decide what may be asked or noted."""
+    database = postgres.create_database()
+    url = postgres.url(database)
+    to_postgres(pa.table({"city": ["上海", "Köln", "上海"]}), url, "t")
+    with hs.Ledger(url) as book:
+        book.open_budget("b", hs.Guarantee(epsilon=99.0, neighbours="add-remove"))
+    postgres.run(f"ALTER DATABASE {database} SET client_encoding = '{encoding}'", database=database)
+    query = hs.table(url, "t").group_by("city", keys=["上海", "Köln", "Łódź"]).count()
+    with hs.Ledger(url) as book:
+        told = query.release(epsilon=60.0, ledger=book, budget="b", note="上海", key="上海")
+        assert told.values["count"] == (2, 1, 0)
+        assert book.entries("b")[0].note == "上海"
+        again = query.release(epsilon=60.0, ledger=book, budget="b", note="上海", key="上海")
+    assert again == told
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced", "written anew", "damaged"])
+def test_a_file_that_changed_since_it_was_opened_costs_nothing(how, tmp_path, ledger):
+    """A Parquet file is read by each query: another one under its name is noticed before."""
+    path = tmp_path / "visits.parquet"
+    parquet.write_table(pa.table({"x": [1.0] * 50}), path)
+    query = hs.table(path).sum("x", low=0, high=2)
+    assert query.release(epsilon=50.0, ledger=ledger, budget="b").value("sum_x") > 40
+    other = pa.table({"x": ["a"] * 70})
+    if how == "replaced":
+        parquet.write_table(other, tmp_path / "new.parquet")
+        (tmp_path / "new.parquet").replace(path)
+    elif how == "written anew":
+        parquet.write_table(other, path)
+    elif how == "damaged":
+        path.write_bytes(b"PAR1")
+    else:
+        path.unlink()
+    with pytest.raises(EngineUnavailable, match=r"visits.parquet.*Nothing was charged"):
+        query.release(epsilon=50.0, ledger=ledger, budget="b")
+    assert len(ledger.log) == 1

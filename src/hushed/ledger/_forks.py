@@ -9,6 +9,7 @@ their own at the next use. Connections to PostgreSQL are left to the parent.
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,14 +69,28 @@ class _Gate:
             self.changed.notify_all()
 
 
+class FileConnection(sqlite3.Connection):
+    """A connection to a file that a fork finds, also if the ledger that made it was dropped."""
+
+
 _gate = _Gate()
 _stained = False  # whether this process was copied from one in the midst of a transaction
 _watched: WeakSet[Forked] = WeakSet()
+_connections: WeakSet[FileConnection] = WeakSet()
 
 
 def watch(each: Forked) -> None:
     """Tell an object of forks from now on."""
     _watched.add(each)
+
+
+def connect_file(address: str, timeout: float) -> FileConnection:
+    """Connect to a file of SQLite."""
+    made = sqlite3.connect(
+        address, uri=True, timeout=timeout, check_same_thread=False, factory=FileConnection
+    )
+    _connections.add(made)
+    return made
 
 
 @contextmanager
@@ -99,6 +114,8 @@ def _before() -> None:
     if _gate.quiet:
         for each in list(_watched):
             each.before_fork()
+        for connection in list(_connections):  # of ledgers dropped, but not yet collected
+            connection.close()
 
 
 def _in_parent() -> None:

@@ -34,7 +34,7 @@ from hushed.ledger._files import (
     is_ledger,
     is_unchanged,
 )
-from hushed.ledger._forks import active
+from hushed.ledger._forks import active, connect_file
 from hushed.ledger._migrations import MIGRATIONS, migrate, read_version
 
 if TYPE_CHECKING:
@@ -105,18 +105,12 @@ class Store:
 
     def open_file(self) -> Any:
         """Connect to the file; it is made for the first connection alone, if at all."""
-        import sqlite3  # noqa: PLC0415
-
         known = self._file
         if known is not None and identity_of(self.path).file != known.file:
             check_identity(self.path, known)
         mode = "rwc" if known is None else "rw"
-        return sqlite3.connect(
-            f"{self.path.as_uri()}?mode={mode}",  # as it is: % and ? of a name are written as codes
-            uri=True,
-            timeout=self.timeout,
-            check_same_thread=False,
-        )
+        # The address is written as codes where a name has % and ?.
+        return connect_file(f"{self.path.as_uri()}?mode={mode}", self.timeout)
 
     def opened(self, record: Any) -> None:
         """Remember which file and log a new connection speaks to."""
@@ -314,7 +308,7 @@ def _engine(store: Store) -> Engine:
         url = make_url(store.url)
         engine = create_engine(
             url,
-            connect_args={"connect_timeout": math.ceil(timeout)},
+            connect_args={"connect_timeout": math.ceil(timeout), "client_encoding": "UTF8"},
             pool_pre_ping=True,
             pool_timeout=timeout,
         )

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os.path import isfile
 from pathlib import Path
 from threading import RLock
@@ -63,6 +63,10 @@ class Connection:
     process : int
         The process that opened it. Only this process may query: a forked one would share the
         connection, and receive answers of the other.
+    file : Path, optional
+        A file that is read anew by each query.
+    state : tuple of int, optional
+        Inode, size and time of that file when it was opened.
     """
 
     engine: EngineName
@@ -73,11 +77,26 @@ class Connection:
     warnings: tuple[str, ...] = field(default=(), repr=False)
     lock: Any = field(default_factory=RLock, repr=False, compare=False)
     process: int = field(default_factory=os.getpid, repr=False, compare=False)
+    file: Path | None = field(default=None, repr=False, compare=False)
+    state: tuple[int, ...] | None = field(default=None, repr=False, compare=False)
 
     @property
     def columns(self) -> Mapping[str, StoredType]:
         """Type of each column; public."""
         return MappingProxyType({name: cast.type for name, cast in self.casts.items()})
+
+    @property
+    def changed(self) -> bool:
+        """Whether the file differs from the one that was opened."""
+        return self.file is not None and _state_of(self.file) != self.state
+
+
+def _state_of(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def connect(
@@ -208,6 +227,8 @@ def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Con
     """Read with Arrow for DuckDB, whose own reader fails on far times and on invalid strings."""
     from pyarrow import dataset  # noqa: PLC0415
 
+    path = path.resolve()
+    state = _state_of(path)
     backend = _new_duckdb()
     found = dataset.dataset(path, format="parquet").schema
     _require_distinct([each.lower() for each in found.names])  # DuckDB would confuse them
@@ -216,7 +237,8 @@ def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Con
         raise ParameterError(f"{path.name} has no column of a type that can be queried")
     backend.con.register(name, dataset.dataset(path, format="parquet", schema=schema))
     stored = {each: each if each in schema.names else None for each in found.names}
-    return _open_table("duckdb", backend, name, types, stored, str(path.resolve()))
+    opened = _open_table("duckdb", backend, name, types, stored, str(path))
+    return replace(opened, file=path, state=state)
 
 
 def _open_csv(path: Path, types: Mapping[str, ColumnType], header: str | None) -> Connection:

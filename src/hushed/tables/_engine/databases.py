@@ -101,6 +101,8 @@ def connect_postgres(url: str) -> Any:
 
         backend = ibis.connect(url)
         weakref.finalize(backend, _close_once, backend.con, os.getpid())
+        with backend.con.transaction():  # a role may set an encoding with fewer letters
+            backend.con.execute("SET client_encoding TO 'UTF8'")
     except ImportError:
         reason = "its driver is missing: pip install 'hushed[tables,postgres]'"
     except Exception as error:  # Ibis reads the address, and may quote it

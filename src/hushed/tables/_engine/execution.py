@@ -130,6 +130,11 @@ def hold(connection: Connection, clock: Clock) -> Iterator[None]:
             "the table was opened by the process that this one was forked from; open it again "
             f"here. {_UNPAID.capitalize()}"
         )
+    if connection.file is not None and connection.changed:
+        raise EngineUnavailable(
+            f"{connection.file.name} is not there any more, or not as it was when it was opened; "
+            f"open it again. {_UNPAID.capitalize()}"
+        )
     if not connection.lock.acquire(timeout=-1 if clock.limit is None else clock.left):
         raise EngineUnavailable(f"other queries on this table took all of the {clock}; {_UNPAID}")
     try:
