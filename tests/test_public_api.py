@@ -1,11 +1,13 @@
 """What is public is listed, sorted, importable and documented; and nothing else is."""
 
+import ast
 import importlib
 import inspect
 import pkgutil
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -16,14 +18,6 @@ MODULES = sorted(
     for info in pkgutil.walk_packages(hushed.__path__, "hushed.")
     if "__main__" not in info.name
 )
-
-
-def is_private(name):
-    """Whether a module, or a package that holds it, is private by name."""
-    return any(part.startswith("_") for part in name.split("."))
-
-
-PUBLIC = [name for name in MODULES if not is_private(name)]
 
 
 def defined_here(module):
@@ -59,6 +53,19 @@ def test_the_package_lists_its_names_sorted():
     assert len(set(names)) == len(names)
     for name in names:
         assert getattr(hushed, name) is not None
+
+
+def test_type_checkers_see_what_is_loaded():
+    """Each public name is imported statically from the module that it is loaded from."""
+    tree = ast.parse(Path(hushed.__file__).read_text(encoding="utf-8"))
+    (static,) = [each for each in tree.body if isinstance(each, ast.If)]
+    seen = {
+        alias.name: each.module.removeprefix("hushed").removeprefix(".") or alias.name
+        for each in static.body
+        if isinstance(each, ast.ImportFrom)
+        for alias in each.names
+    }
+    assert seen == {name: hushed._HOME.get(name, name) for name in hushed.__all__}
 
 
 def test_names_are_loaded_when_asked_for():

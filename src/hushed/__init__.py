@@ -39,7 +39,7 @@ if _TYPE_CHECKING:
         lattice_points,
         on_lattice,
     )
-    from hushed.releasing._release import Release, release
+    from hushed.releasing import Certificate, Release, release, verify
     from hushed.sensitivity import (
         Blockwise,
         Sensitivity,
