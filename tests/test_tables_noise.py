@@ -54,7 +54,7 @@ class TestThreshold:
         from hushed import noise
 
         monkeypatch.setattr(noise, "discrete_laplace", lambda scale, size: np.zeros(size, int))
-        law = LaplaceNoise(scale=Fraction(1))
+        law = LaplaceNoise.of_steps(Fraction(1), Fraction(1))
         selection = PartitionSelection(noise=law, threshold=10, epsilon=1.0, delta=0.1)
         assert select_partitions(selection, [7, 8, 9], [9, 10, 11]) == [8, 9]
 
@@ -66,7 +66,7 @@ class TestErrors:
     @pytest.mark.parametrize("beta", [0.5, 0.05, 0.001])
     def test_laplace_error_is_the_smallest_that_holds(self, scale, beta):
         """P(|X| > error) <= beta, and not for one step less; by summing the law."""
-        error = int(LaplaceNoise(scale=scale).error(beta))
+        error = int(LaplaceNoise.of_steps(scale, Fraction(1)).error(beta))
         inside = sum(mass(x, scale) for x in range(-error, error + 1))
         assert 1 - inside <= beta
         if error:
@@ -95,11 +95,11 @@ class TestSplit:
         query = query.sum("x", low=-5, high=1)
         plan, _ = plan_query(query, epsilon=0.5, delta=1e-7, noise_name="gaussian")
         assert all(isinstance(p.noise, GaussianNoise) for p in plan.parts)
-        ratio = math.sqrt(sum((p.noise.sensitivity / p.noise.sigma) ** 2 for p in plan.parts))
+        ratio = math.sqrt(sum((p.noise.bound / p.noise.sigma) ** 2 for p in plan.parts))
         assert hs.privacy_loss.gaussian(ratio).delta(0.5) <= 1e-7
         assert hs.privacy_loss.gaussian(ratio * (1 + 1e-9)).delta(0.5) > 0.999e-7
         users = plan.parts[1].noise
-        assert users.sensitivity**2 >= 2 > (users.sensitivity * (1 - 1e-12)) ** 2
+        assert users.bound**2 >= 2 > (users.bound * (1 - 1e-12)) ** 2
 
     def test_too_small_an_epsilon_is_refused(self):
         """A scale beyond the sampler is refused when priced."""

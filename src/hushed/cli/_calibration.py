@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import hushed as hs
 from hushed.errors import ParameterError
-from hushed.mechanisms._calibration import NORM_OF, Mechanism, MechanismName, calibrate
+from hushed.mechanisms._calibrated import Calibrated, parameter_names
+from hushed.mechanisms._registry import MECHANISMS, calibrate
 from hushed.spaces import Norm, SensitivityBound
+
+if TYPE_CHECKING:
+    MechanismName = str
+else:
+    MechanismName = Literal[*MECHANISMS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,18 +25,18 @@ class Target:
 
     Parameters
     ----------
-    name : {"laplace", "gaussian", "exponential", "bernstein"}
-        Which one.
+    name : str
+        Which one, out of `hushed.mechanisms._registry.MECHANISMS`.
     epsilon : float or None
         Privacy loss, in nats; this or ``error``.
     error : float or None
         Error to keep to, in the units of the answer, by the smallest epsilon.
     beta : float or None
         Probability of a larger error; 0.05 if None.
-    norm : {"sup", "range"} or None
-        Norm of the movement, for the exponential mechanism; that of the mechanism if None.
+    norm : str or None
+        Norm of the movement, where the mechanism takes several; its first one if None.
     options : mapping
-        Further parameters, as `hushed.mechanisms._calibration.calibrate` takes them.
+        Further parameters, as `hushed.mechanisms._registry.calibrate` takes them.
     """
 
     name: MechanismName
@@ -42,9 +47,14 @@ class Target:
     options: Mapping[str, Any]
 
     @property
+    def kind(self) -> type[Calibrated]:
+        """Class of the mechanism."""
+        return MECHANISMS[self.name]
+
+    @property
     def measured(self) -> Norm:
         """Norm to sample the sensitivity in."""
-        return self.norm or NORM_OF[self.name]
+        return self.norm or self.kind.norms[0]
 
     def check(self) -> None:
         """Find bad parameters of a mechanism before the long sampling starts."""
@@ -52,58 +62,32 @@ class Target:
             raise ParameterError("give --epsilon or --error, one of the two")
         if self.beta is not None and self.error is None:
             raise ParameterError("--beta goes with --error: the chance of a larger error")
-        if self.norm is not None and self.name != "exponential":
+        if self.norm is not None and len(self.kind.norms) == 1:
+            several = [name for name, kind in MECHANISMS.items() if len(kind.norms) > 1]
             raise ParameterError(
-                f"--norm is for the exponential mechanism; {self.name} needs {NORM_OF[self.name]}"
+                f"--norm is for mechanisms that take several ({', '.join(several)}); {self.name} "
+                f"needs {self.kind.norms[0]}"
             )
         stand_in = hs.proven_sensitivity(1.0, self.measured, argument="stand-in")
         calibrate(self.name, stand_in, {**self.options, "epsilon": 1.0})
-        self._built(stand_in, 2 if self.name == "exponential" else 1)
+        self._built(stand_in, 2)
 
-    def calibrate(self, sensitivity: hs.Sensitivity) -> Mechanism:
+    def calibrate(self, sensitivity: hs.Sensitivity) -> Calibrated:
         """Build the mechanism."""
         sampling = sensitivity.sampling
         return self._built(sensitivity, math.prod(sampling.shape) if sampling else 1)
 
-    def _built(self, sensitivity: SensitivityBound, values: int) -> Mechanism:
+    def _built(self, sensitivity: SensitivityBound, values: int) -> Calibrated:
         if self.error is None:
             return calibrate(self.name, sensitivity, {**self.options, "epsilon": self.epsilon})
+        counted = {} if "dims" in parameter_names(self.kind) else {"dims": values}
         beta = 0.05 if self.beta is None else self.beta
-        if self.name == "gaussian":
-            delta = self.options["delta"]
-            return hs.Gaussian.for_accuracy(
-                sensitivity, error=self.error, beta=beta, delta=delta, dims=values
-            )
-        if self.name == "bernstein":
-            shape = dict(self.options)
-            return hs.Bernstein.for_accuracy(sensitivity, error=self.error, beta=beta, **shape)
-        if self.name == "laplace":
-            return hs.Laplace.for_accuracy(sensitivity, error=self.error, beta=beta, dims=values)
-        if self.name == "exponential":
-            return hs.Exponential.for_accuracy(
-                sensitivity, error=self.error, beta=beta, dims=values
-            )
-        raise ParameterError(f"--error does not go with {self.name}; give --epsilon")
+        kind: Any = self.kind
+        built: Calibrated = kind.for_accuracy(
+            sensitivity, error=self.error, beta=beta, **self.options, **counted
+        )
+        return built
 
     def numeric(self, function: Any) -> Any:
-        """Make a learner of functions give numbers, for the Bernstein mechanism."""
-        if self.name != "bernstein":
-            return function
-        lattice, dims = self.options.get("lattice", 10), self.options.get("dims", 1)
-        return numbers_of(function, lattice=lattice, dims=dims)
-
-
-def numbers_of(function: Any, *, lattice: int, dims: int) -> Any:
-    """Evaluate what a function returns on the lattice, if that is a function itself."""
-    if not callable(function):
-        return function
-    learn: Callable[[Any], Any] = function
-
-    @functools.wraps(learn)
-    def values(rows: Any) -> Any:
-        learned = learn(rows)
-        if not callable(learned):
-            return learned
-        return hs.on_lattice(lambda _: learned, lattice=lattice, dims=dims)(rows)
-
-    return values
+        """Make a function give the numbers that the mechanism releases."""
+        return self.kind.answers_of(function, self.options)

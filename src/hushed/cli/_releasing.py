@@ -14,7 +14,7 @@ import typer
 import hushed as hs
 from hushed._functions._gate import Outside
 from hushed._printing import format_up, plain_path
-from hushed.cli._calibration import Target, numbers_of
+from hushed.cli._calibration import MechanismName, Target
 from hushed.cli._inputs import in_blocks, read_bounds, read_function, read_population
 from hushed.cli._kept import describe_release, plain_value, read_again
 from hushed.cli._ledgers import open_named
@@ -43,7 +43,7 @@ from hushed.cli._panels import LEDGER, NOISE, OUTPUT, ROWS
 from hushed.cli._tables import Frame, check_columns, read_table
 from hushed.cli._written import check_targets, files_of, inputs_of
 from hushed.errors import NotFound, ParameterError
-from hushed.mechanisms._calibration import MechanismName
+from hushed.mechanisms._registry import MECHANISMS
 from hushed.populations import PublicTable, Simulator
 from hushed.spaces import Norm
 
@@ -141,7 +141,8 @@ def release(
     norm: Annotated[
         Norm | None,
         typer.Option(
-            help="For the exponential mechanism: sup (default) or range.", rich_help_panel=NOISE
+            help="Where the mechanism takes several: exponential, sup (default) or range.",
+            rich_help_panel=NOISE,
         ),
     ] = None,
     lattice: Annotated[
@@ -304,9 +305,8 @@ def verify(
     with finish(json=json, refused=BAD_USE) as result:
         known = _certificate(certificate)
         f = None if function is None else read_function(function)
-        if known.mechanism.name == "bernstein" and f is not None:
-            shape = known.mechanism.parameters
-            f = numbers_of(f, lattice=int(shape["lattice"]), dims=int(shape["dims"]))
+        if f is not None and known.mechanism.name in MECHANISMS:
+            f = MECHANISMS[known.mechanism.name].answers_of(f, known.mechanism.parameters)
         if f is not None and known.sampling is not None and known.sampling.blocks > 1:
             f = in_blocks(f, known.sampling.rows // known.sampling.blocks)
         source = _read_named(population, known, frame, header) if population else None

@@ -4,7 +4,7 @@ from hushed.measurements._combining import compose, parallel
 from hushed.measurements._exporting import to_opendp
 from hushed.measurements._importing import from_opendp
 from hushed.measurements._losses import ProfileLoss
-from hushed.measurements._noisy import exponential, gaussian, laplace
+from hushed.measurements._noisy import exponential, gaussian, laplace, noisy
 from hushed.measurements._record import Measurement
 from hushed.measurements._search import chain_sensitivity, largest_distance, smallest_scale
 
@@ -18,6 +18,7 @@ __all__ = [
     "gaussian",
     "laplace",
     "largest_distance",
+    "noisy",
     "parallel",
     "smallest_scale",
     "to_opendp",

@@ -16,6 +16,7 @@ from hushed.errors import NotFound, ParameterError
 from hushed.measurements._export_spaces import Place, aligned, begin, beyond
 from hushed.measurements._export_steps import named, scored, step_behind
 from hushed.measurements._record import Measurement
+from hushed.mechanisms._registry import LAWS
 from hushed.spaces import PRIVACY_PROFILE, PURE, ZCDP
 from hushed.transformations._chain import Transformation
 
@@ -25,7 +26,12 @@ _STATED = {
     "Approximate(MaxDivergence)": PRIVACY_PROFILE,
     "SmoothedMaxDivergence": PRIVACY_PROFILE,
 }
-_ENDS = ("laplace", "gaussian", "exponential", "compose", "from_opendp", "a function of the answer")
+_ENDS = (
+    *(name for name, law in LAWS.items() if law.opendp),
+    "compose",
+    "from_opendp",
+    "a function of the answer",
+)
 
 
 def to_opendp(chain: Transformation | Measurement) -> Any:
@@ -90,7 +96,7 @@ def _measured(dp: Any, place: Place, chain: Measurement) -> Any:
         inner = _measured(dp, place, _ending(chain, before))
         return beyond(dp, chain, inner.__rshift__, _on_ours(function, before))
     steps = () if chain.first is None else chain.first.steps or (chain.first,)
-    if kind == "exponential" and steps and named(steps[-1]) == "quantile_scores":
+    if kind in LAWS and LAWS[kind].selects and steps and named(steps[-1]) == "quantile_scores":
         for step in steps[:-1]:
             place = step_behind(dp, place, step)
         place, made = scored(dp, place, steps[-1], rest[0], _chosen_by(dp, chain))
@@ -112,13 +118,10 @@ def _noisy(dp: Any, place: Place, chain: Measurement) -> Any:
     space = place.domain, place.metric
     if kind == "opendp":
         return rest[0]
-    if kind == "laplace":
-        return beyond(dp, chain, dp.m.make_laplace, *space, float(rest[0]))
-    if kind == "gaussian":
-        return beyond(dp, chain, dp.m.make_gaussian, *space, float(rest[0]))
-    if kind == "exponential":
-        measure = _chosen_by(dp, chain)
-        return beyond(dp, chain, dp.m.make_noisy_max, *space, measure, float(rest[0]))
+    law = LAWS.get(kind)
+    if law is not None and law.opendp:
+        by = (_chosen_by(dp, chain),) if law.selects else ()
+        return beyond(dp, chain, getattr(dp.m, law.opendp), *space, *by, float(rest[0]))
     last = chain.name.rpartition(" >> ")[2]
     raise ParameterError(f"OpenDP has no equivalent of {last}; a chain may end in {_ENDS}")
 
@@ -157,6 +160,6 @@ def _as_ours(released: Any, settings: tuple[Any, ...]) -> Any:
         return tuple(
             _as_ours(each, part.settings) for each, part in zip(released, rest[0], strict=True)
         )
-    if kind in ("laplace", "gaussian"):
+    if kind in LAWS and not LAWS[kind].selects:
         return np.array(released, float) if isinstance(released, list) else float(released)
     return released

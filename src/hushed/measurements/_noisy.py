@@ -1,35 +1,26 @@
-"""Measurements that add noise to an answer, or choose by it: Laplace, Gaussian, exponential.
+"""Measurements that add noise to an answer, or choose by it.
 
 Noise is drawn by `hushed.noise`, which rounds an answer to a public grid first. What that rounding
-costs is counted exactly, at every distance and not only at the one the noise was made for.
+costs is counted exactly, at every distance and not only at the one the noise was made for: by the
+law of the noise itself (`hushed.mechanisms`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hushed import noise, privacy_loss
-from hushed._decimals import decimal_of, stated_above
-from hushed._numeric import finite_above, root_above
+from hushed._checks import require_one_of
 from hushed.accounting._pure import pure_zcdp
 from hushed.errors import ParameterError
-from hushed.measurements._losses import ProfileLoss
+from hushed.measurements._losses import Loss, ProfileLoss
 from hushed.measurements._record import Measurement
+from hushed.mechanisms._law import Known, Law
+from hushed.mechanisms._registry import LAWS
 from hushed.privacy_loss import PrivacyProfile
-from hushed.spaces import PRIVACY_PROFILE, PURE, ZCDP, Distance, Numbers, Space
+from hushed.spaces import PURE, ZCDP, Measure, Numbers, Space
 from hushed.transformations._chain import Step
 from hushed.transformations._matching import refuse
-
-_MOST_DIMS = 2**20  # that the lemma on discrete noise is used for
-
-# Largest minus smallest change of a score, for each unit of distance.
-_SPREADS = {"sup": 2, "one-sided": 1, "l1": 1}
 
 
 def laplace(scale: float) -> Step[Measurement]:
@@ -55,25 +46,7 @@ def laplace(scale: float) -> Step[Measurement]:
     -----
     Dwork, McSherry, Nissim, Smith, TCC 2006.
     """
-    _positive(scale)
-
-    def build(space: Space) -> Measurement:
-        dims = _dims(space, "laplace", "l1", "norm='l1'")
-        grid = noise.laplace_grid(sensitivity=scale, epsilon=1.0, dims=dims)
-
-        def epsilon(moved: float) -> Fraction:
-            return (_steps(moved, grid) + dims) / Fraction(grid.scale)
-
-        return Measurement(
-            name=f"laplace({scale:g})",
-            source=space,
-            measure=PURE,
-            draw=lambda value: _plain(noise.add_laplace(value, sensitivity=scale, epsilon=1.0)),
-            known=_pure(epsilon, privacy_loss.laplace),
-            settings=("laplace", scale),
-        )
-
-    return Step("laplace", build)
+    return noisy("laplace", scale)
 
 
 def gaussian(scale: float) -> Step[Measurement]:
@@ -101,34 +74,7 @@ def gaussian(scale: float) -> Step[Measurement]:
     Bun and Steinke, TCC 2016; for the discrete law that is drawn, Canonne, Kamath, Steinke,
     NeurIPS 2020, Theorem 14. Curve: Balle and Wang, ICML 2018.
     """
-    _positive(scale)
-
-    def build(space: Space) -> Measurement:
-        dims = _dims(space, "gaussian", "l2", "norm='l2'")
-        _check_dims(dims)
-        grid = noise.gaussian_grid(sensitivity=scale, sigma=scale, dims=dims)
-
-        def known(d_in: Distance) -> dict[Any, Any]:
-            if not d_in.value or math.isinf(d_in.value):
-                rho = d_in.value
-                return {ZCDP: rho, PRIVACY_PROFILE: ProfileLoss(curve=privacy_loss.gaussian(rho))}
-            ratio = (_steps(d_in.value, grid) + root_above(dims)) / Fraction(grid.scale)
-            curve = privacy_loss.gaussian(finite_above(ratio))
-            return {
-                ZCDP: stated_above(ratio * ratio / 2),
-                PRIVACY_PROFILE: ProfileLoss(curve=curve),
-            }
-
-        return Measurement(
-            name=f"gaussian({scale:g})",
-            source=space,
-            measure=ZCDP,
-            draw=lambda value: _plain(noise.add_gaussian(value, sensitivity=scale, sigma=scale)),
-            known=known,
-            settings=("gaussian", scale),
-        )
-
-    return Step("gaussian", build)
+    return noisy("gaussian", scale)
 
 
 def exponential(scale: float) -> Step[Measurement]:
@@ -165,91 +111,81 @@ def exponential(scale: float) -> Step[Measurement]:
     steps as well: nothing is saved against the sup norm, and nothing lost. What is drawn is the
     exponential mechanism itself, not permute-and-flip.
     """
-    _positive(scale)
+    return noisy("exponential", scale)
+
+
+def noisy(law: str, scale: float) -> Step[Measurement]:
+    """Release an answer with the noise of a named law, or choose by it.
+
+    Parameters
+    ----------
+    law : str
+        Name of the law, as the mechanism is called in certificates: ``laplace``, ``gaussian``,
+        ``exponential``.
+    scale : float
+        Scale of the noise, in the units of the answer; finite, above 0.
+
+    Returns
+    -------
+    Step
+        As `laplace`, `gaussian` or `exponential` give it.
+
+    Raises
+    ------
+    ParameterError
+        If the law is unknown, or the scale is not finite and above 0.
+    """
+    require_one_of("law", law, LAWS)
+    if isinstance(scale, bool) or not 0 < scale < math.inf:
+        raise ParameterError(f"scale must be finite and above 0, got {scale!r}")
+    kind: type[Law] = LAWS[law]
 
     def build(space: Space) -> Measurement:
-        spread = _SPREADS.get(space.metric.name)
-        if not isinstance(space.domain, Numbers) or spread is None:
-            wanted = "scores in the sup norm, the one-sided distance or the l1 norm"
-            fix = "quantile_scores(...), or counts with norm='one-sided',"
-            raise refuse("exponential", space, wanted, fix)
-        if space.domain.dims is None:
-            raise refuse("exponential", space, "a vector of scores", "quantile_scores(...)")
-
-        def epsilon(moved: float) -> Fraction:
-            return noise.selection_loss(width=scale, epsilon=1.0, moved=spread * moved)
-
-        pure = _pure(epsilon, privacy_loss.bounded_range)
-
+        dims = _count_scores(kind, space) if kind.selects else _count_numbers(kind, space)
+        reach, made = kind.reach[space.metric.name], kind.of_scale(scale)
+        made.loss(scale, dims)  # a grid that cannot be laid is refused now
         return Measurement(
-            name=f"exponential({scale:g})",
+            name=f"{law}({scale:g})",
             source=space,
-            measure=PURE,
-            draw=lambda scores: noise.select(scores, width=scale, epsilon=1.0),
-            known=lambda d_in: _ranged(pure(d_in)),
-            settings=("exponential", scale),
+            measure=kind.measure,
+            draw=made.draw,
+            known=lambda d_in: _losses(made.loss(reach * d_in.value, dims)),
+            settings=(law, scale),
         )
 
-    return Step("exponential", build)
+    return Step(law, build)
 
 
-def _pure(
-    epsilon: Callable[[float], Fraction],
-    curve: Callable[[float], PrivacyProfile],
-) -> Callable[[Distance], dict[Any, Any]]:
-    """Epsilon of a distance and the curve of that mechanism; nothing is lost if nothing moves."""
-
-    def known(d_in: Distance) -> dict[Any, Any]:
-        moved = d_in.value
-        level = stated_above(epsilon(moved)) if 0 < moved < math.inf else moved
-        if not 0 < level < math.inf:
-            return {
-                PURE: level,
-                PRIVACY_PROFILE: ProfileLoss(curve=privacy_loss.approximate(level, 0.0)),
-            }
-        return {PURE: level, PRIVACY_PROFILE: ProfileLoss(curve=curve(level))}
-
-    return known
+def _losses(known: Known) -> dict[Measure, Loss]:
+    """State what a law says of its loss as measures do; a pure loss bounds rho, too."""
+    found: dict[Measure, Any] = {
+        measure: ProfileLoss(curve=loss) if isinstance(loss, PrivacyProfile) else loss
+        for measure, loss in known.items()
+    }
+    if PURE in found and ZCDP in found:
+        found[ZCDP] = min(found[ZCDP], pure_zcdp(found[PURE]))
+    return found
 
 
-def _ranged(known: dict[Any, Any]) -> dict[Any, Any]:
-    """Add rho to a loss whose values lie in a range of epsilon.
-
-    For the logarithm ``f(t)`` of the mean of ``exp(t loss)`` under the second law f(0) = f(1) = 0
-    and ``f''(t) <= epsilon**2 / 4``, a variance on an interval of that length. So
-    ``f(t) - t (t - 1) epsilon**2 / 8`` is concave, and at most 0 beyond 1: rho is
-    ``epsilon**2 / 8`` (Cesar and Rogers, ALT 2021).
-    """
-    epsilon = known[PURE]
-    if not 0 < epsilon < math.inf:
-        return known
-    rho = pure_zcdp(epsilon)
-    exact = decimal_of(epsilon) ** 2 / 8
-    return {**known, ZCDP: stated_above(exact) if exact < decimal_of(rho) else rho}
-
-
-def _plain(released: NDArray[np.float64]) -> float | NDArray[np.float64]:
-    return released if released.ndim else float(released)
-
-
-def _steps(moved: float, grid: noise.Grid) -> Fraction:
-    return Fraction(moved) / Fraction(2) ** grid.exponent
-
-
-def _dims(space: Space, step: str, norm: str, advice: str) -> int:
+def _count_numbers(law: type[Law], space: Space) -> int:
     """Count the coordinates of an answer measured in a norm that the noise can use."""
-    if not isinstance(space.domain, Numbers) or space.metric.name not in ("absolute", norm):
+    if not isinstance(space.domain, Numbers) or space.metric.name not in law.reach:
+        norm = law.norms[0]
         raise refuse(
-            step, space, f"one number, or a vector in the {norm} norm", f"an answer with {advice}"
+            law.name,
+            space,
+            f"one number, or a vector in the {norm} norm",
+            f"an answer with norm={norm!r}",
         )
     return space.domain.dims or 1
 
 
-def _check_dims(dims: int) -> None:
-    if dims > _MOST_DIMS:
-        raise ParameterError(f"gaussian releases at most {_MOST_DIMS} numbers at once, got {dims}")
-
-
-def _positive(scale: float) -> None:
-    if isinstance(scale, bool) or not 0 < scale < math.inf:
-        raise ParameterError(f"scale must be finite and above 0, got {scale!r}")
+def _count_scores(law: type[Law], space: Space) -> int:
+    """Count the candidates of a vector of scores."""
+    if not isinstance(space.domain, Numbers) or space.metric.name not in law.reach:
+        wanted = "scores in the sup norm, the one-sided distance or the l1 norm"
+        fix = "quantile_scores(...), or counts with norm='one-sided',"
+        raise refuse(law.name, space, wanted, fix)
+    if space.domain.dims is None:
+        raise refuse(law.name, space, "a vector of scores", "quantile_scores(...)")
+    return space.domain.dims

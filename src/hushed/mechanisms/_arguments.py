@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -42,15 +41,6 @@ def require_movement(movement: SensitivityBound, mechanism: str, *norms: Norm) -
             "the function may ignore its rows, round its answer, or react to rarer rows than the "
             "population yields"
         )
-
-
-def exponential_quantile(beta: float, count: int) -> float:
-    """Level that the largest of several unit exponential variables exceeds with probability beta.
-
-    ``-log(1 - (1 - beta)^(1/count))``; the union bound where the share of each is no double.
-    """
-    each = -math.expm1(math.log1p(-beta) / count)
-    return -math.log(each) if each > 1e-300 else math.log(count) - math.log(beta)
 
 
 def finite_values(value: ArrayLike) -> NDArray[np.float64]:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed import noise
 from hushed._checks import read_epsilon, require_count, require_positive, require_probability
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
-from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import (
-    exponential_quantile,
     finite_values,
     require_movement,
     smallest_epsilon,
 )
+from hushed.mechanisms._calibrated import Calibrated
+from hushed.mechanisms._laplace import LaplaceNoise, exponential_tail
 from hushed.privacy_loss import PrivacyProfile, laplace
-from hushed.spaces import SensitivityBound
+from hushed.spaces import Norm, SensitivityBound
 from hushed.spaces._cells import moved_by_rounding
 
 _MOST_ORDER = 64  # the operator is applied as often, and noise grows up to twofold each time
@@ -31,7 +31,7 @@ _MOST_POINTS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bernstein:
+class Bernstein(Calibrated):
     """Release a function on [0, 1]^dims as a noisy Bernstein polynomial.
 
     Parameters
@@ -61,6 +61,11 @@ class Bernstein:
     is post-processing.
     """
 
+    law: ClassVar[type[LaplaceNoise]] = LaplaceNoise
+    name: ClassVar[str] = "bernstein"
+    norms: ClassVar[tuple[Norm, ...]] = ("sup",)
+    outcome: ClassVar[str] = "noise moves the released function by at most {error} anywhere"
+
     sensitivity: SensitivityBound
     _: KW_ONLY
     epsilon: float
@@ -69,13 +74,19 @@ class Bernstein:
     order: int = 1
 
     def __post_init__(self) -> None:
-        require_movement(self.sensitivity, "Bernstein", "sup")
+        require_movement(self.sensitivity, "Bernstein", *self.norms)
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
         _check_lattice(self.lattice, self.dims)
         for name in ("lattice", "dims", "order"):
             object.__setattr__(self, name, require_count(name, getattr(self, name)))
         if self.order > _MOST_ORDER:
             raise ParameterError(f"order must be at most {_MOST_ORDER}, got {self.order}")
+
+    @classmethod
+    def answers_of(cls, function: Any, parameters: Mapping[str, Any]) -> Any:
+        """Evaluate learners of functions on the lattice; see `Calibrated.answers_of`."""
+        lattice, dims = int(parameters.get("lattice", 10)), int(parameters.get("dims", 1))
+        return numbers_of(function, lattice=lattice, dims=dims)
 
     @classmethod
     def for_accuracy(
@@ -110,13 +121,28 @@ class Bernstein:
         require_probability("beta", beta)
         shape = {"lattice": lattice, "dims": dims, "order": order}
         one = cls(sensitivity, epsilon=1.0, **shape)
-        tail = exponential_quantile(beta, one.points) * _amplification(lattice, dims, order)
+        tail = exponential_tail(beta, one.points) * _amplification(lattice, dims, order)
         epsilon = smallest_epsilon(
             one.total * tail / error,
             lambda e: cls(sensitivity, epsilon=e, **shape).accuracy(beta),
             error,
         )
         return cls(sensitivity, epsilon=epsilon, **shape)
+
+    @property
+    def noise(self) -> LaplaceNoise:
+        """Law of the noise on the lattice values."""
+        return LaplaceNoise(self.total, self.epsilon)
+
+    def values_of(self, shape: tuple[int, ...] | None) -> int:
+        """Count the lattice values; see `Calibrated.values_of`."""
+        if shape is not None and math.prod(shape) != self.points:
+            raise ParameterError(
+                f"Bernstein with lattice={self.lattice} and dims={self.dims} releases "
+                f"{self.points} lattice values, the sampled answers have {math.prod(shape)}; "
+                "use the lattice of hs.on_lattice"
+            )
+        return self.points
 
     @property
     def points(self) -> int:
@@ -138,11 +164,6 @@ class Bernstein:
         """Privacy loss at every level: that of Laplace noise on all lattice values together."""
         return laplace(self.epsilon)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What a draw promises."""
-        return self.sensitivity.guarantee(self.epsilon)
-
     def accuracy(self, beta: float = 0.05, dims: int | None = None) -> float:
         """Distance to the noise-free polynomial, exceeded anywhere with probability at most beta.
 
@@ -163,9 +184,7 @@ class Bernstein:
         require_probability("beta", beta)
         if dims not in (None, self.dims):
             raise ParameterError(f"the mechanism has {self.dims} dimensions, got dims={dims}")
-        grid = noise.laplace_grid(sensitivity=self.total, epsilon=self.epsilon, dims=self.points)
-        tail = exponential_quantile(beta, self.points)
-        largest = self.scale * grid.enlargement * tail + math.ldexp(1, grid.exponent)
+        largest = self.noise.error(beta, self.points)
         return largest * _amplification(self.lattice, self.dims, self.order)
 
     def draw(self, function: Callable[[Floats], ArrayLike] | ArrayLike) -> BernsteinPolynomial:
@@ -190,8 +209,7 @@ class Bernstein:
             raise ParameterError(  # how many there are is private
                 f"expected {self.points} lattice values, (lattice + 1) ** dims"
             )
-        noisy = noise.add_laplace(numbers.ravel(), sensitivity=self.total, epsilon=self.epsilon)
-        table = noisy.reshape((self.lattice + 1,) * self.dims)
+        table = np.reshape(self.noise.draw(numbers.ravel()), (self.lattice + 1,) * self.dims)
         return BernsteinPolynomial(_sharpen(table, self.lattice, self.order))
 
 
@@ -295,6 +313,22 @@ def on_lattice(
     """
     _check_lattice(lattice, dims)
     return OnLattice(f, lattice, dims)
+
+
+def numbers_of(function: Any, *, lattice: int, dims: int) -> Any:
+    """Evaluate what a function of rows returns on the lattice, if that is a function itself."""
+    if not callable(function):
+        return function
+    learn: Callable[[Any], Any] = function
+
+    @functools.wraps(learn)
+    def values(rows: Any) -> Any:
+        learned = learn(rows)
+        if not callable(learned):
+            return learned
+        return on_lattice(lambda _: learned, lattice=lattice, dims=dims)(rows)
+
+    return values
 
 
 def _check_lattice(lattice: int, dims: int) -> None:

@@ -3,21 +3,83 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
 from hushed import noise
 from hushed._checks import read_epsilon, require_count, require_positive, require_probability
+from hushed._decimals import decimal_of, stated_above
+from hushed._types import Floats
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import finite_values, require_movement, smallest_epsilon
+from hushed.mechanisms._calibrated import Calibrated
+from hushed.mechanisms._law import Known
 from hushed.privacy_loss import PrivacyProfile, bounded_range
-from hushed.spaces import SensitivityBound
+from hushed.spaces import PRIVACY_PROFILE, PURE, ZCDP, Measure, Norm, SensitivityBound
 
 
 @dataclass(frozen=True, slots=True)
-class Exponential:
+class ExponentialChoice:
+    """A choice that loses ``epsilon`` where the changes of all scores lie in a range of ``width``.
+
+    Scores are rounded to a grid first, and the width is enlarged by what that may move.
+    """
+
+    name: ClassVar[str] = "exponential"
+    norms: ClassVar[tuple[Norm, ...]] = ("sup", "range")
+    # Largest minus smallest change of a score, for each unit of distance.
+    reach: ClassVar[Mapping[str, int]] = {"sup": 2, "one-sided": 1, "l1": 1}
+    measure: ClassVar[Measure] = PURE
+    selects: ClassVar[bool] = True
+    opendp: ClassVar[str] = "make_noisy_max"
+
+    width: float
+    epsilon: float
+
+    @classmethod
+    def of_scale(cls, scale: float) -> ExponentialChoice:
+        """Choice of a temperature in the units of the scores."""
+        return cls(scale, 1.0)
+
+    def drawn(self, dims: int = 1) -> tuple[float, int]:  # noqa: ARG002
+        """Temperature as drawn, and the exponent of the grid."""
+        return noise.selection_scale(width=self.width, epsilon=self.epsilon)
+
+    def loss(self, moved: float, dims: int = 1) -> Known:  # noqa: ARG002
+        """Epsilon, rho and curve where the changes of the scores lie in a range of ``moved``.
+
+        Notes
+        -----
+        For the logarithm ``f(t)`` of the mean of ``exp(t loss)`` under the second law
+        ``f(0) = f(1) = 0`` and ``f''(t) <= epsilon**2 / 4``, a variance on an interval of that
+        length. So ``f(t) - t (t - 1) epsilon**2 / 8`` is concave, and at most 0 beyond 1: rho is
+        ``epsilon**2 / 8`` (Cesar and Rogers, ALT 2021).
+        """
+        level = moved
+        if 0 < moved < math.inf:
+            level = stated_above(
+                noise.selection_loss(width=self.width, epsilon=self.epsilon, moved=moved)
+            )
+        known: Known = {PURE: level, PRIVACY_PROFILE: bounded_range(level)}
+        if not 0 < level < math.inf:
+            return known
+        return {**known, ZCDP: stated_above(decimal_of(level) ** 2 / 8)}
+
+    def error(self, beta: float, dims: int = 1) -> float:
+        """Shortfall against the best of so many candidates, exceeded with probability beta."""
+        scale, grid = self.drawn()
+        return scale * _regret_tail(beta, dims) * (1 + 1e-15) + math.ldexp(1.0, grid)
+
+    def draw(self, values: Floats) -> int:
+        """Index of the chosen candidate."""
+        return noise.select(values, width=self.width, epsilon=self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential(Calibrated):
     """Choose a candidate with probability growing exponentially in its score.
 
     Parameters
@@ -44,13 +106,20 @@ class Exponential:
     NeurIPS 2019.
     """
 
+    law: ClassVar[type[ExponentialChoice]] = ExponentialChoice
+    name: ClassVar[str] = ExponentialChoice.name
+    norms: ClassVar[tuple[Norm, ...]] = ExponentialChoice.norms
+    outcome: ClassVar[str] = (
+        "the chosen candidate's score is within {error} of the best of {values}"
+    )
+
     sensitivity: SensitivityBound
     _: KW_ONLY
     epsilon: float
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        require_movement(self.sensitivity, "Exponential", "sup", "range")
+        require_movement(self.sensitivity, "Exponential", *self.norms)
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
         if self.monotone and (
             self.sensitivity.norm != "sup" or self.sensitivity.neighbours != "add-remove"
@@ -85,12 +154,25 @@ class Exponential:
         """
         require_positive("error", error)
         one = cls(sensitivity, epsilon=1.0)
-        step = math.ldexp(1.0, noise.selection_scale(width=one.width, epsilon=1.0)[1])
-        guess = one.width * _tail(beta, dims) / max(error - step, 0.5 * error, 5e-324)
+        step = math.ldexp(1.0, one.noise.drawn()[1])
+        guess = one.width * _regret_tail(beta, dims) / max(error - step, 0.5 * error, 5e-324)
         epsilon = smallest_epsilon(
             guess, lambda e: cls(sensitivity, epsilon=e).accuracy(beta, dims), error
         )
         return cls(sensitivity, epsilon=epsilon)
+
+    @property
+    def noise(self) -> ExponentialChoice:
+        """Law of the choice."""
+        return ExponentialChoice(self.width, self.epsilon)
+
+    def values_of(self, shape: tuple[int, ...] | None) -> int:
+        """Count the candidates of one list of scores; see `Calibrated.values_of`."""
+        if shape is not None and len(shape) != 1:
+            raise ParameterError(
+                f"Exponential chooses by one list of scores, the sampled answers have shape {shape}"
+            )
+        return Calibrated.values_of(self, shape)
 
     @property
     def scale(self) -> float:
@@ -108,30 +190,6 @@ class Exponential:
         """Privacy loss at every level: the losses of all candidates lie in a range of epsilon."""
         return bounded_range(self.epsilon)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What a draw promises."""
-        return self.sensitivity.guarantee(self.epsilon)
-
-    def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
-        """Shortfall against the best score, exceeded with probability at most beta.
-
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-        dims : int, default 1
-            Number of candidates.
-
-        Returns
-        -------
-        float
-            ``scale log(dims / beta)``, in the units of the score, for the scale that is drawn
-            with, plus one step of the grid that scores are rounded to.
-        """
-        drawn, grid = noise.selection_scale(width=self.width, epsilon=self.epsilon)
-        return drawn * _tail(beta, dims) * (1 + 1e-15) + math.ldexp(1.0, grid)
-
     def draw(self, scores: ArrayLike) -> int:
         """Choose a candidate.
 
@@ -148,10 +206,10 @@ class Exponential:
         values = finite_values(scores)
         if values.ndim != 1:
             raise ParameterError("scores must be one list of numbers")  # the shape is private
-        return noise.select(values, width=self.width, epsilon=self.epsilon)
+        return self.noise.draw(values)
 
 
-def _tail(beta: float, dims: int) -> float:
+def _regret_tail(beta: float, dims: int) -> float:
     """Regret of a race among ``dims`` candidates in units of the scale, but with chance beta."""
     require_probability("beta", beta)
     require_count("dims", dims)

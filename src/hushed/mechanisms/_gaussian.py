@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from hushed import noise
 from hushed._checks import (
@@ -18,25 +19,121 @@ from hushed._checks import (
     require_positive,
     require_probability,
 )
-from hushed._decimals import lower_double, read
-from hushed._numeric import first_true_near, round_up
+from hushed._decimals import lower_double, read, stated_above
+from hushed._numeric import finite_above, first_true_near, root_above, round_up
+from hushed._types import Floats
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee
-from hushed.mechanisms._arguments import finite_values, require_movement, smallest_epsilon
+from hushed.mechanisms._arguments import require_movement, smallest_epsilon
+from hushed.mechanisms._calibrated import Calibrated
+from hushed.mechanisms._law import Known, as_drawn, chance_of_each, plain
 from hushed.privacy_loss import PrivacyProfile, gaussian
 from hushed.privacy_loss._families import released_delta
-from hushed.spaces import SensitivityBound
+from hushed.spaces import PRIVACY_PROFILE, ZCDP, Measure, Norm, SensitivityBound
 
 Variant = Literal["analytic", "classic"]
 
-# Coordinates that the lemma on discrete noise is used for.
-_MOST_DIMS = 2**20
+MOST_NUMBERS = 2**20  # that the lemma on discrete noise is used for
 _LEAST_RATIO, _LARGEST_RATIO = 1e-60, 1e15
 _FAR_BELOW = 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
+class GaussianNoise:
+    """Discrete Gaussian noise on a grid, of a sigma that was made for an l2 movement of ``bound``.
+
+    Sigma is enlarged by what rounding to the grid may move. To ``whole`` numbers the noise is added
+    exactly, and only the sum is rounded.
+    """
+
+    name: ClassVar[str] = "gaussian"
+    norms: ClassVar[tuple[Norm, ...]] = ("l2",)
+    reach: ClassVar[Mapping[str, int]] = {"absolute": 1, "l2": 1}
+    measure: ClassVar[Measure] = ZCDP
+    selects: ClassVar[bool] = False
+    opendp: ClassVar[str] = "make_gaussian"
+
+    bound: float
+    sigma: float
+    whole: bool = False
+
+    @classmethod
+    def of_scale(cls, scale: float) -> GaussianNoise:
+        """Law of a scale in the units of the answer."""
+        return cls(scale, scale)
+
+    def grid(self, dims: int) -> noise.Grid:
+        """Grid of the noise for a vector of this many numbers."""
+        if dims > MOST_NUMBERS:
+            raise ParameterError(
+                f"gaussian noise is for at most {MOST_NUMBERS} numbers at once, got {dims}"
+            )
+        return noise.gaussian_grid(sensitivity=self.bound, sigma=self.sigma, dims=dims)
+
+    def drawn(self, dims: int) -> tuple[float, int]:
+        """Scale as drawn, and the exponent of the grid."""
+        return as_drawn(self.grid(dims))
+
+    def loss(self, moved: float, dims: int = 1) -> Known:
+        """Rho and curve at a distance; rounding adds ``sqrt(dims)`` steps.
+
+        Notes
+        -----
+        Bun and Steinke, TCC 2016; for the discrete law that is drawn, Canonne, Kamath, Steinke,
+        NeurIPS 2020, Theorem 14. Curve: Balle and Wang, ICML 2018.
+        """
+        if not 0 < moved < math.inf:
+            return {ZCDP: moved, PRIVACY_PROFILE: gaussian(moved)}
+        grid = self.grid(dims)
+        steps = Fraction(moved) / Fraction(2) ** grid.exponent + root_above(dims)
+        ratio = steps / Fraction(grid.scale)
+        return {
+            ZCDP: stated_above(ratio * ratio / 2),
+            PRIVACY_PROFILE: gaussian(finite_above(ratio)),
+        }
+
+    def error(self, beta: float, dims: int = 1) -> float:
+        """Error that none of so many numbers exceeds but with probability beta.
+
+        Notes
+        -----
+        The normal quantile and one grid step. On whole numbers, of one out of as many as may be
+        released; rounded up.
+        """
+        if self.whole:
+            grid = self.grid(MOST_NUMBERS)
+            tail = _normal_tail(beta) * self.sigma * grid.enlargement * (1 + 1e-12)
+        else:
+            grid = self.grid(dims)
+            tail = self.sigma * grid.enlargement * _normal_tail(_each(beta, dims))
+        return tail + math.ldexp(1.0, grid.exponent)
+
+    def draw(self, values: Floats) -> float | Floats:
+        """Noisy numbers on the grid."""
+        self.grid(max(np.size(values), 1))
+        return plain(noise.add_gaussian(values, sensitivity=self.bound, sigma=self.sigma))
+
+    def add_to(self, whole: Sequence[int]) -> list[float]:
+        """Noisy whole numbers; nothing is rounded but the sum."""
+        if not whole:
+            return []
+        grid = self.grid(len(whole))
+        draws = noise.discrete_gaussian(grid.scale, len(whole)).tolist()
+        return [
+            _add_on_grid(number, more, grid.exponent)
+            for number, more in zip(whole, draws, strict=True)
+        ]
+
+
+def _add_on_grid(number: int, more: int, exponent: int) -> float:
+    """Add noise in steps of ``2**exponent`` to a whole number; the nearest double."""
+    if exponent <= 0:
+        return ((number << -exponent) + more) / (1 << -exponent)
+    rounded = (number + (1 << (exponent - 1))) >> exponent  # ties upwards
+    return math.ldexp(float(rounded + more), exponent)
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian(Calibrated):
     """Add Gaussian noise to every coordinate.
 
     Parameters
@@ -64,6 +161,10 @@ class Gaussian:
     that may cost is part of the curve that sigma is computed with (docs/noise/grid.md).
     """
 
+    law: ClassVar[type[GaussianNoise]] = GaussianNoise
+    name: ClassVar[str] = GaussianNoise.name
+    norms: ClassVar[tuple[Norm, ...]] = GaussianNoise.norms
+
     sensitivity: SensitivityBound
     _: KW_ONLY
     epsilon: float
@@ -72,7 +173,7 @@ class Gaussian:
     scale: float = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        require_movement(self.sensitivity, "Gaussian", "l2")
+        require_movement(self.sensitivity, "Gaussian", *self.norms)
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
         object.__setattr__(self, "delta", _read_delta(self.delta))
         require_one_of("variant", self.variant, get_args(Variant))
@@ -119,10 +220,11 @@ class Gaussian:
         Gaussian
             With ``accuracy(beta, dims) <= error``.
         """
-        require_movement(sensitivity, "Gaussian", "l2")
+        require_movement(sensitivity, "Gaussian", *cls.norms)
         require_positive("error", error)
         delta = _read_delta(delta)
-        ratio = max(sensitivity.value * _tail(beta, dims) / error, _LEAST_RATIO)
+        tail = _normal_tail(_each(beta, dims))
+        ratio = max(sensitivity.value * tail / error, _LEAST_RATIO)
         if ratio > _LARGEST_RATIO:
             raise ParameterError(f"an error of {error} leaves no privacy; ask for a larger error")
         # A level far below the ratio changes no digit of sigma.
@@ -137,63 +239,19 @@ class Gaussian:
         return cls(sensitivity, epsilon=epsilon, delta=delta)
 
     @property
+    def noise(self) -> GaussianNoise:
+        """Law of the noise."""
+        return GaussianNoise(self.sensitivity.value, self.scale)
+
+    @property
     def loss(self) -> PrivacyProfile:
         """Privacy loss at every level, that of the discrete law on its grid included."""
         return gaussian(math.nextafter(self.sensitivity.value / self.scale, math.inf))
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What a draw promises."""
-        return self.sensitivity.guarantee(self.epsilon, self.delta)
-
-    def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
-        """Error that no coordinate exceeds but with probability beta.
-
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-        dims : int, default 1
-            Number of coordinates.
-
-        Returns
-        -------
-        float
-            The normal quantile for independent coordinates, always below the tail bound
-            ``sigma sqrt(2 log(dims/beta))``, plus one grid step.
-        """
-        tail = _tail(beta, dims)
-        _check_dims(dims)
-        grid = noise.gaussian_grid(sensitivity=self.sensitivity.value, sigma=self.scale, dims=dims)
-        return self.scale * grid.enlargement * tail + math.ldexp(1, grid.exponent)
-
-    def draw(self, value: ArrayLike) -> float | NDArray[np.float64]:
-        """Release an answer.
-
-        Parameters
-        ----------
-        value : float or array of float
-            The exact answer.
-
-        Returns
-        -------
-        float or ndarray of float
-            The noisy answer in the same shape; always on the noise grid.
-        """
-        values = finite_values(value)
-        _check_dims(values.size)
-        noisy = noise.add_gaussian(values, sensitivity=self.sensitivity.value, sigma=self.scale)
-        return noisy if values.ndim else float(noisy)
 
 
 def _read_delta(value: float) -> float:
     """Read a slack that somebody asks for: a decimal strictly between 0 and 1."""
     return require_probability("delta", read("delta", value, up=False))
-
-
-def _check_dims(dims: int) -> None:
-    if dims > _MOST_DIMS:
-        raise ParameterError(f"Gaussian releases at most {_MOST_DIMS} numbers at once, got {dims}")
 
 
 @lru_cache(maxsize=256)
@@ -205,10 +263,14 @@ def _analytic_multiplier(epsilon: float, delta: float) -> float:
     )
 
 
-def _tail(beta: float, dims: int) -> float:
-    """Quantile of the largest of ``dims`` absolute standard normal variables."""
-    from scipy.special import ndtri  # noqa: PLC0415  (scipy costs 0.3 s)
-
+def _each(beta: float, dims: int) -> float:
     require_probability("beta", beta)
     require_count("dims", dims)
-    return -float(ndtri(-math.expm1(math.log1p(-beta) / dims) / 2))
+    return chance_of_each(beta, dims)
+
+
+def _normal_tail(chance: float) -> float:
+    """Size that a standard normal variable exceeds with this probability, in either direction."""
+    from scipy.special import ndtri  # noqa: PLC0415  (scipy costs 0.3 s)
+
+    return -float(ndtri(chance / 2))

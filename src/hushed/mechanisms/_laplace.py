@@ -3,26 +3,114 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from fractions import Fraction
+from typing import ClassVar
 
 from hushed import noise
 from hushed._checks import read_epsilon, require_count, require_positive, require_probability
-from hushed.guarantee import Guarantee
-from hushed.mechanisms._arguments import (
-    exponential_quantile,
-    finite_values,
-    require_movement,
-    smallest_epsilon,
-)
+from hushed._decimals import decimal_of, stated_above
+from hushed._types import Floats
+from hushed.mechanisms._arguments import require_movement, smallest_epsilon
+from hushed.mechanisms._calibrated import Calibrated
+from hushed.mechanisms._law import Known, as_drawn, chance_of_each, plain
 from hushed.privacy_loss import PrivacyProfile, laplace
-from hushed.spaces import SensitivityBound
+from hushed.spaces import PRIVACY_PROFILE, PURE, Measure, Norm, SensitivityBound
 
 
 @dataclass(frozen=True, slots=True)
-class Laplace:
+class LaplaceNoise:
+    """Discrete Laplace noise, made so that an l1 movement of ``bound`` loses ``epsilon``.
+
+    Doubles are rounded to a grid first, and the noise is enlarged by what that may move. To
+    ``whole`` numbers it is added as they are: then ``bound`` and ``epsilon`` are exact.
+    """
+
+    name: ClassVar[str] = "laplace"
+    norms: ClassVar[tuple[Norm, ...]] = ("l1",)
+    reach: ClassVar[Mapping[str, int]] = {"absolute": 1, "l1": 1}
+    measure: ClassVar[Measure] = PURE
+    selects: ClassVar[bool] = False
+    opendp: ClassVar[str] = "make_laplace"
+
+    bound: float | Fraction
+    epsilon: float | Fraction
+    whole: bool = False
+
+    @classmethod
+    def of_scale(cls, scale: float) -> LaplaceNoise:
+        """Law of a scale in the units of the answer."""
+        return cls(scale, 1.0)
+
+    @classmethod
+    def of_steps(cls, bound: Fraction, epsilon: Fraction) -> LaplaceNoise:
+        """Law for whole numbers that move by so many steps."""
+        return cls(bound, epsilon, whole=True)
+
+    @property
+    def scale(self) -> Fraction:
+        """Bound over epsilon, exact; what rounding to a grid adds is not in it."""
+        level = self.epsilon
+        return Fraction(self.bound) / (level if isinstance(level, Fraction) else decimal_of(level))
+
+    def grid(self, dims: int) -> noise.Grid:
+        """Grid of the noise on so many doubles."""
+        return noise.laplace_grid(
+            sensitivity=float(self.bound), epsilon=float(self.epsilon), dims=dims
+        )
+
+    def drawn(self, dims: int) -> tuple[float, int]:
+        """Scale as drawn, and the exponent of the grid."""
+        return as_drawn(self.grid(dims))
+
+    def loss(self, moved: float, dims: int = 1) -> Known:
+        """Epsilon and curve at a distance; rounding adds a step for each number.
+
+        Notes
+        -----
+        Dwork, McSherry, Nissim, Smith, TCC 2006.
+        """
+        level = moved
+        if 0 < moved < math.inf and self.whole:
+            level = stated_above(Fraction(moved) / self.scale)
+        elif 0 < moved < math.inf:
+            grid = self.grid(dims)
+            steps = Fraction(moved) / Fraction(2) ** grid.exponent + dims
+            level = stated_above(steps / Fraction(grid.scale))
+        return {PURE: level, PRIVACY_PROFILE: laplace(level)}
+
+    def error(self, beta: float, dims: int = 1) -> float:
+        """Error that none of so many numbers exceeds but with probability beta.
+
+        Notes
+        -----
+        On doubles ``-b log(1 - (1 - beta)^(1/dims))`` and one grid step. On whole numbers, of one
+        number, the smallest m with ``P(|X| > m) = 2 q**(m+1) / (1 + q) <= beta``, where
+        ``q = exp(-1/scale)``.
+        """
+        if self.whole:
+            inverse = 1 / float(self.scale)
+            odds = math.log(2) - math.log(beta) - math.log1p(math.exp(-inverse))
+            return float(max(0, math.ceil((odds / inverse - 1) * (1 + 1e-12))))
+        grid, scale = self.grid(dims), float(self.bound) / float(self.epsilon)
+        tail = exponential_tail(beta, dims)
+        return scale * grid.enlargement * tail + math.ldexp(1, grid.exponent)
+
+    def draw(self, values: Floats) -> float | Floats:
+        """Noisy numbers on the grid."""
+        return plain(
+            noise.add_laplace(values, sensitivity=float(self.bound), epsilon=float(self.epsilon))
+        )
+
+    def add_to(self, whole: Sequence[int]) -> list[int]:
+        """Noisy whole numbers; nothing is rounded."""
+        draws = noise.discrete_laplace(self.scale, len(whole)).tolist()
+        return [number + more for number, more in zip(whole, draws, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Laplace(Calibrated):
     """Add Laplace noise of scale sensitivity / epsilon to every coordinate.
 
     Parameters
@@ -45,12 +133,16 @@ class Laplace:
     (see `hushed.noise`).
     """
 
+    law: ClassVar[type[LaplaceNoise]] = LaplaceNoise
+    name: ClassVar[str] = LaplaceNoise.name
+    norms: ClassVar[tuple[Norm, ...]] = LaplaceNoise.norms
+
     sensitivity: SensitivityBound
     _: KW_ONLY
     epsilon: float
 
     def __post_init__(self) -> None:
-        require_movement(self.sensitivity, "Laplace", "l1")
+        require_movement(self.sensitivity, "Laplace", *self.norms)
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
 
     @classmethod
@@ -75,13 +167,18 @@ class Laplace:
         Laplace
             With ``accuracy(beta, dims) <= error``.
         """
-        require_movement(sensitivity, "Laplace", "l1")
+        require_movement(sensitivity, "Laplace", *cls.norms)
         require_positive("error", error)
-        guess = sensitivity.value * _tail(beta, dims) / error
+        guess = sensitivity.value * exponential_tail(beta, dims) / error
         epsilon = smallest_epsilon(
             guess, lambda e: cls(sensitivity, epsilon=e).accuracy(beta, dims), error
         )
         return cls(sensitivity, epsilon=epsilon)
+
+    @property
+    def noise(self) -> LaplaceNoise:
+        """Law of the noise."""
+        return LaplaceNoise(self.sensitivity.value, self.epsilon)
 
     @property
     def scale(self) -> float:
@@ -99,53 +196,13 @@ class Laplace:
         """
         return laplace(self.epsilon)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What a draw promises."""
-        return self.sensitivity.guarantee(self.epsilon)
 
-    def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
-        """Error that no coordinate exceeds but with probability beta.
+def exponential_tail(beta: float, dims: int) -> float:
+    """Level that the largest of several unit exponential variables exceeds with probability beta.
 
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-        dims : int, default 1
-            Number of coordinates.
-
-        Returns
-        -------
-        float
-            ``-b log(1 - (1 - beta)^(1/dims))`` for independent coordinates (``b log(1/beta)``
-            for one, and always below the union bound ``b log(dims/beta)``), plus one grid step.
-        """
-        tail = _tail(beta, dims)
-        grid = noise.laplace_grid(
-            sensitivity=self.sensitivity.value, epsilon=self.epsilon, dims=dims
-        )
-        return self.scale * grid.enlargement * tail + math.ldexp(1, grid.exponent)
-
-    def draw(self, value: ArrayLike) -> float | NDArray[np.float64]:
-        """Release an answer.
-
-        Parameters
-        ----------
-        value : float or array of float
-            The exact answer.
-
-        Returns
-        -------
-        float or ndarray of float
-            The noisy answer in the same shape; always on the noise grid.
-        """
-        values = finite_values(value)
-        noisy = noise.add_laplace(values, sensitivity=self.sensitivity.value, epsilon=self.epsilon)
-        return noisy if values.ndim else float(noisy)
-
-
-def _tail(beta: float, dims: int) -> float:
-    """Quantile of the largest of ``dims`` absolute Laplace variables of scale 1."""
+    ``-log(1 - (1 - beta)^(1/count))``; the union bound where the share of each is no double.
+    """
     require_probability("beta", beta)
     require_count("dims", dims)
-    return exponential_quantile(beta, dims)
+    each = chance_of_each(beta, dims)
+    return -math.log(each) if each > 1e-300 else math.log(dims) - math.log(beta)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
@@ -104,6 +105,7 @@ def certificate_page(certificate: Certificate) -> str:
     page = files("hushed.plots").joinpath("certificate.html").read_text(encoding="utf-8")
     template = jinja2.Environment(autoescape=True).from_string(page)
     g, made = certificate.guarantee, certificate.mechanism
+    whose = ", the caller's own" if made.stated else ""
     return template.render(
         certificate=certificate,
         picture=picture,
@@ -113,10 +115,14 @@ def certificate_page(certificate: Certificate) -> str:
             ("gamma", f"{format_up(g.gamma)} ({g.protect})"),
             ("neighbours", f"{g.neighbours}, one {'person' if certificate.person else g.unit}"),
             ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
-            ("mechanism", f"{made.name}, scale {format_down(made.scale)}"),
-            ("accuracy at 95 %", format_up(certificate.mechanism.accuracy)),
+            ("mechanism", f"{made.name}{whose}, scale {_describe_size(made.scale, format_down)}"),
+            ("accuracy at 95 %", _describe_size(made.accuracy, format_up)),
             ("created", flat(certificate.created)),
         ],
         paragraphs=certificate.explain().split("\n\n"),
         json=certificate.to_json(),
     )
+
+
+def _describe_size(size: float | None, spell: Callable[[float], str]) -> str:
+    return "not stated" if size is None else spell(size)

@@ -16,10 +16,11 @@ from hushed._functions._gate import Outside
 from hushed._rows._ranges import Range
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect
-from hushed.mechanisms._calibration import Mechanism, MechanismName, parameters
-from hushed.releasing._consistency import accuracy_of, check_agreement, draw_scale, list_kept_ranks
+from hushed.mechanisms import Mechanism
+from hushed.releasing._consistency import check_agreement, list_kept_ranks
+from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._words import explain_certificate, flat
-from hushed.sensitivity import Calibration, Route, Sampling, Sensitivity
+from hushed.sensitivity import Calibration, Route, Sampling
 from hushed.spaces import Norm
 
 if TYPE_CHECKING:
@@ -129,29 +130,35 @@ class MechanismRecord:
 
     Parameters
     ----------
-    name : {"laplace", "gaussian", "exponential", "bernstein"}
-        Which one.
+    name : str
+        Which one: ``laplace``, ``gaussian``, ``exponential``, ``bernstein``, or the name that a
+        caller's own mechanism gives itself.
     parameters : dict
         What it was built with.
-    scale : float
+    scale : float or None
         Scale of the noise as drawn, in the units of the answer: the enlargement by the grid is
-        included.
-    grid : int
-        Answers (or scores) are rounded to multiples of ``2**grid`` first.
+        included. Of a caller's own mechanism what it states, if anything.
+    grid : int or None
+        Answers (or scores) are rounded to multiples of ``2**grid`` first. None for a caller's own
+        mechanism: whether it rounds is not known.
     values : int
         Numbers released together, or candidates chosen from.
-    accuracy : float
+    accuracy : float or None
         Error that no released number exceeds but with probability 5 %.
+    stated : bool, default False
+        True if it is a mechanism of the caller's own: that it keeps the guarantee, and all that
+        stands here, then rests on the word of its author.
     """
 
     __pydantic_config__ = _CLOSED
 
-    name: MechanismName
+    name: str
     parameters: dict[str, float | int | bool | str]
-    scale: float
-    grid: int
+    scale: float | None
+    grid: int | None
     values: int
-    accuracy: float
+    accuracy: float | None
+    stated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +299,7 @@ def _adapter() -> TypeAdapter[Certificate]:
 
 
 def certify(
-    mechanism: Mechanism,
+    mechanism: Mechanism | Admitted,
     *,
     values: int,
     charged: str = "",
@@ -303,7 +310,7 @@ def certify(
 
     Parameters
     ----------
-    mechanism : Laplace, Gaussian, Exponential or Bernstein
+    mechanism : Mechanism
         What releases; its sensitivity comes from this package.
     values : int
         Numbers released together, or candidates chosen from; must not depend on the rows.
@@ -319,29 +326,25 @@ def certify(
     Certificate
         Depends on no private value.
     """
-    sensitivity = mechanism.sensitivity
-    if not isinstance(sensitivity, Sensitivity):
-        raise ParameterError(
-            "only a sensitivity from hs.sample_sensitivity or hs.proven_sensitivity can be "
-            f"certified, got {type(sensitivity).__name__}"
-        )
-    name, options = parameters(mechanism)
+    read = admit_mechanism(mechanism)
+    sensitivity = read.sensitivity
     known = sensitivity.sampling.environment if sensitivity.sampling else {}
-    scale, grid = draw_scale(mechanism, values)
+    scale, grid = read.drawn(values)
     return Certificate(
-        guarantee=mechanism.guarantee,
+        guarantee=read.guarantee,
         sensitivity=sensitivity.value,
         norm=sensitivity.norm,
         neighbours=sensitivity.neighbours,
         argument=sensitivity.argument,
         sampling=None if sensitivity.sampling is None else _record_sampling(sensitivity.sampling),
         mechanism=MechanismRecord(
-            name=name,
-            parameters=options,
+            name=read.name,
+            parameters=read.parameters,
             scale=scale,
             grid=grid,
             values=values,
-            accuracy=accuracy_of(mechanism, values),
+            accuracy=read.error(values),
+            stated=read.stated,
         ),
         versions=facts({"hushed", "scipy", *packages_in(known)}),
         created=datetime.now(UTC).isoformat(timespec="seconds"),

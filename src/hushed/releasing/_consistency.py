@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed import noise, populations
+from hushed import populations
 from hushed._rows._ranges import Range
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.mechanisms import Bernstein, Exponential, Gaussian
-from hushed.mechanisms._calibration import Mechanism, calibrate
+from hushed.mechanisms._registry import MECHANISMS, calibrate
+from hushed.releasing._mechanisms import Admitted, admit_mechanism, is_free_name
 from hushed.sensitivity import Sensitivity
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._record import describe_sampling, shift_gamma
 
 if TYPE_CHECKING:
-    from hushed.releasing._certificate import Certificate, SamplingRecord
+    from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
 
 
 _FOLLOW = ("epsilon", "delta", "neighbours")
@@ -28,30 +28,7 @@ _QUANTILES = 201
 _PROMISE_OF = {"disjoint": "population", "given-the-rest": "given-the-rest", "resampled": "table"}
 
 
-def draw_scale(mechanism: Mechanism, values: int) -> tuple[float, int]:
-    """Noise that is drawn, the enlargement by the grid included.
-
-    Scale of the noise in the units of the answer; for choices the temperature. Answers (or scores)
-    are rounded to multiples of ``2**grid``.
-    """
-    if isinstance(mechanism, Exponential):
-        return noise.selection_scale(width=mechanism.width, epsilon=mechanism.epsilon)
-    moved = mechanism.sensitivity.value
-    if isinstance(mechanism, Gaussian):
-        grid = noise.gaussian_grid(sensitivity=moved, sigma=mechanism.scale, dims=values)
-    elif isinstance(mechanism, Bernstein):
-        grid = noise.laplace_grid(
-            sensitivity=mechanism.total, epsilon=mechanism.epsilon, dims=mechanism.points
-        )
-    else:
-        grid = noise.laplace_grid(sensitivity=moved, epsilon=mechanism.epsilon, dims=values)
-    try:
-        return math.ldexp(grid.scale, grid.exponent), grid.exponent
-    except OverflowError:
-        raise ParameterError("the noise would exceed every double: rescale the answer") from None
-
-
-def rebuild_mechanism(certificate: Certificate) -> Mechanism:
+def rebuild_mechanism(certificate: Certificate, kind: type[Any] | None = None) -> Admitted:
     """Build the mechanism again from the stated sensitivity and parameters."""
     stated = Sensitivity(
         value=certificate.sensitivity,
@@ -60,7 +37,19 @@ def rebuild_mechanism(certificate: Certificate) -> Mechanism:
         unit=certificate.guarantee.unit,
         argument=certificate.argument,
     )
-    return calibrate(certificate.mechanism.name, stated, certificate.mechanism.parameters)
+    return build_mechanism(certificate.mechanism, stated, kind)
+
+
+def build_mechanism(
+    record: MechanismRecord, sensitivity: Sensitivity, kind: type[Any] | None
+) -> Admitted:
+    """Build a recorded mechanism on a sensitivity."""
+    if kind is None:
+        return admit_mechanism(calibrate(record.name, sensitivity, record.parameters))
+    try:
+        return admit_mechanism(kind(sensitivity, **record.parameters))
+    except TypeError as cause:
+        raise ParameterError(f"{kind.__name__} takes other parameters: {cause}") from None
 
 
 def check_agreement(certificate: Certificate) -> None:
@@ -83,11 +72,15 @@ def _of_mechanism(certificate: Certificate) -> list[str]:
     record, promise = certificate.mechanism, certificate.guarantee
     if record.values < 1:
         return ["mechanism.values must be 1 or more"]
+    if record.stated:
+        return _of_stated(certificate)
+    if record.name not in MECHANISMS:
+        return [f"mechanism.name must be one of {tuple(MECHANISMS)}, got {record.name!r}"]
     try:
         mechanism = rebuild_mechanism(certificate)
-        scale, grid = draw_scale(mechanism, record.values)
-        fresh = mechanism.guarantee
-        accuracy = accuracy_of(mechanism, record.values)
+        mechanism.values_of((record.values,))
+        scale, grid = mechanism.drawn(record.values)
+        fresh, accuracy = mechanism.guarantee, mechanism.error(record.values)
     except (HushedError, TypeError, ValueError, OverflowError, ZeroDivisionError) as problem:
         return [f"sensitivity and parameters make no mechanism ({problem})"]
     found = []
@@ -106,11 +99,23 @@ def _of_mechanism(certificate: Certificate) -> list[str]:
     ]
 
 
-def accuracy_of(mechanism: Mechanism, values: int) -> float:
-    """Error that no released number exceeds but with probability 5 %."""
-    if isinstance(mechanism, Bernstein):
-        return mechanism.accuracy(0.05)
-    return mechanism.accuracy(0.05, values)
+def _of_stated(certificate: Certificate) -> list[str]:
+    """Refuse what no mechanism of a caller may state; that it keeps its word is not known."""
+    record, promise = certificate.mechanism, certificate.guarantee
+    sizes = [each for each in (record.scale, record.accuracy) if each is not None]
+    rules = {
+        f"mechanism.name {record.name!r} is not one that a caller's own mechanism may have": (
+            is_free_name(record.name)
+        ),
+        "mechanism.scale and mechanism.accuracy must be 0 or more": all(x >= 0 for x in sizes),
+        "mechanism.grid of a mechanism that is not hushed's own": record.grid is None,
+        "sensitivity must be above 0": certificate.sensitivity > 0,
+        "guarantee.neighbours is not that of the sensitivity": promise.neighbours
+        == certificate.neighbours,
+        "guarantee.epsilon must be finite, delta below 1, and not both 0": promise.delta < 1
+        and 0 < promise.epsilon + promise.delta < math.inf,
+    }
+    return [text for text, holds in rules.items() if not holds]
 
 
 def _of_gamma(certificate: Certificate) -> list[str]:
@@ -295,5 +300,7 @@ def _is_sorted(movements: tuple[float, ...]) -> bool:
     return list(movements) == sorted(movements) and all(each >= 0 for each in movements[:1])
 
 
-def _near(one: float, other: float) -> bool:
+def _near(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
     return abs(one - other) <= _CLOSE * abs(other)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hushed._functions._calls import public_name
 from hushed._functions._gate import Outside, admit_rows, answer_private_rows
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
-from hushed.mechanisms import Bernstein
-from hushed.mechanisms._calibration import Mechanism, check_shape, parameters
+from hushed.mechanisms import Mechanism
 from hushed.releasing._certificate import Certificate, certify
 from hushed.releasing._keeping import (
     Charges,
@@ -27,6 +22,7 @@ from hushed.releasing._keeping import (
     write_failure,
     write_release,
 )
+from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.sensitivity import Sensitivity
 
 _LONGEST_NOTE = 200
@@ -77,8 +73,10 @@ def release(
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
         sees a copy, in the sampled types.
-    mechanism : Laplace, Gaussian, Exponential or Bernstein
-        The calibrated mechanism.
+    mechanism : Mechanism
+        The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.Bernstein, or one of
+        your own, see `hushed.Mechanism`. What your own promises is not proven, and its certificate
+        says so.
     ledger : Ledger or Charges, optional
         Where to charge the guarantee, and the law of the loss behind it, before anything is
         drawn; nothing is charged without it.
@@ -120,13 +118,8 @@ def release(
     """
     if not callable(f):
         raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
-    carried = getattr(mechanism, "sensitivity", None)
-    if not isinstance(carried, Sensitivity):
-        raise ParameterError(
-            "the third argument must be a mechanism such as hs.Laplace(s, epsilon=1.0), "
-            f"got {type(mechanism).__name__}"
-        )
-    parameters(mechanism)  # refuses what only looks like a mechanism
+    admitted = admit_mechanism(mechanism)
+    carried = admitted.sensitivity
     check_ledger(ledger, budget, key)
     sampling = carried.sampling
     rows = admit_rows(data, sampling, outside=outside)
@@ -135,53 +128,44 @@ def release(
     agreed: Literal["", "bits", "rounding"] = ""
     if sampling is not None:
         agreed = sampling.confirm(f).agreement
-        check_shape(mechanism, sampling.shape)
+    values = admitted.values_of(None if sampling is None else sampling.shape)
     # Whatever it refuses, or cannot be written, is unpaid.
-    certify(mechanism, values=_count_values(mechanism)).to_json()
-    remark = note or default_note(f"{type(mechanism).__name__}: {_describe_question(carried)}")
-    question = "" if ledger is None else question_of(f, mechanism, outside)
-    promise, law = mechanism.guarantee, mechanism.loss
+    certify(admitted, values=values).to_json()
+    remark = note or default_note(f"{admitted.label}: {_describe_question(carried)}")
+    question = "" if ledger is None else question_of(f, admitted, outside)
+    promise, law = admitted.guarantee, admitted.loss
     with explain_stops(ledger, budget, key):
         paid = pay(ledger, budget, promise, remark, loss=law, key=key, question=question)
         if paid.kept is not None:
             return _read_stored(paid, paid.kept)
-        return _evaluate_and_store(f, rows, mechanism, paid, outside=outside, confirmed=agreed)
-
-
-def _count_values(mechanism: Mechanism) -> int:
-    """Numbers released together, as far as they are known without the rows; at least one is."""
-    sampling = getattr(mechanism.sensitivity, "sampling", None)
-    if sampling is not None:
-        return math.prod(sampling.shape)
-    return mechanism.points if isinstance(mechanism, Bernstein) else 1
+        return _evaluate_and_store(f, rows, admitted, paid, outside=outside, confirmed=agreed)
 
 
 def _evaluate_and_store(
     f: Callable[[Any], Any],
     rows: Any,
-    mechanism: Mechanism,
+    mechanism: Admitted,
     paid: Payment,
     *,
     outside: Outside,
     confirmed: Literal["", "bits", "rounding"],
 ) -> Release:
-    """Evaluate, draw, certify; what is released is stored first, a failure, too."""
+    """Evaluate, certify, draw; what is released is stored first, a failure, too."""
+
+    def certified(values: int) -> Certificate:
+        return certify(
+            mechanism, values=values, charged=paid.terms, outside=outside, confirmed=confirmed
+        )
+
     try:
-        exact, value = _evaluate_and_draw(
-            f, rows, mechanism, charged=paid.ledger is not None, key=paid.key
+        value, certificate = _evaluate_and_draw(
+            f, rows, mechanism, certified, charged=paid.ledger is not None, key=paid.key
         )
     except BadFunction as failure:
         if paid.number is None:
             raise
         text = write_failure(failure)
     else:
-        certificate = certify(
-            mechanism,
-            values=exact.size,
-            charged=paid.terms,
-            outside=outside,
-            confirmed=confirmed,
-        )
         if paid.number is None:
             return Release(value=value, certificate=certificate)
         text = write_release(value, certificate)
@@ -189,21 +173,31 @@ def _evaluate_and_store(
 
 
 def _evaluate_and_draw(
-    f: Callable[[Any], Any], rows: Any, mechanism: Mechanism, *, charged: bool, key: str | None
-) -> tuple[NDArray[np.float64], Any]:
-    """Evaluate and draw: what fails from here on fails on private rows, and stays paid for."""
+    f: Callable[[Any], Any],
+    rows: Any,
+    mechanism: Admitted,
+    certified: Callable[[int], Certificate],
+    *,
+    charged: bool,
+    key: str | None,
+) -> tuple[Any, Certificate]:
+    """Evaluate and draw: what fails from here on fails on private rows, and stays paid for.
+
+    The certificate is written before the draw: nothing that a mechanism learns there gets into it.
+    """
     paid = "the charge stays" if charged else "count the budget as spent"
     problem = ""
     try:
-        exact = answer_private_rows(f, rows, getattr(mechanism.sensitivity, "sampling", None))
-        return exact, mechanism.draw(exact)
+        exact = answer_private_rows(f, rows, mechanism.sensitivity.sampling)
+        certificate = certified(exact.size)
+        return mechanism.draw(exact), certificate
     except KeyboardInterrupt:
         pass
     except BadFunction as error:
         problem = str(error)
     except HushedError:  # its text may tell the shape of the answer
         problem = (
-            f"{type(mechanism).__name__} cannot release the answer on the private rows, which has "
+            f"{mechanism.label} cannot release the answer on the private rows, which has "
             "another shape or more numbers than it can"
         )
     except Exception as cause:  # as when the memory is too small, told with the size of the answer

@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args
 from hushed._functions._environment import differences, rounding_limit
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.mechanisms._calibration import calibrate
+from hushed.mechanisms import Mechanism
 from hushed.populations import Population, Promise, PublicTable, from_description
 from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord, certify
-from hushed.releasing._consistency import rebuild_mechanism
+from hushed.releasing._consistency import build_mechanism, rebuild_mechanism
 from hushed.releasing._words import flat
 from hushed.sensitivity import Blockwise, Sensitivity, sample_sensitivity
 from hushed.sensitivity._plan import plan
@@ -128,6 +128,7 @@ def verify(
     f: Callable[[Any], Any] | None = None,
     *,
     population: Population | None = None,
+    mechanism: type[Mechanism] | None = None,
     workers: int | None = None,
     progress: bool = False,
 ) -> Verification:
@@ -143,6 +144,9 @@ def verify(
     population : Population, optional
         The public table or simulator, which the certificate names but does not contain. Not
         needed for ranges and distributions.
+    mechanism : type, optional
+        The class of the mechanism, if it is not one of hushed: a certificate names it, but its code
+        is loaded by nobody else. That it keeps what it promises is not checked.
     workers : int, optional
         Worker processes.
     progress : bool, default False
@@ -169,9 +173,10 @@ def verify(
             f"verify takes a certificate or its JSON text, got {type(known).__name__}; of a "
             "release give its certificate; the answer of a query has no certificate to verify"
         )
+    _check_kind(known.mechanism, mechanism)
     sampling = known.sampling
     if sampling is None:
-        return _follow(known)
+        return _follow(known, mechanism)
     if f is None:
         raise ParameterError("give the function that was released: its sensitivity was sampled")
     _check_work(sampling)
@@ -185,9 +190,8 @@ def verify(
     again = _sample_again(known, sampling, f, source, workers=workers, progress=progress)
     if sampling.shift:
         again = again.shifted(sampling.shift)
-    options = known.mechanism.parameters
-    mechanism = calibrate(known.mechanism.name, again, options)
-    fresh = certify(mechanism, values=math.prod(again.sampling.shape if again.sampling else ()))
+    rebuilt = build_mechanism(known.mechanism, again, mechanism)
+    fresh = certify(rebuilt, values=math.prod(again.sampling.shape if again.sampling else ()))
     return _compare(known, sampling, fresh)
 
 
@@ -217,13 +221,24 @@ def _compare(known: Certificate, old: SamplingRecord, fresh: Certificate) -> Ver
         limit=limit,
         differences=(*exact, *rounded),
         environments=tuple(map(flat, dict.fromkeys((*then, *between)))),
-        unchecked=_UNCHECKED_OF_SAMPLES,
+        unchecked=(*_UNCHECKED_OF_SAMPLES, *_unproven(known)),
     )
 
 
-def _follow(known: Certificate) -> Verification:
+def _check_kind(record: MechanismRecord, kind: type[Mechanism] | None) -> None:
+    """Ask for the class of a caller's own mechanism, and for that alone."""
+    if record.stated and kind is None:
+        raise ParameterError(
+            f"the mechanism {record.name!r} is not one of hushed: give its class, "
+            "mechanism=CLASS, which the certificate names but does not contain"
+        )
+    if kind is not None and not record.stated:
+        raise ParameterError(f"{record.name} is a mechanism of hushed: leave mechanism= out")
+
+
+def _follow(known: Certificate, kind: type[Mechanism] | None) -> Verification:
     """Follow scale, accuracy and guarantee from a proven sensitivity."""
-    fresh = certify(rebuild_mechanism(known), values=known.mechanism.values)
+    fresh = certify(rebuild_mechanism(known, kind), values=known.mechanism.values)
     found = ["scale or accuracy of the mechanism"] if known.mechanism != fresh.mechanism else []
     if known.guarantee != fresh.guarantee:
         found.append("guarantee")
@@ -238,7 +253,7 @@ def _follow(known: Certificate) -> Verification:
         limit=0.0,
         differences=tuple(found),
         environments=tuple(map(flat, differences(known.versions, fresh.versions))),
-        unchecked=(*_UNCHECKED, "the sensitivity and its argument"),
+        unchecked=(*_UNCHECKED, "the sensitivity and its argument", *_unproven(known)),
         proven=True,
     )
 
@@ -261,13 +276,20 @@ def _check_work(sampling: SamplingRecord) -> None:
         )
 
 
+def _unproven(known: Certificate) -> tuple[str, ...]:
+    """Say what nobody but the author of a caller's own mechanism speaks for."""
+    if not known.mechanism.stated:
+        return ()
+    return (f"that {known.mechanism.name} keeps its guarantee, and how it draws its noise",)
+
+
 def _near(old: MechanismRecord, fresh: Certificate, moved: float) -> bool:
     """Whether scale and accuracy differ by no more than the sensitivity does."""
     new = fresh.mechanism
     share = 1e-9 + (2 * moved / fresh.sensitivity if fresh.sensitivity else 0.0)
     same = (old.name, old.parameters, old.values) == (new.name, new.parameters, new.values)
     return same and all(
-        math.isclose(a, b, rel_tol=share)
+        a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=share))
         for a, b in ((old.scale, new.scale), (old.accuracy, new.accuracy))
     )
 

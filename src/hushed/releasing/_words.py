@@ -10,6 +10,7 @@ from hushed._decimals import decimal_of, stated_above, upper_double
 from hushed._functions._environment import differences
 from hushed._numeric import round_up
 from hushed._printing import format_down, format_up
+from hushed.mechanisms._registry import MECHANISMS
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, SamplingRecord
@@ -40,6 +41,8 @@ def explain_certificate(certificate: Certificate) -> str:
     ]
     if certificate.charged:
         parts.append(f"What it was charged to: {flat(certificate.charged)}")
+    if certificate.mechanism.stated:
+        parts.insert(0, _describe_author(certificate.mechanism.name))
     if certificate.guarantee.data_dependent:
         parts.insert(0, _warning())
     return "\n\n".join(parts)
@@ -78,20 +81,33 @@ def _promise(certificate: Certificate) -> str:
     )
 
 
+def _describe_author(name: str) -> str:
+    return (
+        f"THE PROMISE RESTS ON THE WORD OF AN AUTHOR. {name} is not a mechanism of hushed, but one "
+        "of the caller's own. That it keeps the numbers below when the answer moves by the "
+        "sensitivity was stated by its author, and neither proven nor checked. Nor is it known how "
+        "it draws its noise: unless it takes it from hushed.noise, the last digits of the answer "
+        "may tell the exact one, whatever epsilon says."
+    )
+
+
 def _accuracy(certificate: Certificate) -> str:
     m = certificate.mechanism
+    if m.accuracy is None:
+        return f"How exact the answer is: the author of {m.name} does not state it."
     error = format_up(m.accuracy, 4)
-    if m.name == "exponential":
-        what = f"the chosen candidate's score is within {error} of the best of {m.values}"
-    elif m.name == "bernstein":
-        what = f"noise moves the released function by at most {error} anywhere"
+    outcome = MECHANISMS[m.name].outcome if m.name in MECHANISMS else ""
+    if outcome:
+        what = outcome.format(error=error, values=m.values)
     elif m.values == 1:
         what = f"the released number is within {error} of the exact answer"
     else:
         what = f"all {m.values} released numbers are within {error} of the exact ones"
+    scale = "" if m.scale is None else f" of scale {format_down(m.scale, 4)}"
+    by = ", as its author states," if m.stated else ""
+    grid = "" if m.grid is None else f", on a grid of 2^{m.grid}"
     return (
-        f"How exact the answer is: {m.name} noise of scale {format_down(m.scale, 4)}, on a grid of "
-        f"2^{m.grid}. With probability 95 % {what}."
+        f"How exact the answer is: {m.name} noise{scale}{grid}. With probability 95 %{by} {what}."
     )
 
 

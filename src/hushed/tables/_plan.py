@@ -6,15 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, get_args
 
-from hushed import noise
 from hushed._checks import read_epsilon
 from hushed._decimals import decimal_of, read, stated_above, stated_below
-from hushed._numeric import float_above, root_above
+from hushed._numeric import float_above, root_above, round_up
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Gaussian
+from hushed.mechanisms._exponential import ExponentialChoice
+from hushed.mechanisms._gaussian import MOST_NUMBERS
+from hushed.mechanisms._gaussian import GaussianNoise as GaussianNoise  # noqa: PLC0414  (shown)
+from hushed.mechanisms._laplace import LaplaceNoise as LaplaceNoise  # noqa: PLC0414  (shown)
 from hushed.privacy_loss import PrivacyProfile, gaussian
 from hushed.sensitivity import proven_sensitivity
 from hushed.tables._measurements import Measurement, UnitContribution
@@ -23,57 +26,6 @@ from hushed.tables._selection import tau_threshold
 
 NoiseName = Literal["laplace", "gaussian"]
 _LARGEST_SCALE = Fraction(2**55)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaplaceNoise:
-    """Discrete Laplace noise, in steps.
-
-    Parameters
-    ----------
-    scale : Fraction
-        l1 sensitivity over epsilon, in steps; exact.
-    """
-
-    scale: Fraction
-
-    def error(self, beta: float) -> float:
-        """Smallest whole number of steps that the noise exceeds with probability at most beta.
-
-        ``P(|X| > m) = 2 q**(m+1) / (1 + q)`` with ``q = exp(-1/scale)``, rounded up.
-        """
-        inverse = 1 / float(self.scale)
-        odds = math.log(2) - math.log(beta) - math.log1p(math.exp(-inverse))
-        found = odds / inverse - 1
-        return float(max(0, math.ceil(found * (1 + 1e-12))))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianNoise:
-    """Discrete Gaussian noise on a grid much finer than sigma.
-
-    Parameters
-    ----------
-    sensitivity : float
-        l2 sensitivity in steps, rounded up.
-    sigma : float
-        Standard deviation in steps, before the enlargement for rounding; rounded up.
-    """
-
-    sensitivity: float
-    sigma: float
-
-    def grid(self, dims: int) -> noise.Grid:
-        """Grid of the noise for a vector of this many numbers."""
-        return noise.gaussian_grid(sensitivity=self.sensitivity, sigma=self.sigma, dims=dims)
-
-    def error(self, beta: float) -> float:
-        """Give the steps that the noise exceeds with probability at most beta; rounded up."""
-        from scipy.special import ndtri  # noqa: PLC0415  (scipy costs 0.3 s)
-
-        grid = self.grid(noise_dims())
-        tail = -float(ndtri(beta / 2)) * self.sigma * grid.enlargement
-        return tail * (1 + 1e-12) + math.ldexp(1.0, grid.exponent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +46,11 @@ class Choice:
     probability: Fraction
     width: int
 
+    @property
+    def law(self) -> ExponentialChoice:
+        """Law of the choice, by scores in these units."""
+        return ExponentialChoice(float(self.width), self.epsilon)
+
     def score(self, below: int, rows: int) -> int:
         """Score of a candidate: minus the distance of its rank from the target rank; exact."""
         return -abs(self.probability.denominator * below - self.probability.numerator * rows)
@@ -101,10 +58,9 @@ class Choice:
     def error(self, beta: float, candidates: int) -> float:
         """Ranks by which the choice misses the best candidate, except with probability beta.
 
-        McSherry and Talwar, FOCS 2007, Theorem 6.
+        What rounding the scores to a grid adds is counted.
         """
-        ranks = self.width / self.probability.denominator
-        return ranks / self.epsilon * (math.log(candidates) - math.log(beta))
+        return round_up(self.law.error(beta, candidates) / self.probability.denominator)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +132,7 @@ class Plan:
 
 def noise_dims() -> int:
     """Most numbers that one Gaussian query may release: the lemma on discrete noise needs one."""
-    return 2**20
+    return MOST_NUMBERS
 
 
 def gaussian_numbers(parts: Sequence[Part], groups: int) -> int:
@@ -232,7 +188,7 @@ def plan_noise(
         elif each.role == "rank":
             planned = _plan_quantile(each, whole * shares[i])
         else:
-            planned = LaplaceNoise(scale=_scale(Fraction(each.l1), whole * shares[i]))
+            planned = _of_steps(Fraction(each.l1), whole * shares[i])
         parts.append(Part(measurement=each, noise=planned, share=float(shares[i])))
     return Plan(
         guarantee=Guarantee(epsilon=epsilon, delta=delta, neighbours="add-remove", unit=unit),
@@ -247,7 +203,7 @@ def plan_noise(
 
 
 def _check_delta(delta: float, *, select_partitions: bool, noise_name: str) -> None:
-    if noise_name not in ("laplace", "gaussian"):
+    if noise_name not in get_args(NoiseName):
         raise ParameterError(f"noise must be 'laplace' or 'gaussian', got {noise_name!r}")
     if not 0 <= delta < 1:
         raise ParameterError(f"delta must lie in [0, 1), got {delta!r}")
@@ -277,24 +233,25 @@ def _shares(
     return shares, Fraction(1 if select_partitions else 0) / whole
 
 
-def _scale(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
-    scale = sensitivity / epsilon
-    if scale > _LARGEST_SCALE:
+def _of_steps(sensitivity: Fraction, epsilon: Fraction) -> LaplaceNoise:
+    law = LaplaceNoise.of_steps(sensitivity, epsilon)
+    if law.scale > _LARGEST_SCALE:
         raise ParameterError(
             f"epsilon {float(epsilon):.3g} for one part of the query is too small for a "
             "sensitivity of this size: use fewer aggregates, smaller contribution bounds, or a "
             "larger epsilon"
         )
-    return scale
+    return law
 
 
 def _plan_selection(
     epsilon: Fraction, contribution: UnitContribution, delta: float
 ) -> PartitionSelection:
-    scale = _scale(Fraction(contribution.groups), epsilon)
+    groups = contribution.groups
+    law = _of_steps(Fraction(groups), epsilon)
     return PartitionSelection(
-        noise=LaplaceNoise(scale=scale),
-        threshold=tau_threshold(scale=scale, groups=contribution.groups, delta=delta),
+        noise=law,
+        threshold=tau_threshold(scale=law.scale, groups=groups, delta=delta),
         epsilon=stated_above(epsilon),
         delta=delta,
     )
@@ -316,7 +273,7 @@ def _loss(multiplier: float) -> PrivacyProfile:
 def _plan_gaussian(measurement: Measurement, multiplier: float, share: Fraction) -> GaussianNoise:
     sensitivity = float_above(root_above(measurement.l2_squared))
     sigma = sensitivity * multiplier / math.sqrt(share) * (1 + 2.0**-48)
-    return GaussianNoise(sensitivity=sensitivity, sigma=sigma)
+    return GaussianNoise(sensitivity, sigma, whole=True)
 
 
 def _plan_quantile(measurement: Measurement, epsilon: Fraction) -> Choice:

@@ -8,26 +8,30 @@ from collections.abc import Callable
 from typing import Any
 
 from hushed._functions._fingerprints import look
-from hushed.mechanisms._calibration import Mechanism, parameters
+from hushed.mechanisms import Mechanism
+from hushed.releasing._mechanisms import Admitted, admit_mechanism
 
 
 def question_of(
-    function: Callable[[Any], Any], mechanism: Mechanism, outside: str = "clamp"
+    function: Callable[[Any], Any], mechanism: Mechanism | Admitted, outside: str = "clamp"
 ) -> str:
     """Digest what a release asks; the same for the same script in another process."""
-    sensitivity: Any = mechanism.sensitivity
+    read = admit_mechanism(mechanism)
+    sensitivity = read.sensitivity
     sampling = sensitivity.sampling
     public = sampling is not None and not sampling.data_dependent
     movements = sensitivity.draws.tobytes() if public else b""
     facts = {
         "function": sorted((look(function).marks if sampling is None else sampling.state).items()),
-        "mechanism": parameters(mechanism),
+        "mechanism": [read.name, read.parameters],
         "sensitivity": [sensitivity.value, sensitivity.norm, sensitivity.neighbours],
         "proof": [sensitivity.unit, sensitivity.argument],
         "movements": hashlib.sha256(movements).hexdigest(),
         "rows": None if sampling is None else [sampling.rows, sampling.seed],
-        "population": sampling.population if public else None,
+        "population": None if sampling is None or not public else sampling.population,
         "outside": outside,
     }
+    if read.stated:  # its name and parameters do not say how it draws
+        facts["drawing"] = sorted(look(type(read.mechanism).draw).marks.items())
     text = json.dumps(facts, sort_keys=True, default=repr)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,146 @@
+"""What the mechanisms on a sensitivity have in common: everything that follows from their law."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from hushed.guarantee import Guarantee
+from hushed.mechanisms._arguments import finite_values
+from hushed.mechanisms._law import Law
+from hushed.privacy_loss import PrivacyProfile
+from hushed.spaces import Norm, SensitivityBound
+
+Parameter = float | int | bool | str
+
+
+class Calibrated:
+    """A mechanism of this package: a frozen record of a sensitivity and its privacy parameters.
+
+    ``name`` is what certificates and the command line call it, ``norms`` are those it takes, the
+    first one by default. ``outcome`` says what its error means.
+    """
+
+    __slots__ = ()
+
+    law: ClassVar[type[Law]]
+    name: ClassVar[str]
+    norms: ClassVar[tuple[Norm, ...]]
+    outcome: ClassVar[str] = ""
+
+    sensitivity: SensitivityBound
+    epsilon: float
+
+    @property
+    def noise(self) -> Law:
+        """Law of the noise."""
+        raise NotImplementedError
+
+    @property
+    def loss(self) -> PrivacyProfile:
+        """Privacy loss at every level."""
+        raise NotImplementedError
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise in the units of the answer."""
+        raise NotImplementedError
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """What it was built with, beside the sensitivity; a certificate states it."""
+        return {name: getattr(self, name) for name in parameter_names(type(self))}
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a draw promises."""
+        return self.sensitivity.guarantee(self.epsilon, getattr(self, "delta", 0.0))
+
+    def values_of(self, shape: tuple[int, ...] | None) -> int:
+        """Count the numbers that it releases together for an answer of this shape.
+
+        Parameters
+        ----------
+        shape : tuple of int or None
+            Shape of the answer; None if it is known from the private rows only.
+
+        Returns
+        -------
+        int
+            At least as many, where the shape is not known.
+
+        Raises
+        ------
+        ParameterError
+            If it cannot release answers of this shape.
+        """
+        return 1 if shape is None else math.prod(shape)
+
+    @classmethod
+    def answers_of(cls, function: Any, parameters: Mapping[str, Any]) -> Any:  # noqa: ARG003
+        """Make a function of rows give the numbers that the mechanism releases.
+
+        Parameters
+        ----------
+        function : callable
+            A function of rows.
+        parameters : mapping
+            Those of the mechanism.
+
+        Returns
+        -------
+        callable
+            The same, where its answer is numbers already.
+        """
+        return function
+
+    def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
+        """Error that no coordinate exceeds but with probability beta; of a choice its shortfall.
+
+        Parameters
+        ----------
+        beta : float, default 0.05
+            Probability; in (0, 1).
+        dims : int, default 1
+            Number of coordinates, or of candidates.
+
+        Returns
+        -------
+        float
+            What the noise adds at most, plus one step of the grid that answers are rounded to. For
+            Laplace ``-b log(1 - (1 - beta)^(1/dims))`` with the scale b that is drawn with, for
+            Gaussian noise the normal quantile, both for independent coordinates, and so below the
+            union bound; for the exponential mechanism ``scale log(dims / beta)``.
+        """
+        return self.noise.error(beta, dims)
+
+    def draw(self, value: Any) -> Any:
+        """Release an answer.
+
+        Parameters
+        ----------
+        value : float or array of float
+            The exact answer.
+
+        Returns
+        -------
+        float or ndarray of float
+            The noisy answer in the same shape; always on the noise grid.
+        """
+        return self.noise.draw(finite_values(value))
+
+
+def parameter_names(kind: type[Any]) -> dict[str, bool]:
+    """Parameters of a mechanism beside the sensitivity, and which of them must be given."""
+    return {
+        each.name: each.default is dataclasses.MISSING
+        for each in dataclasses.fields(kind)
+        if each.init and each.name != "sensitivity"
+    }
+
+
+def error_of(accuracy: Callable[..., float], own: Mapping[str, Any], values: int) -> float:
+    """Error at 5 % for so many numbers; a parameter ``dims`` of its own says another thing."""
+    return accuracy(0.05) if "dims" in own else accuracy(0.05, values)

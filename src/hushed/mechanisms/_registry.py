@@ -1,0 +1,44 @@
+"""The mechanisms of this package: a new one is entered here, and known everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hushed._checks import require_one_of
+from hushed.errors import ParameterError
+from hushed.mechanisms._bernstein import Bernstein
+from hushed.mechanisms._calibrated import Calibrated, parameter_names
+from hushed.mechanisms._exponential import Exponential
+from hushed.mechanisms._gaussian import Gaussian
+from hushed.mechanisms._laplace import Laplace
+from hushed.mechanisms._law import Law
+from hushed.spaces import SensitivityBound
+
+MECHANISMS: Mapping[str, type[Calibrated]] = {
+    kind.name: kind for kind in (Laplace, Gaussian, Exponential, Bernstein)
+}
+LAWS: Mapping[str, type[Law]] = {kind.law.name: kind.law for kind in MECHANISMS.values()}
+
+
+def calibrate(name: str, sensitivity: SensitivityBound, options: Mapping[str, Any]) -> Calibrated:
+    """Build the mechanism of a given name.
+
+    Examples
+    --------
+    >>> from hushed import proven_sensitivity
+    >>> s = proven_sensitivity(2.0, "l1", argument="two counts of one person")
+    >>> calibrate("laplace", s, {"epsilon": 0.5}).scale
+    4.0
+    """
+    require_one_of("mechanism", name, MECHANISMS)
+    known = parameter_names(MECHANISMS[name])
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise ParameterError(f"{name} takes {', '.join(known)}; got {', '.join(unknown)} as well")
+    missing = sorted(each for each, needed in known.items() if needed and each not in options)
+    if missing:
+        raise ParameterError(f"{name} needs {' and '.join(missing)}")
+    built: Any = MECHANISMS[name]
+    found: Calibrated = built(sensitivity, **options)
+    return found

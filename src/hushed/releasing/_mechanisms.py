@@ -1,0 +1,306 @@
+"""The mechanism of a release, as it was read before any private row was seen.
+
+One of this package is known to keep its promise. Of one of the caller's own nothing is known but
+what its author states. What it must not do is make a certificate say more than that, by mistake or
+on purpose. So it states epsilon and delta, never gamma or whom they protect; what is certified is
+read from an instance that never sees an answer; and that instance, like the one that draws, is
+built from the parameters that stand on the certificate.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hushed._functions._calls import public_name
+from hushed._functions._silence import silence
+from hushed.errors import BadFunction, HushedError, ParameterError
+from hushed.guarantee import Guarantee
+from hushed.mechanisms._arguments import require_movement
+from hushed.mechanisms._calibrated import Parameter, error_of
+from hushed.mechanisms._registry import LAWS, MECHANISMS
+from hushed.privacy_loss import PrivacyProfile
+from hushed.sensitivity import Sensitivity
+from hushed.spaces import NORMS
+
+_MEMBERS = (
+    "name", "norms", "sensitivity", "parameters", "guarantee", "loss", "scale", "accuracy", "draw"
+)  # fmt: skip
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+_MOST_PARAMETERS, _LONGEST_TEXT = 32, 200
+_BETTER = 0.99  # a loss that keeps less than this share of epsilon belongs to another guarantee
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """A mechanism and what it said of itself.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        It, or for one of the caller's own an instance that sees no answer.
+    sensitivity : Sensitivity
+        The bound that it was calibrated to.
+    name : str
+        What certificates call it.
+    parameters : dict
+        What it was built with.
+    guarantee : Guarantee
+        What a draw promises.
+    loss : PrivacyProfile, optional
+        The loss behind it.
+    scale : float, optional
+        Of one of the caller's own: the scale that it states.
+    stated : bool
+        True if all this rests on the word of its author.
+    """
+
+    mechanism: Any
+    sensitivity: Sensitivity
+    name: str
+    parameters: dict[str, Parameter]
+    guarantee: Guarantee
+    loss: PrivacyProfile | None
+    scale: float | None = None
+    stated: bool = False
+
+    @property
+    def label(self) -> str:
+        """What remarks in a ledger call it."""
+        return (
+            f"{self.name}, stated by its author" if self.stated else type(self.mechanism).__name__
+        )
+
+    def values_of(self, shape: tuple[int, ...] | None) -> int:
+        """Count the numbers released together; refuses a shape that it is known not to release."""
+        if self.stated:
+            return 1 if shape is None else math.prod(shape)
+        return int(self.mechanism.values_of(shape))
+
+    def drawn(self, values: int) -> tuple[float | None, int | None]:
+        """Scale as drawn, and the exponent of the grid, where they are known."""
+        return (self.scale, None) if self.stated else self.mechanism.noise.drawn(values)
+
+    def error(self, values: int) -> float | None:
+        """Error that no released number exceeds but with probability 5 %."""
+        found = error_of(self.mechanism.accuracy, self.parameters, values)
+        return _read_size("accuracy", found) if self.stated else found
+
+    def draw(self, exact: Any) -> Any:
+        """Release an answer."""
+        if not self.stated:
+            return self.mechanism.draw(exact)
+        fresh = type(self.mechanism)(self.sensitivity, **self.parameters)
+        return _draw_privately(fresh, exact.copy(), self.name)
+
+
+def admit_mechanism(mechanism: Any) -> Admitted:
+    """Read what a mechanism says of itself, and refuse what is none."""
+    if isinstance(mechanism, Admitted):
+        return mechanism
+    carried = getattr(mechanism, "sensitivity", None)
+    if not isinstance(carried, Sensitivity):
+        raise ParameterError(
+            "only a mechanism such as hs.Laplace(s, epsilon=1.0), on a sensitivity from "
+            "hs.sample_sensitivity or hs.proven_sensitivity, can be released and certified; got "
+            f"{type(mechanism).__name__}"
+        )
+    if type(mechanism) not in MECHANISMS.values():
+        return _admit_stated(mechanism, carried)
+    return Admitted(
+        mechanism=mechanism,
+        sensitivity=carried,
+        name=mechanism.name,
+        parameters=mechanism.parameters,
+        guarantee=mechanism.guarantee,
+        loss=mechanism.loss,
+    )
+
+
+def is_free_name(name: object) -> bool:
+    """Whether a mechanism of a caller may be called so: plain letters, and none of our names."""
+    return (
+        isinstance(name, str)
+        and _NAME.fullmatch(name) is not None
+        and name.casefold() not in {*MECHANISMS, *LAWS}
+    )
+
+
+def _admit_stated(mechanism: Any, carried: Sensitivity) -> Admitted:
+    """Read one of the caller's own, and build it again from its parameters."""
+    kind = type(mechanism)
+    missing = [name for name in _MEMBERS if not hasattr(mechanism, name)]
+    if missing:
+        raise ParameterError(
+            f"{kind.__name__} is no mechanism: it lacks {', '.join(missing)}; see hs.Mechanism"
+        )
+    first = _read_stated(mechanism, carried)
+    try:
+        again = kind(carried, **first.parameters)
+    except Exception as cause:
+        raise ParameterError(
+            f"{kind.__name__} cannot be built again from its sensitivity and parameters, as verify "
+            f"has to: {type(cause).__name__}: {cause}"
+        ) from None
+    second = _read_stated(again, carried)
+    other = [
+        name
+        for name, said, found in (
+            ("name", first.name, second.name),
+            ("parameters", first.parameters, second.parameters),
+            ("guarantee", first.guarantee, second.guarantee),
+            ("scale", first.scale, second.scale),
+            ("accuracy", first.error(1), second.error(1)),
+            ("loss", _levels(first), _levels(second)),
+        )
+        if said != found
+    ]
+    if other:
+        raise ParameterError(
+            f"{kind.__name__} built again from its sensitivity and parameters has another "
+            f"{' and '.join(other)}: put all that it depends on into its parameters"
+        )
+    return second
+
+
+def _read_stated(mechanism: Any, carried: Sensitivity) -> Admitted:
+    """Read what the author of a mechanism states; each member is asked once."""
+    kind, name, norms = type(mechanism).__name__, mechanism.name, tuple(mechanism.norms)
+    if not is_free_name(name):
+        raise ParameterError(
+            f"the name of {kind} must be letters, digits, _ or -, at most 40 of them, and none of "
+            f"{', '.join(MECHANISMS)}; got {name!r}"
+        )
+    if not norms or not set(norms) <= set(NORMS):
+        raise ParameterError(f"the norms of {kind} must be some of {NORMS}, got {norms}")
+    if mechanism.sensitivity is not carried:
+        raise ParameterError(f"{kind} must keep the sensitivity that it is given, as it is")
+    require_movement(carried, kind, *norms)
+    guarantee = _read_guarantee(mechanism.guarantee, kind, carried)
+    return Admitted(
+        mechanism=mechanism,
+        sensitivity=carried,
+        name=name,
+        parameters=_read_parameters(mechanism.parameters, kind),
+        guarantee=guarantee,
+        loss=_read_loss(mechanism.loss, kind, guarantee),
+        scale=_read_size("scale", mechanism.scale),
+        stated=True,
+    )
+
+
+def _read_guarantee(stated: Any, kind: str, carried: Sensitivity) -> Guarantee:
+    """Take epsilon and delta from the author, and all else from the sensitivity."""
+    if type(stated) is not Guarantee:
+        raise ParameterError(f"the guarantee of {kind} must be an hs.Guarantee")
+    epsilon, delta = stated.epsilon, stated.delta
+    if not (math.isfinite(epsilon) and epsilon + delta > 0 and delta < 1):
+        raise ParameterError(
+            f"the guarantee of {kind} must have a finite epsilon and a delta below 1, not both 0; "
+            f"got {epsilon} and {delta}"
+        )
+    follows = carried.guarantee(epsilon, delta)
+    if stated != follows:
+        raise ParameterError(
+            f"the guarantee of {kind} is not that of its sensitivity, which alone says for whom "
+            "and with which gamma it holds: let it be self.sensitivity.guarantee(epsilon, delta)"
+        )
+    return follows
+
+
+def _read_loss(loss: Any, kind: str, guarantee: Guarantee) -> PrivacyProfile | None:
+    """Refuse a loss that is not of the same release as the guarantee."""
+    if loss is None:
+        return None
+    if type(loss) is not PrivacyProfile or loss.one_sided:
+        raise ParameterError(
+            f"the loss of {kind} must be a privacy profile for both neighbours, such as "
+            "hs.privacy_loss.laplace(epsilon), or None"
+        )
+    if not loss.delta(guarantee.epsilon) <= guarantee.delta:
+        raise ParameterError(
+            f"the loss of {kind} does not keep its guarantee: at epsilon {guarantee.epsilon} it "
+            f"needs delta {loss.delta(guarantee.epsilon)}"
+        )
+    if loss.epsilon(guarantee.delta) < _BETTER * guarantee.epsilon:
+        raise ParameterError(
+            f"the loss of {kind} promises more than its guarantee: epsilon "
+            f"{loss.epsilon(guarantee.delta)} instead of {guarantee.epsilon}; state the same "
+            "release in both"
+        )
+    return loss
+
+
+def _read_parameters(stated: Any, kind: str) -> dict[str, Parameter]:
+    """Read parameters as plain values that JSON holds."""
+    if not isinstance(stated, Mapping) or len(stated) > _MOST_PARAMETERS:
+        raise ParameterError(
+            f"the parameters of {kind} must be a mapping of at most {_MOST_PARAMETERS} names"
+        )
+    found: dict[str, Parameter] = {}
+    for name, value in stated.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ParameterError(f"a parameter of {kind} has the name {name!r}")
+        plain = value.item() if isinstance(value, np.generic) else value
+        short = isinstance(plain, str) and len(plain) <= _LONGEST_TEXT and plain.isprintable()
+        number = type(plain) in (bool, int, float) and math.isfinite(plain)
+        if not (short or number):
+            raise ParameterError(
+                f"parameter {name} of {kind} must be a finite number, a truth value or a short "
+                f"text, got {type(value).__name__}"
+            )
+        found[name] = plain
+    return found
+
+
+def _read_size(name: str, stated: Any) -> float | None:
+    """Read a scale or an error: a finite number of 0 or more, or nothing."""
+    if stated is None:
+        return None
+    if isinstance(stated, bool) or not isinstance(stated, int | float | np.number):
+        raise ParameterError(f"{name} must be a number or None, got {type(stated).__name__}")
+    if not 0 <= float(stated) < math.inf:
+        raise ParameterError(f"{name} must be finite and 0 or more, got {stated}")
+    return float(stated)
+
+
+def _levels(one: Admitted) -> list[float]:
+    """Give the loss at a few levels: two curves are compared so."""
+    epsilon = one.guarantee.epsilon
+    return [] if one.loss is None else [one.loss.delta(epsilon * share) for share in (0, 0.5, 1)]
+
+
+def _draw_privately(mechanism: Any, exact: Any, name: str) -> Any:
+    """Draw with a mechanism of the caller's; what it prints or raises may hold a private value."""
+    problem = ""
+    try:
+        with silence():
+            return _read_drawn(mechanism.draw(exact), exact.shape, name)
+    except KeyboardInterrupt:
+        pass
+    except HushedError as error:
+        problem = str(error) if type(error) is _Unreadable else public_name(type(error), "an error")
+    except BaseException as cause:
+        problem = f"{name} raised {public_name(type(cause), 'an exception')}"
+    if not problem:
+        raise KeyboardInterrupt
+    raise BadFunction(f"{problem} where it drew the noise; what it said is withheld")
+
+
+class _Unreadable(BadFunction):
+    """What a mechanism drew is no answer."""
+
+
+def _read_drawn(value: Any, shape: tuple[int, ...], name: str) -> Any:
+    """Take a number, or numbers in the shape of the answer, as plain ones."""
+    found = value.item() if isinstance(value, np.generic) else value
+    if type(found) in (int, float):
+        return found
+    if type(found) is not np.ndarray or found.dtype.kind not in "iuf" or found.shape != shape:
+        raise _Unreadable(f"{name} gave neither a number nor numbers in the shape of the answer")
+    return found.astype(np.float64) if found.ndim else float(found)
