@@ -110,7 +110,7 @@ def _canonical(value: Any) -> Any:
 def digest_query(query: Query, terms: Mapping[str, object]) -> str:
     """Digest a query; the same in every process, and independent of the rows."""
     facts = {
-        "table": [query.connection.engine, query.connection.place],
+        "table": [query.connection.engine.name, query.connection.place],
         "columns": sorted(query.columns.items()),
         "user": query.user,
         "steps": [
