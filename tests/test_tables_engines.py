@@ -13,7 +13,6 @@ from tests.engines import ENGINES, SERVERS
 from tests.nasty_tables import clipped, nasty
 
 import hushed as hs
-from hushed.tables._release import plan_query
 from hushed.tables._scan import fetch_keys, prepare, run_scan
 
 SECRET = 1234567890123456789
@@ -21,8 +20,7 @@ SECRET = 1234567890123456789
 
 def cells(query, secret=SECRET, delta=0.0):
     """The exact cells of a query: what a release adds noise to."""
-    _, what = plan_query(query, epsilon=1.0, delta=delta, noise_name="laplace")
-    return run_scan(prepare(what, secret))
+    return run_scan(prepare(query.connection, query.query, secret))
 
 
 def full(table):
@@ -325,14 +323,15 @@ class TestPrivateKeys:
             .group_by("city", select_partitions=True)
         )
         query = query.count_users()
-        _, what = plan_query(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
-        found = run_scan(prepare(what, SECRET))
+        found = run_scan(prepare(query.connection, query.query, SECRET))
         assert all(len(key[0]) == 32 and int(key[0], 16) > 0 for key in found.keys)
         assert 2 <= len(found.keys) <= 9
         chosen = [key[0] for key in found.keys[:2]]
-        assert set(fetch_keys(prepare(what, SECRET), chosen)) == set(chosen)
+        assert set(fetch_keys(prepare(query.connection, query.query, SECRET), chosen)) == set(
+            chosen
+        )
         with pytest.raises(hs.errors.QueryFailed):
-            fetch_keys(prepare(what, SECRET), [chosen[0], "0" * 32])
+            fetch_keys(prepare(query.connection, query.query, SECRET), [chosen[0], "0" * 32])
 
     @pytest.mark.parametrize("engine", SERVERS)
     @pytest.mark.parametrize("columns", [("city", "well"), ("day", "ten")])
@@ -345,9 +344,10 @@ class TestPrivateKeys:
             )
             query = query.derive("ten", "floor(n / 10)").group_by(*columns, select_partitions=True)
             query = query.count().histogram("x", low=0, high=9, bins=2)
-            _, what = plan_query(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
-            found = run_scan(prepare(what, SECRET))
-            names = fetch_keys(prepare(what, SECRET), [key[0] for key in found.keys])
+            found = run_scan(prepare(query.connection, query.query, SECRET))
+            names = fetch_keys(
+                prepare(query.connection, query.query, SECRET), [key[0] for key in found.keys]
+            )
             keys = [names[key[0]] for key in found.keys]
             answers.append(
                 dict(zip(keys, zip(found.users, found.values[0], strict=True), strict=True))

@@ -84,7 +84,7 @@ class TestSplit:
         """Sensitivity over scale, summed over all parts and the selection, is epsilon."""
         query = self.table().group_by("g", select_partitions=True)
         query = query.count(weight=0.3).mean("x", low=0, high=7).variance("x", low=-1, high=3)
-        plan, _ = plan_query(query, epsilon=0.7, delta=1e-6, noise_name="laplace")
+        plan = plan_query(query.query, epsilon=0.7, delta=1e-6, noise_name="laplace")
         spent = sum(Fraction(p.measurement.l1) / p.noise.scale for p in plan.parts)
         spent += Fraction(2) / plan.selection.noise.scale
         assert spent == Fraction(7, 10)
@@ -93,7 +93,7 @@ class TestSplit:
         """The squared ratios of sensitivity and sigma add up to that of one calibrated release."""
         query = self.table().group_by("g", keys=["a", "b", "c"]).count().count_users()
         query = query.sum("x", low=-5, high=1)
-        plan, _ = plan_query(query, epsilon=0.5, delta=1e-7, noise_name="gaussian")
+        plan = plan_query(query.query, epsilon=0.5, delta=1e-7, noise_name="gaussian")
         assert all(isinstance(p.noise, GaussianNoise) for p in plan.parts)
         ratio = math.sqrt(sum((p.noise.bound / p.noise.sigma) ** 2 for p in plan.parts))
         assert hs.privacy_loss.gaussian(ratio).delta(0.5) <= 1e-7
@@ -139,7 +139,7 @@ class TestDraws:
         from hushed import noise
 
         query = TestSplit().table().sum("x", low=0, high=1)
-        plan, _ = plan_query(query, epsilon=0.5, delta=1e-7, noise_name="gaussian")
+        plan = plan_query(query.query, epsilon=0.5, delta=1e-7, noise_name="gaussian")
         monkeypatch.setattr(noise, "discrete_gaussian", lambda scale, size: np.zeros(size, int))
         for exact in (0, 12345, -(2**61 + 12345)):
             assert add_noise(plan.parts[0], [exact]) == [float(exact)]

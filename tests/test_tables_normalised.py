@@ -20,7 +20,6 @@ import hushed as hs
 from hushed.errors import BadRows, ParameterError, QueryFailed
 from hushed.tables._engine import normalise_columns
 from hushed.tables._engine.frames import lines_query
-from hushed.tables._release import plan_query
 from hushed.tables._scan import fetch_keys, prepare, run_scan
 
 SECRET = 1234567890123456789
@@ -29,15 +28,15 @@ MOMENT = datetime.datetime(2020, 1, 1)
 
 def counts(query, secret=SECRET):
     """Exact counts of a query with public keys."""
-    _, what = plan_query(query, epsilon=1.0, delta=0.0, noise_name="laplace")
-    return run_scan(prepare(what, secret)).values[0]
+    return run_scan(prepare(query.connection, query.query, secret)).values[0]
 
 
 def private_counts(query, secret=SECRET):
     """Exact counts of a query with private keys, by key."""
-    _, what = plan_query(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
-    found = run_scan(prepare(what, secret))
-    named = fetch_keys(prepare(what, secret), [key[0] for key in found.keys])
+    found = run_scan(prepare(query.connection, query.query, secret))
+    named = fetch_keys(
+        prepare(query.connection, query.query, secret), [key[0] for key in found.keys]
+    )
     return {named[key[0]]: n for key, n in zip(found.keys, found.values[0], strict=True)}
 
 
@@ -357,10 +356,9 @@ class TestGroups:
         source, name = placed(engine, frame)
         query = hs.table(source, name).group_by("g", "h", select_partitions=True).count()
         assert private_counts(query) == dict.fromkeys(pairs, 1)
-        _, what = plan_query(query, epsilon=1.0, delta=1e-6, noise_name="laplace")
         here, there = (
-            run_scan(prepare(what, SECRET)).keys,
-            run_scan(prepare(what, SECRET // 3)).keys,
+            run_scan(prepare(query.connection, query.query, SECRET)).keys,
+            run_scan(prepare(query.connection, query.query, SECRET // 3)).keys,
         )
         assert not set(here) & set(there)
 
@@ -417,7 +415,6 @@ class TestCsv:
                 max_rows_per_user=1
             )
             query = table.count().sum("cost", low=0, high=1000)
-            _, what = plan_query(query, epsilon=1.0, delta=0.0, noise_name="laplace")
             plain = table.filter(f"u != '{place}'").count()
             accuracy = query.quote(epsilon=1.0).accuracy("sum_cost")
             found.append(
@@ -425,7 +422,7 @@ class TestCsv:
                     dict(table.columns),
                     accuracy,
                     counts(plain),
-                    *run_scan(prepare(what, SECRET)).values,
+                    *run_scan(prepare(query.connection, query.query, SECRET)).values,
                 ]
             )
         one, other = found
@@ -630,8 +627,7 @@ class TestTypes:
         assert counts(table.filter("s == 'abc'").count()) == [2]
         assert counts(table.group_by("s", keys=["abc", "x"]).count()) == [2, 0]
         found = table.group_by("s", select_partitions=True).count_users()
-        _, what = plan_query(found, epsilon=1.0, delta=1e-6, noise_name="laplace")
-        assert sorted(run_scan(prepare(what, SECRET)).values[0]) == [1, 2]
+        assert sorted(run_scan(prepare(found.connection, found.query, SECRET)).values[0]) == [1, 2]
 
     @pytest.mark.parametrize("source", ["frame", "parquet"])
     def test_types_that_only_arrow_knows_are_read_as_their_next(self, source, tmp_path):

@@ -14,7 +14,7 @@ from tests.test_tables_normalised import counts, private_counts
 
 import hushed as hs
 from hushed.errors import NotFound, ParameterError, QueryFailed
-from hushed.tables._engine.sessions import master_url
+from hushed.tables._engine.spark import master_url
 
 HERE = Path(__file__).parent
 ADDRESS = f"spark://{MASTER}"

@@ -33,8 +33,8 @@ def cells(rows, groups, limit, secret, *, by_user=True):
         ).count_users()
     query = query.sum("x", low=-2, high=7).variance("x", low=-2, high=7)
     query = query.histogram("x", low=-2, high=7, bins=3)
-    plan, what = plan_query(query, epsilon=1.0, delta=0.0, noise_name="laplace")
-    return plan, run_scan(prepare(what, secret))
+    plan = plan_query(query.query, epsilon=1.0, delta=0.0, noise_name="laplace")
+    return plan, run_scan(prepare(query.connection, query.query, secret))
 
 
 def flat(column):

@@ -17,7 +17,7 @@ import hushed as hs
 from hushed.cli import app
 from hushed.errors import DamagedLedger, KeyInUse, LedgerUnavailable, ParameterError, QueryFailed
 from hushed.tables import _scan as scan
-from hushed.tables._engine.execution import _duckdb_rows
+from hushed.tables._engine.duckdb import run_sql
 from hushed.tables._storage import read_answer, write_answer
 
 PROMISE = {"neighbours": "add-remove", "unit": "row"}
@@ -222,7 +222,7 @@ class TestKeys:
             engine = Mock()
             engine.execute.side_effect = RuntimeError(text)
             with pytest.raises(kind):
-                _duckdb_rows(engine, "SELECT 1")
+                run_sql(engine, "SELECT 1")
 
     def test_a_key_needs_a_ledger_that_keeps_answers(self, table, ledger):
         for given in ({}, {"ledger": ledger, "budget": "b"}):

@@ -17,7 +17,8 @@ from tests.nasty_tables import to_postgres
 
 import hushed as hs
 from hushed.errors import EngineUnavailable, HushedError, NotFound, ParameterError, QueryFailed
-from hushed.tables._engine import execution
+from hushed.tables._engine import duckdb as duckdb_engine
+from hushed.tables._engine.postgres import LIMIT_OF_THIS_QUERY
 
 POSTGRES = {
     "bigint": "1", "oid": "1", "xid": "'1'", "name": "'a'", '"char"': "'a'", "char(3)": "'a'",
@@ -418,14 +419,14 @@ class TestTime:
             .bound_contributions(max_rows_per_user=2)
             .mean("x", low=0, high=1)
         )
-        asked = execution._duckdb_rows
+        asked = duckdb_engine.run_sql
 
         def late(engine, sql):
             if not sql.startswith("EXPLAIN"):
                 time.sleep(3.2)
             return asked(engine, sql)
 
-        monkeypatch.setattr(execution, "_duckdb_rows", late)
+        monkeypatch.setattr(duckdb_engine, "run_sql", late)
         with pytest.raises(QueryFailed, match=r"not within 3 s; .*the charge stays"):
             query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=3)
         assert len(ledger.log) == 1
@@ -461,11 +462,9 @@ class TestTime:
         table = hs.table(postgres.url(database), "t")
         con = table.connection.rows.get_backend().con
         with con.transaction():
-            from hushed.tables._engine.execution import _LIMIT_OF_THIS_QUERY
-
-            con.execute(_LIMIT_OF_THIS_QUERY.format(60_000))
+            con.execute(LIMIT_OF_THIS_QUERY.format(60_000))
             assert con.execute("SHOW statement_timeout").fetchone() == ("30ms",)
-            con.execute(_LIMIT_OF_THIS_QUERY.format(7))
+            con.execute(LIMIT_OF_THIS_QUERY.format(7))
             assert con.execute("SHOW statement_timeout").fetchone() == ("7ms",)
         assert con.execute("SHOW statement_timeout").fetchone() == ("30ms",)
 

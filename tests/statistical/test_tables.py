@@ -25,8 +25,8 @@ def prepared(frame, ask, **target):
     query = ask(
         hs.table(frame, user="u").bound_contributions(max_rows_per_user=2, max_groups_per_user=2)
     )
-    plan, what = plan_query(query, **{"delta": 0.0, "noise_name": "laplace", **target})
-    return plan, run_scan(prepare(what, 99))
+    plan = plan_query(query.query, **{"delta": 0.0, "noise_name": "laplace", **target})
+    return plan, run_scan(prepare(query.connection, query.query, 99))
 
 
 def drawing(ask, **target):
@@ -76,7 +76,7 @@ class TestFrequencies:
             .bound_contributions(max_groups_per_user=1)
             .group_by("g", select_partitions=True)
         )
-        plan, _ = plan_query(query.count_users(), epsilon=4.0, delta=0.02, noise_name="laplace")
+        plan = plan_query(query.count_users().query, epsilon=4.0, delta=0.02, noise_name="laplace")
         draws = 40_000
         found = len(select_partitions(plan.selection, list(range(draws)), [1] * draws)) / draws
         sigma = math.sqrt(0.02 / draws)
@@ -91,8 +91,8 @@ class TestFrequencies:
         query = hs.table(frame, user="u").bound_contributions(max_rows_per_user=1)
         query = query.count().sum("x", low=0, high=10).mean("x", low=0, high=10)
         delta = 1e-6 if noise_name == "gaussian" else 0.0
-        plan, what = plan_query(query, epsilon=0.5, delta=delta, noise_name=noise_name)
-        cells = run_scan(prepare(what, 1))
+        plan = plan_query(query.query, epsilon=0.5, delta=delta, noise_name=noise_name)
+        cells = run_scan(prepare(query.connection, query.query, 1))
         truth = {"count": 400, "sum_x": values.sum(), "mean_x": values.mean()}
         runs = 2000
         covered = dict.fromkeys(truth, 0)

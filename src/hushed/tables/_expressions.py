@@ -52,7 +52,7 @@ class Expression:
     """
 
     text: str
-    tree: ast.expr
+    tree: ast.expr = field(repr=False, compare=False)  # the text says the same
     type: ColumnType
 
 

@@ -11,6 +11,7 @@ from hushed._types import ColumnType
 from hushed.errors import ParameterError
 from hushed.tables import _engine as engine
 from hushed.tables._expressions import find_column
+from hushed.tables._query import Query
 from hushed.tables._requests import GROUPABLE, KEY_TYPES
 from hushed.tables._table import Table
 
@@ -89,4 +90,5 @@ def table(
             raise ParameterError(f"user column {brief(user)} is of type {user_type}; {KEY_TYPES}")
     for message in connection.warnings:
         warnings.warn(message, stacklevel=2)
-    return Table(connection=connection, user=user, columns=connection.columns)
+    query = Query(schema=tuple(connection.columns.items()), user=user)
+    return Table(connection=connection, query=query)

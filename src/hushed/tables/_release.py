@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol
+from typing import Any
 
 from hushed import noise
-from hushed._types import StoredType
 from hushed.errors import ParameterError, QueryFailed
 from hushed.releasing._keeping import Payment, write_failure
-from hushed.releasing._release import default_note
 from hushed.tables import _engine as engine
 from hushed.tables._answers import Answer, evaluate, rank_errors
-from hushed.tables._measurements import measurements, unit_contribution
 from hushed.tables._noise import add_noise, select_partitions
 from hushed.tables._plan import (
     GaussianNoise,
@@ -24,54 +21,16 @@ from hushed.tables._plan import (
     noise_dims,
     plan_noise,
 )
-from hushed.tables._requests import Aggregate, ContributionBounds, Derive, Filter, Keys
-from hushed.tables._scan import Key, PreparedScan, Scan, fetch_keys, prepare, run_scan
+from hushed.tables._query import Query
+from hushed.tables._scan import Key, PreparedScan, fetch_keys, prepare, run_scan
 from hushed.tables._storage import read_answer, write_answer
 from hushed.tables._warnings import data_warnings, present_rows
 
 _MOST_AGGREGATES = 100
 
 
-class Query(Protocol):
-    """A query, as planning and answering see it."""
-
-    @property
-    def connection(self) -> engine.Connection:
-        """Where the rows are."""
-
-    @property
-    def user(self) -> str | None:
-        """Column of the user."""
-
-    @property
-    def columns(self) -> Mapping[str, StoredType]:
-        """Type of each column."""
-
-    @property
-    def steps(self) -> tuple[Filter | Derive, ...]:
-        """Filters and derived columns."""
-
-    @property
-    def keys(self) -> Keys:
-        """The grouping."""
-
-    @property
-    def contribution_bounds(self) -> ContributionBounds:
-        """How much of one user counts."""
-
-    @property
-    def aggregates(self) -> tuple[Aggregate, ...]:
-        """The aggregates."""
-
-    @property
-    def unit(self) -> Literal["user", "row"]:
-        """What the guarantee protects."""
-
-
-def plan_query(
-    query: Query, *, epsilon: float, delta: float, noise_name: NoiseName
-) -> tuple[Plan, Scan]:
-    """Plan the noise and the scan of a query; nothing is read."""
+def plan_query(query: Query, *, epsilon: float, delta: float, noise_name: NoiseName) -> Plan:
+    """Plan the noise of a query; nothing is read."""
     if not query.aggregates:
         raise ParameterError(
             "the query has no aggregate",
@@ -82,18 +41,10 @@ def plan_query(
         raise ParameterError(
             f"one query has at most {_MOST_AGGREGATES} aggregates: use several queries"
         )
-    contribution = unit_contribution(
-        query.keys, query.contribution_bounds, by_user=query.user is not None
-    )
-    measured = tuple(
-        part
-        for each in query.aggregates
-        for part in measurements(each, contribution, query.columns)
-    )
     plan = plan_noise(
         query.aggregates,
-        measured,
-        contribution=contribution,
+        query.measured,
+        contribution=query.contribution,
         unit=query.unit,
         select_partitions=query.keys.selected,
         epsilon=epsilon,
@@ -103,16 +54,7 @@ def plan_query(
     if query.keys.values is not None:
         groups = math.prod(map(len, query.keys.values))
         _require_few(plan, groups, ParameterError, "use fewer keys, bins or aggregates")
-    scan = Scan(
-        connection=query.connection,
-        user=query.user,
-        steps=query.steps,
-        keys=query.keys,
-        contribution_bounds=query.contribution_bounds,
-        contribution=contribution,
-        measured=measured,
-    )
-    return plan, scan
+    return plan
 
 
 def _require_few(
@@ -127,26 +69,15 @@ def _require_few(
         )
 
 
-def describe_query(query: Query) -> str:
-    """Describe a query for the ledger by public names: no constant, no key, no row."""
-    aggregates = ", ".join(
-        each.kind if each.column is None else f"{each.kind}({each.column})"
-        for each in query.aggregates
-    )
-    filtered = " of filtered rows" if any(isinstance(s, Filter) for s in query.steps) else ""
-    grouped = f" by {', '.join(query.keys.columns)}" if query.keys.columns else ""
-    return default_note(f"query: {aggregates}{filtered}{grouped}")
-
-
 def _rehearse(
-    query: Query, plan: Plan, scan: Scan, beta: float, clock: engine.Clock
+    connection: engine.Connection, query: Query, plan: Plan, beta: float, clock: engine.Clock
 ) -> PreparedScan:
     """Do all that does not depend on the rows, before anything is charged.
 
     The engine plans the queries that will run. Then noise is added to one empty group, and an
     answer is made of it: what a grid, a scale or an error bar would refuse is refused now.
     """
-    ready = prepare(scan, int(noise.uniform_integers(1 << 63)), clock)
+    ready = prepare(connection, query, int(noise.uniform_integers(1 << 63)), clock)
     empty_group = [
         [[0] * part.measurement.feature.bins]
         if part.measurement.role in ("bins", "rank") and part.measurement.feature
@@ -158,11 +89,11 @@ def _rehearse(
             part.noise.grid(noise_dims())
     if plan.selection is not None:
         select_partitions(plan.selection, ["0" * 32], [0])
-    _build_answer(query, plan, [("",) * len(query.keys.columns)], empty_group, beta)
+    _build_answer(ready, plan, [("",) * len(query.keys.columns)], empty_group, beta)
     return ready
 
 
-def _run(query: Query, plan: Plan, ready: PreparedScan, beta: float, clock: engine.Clock) -> Answer:
+def _run(ready: PreparedScan, plan: Plan, beta: float, clock: engine.Clock) -> Answer:
     """Run the scan, add noise, and build the answer; exact numbers end here."""
     cells = run_scan(ready, clock)
     keys, values = list(cells.keys), [list(column) for column in cells.values]
@@ -174,13 +105,14 @@ def _run(query: Query, plan: Plan, ready: PreparedScan, beta: float, clock: engi
         values = [[column[place[name]] for name in ordered] for column in values]
         keys = [names[name] for name in ordered]
         _require_few(plan, len(keys), QueryFailed, "partition selection kept too many keys")
-    return _build_answer(query, plan, keys, values, beta)
+    return _build_answer(ready, plan, keys, values, beta)
 
 
 def _build_answer(
-    query: Query, plan: Plan, keys: Sequence[Key], values: Sequence[list[Any]], beta: float
+    ready: PreparedScan, plan: Plan, keys: Sequence[Key], values: Sequence[list[Any]], beta: float
 ) -> Answer:
     """Add noise to exact cells, and compute the answer from the noisy ones."""
+    query = ready.scan.query
     noisy = [add_noise(part, column) for part, column in zip(plan.parts, values, strict=True)]
     found, low, high = evaluate(query.aggregates, plan.parts, noisy, beta)
     columns = query.keys.columns
@@ -192,7 +124,7 @@ def _build_answer(
         rank_error=rank_errors(query.aggregates, plan.parts, beta),
         present=present_rows(query.aggregates, plan.parts, noisy),
         warnings=(
-            *query.connection.warnings,
+            *ready.scan.connection.warnings,
             *data_warnings(query.aggregates, plan.parts, noisy, beta),
         ),
         level=1 - beta,
@@ -202,9 +134,9 @@ def _build_answer(
 
 
 def release_query(
+    connection: engine.Connection,
     query: Query,
     plan: Plan,
-    scan: Scan,
     *,
     beta: float,
     clock: engine.Clock,
@@ -222,19 +154,19 @@ def release_query(
         if paid.kept is not None:
             return _read_stored(paid, paid.kept)
     answer, failed, lost, stopped = None, "", False, False
-    with engine.hold(query.connection, clock):
-        ready = _rehearse(query, plan, scan, beta, clock)
+    with engine.hold(connection, clock):
+        ready = _rehearse(connection, query, plan, beta, clock)
         paid = charge()
         if paid.kept is not None:  # another process was faster
             return _read_stored(paid, paid.kept)
         try:
-            answer = _run(query, plan, ready, beta, clock)
+            answer = _run(ready, plan, beta, clock)
         except KeyboardInterrupt:
             failed, stopped = "stopped; nothing was released", True
         except QueryFailed as error:
             failed, lost = str(error), isinstance(error, engine.ConnectionLost)
         except Exception as error:  # whatever it is, its own text may quote a private value
-            failed = f"{query.connection.engine} did not answer ({type(error).__name__})"
+            failed = f"{connection.engine} did not answer ({type(error).__name__})"
     if answer is not None:
         return (
             answer if paid.number is None else _read_stored(paid, paid.keep(write_answer(answer)))

@@ -20,7 +20,8 @@ from hushed.errors import ParameterError, QueryFailed
 from hushed.tables import _engine as engine
 from hushed.tables._expressions import columns_in
 from hushed.tables._measurements import Feature, Measurement, UnitContribution
-from hushed.tables._requests import ContributionBounds, Derive, Filter, Keys
+from hushed.tables._query import Query
+from hushed.tables._requests import Derive, Filter, Keys
 from hushed.tables._translation import find_arithmetic, translate
 
 Key = tuple[Any, ...]
@@ -39,14 +40,8 @@ class Scan:
     ----------
     connection : Connection
         The table.
-    user : str, optional
-        Column of the user.
-    steps : tuple of Filter or Derive
-        In this order.
-    keys : Keys
-        The grouping.
-    contribution_bounds : ContributionBounds
-        How much of one user is kept.
+    query : Query
+        What is asked.
     contribution : UnitContribution
         What one unit of privacy contributes at most.
     measured : tuple of Measurement
@@ -54,10 +49,7 @@ class Scan:
     """
 
     connection: engine.Connection
-    user: str | None
-    steps: tuple[Filter | Derive, ...]
-    keys: Keys
-    contribution_bounds: ContributionBounds
+    query: Query
     contribution: UnitContribution
     measured: tuple[Measurement, ...]
 
@@ -106,8 +98,16 @@ class PreparedScan:
 _NO_LIMIT = engine.Clock()
 
 
-def prepare(scan: Scan, secret: int, clock: engine.Clock = _NO_LIMIT) -> PreparedScan:
+def prepare(
+    connection: engine.Connection, query: Query, secret: int, clock: engine.Clock = _NO_LIMIT
+) -> PreparedScan:
     """Compile all queries of a scan, and let the engine plan them; no row is read."""
+    scan = Scan(
+        connection=connection,
+        query=query,
+        contribution=query.contribution,
+        measured=query.measured,
+    )
     with suppress(RecursionError):  # Ibis runs out of stack over nested selects
         return _plan_scan(scan, secret, clock)
     raise ParameterError(_TOO_LONG)
@@ -123,7 +123,7 @@ def _plan_scan(scan: Scan, secret: int, clock: engine.Clock) -> PreparedScan:
         if feature.kind == "bin"
     }
     plain = _aggregate_groups(scan, bounded, secret, names)
-    if scan.keys.selected:  # the last query has this form, too
+    if scan.query.keys.selected:  # the last query has this form, too
         engine.plan(scan.connection, _key_lookup(scan, secret, ["0" * 32]), clock)
     return PreparedScan(
         scan=scan,
@@ -152,7 +152,7 @@ def run_scan(prepared: PreparedScan, clock: engine.Clock = _NO_LIMIT) -> Cells:
         )
         for feature, planned in prepared.binned.items()
     }
-    keys = tuple(plain) if scan.keys.selected else tuple(scan.keys.combinations())
+    keys = tuple(plain) if scan.query.keys.selected else tuple(scan.query.keys.combinations())
     empty: dict[str, int] = defaultdict(int)
     values: list[list[Any]] = []
     for each in scan.measured:
@@ -162,7 +162,7 @@ def run_scan(prepared: PreparedScan, clock: engine.Clock = _NO_LIMIT) -> Cells:
         else:
             cell = _cell_name(each, names)
             values.append([int(plain.get(key, empty)[cell] or 0) for key in keys])
-    users = [int(plain[key]["users"]) for key in keys] if scan.keys.selected else None
+    users = [int(plain[key]["users"]) for key in keys] if scan.query.keys.selected else None
     return Cells(keys=keys, values=tuple(values), users=users)
 
 
@@ -201,7 +201,7 @@ def _tree(step: Filter | Derive) -> ast.expr:
 
 
 def _key_names(scan: Scan) -> list[str]:
-    return [f"k{i}" for i in range(len(scan.keys.columns))]
+    return [f"k{i}" for i in range(len(scan.query.keys.columns))]
 
 
 def _opaque_column(scan: Scan, rows: Any, secret: int) -> Any:
@@ -224,11 +224,13 @@ def _select_relevant(scan: Scan, names: Mapping[Feature, str]) -> Any:
     columns = list(dict.fromkeys(feature.column for feature in names))
     rows, places = _apply_steps(scan, columns)
     if not _filters_groups(scan):
-        rows = _keep_known_keys(rows, scan.keys, places)
-    picked = [rows[places[column]].name(f"k{i}") for i, column in enumerate(scan.keys.columns)]
-    if scan.user is not None:
-        rows = rows.filter(rows[places[scan.user]].notnull())
-        picked.append(rows[places[scan.user]].name("user"))
+        rows = _keep_known_keys(rows, scan.query.keys, places)
+    picked = [
+        rows[places[column]].name(f"k{i}") for i, column in enumerate(scan.query.keys.columns)
+    ]
+    if scan.query.user is not None:
+        rows = rows.filter(rows[places[scan.query.user]].notnull())
+        picked.append(rows[places[scan.query.user]].name("user"))
     values = {column: f"w{i}" for i, column in enumerate(columns)}
     picked += [engine.as_double(rows[places[each]]).name(values[each]) for each in columns]
     if not picked:
@@ -244,9 +246,9 @@ def _apply_steps(scan: Scan, columns: Sequence[str]) -> tuple[Any, dict[str, str
     The columns that the query needs get names of our own from the start: an engine may ignore the
     case of names, and then confuse two columns.
     """
-    needed = {scan.user, *scan.keys.columns, *columns}
+    needed = {scan.query.user, *scan.query.keys.columns, *columns}
     steps: list[Filter | Derive] = []
-    for step in reversed(scan.steps):
+    for step in reversed(scan.query.steps):
         if isinstance(step, Filter) or step.name in needed:
             steps.insert(0, step)
             needed |= columns_in(_tree(step))
@@ -280,7 +282,7 @@ def _filters_groups(scan: Scan) -> bool:
 
     With contribution bounds they filter the rows: else other rows of a user could use up the bound.
     """
-    return scan.user is None and not scan.keys.selected
+    return scan.query.user is None and not scan.query.keys.selected
 
 
 def _stages(feature: Feature, value: str, name: str) -> list[engine.Stage]:
@@ -300,12 +302,12 @@ def _stages(feature: Feature, value: str, name: str) -> list[engine.Stage]:
 
 def _bound_contributions(scan: Scan, rows: Any, secret: int) -> Any:
     """Apply the contribution bounds to each user, in the order of a keyed hash."""
-    if scan.user is None:
+    if scan.query.user is None:
         return rows
     keys = _key_names(scan)
     rest = [name for name in rows.columns if name not in (*keys, "user")]
     who = scan.connection.engine
-    bounds, contribution = scan.contribution_bounds, scan.contribution
+    bounds, contribution = scan.query.contribution_bounds, scan.contribution
     if keys and bounds.max_groups_per_user is not None:
         columns = [rows[name] for name in ("user", *keys)]
         order = [engine.keyed_hash(who, secret ^ 1, columns)]
@@ -326,7 +328,10 @@ def _keep_ranked(rows: Any, rank: Any, limit: int) -> Any:
 
 def _aggregate_groups(scan: Scan, rows: Any, secret: int, names: Mapping[Feature, str]) -> Any:
     """Query that counts and adds up every group, in one scan; None if only bins are counted."""
-    if all(each.role in ("bins", "rank") for each in scan.measured) and not scan.keys.selected:
+    if (
+        all(each.role in ("bins", "rank") for each in scan.measured)
+        and not scan.query.keys.selected
+    ):
         return None
     sums = {
         _cell_name(each, names): engine.exact_sum(scan.connection.engine, rows[names[each.feature]])
@@ -334,8 +339,8 @@ def _aggregate_groups(scan: Scan, rows: Any, secret: int, names: Mapping[Feature
         if each.role == "total" and each.feature is not None
     }
     cells: dict[str, Any] = {"rows": rows.count(), **sums}
-    if scan.keys.selected or any(each.role == "users" for each in scan.measured):
-        cells["users"] = rows["user"].nunique() if scan.user is not None else rows.count()
+    if scan.query.keys.selected or any(each.role == "users" for each in scan.measured):
+        cells["users"] = rows["user"].nunique() if scan.query.user is not None else rows.count()
     return _aggregate(scan, rows, secret, [], cells)
 
 
@@ -350,7 +355,7 @@ def _index_by_key(scan: Scan, found: Mapping[str, list[Any]]) -> dict[Key, dict[
 
 def _group_columns(scan: Scan) -> list[str]:
     """Columns that identify a group of an answer."""
-    return ["id"] if scan.keys.selected else _key_names(scan)
+    return ["id"] if scan.query.keys.selected else _key_names(scan)
 
 
 def _aggregate(
@@ -366,9 +371,9 @@ def _aggregate(
     grouped = rows.group_by(by).aggregate(**cells) if by else rows.aggregate(**cells)
     if _filters_groups(scan):
         grouped = _keep_known_keys(
-            grouped, scan.keys, dict(zip(scan.keys.columns, keys, strict=True))
+            grouped, scan.query.keys, dict(zip(scan.query.keys.columns, keys, strict=True))
         )
-    if not scan.keys.selected:
+    if not scan.query.keys.selected:
         return grouped
     return grouped.select(_opaque_column(scan, grouped, secret), *others, *cells)
 

@@ -1,23 +1,15 @@
-"""Answers as JSON, and back; and the digest of a query."""
+"""Answers as JSON, and back."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import date
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from hushed.errors import DamagedLedger
 from hushed.guarantee import Guarantee, Neighbours, Unit
 from hushed.releasing._keeping import raise_failure
 from hushed.tables._answers import Answer
-from hushed.tables._requests import Filter
-
-if TYPE_CHECKING:
-    from hushed.tables._release import Query
-
 
 _SCHEMA, _VERSION = "hushed answer", 1
 _MAPPINGS = ("values", "low", "high", "present")
@@ -94,34 +86,3 @@ def _read_record(record: Any) -> Answer:
         ),
         unit=unit,
     )
-
-
-def _canonical(value: Any) -> Any:
-    """Write equal numbers alike, whether they are 1, 1.0, or of NumPy or decimal."""
-    if isinstance(value, dict):
-        return {name: _canonical(each) for name, each in value.items()}
-    if isinstance(value, tuple):
-        return [_canonical(each) for each in value]
-    if value is None or isinstance(value, str):
-        return value
-    return float(value).hex()
-
-
-def digest_query(query: Query, terms: Mapping[str, object]) -> str:
-    """Digest a query; the same in every process, and independent of the rows."""
-    facts = {
-        "table": [query.connection.engine, query.connection.place],
-        "columns": sorted(query.columns.items()),
-        "user": query.user,
-        "steps": [
-            ["filter", step.condition.text]
-            if isinstance(step, Filter)
-            else ["derive", step.name, step.value.text]
-            for step in query.steps
-        ],
-        "keys": [query.keys.columns, query.keys.values],
-        "contribution_bounds": _canonical(asdict(query.contribution_bounds)),
-        "aggregates": [_canonical(asdict(each)) for each in query.aggregates],
-        "terms": _canonical(dict(sorted(terms.items()))),
-    }
-    return hashlib.sha256(json.dumps(facts, default=repr).encode()).hexdigest()

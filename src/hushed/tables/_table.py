@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal
 
 from hushed._checks import require_probability
-from hushed._printing import brief
 from hushed._types import StoredType
-from hushed.errors import ParameterError
 from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
+from hushed.releasing._release import default_note
 from hushed.tables import _engine as engine
 from hushed.tables._answers import Answer
-from hushed.tables._expressions import parse
-from hushed.tables._measurements import measurements, unit_contribution
 from hushed.tables._plan import NoiseName
+from hushed.tables._query import Query, digest_question
 from hushed.tables._quotes import Quote, quote_plan
-from hushed.tables._release import describe_query, plan_query, release_query
+from hushed.tables._release import plan_query, release_query
 from hushed.tables._requests import (
     Aggregate,
     AggregateKind,
@@ -27,13 +26,8 @@ from hushed.tables._requests import (
     Filter,
     Keys,
     count_intervals,
-    read_grouping,
     read_probabilities,
-    require_distinct_outputs,
-    require_name,
-    require_numeric,
 )
-from hushed.tables._storage import digest_query
 
 _BETA = 0.05
 
@@ -46,32 +40,47 @@ class Table:
     ----------
     connection : Connection
         Where the rows are.
-    user : str or None
-        User column, if there is one.
-    columns : mapping of str to str
-        Type of each column: int, float, string, bool, date, timestamp; other cannot be queried.
-    steps : tuple of Filter or Derive
-        Filters and derived columns, in their order.
-    keys : Keys
-        The grouping.
-    contribution_bounds : ContributionBounds
-        How much of one user counts.
-    aggregates : tuple of Aggregate
-        The aggregates.
+    query : Query
+        What is asked: plain data, which holds no connection.
     """
 
     connection: engine.Connection
-    user: str | None
-    columns: Mapping[str, StoredType]
-    steps: tuple[Filter | Derive, ...] = ()
-    keys: Keys = field(default_factory=Keys)
-    contribution_bounds: ContributionBounds = field(default_factory=ContributionBounds)
-    aggregates: tuple[Aggregate, ...] = ()
+    query: Query
+
+    @property
+    def user(self) -> str | None:
+        """User column, if there is one."""
+        return self.query.user
+
+    @property
+    def columns(self) -> Mapping[str, StoredType]:
+        """Type of each column: int, float, string, bool, date, timestamp, or other."""
+        return MappingProxyType(self.query.columns)
+
+    @property
+    def steps(self) -> tuple[Filter | Derive, ...]:
+        """Filters and derived columns, in their order."""
+        return self.query.steps
+
+    @property
+    def keys(self) -> Keys:
+        """The grouping."""
+        return self.query.keys
+
+    @property
+    def contribution_bounds(self) -> ContributionBounds:
+        """How much of one user counts."""
+        return self.query.contribution_bounds
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """The aggregates."""
+        return self.query.aggregates
 
     @property
     def unit(self) -> Literal["user", "row"]:
         """What the guarantee protects: one user with all rows, or one row."""
-        return "row" if self.user is None else "user"
+        return self.query.unit
 
     def filter(self, condition: str) -> Table:
         """Keep the rows that fulfil a condition.
@@ -92,12 +101,7 @@ class Table:
         ParameterError
             If it cannot be read, names an unknown column or is not a condition.
         """
-        parsed = parse(condition, self.columns)
-        if parsed.type != "bool":
-            raise ParameterError(
-                f"{brief(condition)} is not a condition: its type is {parsed.type}, not bool"
-            )
-        return replace(self, steps=(*self.steps, Filter(condition=parsed)))
+        return replace(self, query=self.query.filter(condition))
 
     def derive(self, name: str, expression: str) -> Table:
         """Add a column, computed row by row.
@@ -119,12 +123,7 @@ class Table:
         ParameterError
             If it cannot be read or the name is taken.
         """
-        if require_name("a derived column", name) in self.columns:
-            raise ParameterError(f"there is a column {brief(name)} already; choose another name")
-        parsed = parse(expression, self.columns)
-        step = Derive(name=name, value=parsed)
-        columns = {**self.columns, name: parsed.type}
-        return replace(self, steps=(*self.steps, step), columns=columns)
+        return replace(self, query=self.query.derive(name, expression))
 
     def group_by(
         self,
@@ -157,13 +156,8 @@ class Table:
             Unless exactly one of ``keys`` and ``select_partitions=True`` is given. Keys that are
             found in the rows would show who is in the table.
         """
-        if self.keys.columns:
-            raise ParameterError(
-                "the query has a group_by already; name all columns in one group_by"
-            )
-        grouped = read_grouping(self.columns, columns, keys, select_partitions=select_partitions)
-        require_distinct_outputs(self.aggregates, columns)
-        return replace(self, keys=grouped)
+        query = self.query.group_by(columns, keys, select_partitions=select_partitions)
+        return replace(self, query=query)
 
     def bound_contributions(
         self, *, max_rows_per_user: int | None = None, max_groups_per_user: int | None = None
@@ -189,21 +183,10 @@ class Table:
         ParameterError
             If there is no user column, or a bound is not an integer of 1 or more.
         """
-        if self.user is None:
-            raise ParameterError(
-                "there is no user column",
-                parameter="user",
-                hint="open the table with user='COLUMN'",
-            )
-        if max_rows_per_user is None and max_groups_per_user is None:
-            raise ParameterError(
-                "give bound_contributions(max_rows_per_user=...), "
-                "bound_contributions(max_groups_per_user=...) or both"
-            )
-        bounds = ContributionBounds(
+        query = self.query.bound_contributions(
             max_rows_per_user=max_rows_per_user, max_groups_per_user=max_groups_per_user
         )
-        return replace(self, contribution_bounds=bounds)
+        return replace(self, query=query)
 
     def count(self, *, name: str = "count", weight: float = 1.0) -> Table:
         """Add the number of rows to the query.
@@ -220,7 +203,7 @@ class Table:
         Table
             The query with the aggregate.
         """
-        return self._add_aggregate("count", None, name, weight)
+        return self._ask("count", name=name, weight=weight)
 
     def count_users(self, *, name: str = "users", weight: float = 1.0) -> Table:
         """Add the number of different users to the query.
@@ -242,13 +225,7 @@ class Table:
         ParameterError
             If there is no user column.
         """
-        if self.user is None:
-            raise ParameterError(
-                "there is no user column",
-                parameter="user",
-                hint="open the table with user='COLUMN'",
-            )
-        return self._add_aggregate("users", None, name, weight)
+        return self._ask("users", name=name, weight=weight)
 
     def sum(
         self, column: str, *, low: float, high: float, name: str | None = None, weight: float = 1.0
@@ -271,7 +248,7 @@ class Table:
         Table
             The query with the aggregate.
         """
-        return self._add_aggregate("sum", column, name, weight, low, high)
+        return self._ask("sum", column, name, low=low, high=high, weight=weight)
 
     def mean(
         self, column: str, *, low: float, high: float, name: str | None = None, weight: float = 1.0
@@ -295,7 +272,7 @@ class Table:
             The query with the aggregate: the middle of the bounds plus a noisy sum of
             distances from it, divided by a noisy number of values. Each gets half of the share.
         """
-        return self._add_aggregate("mean", column, name, weight, low, high)
+        return self._ask("mean", column, name, low=low, high=high, weight=weight)
 
     def variance(
         self, column: str, *, low: float, high: float, name: str | None = None, weight: float = 1.0
@@ -320,7 +297,7 @@ class Table:
             the bounds, a noisy sum of their squares, and a noisy number of values. Each gets a
             third of the share.
         """
-        return self._add_aggregate("variance", column, name, weight, low, high)
+        return self._ask("variance", column, name, low=low, high=high, weight=weight)
 
     def quantiles(
         self,
@@ -355,13 +332,13 @@ class Table:
         Table
             The query with the aggregate. It takes a scan of its own.
         """
-        return self._add_aggregate(
+        return self._ask(
             "quantiles",
             column,
             name,
-            weight,
-            low,
-            high,
+            low=low,
+            high=high,
+            weight=weight,
             bins=count_intervals(candidates),
             probabilities=read_probabilities(probabilities),
         )
@@ -396,39 +373,12 @@ class Table:
         Table
             The query with the aggregate. It takes a scan of its own.
         """
-        return self._add_aggregate("histogram", column, name, weight, low, high, bins=bins)
+        return self._ask("histogram", column, name, low=low, high=high, weight=weight, bins=bins)
 
-    def _add_aggregate(
-        self,
-        kind: AggregateKind,
-        column: str | None,
-        name: str | None,
-        weight: float,
-        low: float = 0.0,
-        high: float = 1.0,
-        *,
-        bins: int = 1,
-        probabilities: tuple[float, ...] = (),
+    def _ask(
+        self, kind: AggregateKind, column: str | None = None, name: str | None = None, **how: Any
     ) -> Table:
-        if column is not None:
-            require_numeric(self.columns, column, kind)
-        name = f"{kind}_{column}" if name is None else name
-        aggregate = Aggregate(
-            kind=kind,
-            name=name,
-            column=column,
-            low=low,
-            high=high,
-            bins=bins,
-            probabilities=probabilities,
-            weight=weight,
-        )
-        query = replace(self, aggregates=(*self.aggregates, aggregate))
-        require_distinct_outputs(query.aggregates, self.keys.columns)
-        if column is not None:  # bounds are checked at once
-            one_row = unit_contribution(Keys(), ContributionBounds(), by_user=False)
-            measurements(aggregate, one_row, self.columns)
-        return query
+        return replace(self, query=self.query.add(kind, column, name, **how))
 
     def quote(
         self,
@@ -470,7 +420,7 @@ class Table:
         ParameterError
             If the query or its target cannot be used.
         """
-        plan, _ = plan_query(self, epsilon=epsilon, delta=delta, noise_name=noise)
+        plan = plan_query(self.query, epsilon=epsilon, delta=delta, noise_name=noise)
         require_probability("beta", beta)
         check_ledger(ledger, budget)
         can_quote = hasattr(ledger, "quote")
@@ -542,17 +492,18 @@ class Table:
             If stopped after the charge; the message says what stays, and how to repeat the query.
         """
         clock = engine.Clock.start(timeout)
-        plan, scan = plan_query(self, epsilon=epsilon, delta=delta, noise_name=noise)
+        plan = plan_query(self.query, epsilon=epsilon, delta=delta, noise_name=noise)
         require_probability("beta", beta)
         check_ledger(ledger, budget, key)
         terms = {"epsilon": epsilon, "delta": delta, "noise": noise, "beta": beta}
-        question = digest_query(self, {**terms, "timeout": timeout})
+        place = (self.connection.engine.name, self.connection.place)
+        question = digest_question(self.query, place, {**terms, "timeout": timeout})
         charge = partial(
             pay,
             ledger,
             budget,
             plan.guarantee,
-            note or describe_query(self),
+            note or default_note(self.query.describe()),
             loss=plan.loss,
             key=key,
             question=question,
@@ -561,5 +512,11 @@ class Table:
         known = key is not None and book.answer(budget, key) is not None
         with explain_stops(ledger, budget, key):
             return release_query(
-                self, plan, scan, beta=beta, clock=clock, charge=charge, known=known
+                self.connection,
+                self.query,
+                plan,
+                beta=beta,
+                clock=clock,
+                charge=charge,
+                known=known,
             )

@@ -6,23 +6,13 @@ sums are of whole numbers and come back as decimals, nothing can fail on a value
 are fetched.
 """
 
-from hushed.tables._engine.connections import (
-    Connection,
-    EngineName,
-    connect,
-    normalise_columns,
-    open_frame,
-)
+from hushed.tables._engine.clock import Clock
+from hushed.tables._engine.connections import Connection, normalise_columns
 from hushed.tables._engine.databases import check_installed
-from hushed.tables._engine.execution import (
-    Clock,
-    ConnectionLost,
-    PlannedQuery,
-    compile_query,
-    fetch,
-    hold,
-    plan,
-)
+from hushed.tables._engine.dialect import Dialect, PlannedQuery
+from hushed.tables._engine.execution import ConnectionLost, compile_query, fetch, hold, plan
+from hushed.tables._engine.files import open_frame
+from hushed.tables._engine.opening import connect
 from hushed.tables._engine.operations import (
     Stage,
     apply_stages,
@@ -48,7 +38,7 @@ __all__ = [
     "Clock",
     "Connection",
     "ConnectionLost",
-    "EngineName",
+    "Dialect",
     "PlannedQuery",
     "Stage",
     "apply_stages",

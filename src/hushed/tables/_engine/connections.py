@@ -1,45 +1,22 @@
-"""Open tables; no row is read, and no message of an engine is shown."""
+"""Open a table of an engine; no row is read, and no message of an engine is shown."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from os.path import isfile
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from hushed._printing import brief, plain_path
 from hushed._types import ColumnType, StoredType
-from hushed.errors import BadRows, EngineUnavailable, NotFound, ParameterError
-from hushed.tables._engine.databases import (
-    connect_postgres,
-    database_address,
-    engine_errors,
-    has_table,
-    list_tables,
-    view_warnings,
-)
-from hushed.tables._engine.frames import (
-    from_pandas,
-    from_polars,
-    lines_query,
-    make_readable,
-    read_lines,
-    readable_schema,
-)
-from hushed.tables._engine.normalisation import COLUMN_TYPES, ColumnCast, cast_sql, choose_cast
-from hushed.tables._engine.sessions import column_names, open_session, query_settings
+from hushed.errors import ParameterError
+from hushed.tables._engine.databases import missing_table
+from hushed.tables._engine.dialect import Dialect
+from hushed.tables._engine.normalisation import COLUMN_TYPES, ColumnCast, choose_cast
 from hushed.tables._expressions import find_column
-
-EngineName = Literal["duckdb", "postgres", "pyspark"]
-
-_NAME_ONE = "name one: hs.table(ADDRESS, 'NAME')"
-_SPARK = RLock()  # its settings belong to the session, which all tables share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +25,7 @@ class Connection:
 
     Parameters
     ----------
-    engine : {"duckdb", "postgres", "pyspark"}
+    engine : Dialect
         Engine that answers.
     rows : ibis.Table
         The stored table. Queries read it through `normalise_columns` only.
@@ -69,7 +46,7 @@ class Connection:
         Inode, size and time of that file when it was opened.
     """
 
-    engine: EngineName
+    engine: Dialect
     rows: Any = field(repr=False, compare=False)
     casts: Mapping[str, ColumnCast] = field(repr=False)
     stored: Mapping[str, str] = field(repr=False)
@@ -88,10 +65,11 @@ class Connection:
     @property
     def changed(self) -> bool:
         """Whether the file differs from the one that was opened."""
-        return self.file is not None and _state_of(self.file) != self.state
+        return self.file is not None and state_of(self.file) != self.state
 
 
-def _state_of(path: Path) -> tuple[int, ...] | None:
+def state_of(path: Path) -> tuple[int, ...] | None:
+    """Inode, size and time of a file; None if it is not there."""
     try:
         found = os.stat(path)
     except OSError:
@@ -99,229 +77,65 @@ def _state_of(path: Path) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def connect(
-    url: str, name: str, types: Mapping[str, ColumnType], header: str | None = None
+def open_stored(
+    engine: Dialect, url: str, name: str, types: Mapping[str, ColumnType]
 ) -> Connection:
-    """Open a table at an address."""
-    scheme, found, rest = url.partition("://")
-    if not found or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", scheme):
-        return _open_file(Path(url), name, types, header)
-    if header is not None:
+    """Open a table of a database."""
+    if types and engine.readings is None:
         raise ParameterError(
-            "header is for CSV files; a database names its columns", parameter="header"
+            "types is for files and frames; in this database, cast the column in a view",
+            parameter="types",
         )
-    if scheme == "duckdb":
-        return _open_duckdb_file(rest, name, types)
-    if scheme in ("postgresql", "postgres", "spark"):
-        if types:
-            raise ParameterError(
-                "types is for files and frames; in this database, cast the column in a view",
-                parameter="types",
-            )
-        if scheme == "spark":
-            return _open_spark(rest, name)
-        return _open_table("postgres", connect_postgres(url), name, {})
-    raise ParameterError(
-        f"cannot read {scheme}:// addresses; use duckdb:///FILE, postgresql://..., spark://... or "
-        "the path of a CSV, Parquet or Arrow file"
+    backend, home = engine.connect(url)
+    engine.check_table(backend, name)
+    place, _, short = name.rpartition(".")
+    rows = _find_rows(engine, backend, name, place, short)
+    stored = {column: column for column in rows.schema()}
+    return Connection(
+        engine=engine,
+        rows=rows,
+        place=f"{home} {name}",
+        warnings=engine.warnings(backend, place, short),
+        casts=_choose_casts(engine, rows, stored, types),
+        stored=MappingProxyType(stored),
+        lock=engine.lock(),
     )
 
 
-def open_frame(
-    frame: Any, name: str, types: Mapping[str, ColumnType], home: str = ""
-) -> Connection:
-    """Open a frame in memory with DuckDB."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    module = type(frame).__module__.partition(".")[0]
-    if isinstance(frame, pa.Table):
-        arrow = frame
-    elif module == "pandas" and hasattr(frame, "columns"):
-        arrow = from_pandas(frame)
-    elif module == "polars" and hasattr(frame, "to_arrow") and hasattr(frame, "columns"):
-        arrow = from_polars(frame)
-    else:
-        raise ParameterError(
-            "a table must be an address, the path of a file, or a pandas, Polars or Arrow frame, "
-            f"got {type(frame).__name__}"
-        )
-    names = _require_distinct(arrow.column_names)
-    if not names:
-        raise ParameterError(
-            "a frame without columns cannot be queried; add a column to count rows"
-        )
-    backend = _new_duckdb()
-    short = [f"c{i}" for i in range(len(names))]  # DuckDB would confuse "City" and "city"
-    backend.con.register(name, make_readable(arrow).rename_columns(short))
-    stored = dict(zip(names, short, strict=True))
-    return _open_table("duckdb", backend, name, types, stored, home or "a frame")
-
-
-def _require_distinct(names: list[str]) -> list[str]:
-    if len(set(names)) < len(names):
-        raise ParameterError("two columns of the table have the same name; rename one")
-    return names
-
-
-def _new_duckdb(path: str = ":memory:", *, read_only: bool = False) -> Any:
-    import ibis  # noqa: PLC0415
-
-    backend = ibis.duckdb.connect(path, read_only=read_only)
-    backend.con.execute("SET enable_progress_bar = false")
-    return backend
-
-
-def _open_duckdb_file(rest: str, name: str, types: Mapping[str, ColumnType]) -> Connection:
-    path = rest[1:] if rest.startswith("/") else rest
-    if not isfile(path):
-        raise NotFound(
-            f"there is no file {plain_path(path)}; duckdb:///a.db is a relative path, "
-            "duckdb:////data/a.db an absolute one"
-        )
-    backend = reason = None
-    try:
-        backend = _new_duckdb(path, read_only=True)
-    except engine_errors() as error:
-        reason = type(error).__name__
-    if backend is None:
-        raise EngineUnavailable(
-            f"DuckDB cannot open {plain_path(path)} ({reason}); is it a DuckDB file, and free?"
-        )
-    return _open_table("duckdb", backend, name, types, home=str(Path(path).resolve()))
-
-
-def _open_file(
-    path: Path, name: str, types: Mapping[str, ColumnType], header: str | None
-) -> Connection:
-    if not isfile(path):  # pathlib would raise for a name that is too long
-        raise NotFound(f"there is no file {plain_path(path)}")
-    kind = path.suffix.lower()
-    if header is not None and kind not in (".csv", ".tsv"):
-        raise ParameterError(
-            f"header is for CSV files; {path.name} names its columns itself", parameter="header"
-        )
-    reason = None
-    try:
-        if kind in (".arrow", ".feather", ".ipc"):
-            from pyarrow import feather  # noqa: PLC0415
-
-            found = feather.read_table(path, memory_map=True)
-            return open_frame(found, name, types, str(path.resolve()))
-        if kind in (".csv", ".tsv"):
-            return _open_csv(path, types, header)
-        if kind == ".parquet":
-            return _open_parquet(path, name, types)
-    except engine_errors() as error:
-        reason = type(error).__name__
-    if reason is not None:
-        raise BadRows(
-            f"{path.name} cannot be read as a {kind[1:]} file ({reason}); it may be damaged, or "
-            "have another format"
-        )
-    raise ParameterError(
-        f"{path.name}: a table must be a .csv, .tsv, .parquet, .arrow or .feather file"
-    )
-
-
-def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Connection:
-    """Read with Arrow for DuckDB, whose own reader fails on far times and on invalid strings."""
-    from pyarrow import dataset  # noqa: PLC0415
-
-    path = path.resolve()
-    state = _state_of(path)
-    backend = _new_duckdb()
-    found = dataset.dataset(path, format="parquet").schema
-    _require_distinct([each.lower() for each in found.names])  # DuckDB would confuse them
-    schema = readable_schema(found)
-    if not schema.names:
-        raise ParameterError(f"{path.name} has no column of a type that can be queried")
-    backend.con.register(name, dataset.dataset(path, format="parquet", schema=schema))
-    stored = {each: each if each in schema.names else None for each in found.names}
-    opened = _open_table("duckdb", backend, name, types, stored, str(path))
-    return replace(opened, file=path, state=state)
-
-
-def _open_csv(path: Path, types: Mapping[str, ColumnType], header: str | None) -> Connection:
-    """Read every line as a row of strings, and the strings as their declared types."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    names, between, lines = read_lines(path, header)
-    declared = _check_types(types, names)
-    backend = _new_duckdb()
-    backend.con.register("lines", pa.table({"line": lines}))
-    strings = lines_query("lines", between, len(names))
-    cells = [
-        f"{cast_sql(f'c{i}', declared[each]) if each in declared else f'c{i}'} AS c{i}"
-        for i, each in enumerate(names)
-    ]
-    made = f"CREATE TABLE cells AS SELECT {', '.join(cells)} FROM ({strings})"  # noqa: S608
-    backend.con.execute(made)
-    backend.con.unregister("lines")
-    short = {each: f"c{i}" for i, each in enumerate(names)}
-    return _open_table("duckdb", backend, "cells", {}, short, str(path.resolve()))
-
-
-def _check_types(types: Mapping[str, ColumnType], names: Iterable[str]) -> dict[str, ColumnType]:
-    """Check the declared types."""
-    known = list(names)
-    if not isinstance(types, Mapping):
-        raise ParameterError(f"types must be a mapping such as {{'age': 'int'}}, got {types!r}")
-    for column, declared in types.items():
-        find_column(column, known)
-        if declared not in COLUMN_TYPES:
-            raise ParameterError(
-                f"{column!r} cannot be of type {declared!r}; types are {', '.join(COLUMN_TYPES)}"
-            )
-    return dict(types)
-
-
-def _open_spark(address: str, name: str) -> Connection:
-    reason = backend = session = None
-    try:
-        import ibis  # noqa: PLC0415
-
-        session = open_session(address)
-        with query_settings(session):  # Ibis changes the time zone of the session
-            backend = ibis.pyspark.connect(session)
-    except ImportError:
-        reason = "its driver is missing: pip install 'hushed[spark]', which needs Java"
-    except engine_errors() as error:
-        reason = type(error).__name__
-    if backend is None:
-        raise EngineUnavailable(f"cannot reach Spark: {reason}")
-    with suppress(*engine_errors()), query_settings(session):  # a missing table is refused below
-        _require_distinct(column_names(session, name))
-    return _open_table("pyspark", backend, name, {})
-
-
-def _open_table(
-    engine: EngineName,
+def open_own(
+    engine: Dialect,
     backend: Any,
     name: str,
     types: Mapping[str, ColumnType],
-    stored: Mapping[str, str | None] | None = None,
-    home: str = "",
+    stored: Mapping[str, str | None],
+    home: str,
 ) -> Connection:
-    """Read the column types of a table; `stored` gives their stored names, if known.
+    """Open a table that was made of a file or a frame.
 
-    `home` is the path of a file. Ibis does not know some types, and an engine may lack the
-    extension for a type.
+    `stored` gives the stored name of each column, None where it is left out, and `home` where the
+    rows come from.
     """
-    import ibis.expr.datatypes as dt  # noqa: PLC0415
+    rows = _find_rows(engine, backend, name, "", name)
+    return Connection(
+        engine=engine,
+        rows=rows,
+        place=f"{home} {name}",
+        casts=_choose_casts(engine, rows, stored, types),
+        stored=MappingProxyType({column: inside or "" for column, inside in stored.items()}),
+        lock=engine.lock(),
+    )
 
-    reason = rows = None
+
+def _find_rows(engine: Dialect, backend: Any, name: str, place: str, short: str) -> Any:
+    """Find a table, and read the types of its columns.
+
+    Ibis does not know some types, and an engine may lack the extension for a type.
+    """
+    reason = ""
     unknown = False
-    place, _, short = ("", "", name) if stored is not None else name.rpartition(".")
-    if stored is None and engine == "duckdb" and not has_table(backend, place, short):
-        shown_name = plain_path(name, brief)
-        raise NotFound(
-            f"there is no table {shown_name}{list_tables(backend, engine)}",
-            parameter="table",
-            hint=_NAME_ONE,
-        )
     try:
-        rows = backend.table(short, database=place or None)
-    except engine_errors() as error:
+        return backend.table(short, database=place or None)
+    except engine.errors() as error:
         reason = type(error).__name__
         unknown = reason in ("IbisTypeError", "IOException", "HTTPException")
     except Exception as error:  # Ibis fails on a name: of a type, or of the table itself
@@ -332,15 +146,17 @@ def _open_table(
             f"a column of the table {plain_path(name, brief)} is of a type that cannot even "
             "be left out; query a view without it"
         )
-    if rows is None:
-        raise NotFound(
-            f"there is no table {plain_path(name, brief)} ({reason}){list_tables(backend, engine)}",
-            parameter="table",
-            hint=_NAME_ONE,
-        )
-    schema, own = rows.schema(), stored is None
-    stored = {column: column for column in schema} if stored is None else stored
-    declared = _check_types(types, stored)
+    raise missing_table(name, engine.list_tables(backend), reason)
+
+
+def _choose_casts(
+    engine: Dialect, rows: Any, stored: Mapping[str, str | None], types: Mapping[str, ColumnType]
+) -> Mapping[str, ColumnCast]:
+    """Choose the total cast of each column."""
+    import ibis.expr.datatypes as dt  # noqa: PLC0415
+
+    schema, backend = rows.schema(), rows.get_backend()
+    declared = check_types(types, stored)
     casts = {
         column: choose_cast(
             engine,
@@ -351,15 +167,21 @@ def _open_table(
         )
         for column, inside in stored.items()
     }
-    return Connection(
-        engine=engine,
-        rows=rows,
-        place=f"{home or database_address(backend, engine)} {name}",
-        warnings=view_warnings(backend, engine, place, short) if own else (),
-        casts=MappingProxyType(casts),
-        stored=MappingProxyType({column: inside or "" for column, inside in stored.items()}),
-        lock=_SPARK if engine == "pyspark" else RLock(),
-    )
+    return MappingProxyType(casts)
+
+
+def check_types(types: Mapping[str, ColumnType], names: Iterable[str]) -> dict[str, ColumnType]:
+    """Check the declared types of columns."""
+    known = list(names)
+    if not isinstance(types, Mapping):
+        raise ParameterError(f"types must be a mapping such as {{'age': 'int'}}, got {types!r}")
+    for column, declared in types.items():
+        find_column(column, known)
+        if declared not in COLUMN_TYPES:
+            raise ParameterError(
+                f"{column!r} cannot be of type {declared!r}; types are {', '.join(COLUMN_TYPES)}"
+            )
+    return dict(types)
 
 
 def _quote_identifier(backend: Any, name: str) -> str:

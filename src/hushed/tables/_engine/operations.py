@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 from hushed._types import ColumnType
 from hushed.errors import ParameterError
-from hushed.tables._engine.connections import EngineName
+from hushed.tables._engine.dialect import Dialect, KeyedHash, builtin_function
+from hushed.tables._engine.engines import BY_NAME
 from hushed.tables._expressions import read_time
 from hushed.tables._grid import FARTHEST, NEAREST, Grid
 
@@ -155,7 +153,7 @@ def materialise(rows: Any) -> Any:
     them, into a file, too. An expression that is used twice would double with every stage. Neither
     engine optimises across a subquery with a LIMIT.
     """
-    return rows.limit(2**62) if rows.get_backend().name in ("duckdb", "postgres") else rows
+    return rows.limit(2**62) if BY_NAME[rows.get_backend().name].barrier else rows
 
 
 def _clip(value: Any, low: float, high: float) -> Any:
@@ -173,10 +171,10 @@ def _clip_whole(rows: Any, value: str, name: str, ends: tuple[int, int], absent:
     ).cast("int64")
 
 
-def exact_sum(engine: EngineName, column: Any) -> Any:
+def exact_sum(engine: Dialect, column: Any) -> Any:
     """Sum whole numbers exactly; nothing overflows."""
-    if engine == "pyspark":  # its sum of 64-bit integers would wrap
-        column = column.cast("decimal(28, 0)")
+    if engine.wide is not None:
+        column = column.cast(engine.wide)
     return column.sum().cast(_WIDE)
 
 
@@ -194,16 +192,7 @@ def dense_rank(partition: Sequence[Any], order: Sequence[Any]) -> Any:
     return ibis.dense_rank().over(group_by=list(partition), order_by=list(order))
 
 
-_HASHES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
-    {  # by engine: name for integers, name for strings, type
-        "duckdb": ("hash", "hash", "uint64"),
-        "postgres": ("hashint8extended", "hashtextextended", "int64"),
-        "pyspark": ("xxhash64", "xxhash64", "int64"),
-    }
-)
-
-
-def keyed_hash(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
+def keyed_hash(engine: Dialect, key: int, columns: Sequence[Any]) -> Any:
     """Hash columns to 64 bits under a key, by the engine's own hash, which is fast.
 
     It is not cryptographic: some strings have the same hash under every key. It only orders the
@@ -212,21 +201,25 @@ def keyed_hash(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
     """
     import ibis  # noqa: PLC0415
 
-    on_whole, on_text, dtype = _HASHES[engine]
-    mixed = ibis.literal(key, dtype)
+    own = engine.hash
+    mixed = ibis.literal(key, own.type)
     for column in columns:
         known = cases((column, 1), otherwise=0) if column.type().is_boolean() else column
         whole = known.type().is_integer()
-        mix = _hash_function(engine, on_whole if whole else on_text, dtype, whole=whole)
-        value = known.cast("int64" if whole else "string")
-        mixed = mix(value, mixed) if engine == "postgres" else mix(mixed, value)
+        mixed = _mix(own, known.cast("int64" if whole else "string"), mixed)
     # Once more over all: DuckDB's own mixing ends with an exclusive or, which keeps many orders.
-    last = _hash_function(engine, on_whole, dtype, whole=True)
-    ends = ibis.literal(len(columns), "int64")
-    return last(ends, mixed) if engine == "postgres" else last(mixed, ends)
+    return _mix(own, ibis.literal(len(columns), "int64"), mixed)
 
 
-def opaque_key(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
+def _mix(own: KeyedHash, value: Any, mixed: Any) -> Any:
+    """Hash an int64 or a string, together with the hash of what came before it."""
+    name, kind = (own.whole, "int64") if value.type().is_integer() else (own.text, "string")
+    if own.value_first:
+        return builtin_function(name, (kind, own.type), own.type)(value, mixed)
+    return builtin_function(name, (own.type, kind), own.type)(mixed, value)
+
+
+def opaque_key(engine: Dialect, key: int, columns: Sequence[Any]) -> Any:
     """Replace normalised values by an opaque key, which says nothing without the secret key.
 
     It is 128 bits, as a string, of SHA-256 of the secret key and of the SHA-256 of each value.
@@ -238,53 +231,5 @@ def opaque_key(engine: EngineName, key: int, columns: Sequence[Any]) -> Any:
     for column in columns:
         truth = column.type().is_boolean()
         text = cases((column, "1"), otherwise="0") if truth else column.cast("string")
-        whole = whole + _sha256(engine, text)
-    return _sha256(engine, whole).substr(0, 32)
-
-
-def _sha256(engine: EngineName, text: Any) -> Any:
-    """SHA-256 of the bytes of a string, in hexadecimal digits."""
-    if engine == "duckdb":
-        return _builtin("sha256", ("string",), "string")(text)
-    if engine == "pyspark":
-        return _builtin("sha2", ("string", "int32"), "string")(text, 256)
-    # The stored bytes: not every string can be converted to another encoding.
-    encoding = _builtin("getdatabaseencoding", (), "string")()
-    held = _builtin("convert_to", ("string", "string"), "binary")(text, encoding)
-    return _builtin("encode", ("binary", "string"), "string")(
-        _builtin("sha256", ("binary",), "binary")(held), "hex"
-    )
-
-
-@lru_cache(maxsize=16)
-def _builtin(name: str, takes: tuple[str, ...], gives: str) -> Any:
-    """Give a function of the engine that Ibis does not know."""
-    import ibis  # noqa: PLC0415
-    import ibis.expr.datatypes as dt  # noqa: PLC0415
-
-    def stand(*arguments: Any) -> Any:
-        """Stand for the engine's own function."""
-        raise NotImplementedError(arguments)
-
-    parameters = [
-        inspect.Parameter(f"a{i}", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        for i in range(len(takes))
-    ]
-    stand.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    signature = (tuple(map(dt.dtype, takes)), dt.dtype(gives))
-    return ibis.udf.scalar.builtin(stand, name=name, signature=signature)
-
-
-@lru_cache(maxsize=16)
-def _hash_function(engine: EngineName, name: str, dtype: str, *, whole: bool) -> Any:
-    import ibis  # noqa: PLC0415
-    import ibis.expr.datatypes as dt  # noqa: PLC0415
-
-    value, mixed = dt.dtype("int64" if whole else "string"), dt.dtype(dtype)
-    order = (value, mixed) if engine == "postgres" else (mixed, value)
-
-    def mix(first: Any, second: Any) -> Any:
-        """Stand for the engine's own function."""
-        raise NotImplementedError(first, second)
-
-    return ibis.udf.scalar.builtin(mix, name=name, signature=(order, mixed))
+        whole = whole + engine.sha256(text)
+    return engine.sha256(whole).substr(0, 32)

@@ -1,0 +1,184 @@
+"""DuckDB: database files, and the engine that frames and other files are queried with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from os.path import isfile
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from hushed._printing import plain_path
+from hushed._types import ColumnType
+from hushed.errors import EngineUnavailable, NotFound
+from hushed.tables._engine.clock import Clock, stop_after
+from hushed.tables._engine.databases import (
+    SOME_DAY,
+    SOME_TIME,
+    is_operational,
+    list_tables,
+    missing_table,
+    view_warning,
+)
+from hushed.tables._engine.dialect import (
+    Dialect,
+    KeyedHash,
+    PlannedQuery,
+    builtin_function,
+    common_errors,
+)
+
+_LISTED = (
+    "SELECT 1 FROM information_schema.tables WHERE lower(table_name) = lower($1) AND lower($2) IN "
+    "('', lower(table_schema), lower(table_catalog), lower(table_catalog || '.' || table_schema))"
+)
+_VIEW = (
+    "SELECT 1 FROM duckdb_views() WHERE view_name = ? "
+    "AND schema_name = coalesce(?, current_schema()) "
+    "AND database_name = current_database() AND NOT internal"
+)
+_FORMS: Mapping[str, str] = MappingProxyType(
+    {
+        "int": "{0}",
+        "unsigned": "CAST({0} AS DECIMAL(20, 0))",
+        "float": "CASE WHEN NOT isnan(CAST({0} AS DOUBLE)) THEN CAST({0} AS DOUBLE) END",
+        "decimal": "CAST({0} AS DOUBLE)",
+        "string": "CAST({0} AS VARCHAR) COLLATE C",
+        "bool": "{0}",
+        "date": SOME_DAY,
+        "timestamp": SOME_TIME.format("TRY_CAST({0} AS TIMESTAMP)"),
+        # A cast would read the time zone of the session.
+        "zoned": SOME_TIME.format("make_timestamp(epoch_us({0}))"),
+    }
+)
+READINGS: Mapping[ColumnType, str] = MappingProxyType(
+    {  # what cannot be read is missing, and nothing is rounded silently
+        "int": "CASE WHEN TRY_CAST({0} AS DOUBLE) = floor(TRY_CAST({0} AS DOUBLE)) "
+        "THEN TRY_CAST({0} AS BIGINT) END",
+        "float": "TRY_CAST({0} AS DOUBLE)",
+        "string": "CAST({0} AS VARCHAR)",
+        "bool": "TRY_CAST({0} AS BOOLEAN)",
+        "date": "TRY_CAST({0} AS DATE)",
+        "timestamp": "TRY_CAST({0} AS TIMESTAMP)",
+    }
+)
+_LOST = frozenset(  # names of exceptions of an engine that is not available
+    {
+        *("ConnectionException", "FatalException", "InternalException", "IOException"),
+        *("InterruptException", "OutOfMemoryException"),
+    }
+)
+
+
+def open_backend(path: str = ":memory:", *, read_only: bool = False) -> Any:
+    """Open a database file, or a database in memory."""
+    import ibis  # noqa: PLC0415
+
+    backend = ibis.duckdb.connect(path, read_only=read_only)
+    backend.con.execute("SET enable_progress_bar = false")
+    return backend
+
+
+def _connect(url: str) -> tuple[Any, str]:
+    """Open a database file, read only."""
+    rest = url.partition("://")[2]
+    path = rest[1:] if rest.startswith("/") else rest
+    if not isfile(path):
+        raise NotFound(
+            f"there is no file {plain_path(path)}; duckdb:///a.db is a relative path, "
+            "duckdb:////data/a.db an absolute one"
+        )
+    backend = reason = None
+    try:
+        backend = open_backend(path, read_only=True)
+    except _errors() as error:
+        reason = type(error).__name__
+    if backend is None:
+        raise EngineUnavailable(
+            f"DuckDB cannot open {plain_path(path)} ({reason}); is it a DuckDB file, and free?"
+        )
+    return backend, str(Path(path).resolve())
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    import duckdb  # noqa: PLC0415
+
+    return (*common_errors(), duckdb.Error)
+
+
+def _check_table(backend: Any, name: str) -> None:
+    """Refuse a name that Ibis would take for a file."""
+    place, _, short = name.rpartition(".")
+    if not backend.con.execute(_LISTED, [short, place]).fetchall():
+        raise missing_table(name, _list_tables(backend))
+
+
+def _list_tables(backend: Any) -> str:
+    return list_tables(backend, _errors())
+
+
+def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
+    found = []
+    with suppress(*_errors()):
+        found = backend.con.execute(_VIEW, [name, place or None]).fetchall()
+    return (view_warning(name),) if found else ()
+
+
+def _sha256(text: Any) -> Any:
+    return builtin_function("sha256", ("string",), "string")(text)
+
+
+@contextmanager
+def _session(backend: Any, clock: Clock) -> Iterator[None]:
+    """Interrupt the query when the time is over."""
+    with stop_after(clock, 0.0, backend.con.interrupt):
+        yield
+
+
+def _plan(backend: Any, sql: str) -> None:
+    run_sql(backend.con, f"EXPLAIN {sql}")
+
+
+def _fetch(backend: Any, query: PlannedQuery) -> list[tuple[Any, ...]]:
+    return run_sql(backend.con, query.sql)
+
+
+def run_sql(engine: Any, sql: str) -> list[tuple[Any, ...]]:
+    """Query DuckDB, which turns an interrupt by the user into an error of its own."""
+    try:
+        found: list[tuple[Any, ...]] = engine.execute(sql).fetchall()
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":  # a stop by the timer is another error
+            raise
+    else:
+        return found
+    raise KeyboardInterrupt
+
+
+def _is_lost(error: Exception) -> bool:
+    return type(error).__name__ in _LOST or is_operational(error)
+
+
+DUCKDB = Dialect(
+    name="duckdb",
+    schemes=("duckdb",),
+    connect=_connect,
+    errors=_errors,
+    check_table=_check_table,
+    list_tables=_list_tables,
+    warnings=_warnings,
+    forms=_FORMS,
+    readings=READINGS,
+    barrier=True,
+    hash=KeyedHash(whole="hash", text="hash", type="uint64"),
+    sha256=_sha256,
+    session=_session,
+    plan=_plan,
+    fetch=_fetch,
+    is_lost=_is_lost,
+    is_gone=lambda _: False,  # it runs in this process
+    reasons=MappingProxyType(
+        {"CatalogException": "the table is gone, or a type has no such function"}
+    ),
+)

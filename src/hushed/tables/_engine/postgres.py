@@ -1,0 +1,255 @@
+"""PostgreSQL, through psycopg.
+
+An address may contain a password, and a driver may quote it: so reasons of a failure are given in
+our own words.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import sys
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from hushed._printing import shown
+from hushed.errors import EngineUnavailable, ParameterError
+from hushed.tables._engine.clock import Clock, stop_after
+from hushed.tables._engine.databases import (
+    SOME_DAY,
+    SOME_TIME,
+    is_operational,
+    list_tables,
+    view_warning,
+)
+from hushed.tables._engine.dialect import (
+    Dialect,
+    KeyedHash,
+    PlannedQuery,
+    builtin_function,
+    common_errors,
+)
+
+_GRACE = 2.0  # seconds after which a server is overdue that was told the limit
+_MARKS = "(in a password, an @, : or / is written %40, %3A or %2F)"
+_FAILURES = (  # words of libpq and of the server, and the reason that we give
+    ("connection refused", "no server listens at this host and port"),
+    ("resolve host", f"there is no host of this name {_MARKS}"),
+    ("translate host", f"there is no host of this name {_MARKS}"),
+    ("authentication failed", "the server refuses this user or this password"),
+    ("no password supplied", "the server requires a password"),
+    ("pg_hba.conf", "the server does not accept this user from this host (pg_hba.conf)"),
+    ("role ", "the server refuses this user or this password"),
+    ("does not exist", "there is no database of this name on the server"),
+    ("timeout", "the server did not answer in time"),
+    ("timed out", "the server did not answer in time"),
+    ("unreachable", "this host cannot be reached"),
+    ("no such file", "there is no socket of a server"),
+    ("too many clients", "the server has no free connection"),
+    ("connection slots", "the server has no free connection"),
+    ("permission denied", "its user has no right to connect to this database"),
+    ("certificate", "the server and this machine do not agree on encryption"),
+    ("ssl", "the server and this machine do not agree on encryption"),
+)
+_REASONS = MappingProxyType(
+    {
+        "InsufficientPrivilege": "its user may not read the table or a column: GRANT SELECT",
+        "UndefinedTable": "the table does not exist any more",
+        "UndefinedColumn": "a column does not exist any more",
+        "UndefinedFunction": "a column is of a type it cannot use here: query a view that casts it",
+        "CannotCoerce": "a column is of a type it cannot convert: query a view that casts it",
+        "UntranslatableCharacter": "a key or constant does not fit the encoding of the database",
+    }
+)
+LIMIT_OF_THIS_QUERY = (  # milliseconds; a shorter limit of the server holds
+    "SELECT set_config('statement_timeout', CASE WHEN setting::bigint BETWEEN 1 AND {0} "
+    "THEN setting ELSE '{0}' END, true) FROM pg_settings WHERE name = 'statement_timeout'"
+)
+_RELATION = "SELECT relkind::text, relrowsecurity FROM pg_class WHERE oid = to_regclass(%s)"
+_VIEWS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
+_SOME_ZONED = (
+    "CASE WHEN {0} BETWEEN TIMESTAMP WITH TIME ZONE '0001-01-01 00:00:00+00' "
+    "AND TIMESTAMP WITH TIME ZONE '9999-12-31 23:59:59.999999+00' THEN {0} AT TIME ZONE 'UTC' END"
+)
+_SOME_DECIMAL = (
+    "CAST(CASE WHEN {0} = CAST('NaN' AS numeric) THEN NULL "
+    "WHEN {0} > CAST('1e200' AS numeric) THEN CAST('1e200' AS numeric) "
+    "WHEN {0} < CAST('-1e200' AS numeric) THEN CAST('-1e200' AS numeric) "
+    "WHEN ABS({0}) < CAST('1e-200' AS numeric) THEN 0 ELSE {0} END AS double precision)"
+)
+_FORMS: Mapping[str, str] = MappingProxyType(
+    {
+        "int": "{0}",
+        "unsigned": "CAST({0} AS numeric)",
+        "float": "NULLIF(CAST({0} AS double precision), CAST('NaN' AS double precision))",
+        # A number that is too small for a double is an error, and NaN above all others.
+        "decimal": _SOME_DECIMAL.format("CAST({0} AS numeric)"),
+        "string": 'CAST({0} AS text) COLLATE "C"',
+        "bool": "{0}",
+        "date": SOME_DAY,
+        "timestamp": SOME_TIME,
+        "zoned": _SOME_ZONED,
+    }
+)
+
+
+def _connect(url: str) -> tuple[Any, str]:
+    """Connect, in UTF-8; the home is host, port and database."""
+    reason = backend = None
+    try:
+        import ibis  # noqa: PLC0415
+        import psycopg  # noqa: F401, PLC0415
+
+        backend = ibis.connect(url)
+        weakref.finalize(backend, _close_once, backend.con, os.getpid())
+        with backend.con.transaction():  # a role may set an encoding with fewer letters
+            backend.con.execute("SET client_encoding TO 'UTF8'")
+    except ImportError:
+        reason = "its driver is missing: pip install 'hushed[tables,postgres]'"
+    except Exception as error:  # Ibis reads the address, and may quote it
+        reason = _failure_reason(error)
+    if backend is None:
+        raise EngineUnavailable(f"cannot reach the PostgreSQL database: {reason}")
+    info = backend.con.info
+    if info.parameter_status("server_encoding") == "SQL_ASCII":
+        raise ParameterError(
+            "this database has the encoding SQL_ASCII, so its strings may be invalid. Use a "
+            "database in UTF8"
+        )
+    return backend, f"{info.host}:{info.port}/{info.dbname}"
+
+
+def _close_once(connection: Any, process: int) -> None:
+    """Close a connection, but not in a forked process, where that would end it for the other."""
+    if os.getpid() == process:
+        connection.close()
+
+
+def _failure_reason(error: Exception) -> str:
+    if isinstance(error, ValueError) and not isinstance(error, _errors()):
+        return f"its address cannot be read {_MARKS}"
+    text = str(error).lower()
+    known = next((reason for words, reason in _FAILURES if words in text), None)
+    return known or type(error).__name__
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    own = [sys.modules["psycopg"].Error] if "psycopg" in sys.modules else []
+    return (*common_errors(), *own)
+
+
+def _list_tables(backend: Any) -> str:
+    return list_tables(backend, _errors())
+
+
+def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
+    """Warn of a view, and of row-level security."""
+    from sqlglot import expressions  # noqa: PLC0415
+
+    kind, guarded = "", False
+    with suppress(*_errors()):
+        whole = expressions.table_(name, db=place or None, quoted=True).sql("postgres")
+        kind, guarded = backend.con.execute(_RELATION, [whole]).fetchone() or ("", False)
+    found = [view_warning(name, _VIEWS[kind])] if kind in _VIEWS else []
+    if guarded:
+        found.append(
+            f"{shown(name)} has row-level security: whether a row is visible must not depend on "
+            "rows of other users."
+        )
+    return tuple(found)
+
+
+def _read_whole(quoted: str, dtype: Any) -> str:
+    """Read an integer; an oid says that it is one of 64 bits, but has no sum."""
+    return f"CAST({quoted} AS bigint)" if dtype.nbytes == 8 else quoted
+
+
+def _sha256(text: Any) -> Any:
+    """SHA-256 of the stored bytes: not every string can be converted to another encoding."""
+    encoding = builtin_function("getdatabaseencoding", (), "string")()
+    held = builtin_function("convert_to", ("string", "string"), "binary")(text, encoding)
+    return builtin_function("encode", ("binary", "string"), "string")(
+        builtin_function("sha256", ("binary",), "binary")(held), "hex"
+    )
+
+
+@contextmanager
+def _session(backend: Any, clock: Clock) -> Iterator[None]:
+    """Open a transaction with a time limit.
+
+    A server that is there stops by itself; one that is frozen, or behind a wire that is cut, is
+    hung up on.
+    """
+    driver = backend.con
+    with stop_after(clock, _GRACE, partial(_hang_up, driver)), driver.transaction():
+        if clock.limit is not None:
+            driver.execute(LIMIT_OF_THIS_QUERY.format(max(1, math.ceil(1000 * clock.left))))
+        yield
+
+
+def _hang_up(driver: Any) -> None:
+    """End the conversation with a server that does not answer."""
+    with suppress(*_errors()), socket.socket(fileno=os.dup(driver.fileno())) as wire:
+        wire.shutdown(socket.SHUT_RDWR)
+
+
+def _plan(backend: Any, sql: str) -> None:
+    _run_sql(backend, f"EXPLAIN {sql}")
+
+
+def _fetch(backend: Any, query: PlannedQuery) -> list[tuple[Any, ...]]:
+    return _run_sql(backend, query.sql)
+
+
+def _run_sql(backend: Any, sql: str) -> list[tuple[Any, ...]]:
+    with backend.con.cursor() as cursor:
+        return list(cursor.execute(sql).fetchall())
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether the server does not answer; class 54 is for queries that are too large."""
+    if isinstance(error, OSError | MemoryError):
+        return True
+    return is_operational(error) and not _state(error).startswith("54")
+
+
+def _is_gone(error: Exception) -> bool:
+    """Whether the connection is lost, or the server was stopped."""
+    operational = any(each.__name__ == "OperationalError" for each in type(error).mro())
+    if not type(error).__module__.startswith("psycopg") or not operational:
+        return False
+    state = _state(error)
+    return state[:2] in ("", "08") or state in ("57P01", "57P02", "57P03")
+
+
+def _state(error: Exception) -> str:
+    return str(getattr(error, "sqlstate", None) or "")
+
+
+POSTGRES = Dialect(
+    name="postgres",
+    schemes=("postgresql", "postgres"),
+    connect=_connect,
+    errors=_errors,
+    list_tables=_list_tables,
+    warnings=_warnings,
+    forms=_FORMS,
+    read_whole=_read_whole,
+    barrier=True,
+    hash=KeyedHash(
+        whole="hashint8extended", text="hashtextextended", type="int64", value_first=True
+    ),
+    sha256=_sha256,
+    session=_session,
+    plan=_plan,
+    fetch=_fetch,
+    is_lost=_is_lost,
+    is_gone=_is_gone,
+    reasons=_REASONS,
+    denials=frozenset({"InsufficientPrivilege"}),
+)

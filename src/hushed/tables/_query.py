@@ -1,0 +1,204 @@
+"""What is asked of a private table: one frozen record of plain data, without the table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from hushed._printing import brief
+from hushed._types import StoredType
+from hushed.errors import ParameterError
+from hushed.tables._expressions import parse
+from hushed.tables._measurements import (
+    Measurement,
+    UnitContribution,
+    measurements,
+    unit_contribution,
+)
+from hushed.tables._requests import (
+    Aggregate,
+    AggregateKind,
+    ContributionBounds,
+    Derive,
+    Filter,
+    Keys,
+    read_grouping,
+    require_distinct_outputs,
+    require_name,
+    require_numeric,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A query on a private table; every method returns a new one.
+
+    Two queries are equal if they ask the same of tables with the same columns.
+
+    Parameters
+    ----------
+    schema : tuple of (str, str)
+        Name and type of each column, derived ones included.
+    user : str or None
+        User column, if there is one.
+    steps : tuple of Filter or Derive
+        Filters and derived columns, in their order.
+    keys : Keys
+        The grouping.
+    contribution_bounds : ContributionBounds
+        How much of one user counts.
+    aggregates : tuple of Aggregate
+        The aggregates.
+    """
+
+    schema: tuple[tuple[str, StoredType], ...]
+    user: str | None = None
+    steps: tuple[Filter | Derive, ...] = ()
+    keys: Keys = field(default_factory=Keys)
+    contribution_bounds: ContributionBounds = field(default_factory=ContributionBounds)
+    aggregates: tuple[Aggregate, ...] = ()
+
+    @property
+    def columns(self) -> dict[str, StoredType]:
+        """Type of each column."""
+        return dict(self.schema)
+
+    @property
+    def unit(self) -> Literal["user", "row"]:
+        """What the guarantee protects: one user with all rows, or one row."""
+        return "row" if self.user is None else "user"
+
+    @property
+    def contribution(self) -> UnitContribution:
+        """How much one unit of privacy contributes at most."""
+        by_user = self.user is not None
+        return unit_contribution(self.keys, self.contribution_bounds, by_user=by_user)
+
+    @property
+    def measured(self) -> tuple[Measurement, ...]:
+        """What has to be measured, in the order of the aggregates."""
+        contribution, columns = self.contribution, self.columns
+        found = (measurements(each, contribution, columns) for each in self.aggregates)
+        return tuple(part for parts in found for part in parts)
+
+    def filter(self, condition: str) -> Query:
+        """Keep the rows that fulfil a condition."""
+        parsed = parse(condition, self.columns)
+        if parsed.type != "bool":
+            raise ParameterError(
+                f"{brief(condition)} is not a condition: its type is {parsed.type}, not bool"
+            )
+        return replace(self, steps=(*self.steps, Filter(condition=parsed)))
+
+    def derive(self, name: str, expression: str) -> Query:
+        """Add a column, computed row by row."""
+        if require_name("a derived column", name) in self.columns:
+            raise ParameterError(f"there is a column {brief(name)} already; choose another name")
+        parsed = parse(expression, self.columns)
+        step = Derive(name=name, value=parsed)
+        return replace(self, steps=(*self.steps, step), schema=(*self.schema, (name, parsed.type)))
+
+    def group_by(
+        self,
+        columns: Sequence[str],
+        keys: Sequence[Any] | Mapping[str, Sequence[Any]] | None,
+        *,
+        select_partitions: bool,
+    ) -> Query:
+        """Answer for each group of rows."""
+        if self.keys.columns:
+            raise ParameterError(
+                "the query has a group_by already; name all columns in one group_by"
+            )
+        grouped = read_grouping(self.columns, columns, keys, select_partitions=select_partitions)
+        require_distinct_outputs(self.aggregates, columns)
+        return replace(self, keys=grouped)
+
+    def bound_contributions(
+        self, *, max_rows_per_user: int | None, max_groups_per_user: int | None
+    ) -> Query:
+        """Set how many rows and groups of one user count."""
+        self._require_user()
+        if max_rows_per_user is None and max_groups_per_user is None:
+            raise ParameterError(
+                "give bound_contributions(max_rows_per_user=...), "
+                "bound_contributions(max_groups_per_user=...) or both"
+            )
+        bounds = ContributionBounds(
+            max_rows_per_user=max_rows_per_user, max_groups_per_user=max_groups_per_user
+        )
+        return replace(self, contribution_bounds=bounds)
+
+    def add(
+        self, kind: AggregateKind, column: str | None = None, name: str | None = None, **how: Any
+    ) -> Query:
+        """Add an aggregate, and check its column and bounds at once."""
+        if kind == "users":
+            self._require_user()
+        if column is not None:
+            require_numeric(self.columns, column, kind)
+        name = f"{kind}_{column}" if name is None else name
+        aggregate = Aggregate(kind=kind, name=name, column=column, **how)
+        query = replace(self, aggregates=(*self.aggregates, aggregate))
+        require_distinct_outputs(query.aggregates, self.keys.columns)
+        if column is not None:
+            measurements(aggregate, UnitContribution(rows=1, groups=1), self.columns)
+        return query
+
+    def _require_user(self) -> None:
+        if self.user is None:
+            raise ParameterError(
+                "there is no user column",
+                parameter="user",
+                hint="open the table with user='COLUMN'",
+            )
+
+    def describe(self) -> str:
+        """Describe the query by public names: no constant, no key, no row."""
+        aggregates = ", ".join(
+            each.kind if each.column is None else f"{each.kind}({each.column})"
+            for each in self.aggregates
+        )
+        filtered = " of filtered rows" if any(isinstance(s, Filter) for s in self.steps) else ""
+        grouped = f" by {', '.join(self.keys.columns)}" if self.keys.columns else ""
+        return f"query: {aggregates}{filtered}{grouped}"
+
+    def facts(self) -> dict[str, Any]:
+        """Give all that is asked, as plain values of JSON; equal numbers alike."""
+        return {
+            "columns": sorted(self.schema),
+            "user": self.user,
+            "steps": [
+                ["filter", step.condition.text]
+                if isinstance(step, Filter)
+                else ["derive", step.name, step.value.text]
+                for step in self.steps
+            ],
+            "keys": [self.keys.columns, self.keys.values],
+            "contribution_bounds": _canonical(asdict(self.contribution_bounds)),
+            "aggregates": [_canonical(asdict(each)) for each in self.aggregates],
+        }
+
+
+def digest_question(query: Query, table: Sequence[str], terms: Mapping[str, object]) -> str:
+    """Digest a query, its table and its terms; the same in every process, and for any rows."""
+    facts = {
+        "table": list(table),
+        **query.facts(),
+        "terms": _canonical(dict(sorted(terms.items()))),
+    }
+    return hashlib.sha256(json.dumps(facts, default=repr).encode()).hexdigest()
+
+
+def _canonical(value: Any) -> Any:
+    """Write equal numbers alike, whether they are 1, 1.0, or of NumPy or decimal."""
+    if isinstance(value, dict):
+        return {name: _canonical(each) for name, each in value.items()}
+    if isinstance(value, tuple):
+        return [_canonical(each) for each in value]
+    if value is None or isinstance(value, str):
+        return value
+    return float(value).hex()
