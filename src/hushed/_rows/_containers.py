@@ -231,6 +231,14 @@ def is_same(first: Any, second: Any) -> bool:
         return bool(np.array_equal(first, second, equal_nan=first.dtype.kind in "fcmM"))
     if held == "list":
         return _has_same_values(first, second)
+    if held == "polars" and "Object" in map(str, first.dtypes):  # of which it compares no two
+        pairs = zip(first.get_columns(), second.get_columns(), strict=True)
+        return first.schema == second.schema and all(
+            _has_same_values(one.to_list(), other.to_list())
+            if str(one.dtype) == "Object"
+            else one.equals(other, null_equal=True)
+            for one, other in pairs
+        )
     return bool(first.equals(second))
 
 

@@ -309,7 +309,7 @@ def _assumptions(certificate: Certificate) -> str:
             else f"the private rows are independent draws from a distribution Q with "
             f"KL(P || Q) of at most {format_down(sampling.shift)} per row, where P is {drawn[0]}",
             *drawn[1:],
-            "the population is public"
+            f"the population is public{_describe_comparison(sampling)}"
             if sampling.population_is_public
             else "the population was made from the private rows, so none of this protects them",
             "the sampler's seed was fixed in advance: trying several and keeping the smallest "
@@ -325,6 +325,16 @@ def _assumptions(certificate: Certificate) -> str:
         elif sampling.protect != "simultaneous":
             lines.append("the record in question sits at a random position of the table")
     return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
+
+
+def _describe_comparison(sampling: SamplingRecord) -> str:
+    """Say what of the private rows would have been noticed in the population."""
+    if sampling.population.get("kind") == "public table":
+        return (
+            " (noticed would be copies of half of the private rows, as they are or rounded, but "
+            "nothing else that was made from them)"
+        )
+    return " (nothing was compared: whatever it was made from looks the same)"
 
 
 def _describe_drawing(sampling: SamplingRecord) -> list[str]:
