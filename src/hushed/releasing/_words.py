@@ -7,7 +7,8 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import TYPE_CHECKING
 
 from hushed._decimals import decimal_of, stated_above, upper_double
-from hushed._functions._environment import differences
+from hushed._functions._environment import differences, packages_in
+from hushed._functions._settings import list_unwatched
 from hushed._numeric import round_up
 from hushed._printing import format_down, format_up
 
@@ -159,6 +160,11 @@ def _describe_watch(certificate: Certificate) -> list[str]:
             "What it uses was watched for changes, but for these, which have no readable content "
             f"or changed by themselves: {_plain_words(sampling.unwatched)}. If they hold something "
             "of the rows of a former call, the promise does not hold"
+        )
+    if others := list_unwatched(packages_in(sampling.environment)):
+        lines.append(
+            f"Not watched are settings of {_plain_words(others)}: they must be the same at the "
+            "release as when it was sampled"
         )
     text = ". ".join(lines)
     return [f"Whether it is the sampled function: {text}."] if lines else []
