@@ -76,7 +76,8 @@ def release(
         The function whose sensitivity the mechanism was calibrated to.
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
-        sees a copy, in the sampled types.
+        sees a copy, in the sampled types. Integers beyond 2**53 become the nearest doubles where
+        doubles were sampled.
     mechanism : Laplace, Gaussian, Exponential or Bernstein
         The calibrated mechanism.
     ledger : Ledger or Charges, optional
@@ -104,7 +105,7 @@ def release(
     ------
     BadRows
         If the table is empty, its size or columns are not those that were sampled, or its types do
-        not convert to them without loss.
+        not convert to them without loss (of 64-bit integers beyond 2**53 aside).
     PrivateRowsAsPopulation
         If the private rows served as the public population without being declared so.
     BadFunction

@@ -49,8 +49,6 @@ from hushed.spaces import NORMS, Norm
 _BATCH_ROWS = 2**16
 _MOST_NAMES = 20
 _MOST_PAIRS = 10_000_000  # drawn without being asked for: minutes at least
-    10_000_000  # that are drawn without being asked for: minutes, for the quickest function
-)
 
 
 def sample_sensitivity(
