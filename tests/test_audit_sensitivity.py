@@ -135,3 +135,15 @@ def test_bad_declarations_and_domains_are_refused_in_words(declared, options):
     """A domain that holds no numbers would accuse any function; nothing ends in a traceback."""
     with pytest.raises(ParameterError):
         check(np.max, declared, **options)
+
+
+def test_rounding_is_not_called_a_counterexample():
+    """A mean of three moves by a third: that doubles move it a little farther is told as such."""
+    found = hs.check_sensitivity(np.mean, 1 / 3, low=0, high=1, rows=3)
+    assert (found.exceeded, found.cause) == (True, "rounding")
+    assert str(found).startswith("no counterexample but for rounding")
+    assert "tolerance=1e-9" in str(found)
+    wrong = hs.check_sensitivity(np.mean, 1 / 3 - 1e-6, low=0, high=1, rows=3)
+    assert str(wrong).startswith("counterexample: the function moves farther")
+    eased = hs.check_sensitivity(np.mean, 1 / 3, low=0, high=1, rows=3, tolerance=1e-9)
+    assert not eased.exceeded

@@ -30,6 +30,7 @@ def mean(rows): return rows.mean()
 def other(rows): return 2 * rows.mean()
 def breaks(rows): raise ValueError("31337.125")
 def leaves(rows): sys.exit(0)
+def vanishes(rows): os._exit(0)
 def slow(rows):
     import pathlib, time
     pathlib.Path("begun").touch()
@@ -61,6 +62,7 @@ ENDINGS = {
         (("sensitivity", "f.py:mean", *SAMPLED, "--rows", "5"), 0, None),
         (("sensitivity", "f.py:breaks", *SAMPLED, "--rows", "5"), 1, "refused"),
         (("sensitivity", "f.py:leaves", *SAMPLED, "--rows", "5"), 1, "refused"),
+        (("sensitivity", "f.py:vanishes", *SAMPLED, "--rows", "5"), 1, "refused"),
         (("sensitivity", "f.py:mean", *SAMPLED, "--rows", "0"), 2, "bad-use"),
     ],
     "release": [
@@ -80,11 +82,14 @@ ENDINGS = {
         ),
         ((*RELEASE, "--mechanism", "exponential", "--out", "no/c.json"), 2, "bad-use"),
         (("release", "rows.csv", "f.py:nobody", *RELEASE[3:]), 2, "bad-use"),
+        (("release", "rows.csv", "f.py:vanishes", *RELEASE[3:]), 1, "refused"),
     ],
     "verify": [
         ((*VERIFY, "f.py:mean"), 0, None),
         ((*VERIFY, "f.py:other"), 1, None),
         ((*VERIFY, "f.py:breaks"), 2, "refused"),
+        ((*VERIFY, "f.py:vanishes"), 2, "refused"),
+        (("verify", "c.json", "vanishes.py:f"), 2, "bad-use"),
         (("verify", "f.py", "f.py:mean"), 2, "bad-use"),
     ],
     "risk": [
@@ -148,6 +153,7 @@ def ran(*words, program=MAIN, cwd, **options):
 def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ends")
     (folder / "f.py").write_text(FUNCTIONS)
+    (folder / "vanishes.py").write_text("import os\nos._exit(0)\n", encoding="utf-8")
     (folder / "kills.py").write_text("import os\nos._exit(1)\n", encoding="utf-8")
     (folder / "rows.csv").write_text("x\n" + "\n".join(f"0.{i}" for i in range(11, 31)) + "\n")
     assert ended(*RELEASE, "--out", "c.json", cwd=folder).returncode == 0

@@ -195,6 +195,31 @@ def test_a_gamma_that_nobody_can_sample_is_refused_in_a_line(gamma, calibration)
     assert len(str(met.value)) < 300
 
 
+@pytest.mark.parametrize(
+    ("gamma", "protect", "pairs"),
+    [
+        (1e-11, "record", "2,972,339,047,038"),
+        (1e-5, "everyone", ""),
+        (1e-8, "simultaneous", "tables"),
+    ],
+)
+def test_trillions_of_pairs_are_not_begun_in_silence(gamma, protect, pairs):
+    """It says how many they would be; whoever gives the number gets them."""
+    asked = []
+
+    def counted(rows):
+        asked.append(1)
+        return rows.mean()
+
+    uniform = hs.populations.Uniform(low=0, high=1)
+    with pytest.raises(ParameterError, match=r"not drawn unless .* larger gamma") as met:
+        hs.sample_sensitivity(counted, uniform, rows=1000, gamma=gamma, protect=protect)
+    assert pairs in str(met.value)
+    assert not asked
+    with pytest.raises(ParameterError, match="needs at least"):
+        hs.sample_sensitivity(counted, uniform, rows=1000, gamma=gamma, protect=protect, pairs=9)
+
+
 @pytest.mark.parametrize("family", ["laplace", "bounded-range", "gaussian"])
 @pytest.mark.parametrize("advantage", [1e-9, 1e-17, 1e-100, 1 - 2.0**-53])
 def test_levels_for_the_smallest_and_largest_advantages(family, advantage):

@@ -59,6 +59,35 @@ def test_smaller_types_become_the_sampled_one(route, kind):
     assert released.value == pytest.approx(np.abs(CODES - 50.0).sum(), abs=1e-3)
 
 
+BIG = [2**53 + 1, 2**62 + 12_345, -(2**63) + 1, 5] * 5
+HELD = {
+    "array": lambda x: x,
+    "list": lambda x: x.tolist(),
+    "objects": lambda x: x.astype(object),
+    "pandas": lambda x: pd.DataFrame({"x": x}),
+    "Arrow": lambda x: pd.DataFrame({"x": x}).convert_dtypes(dtype_backend="pyarrow"),
+    "polars": lambda x: pl.DataFrame({"x": x}),
+}
+
+
+@pytest.mark.parametrize("held", HELD)
+def test_integers_beyond_the_doubles_are_rounded_in_every_container(held, ledger):
+    """Each to its nearest double, and none gets the table refused: that would tell of a value."""
+    make = HELD[held]
+
+    def scaled(rows):
+        values = rows if isinstance(rows, list | np.ndarray) else list(rows["x"])
+        assert all(isinstance(each, float) for each in values)
+        return sum(each / 2.0**50 for each in values)
+
+    source = hs.populations.Simulator(lambda rng, n: make(rng.random(n) * 1e3))
+    s = hs.sample_sensitivity(scaled, source, rows=20, pairs=40, workers=1)
+    released = hs.release(
+        scaled, make(np.array(BIG)), hs.Laplace(s, epsilon=1e9), ledger, budget="x"
+    )
+    assert released.value == pytest.approx(sum(BIG) / 2**50, abs=1e-3)
+
+
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
     ("kind", "other"), [(np.uint8, np.float64), (np.uint8, np.int64), (np.float32, np.float64)]

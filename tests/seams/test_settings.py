@@ -8,9 +8,12 @@ import warnings
 from contextlib import contextmanager
 
 import joblib
+import mpmath
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+import scipy.stats
 import sklearn
 
 import hushed as hs
@@ -75,7 +78,57 @@ def _sklearn():
         yield
 
 
-_CHANGES = [_numpy, _decimals, _traps, _recursion, _errors, _locale, _pandas, _sklearn]
+@contextmanager
+def _buffer():
+    before = np.setbufsize(16_384)
+    yield
+    np.setbufsize(before)
+
+
+@contextmanager
+def _zone():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "Asia/Kathmandu")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@contextmanager
+def _long_integers():
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(before + 100)
+    yield
+    sys.set_int_max_str_digits(before)
+
+
+@contextmanager
+def _polars():
+    with pl.Config(engine_affinity="streaming"):
+        yield
+
+
+@contextmanager
+def _mpmath():
+    with mpmath.workprec(80):
+        yield
+
+
+_CHANGES = [
+    _numpy,
+    _decimals,
+    _traps,
+    _recursion,
+    _errors,
+    _locale,
+    _pandas,
+    _sklearn,
+    _buffer,
+    _zone,
+    _long_integers,
+    _polars,
+    _mpmath,
+]
 
 
 def _mean(rows):
@@ -156,3 +209,46 @@ def test_a_function_that_sets_something_is_told():
         sampled = hs.sample_sensitivity(careless, _UNIFORM, rows=_ROWS, workers=1)
         released = hs.release(careless, np.linspace(0, 1, _ROWS), hs.Laplace(sampled, epsilon=1.0))
     assert "the decimal context" in released.certificate.to_json()
+
+
+class _Torch:
+    """Stands in for torch, as far as its settings are read; it is not installed here."""
+
+    def __init__(self):
+        self.default = "float32"
+        self.backends = self.cuda = self.matmul = self.cudnn = self
+        self.allow_tf32 = self.deterministic = self.benchmark = self.enabled = False
+
+    def get_default_dtype(self):
+        return self.default
+
+    def are_deterministic_algorithms_enabled(self):
+        return self.deterministic
+
+    def get_float32_matmul_precision(self):
+        return "highest"
+
+    def is_grad_enabled(self):
+        return True
+
+
+@pytest.mark.parametrize(("name", "value"), [("default", "float64"), ("deterministic", True)])
+def test_what_torch_makes_tensors_of_is_watched(name, value, monkeypatch):
+    """Its settings are read wherever it is loaded."""
+    torch = _Torch()
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    sampled = hs.sample_sensitivity(_mean, _UNIFORM, rows=_ROWS, workers=1)
+    setattr(torch, name, value)
+    with pytest.raises(hs.errors.BadFunction, match="the settings of torch changed"):
+        hs.release(_mean, np.linspace(0, 1, _ROWS), hs.Laplace(sampled, epsilon=1.0))
+
+
+def test_libraries_whose_settings_are_not_watched_are_named():
+    """On the certificate, if the function names them; those that are watched are not."""
+
+    def trimmed(rows):
+        return float(scipy.stats.trim_mean(rows, 0.1)) + float(pd.Series(rows).max())
+
+    sampled = hs.sample_sensitivity(trimmed, _UNIFORM, rows=_ROWS, workers=1)
+    released = hs.release(trimmed, np.linspace(0, 1, _ROWS), hs.Laplace(sampled, epsilon=1.0))
+    assert "Not watched are settings of scipy:" in released.certificate.explain()

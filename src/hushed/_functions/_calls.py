@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 import random
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from hushed._functions._environment import compute_alone
 from hushed._functions._silence import silence
 from hushed._rows import _containers as containers
+from hushed._rows._owned import copy_rows
 from hushed._types import Floats
 from hushed.errors import BadFunction, RandomFunction
 from hushed.spaces._cells import moved_by_rounding
@@ -172,7 +172,7 @@ def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -
     if not callable(function):
         raise BadFunction(f"expected a function of the rows, got {type(function).__name__}")
     first = compute_alone(lambda: _first_answer(function, rows, private=private))
-    second = compute_alone(lambda: answer(function, copy.deepcopy(rows), private=private))
+    second = compute_alone(lambda: answer(function, copy_rows(rows), private=private))
     if first.shape != second.shape or not np.array_equal(first, second):
         raise RandomFunction(
             "the function gave two answers on the same rows: it draws random numbers of its own, "
@@ -199,7 +199,7 @@ def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -
 
 def _first_answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:
     """Answer on a copy of the rows, which must come back unchanged, whatever the answer is."""
-    given = copy.deepcopy(rows)
+    given = copy_rows(rows)
     changed = "the function changes the rows it is given; let it work on a copy"
     try:
         first = answer(function, given, private=private)

@@ -1,7 +1,7 @@
 """Settings of Python and of installed libraries on which an answer may depend.
 
 They belong to a thread or to the process, and so to no function: what looks at a function does not
-see them. Those that other libraries keep elsewhere are not known here.
+see them. Those that other libraries keep elsewhere are not known here: `list_unwatched` names them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import decimal
 import locale
 import sys
+import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,11 @@ def settings() -> dict[str, str]:
 def reset(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
     """Name what is set to something else now; a library that was loaded since has no before."""
     return tuple(name for name in sorted(before.keys() & now.keys()) if before[name] != now[name])
+
+
+def list_unwatched(packages: Iterable[str]) -> tuple[str, ...]:
+    """Name the installed packages, of some, whose settings are not known here."""
+    return tuple(sorted(set(packages) - {*_LOADED, "numpy", "hushed"}))
 
 
 def _read(read: Callable[[Any], Any], module: Any) -> str:
@@ -67,14 +74,59 @@ def _sklearn(module: Any) -> list[Any]:
     return sorted(item for item in module.get_config().items() if item[0] not in shown)
 
 
+def _polars(module: Any) -> list[Any]:
+    """Options of how Polars computes; not of how it prints."""
+    printing = ("set_fmt", "set_tbl", "set_ascii", "set_float", "set_verbose")
+    digits = {"set_thousands_separator", "set_decimal_separator", "set_trim_decimal_zeros"}
+    return [
+        each
+        for each in sorted(module.Config.state().items())
+        if not each[0].startswith(printing) and each[0] not in digits
+    ]
+
+
+def _torch(module: Any) -> list[Any]:
+    """Read what tensors are made of and how they are multiplied; one thread is held elsewhere.
+
+    One by one: versions differ in what may be read together.
+    """
+    return [
+        *(_read(lambda torch, name=name: getattr(torch, name)(), module) for name in _TORCH),
+        *(_read(attrgetter(f"backends.{path}"), module) for path in _TORCH_BACKENDS),
+    ]
+
+
+_TORCH = (
+    "get_default_dtype",
+    "get_default_device",
+    "are_deterministic_algorithms_enabled",
+    "get_float32_matmul_precision",
+    "is_grad_enabled",
+)
+_TORCH_BACKENDS = (
+    "cuda.matmul.allow_tf32",
+    "cudnn.allow_tf32",
+    "cudnn.deterministic",
+    "cudnn.benchmark",
+    "cudnn.enabled",
+)
 _ALWAYS: dict[str, Callable[[], Any]] = {
     "the decimal context": _decimal,
     "the locale": lambda: locale.setlocale(locale.LC_ALL),
     "numpy.geterr()": lambda: sorted(np.geterr().items()),
+    "numpy.getbufsize()": np.getbufsize,
+    "the time zone": lambda: (time.tzname, time.timezone, time.altzone),
+    "the longest integers in texts": sys.get_int_max_str_digits,
     "the limit of recursion": sys.getrecursionlimit,
     "the warnings that are errors": _errors,
 }
 _LOADED: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "pandas": ("the options of pandas", _pandas),
     "sklearn": ("the configuration of sklearn", _sklearn),
+    "polars": ("polars.Config", _polars),
+    "torch": ("the settings of torch", _torch),
+    "jax": ("jax.config", lambda jax: sorted(jax.config.values.items())),
+    "keras": ("the floats of keras", lambda keras: (keras.config.floatx(), keras.config.epsilon())),
+    "mpmath": ("the precision of mpmath", lambda mpmath: (mpmath.mp.prec, mpmath.iv.prec)),
+    "xarray": ("the options of xarray", lambda xarray: sorted(xarray.get_options().items())),
 }

@@ -231,22 +231,66 @@ def is_same(first: Any, second: Any) -> bool:
         return bool(np.array_equal(first, second, equal_nan=first.dtype.kind in "fcmM"))
     if held == "list":
         return _has_same_values(first, second)
-    return bool(first.equals(second))
+    return _is_same_frame(first, second)
+
+
+def _is_same_frame(first: Any, second: Any) -> bool:
+    objects = [place for place, each in enumerate(first.dtypes) if str(each).lower() == "object"]
+    if not objects:
+        return bool(first.equals(second))
+    if list(first.columns) != list(second.columns) or list(first.dtypes) != list(second.dtypes):
+        return False
+    return len(first) == len(second) and all(
+        _has_same_values(list(one), list(other)) if place in objects else bool(one.equals(other))
+        for place, (one, other) in enumerate(zip(*map(_columns, (first, second)), strict=True))
+    )
+
+
+def _columns(frame: Any) -> list[Any]:
+    """Columns of a frame, by place: names may be there twice."""
+    if container(frame) == "polars":
+        return list(frame.get_columns())
+    return [frame.iloc[:, place] for place in range(frame.shape[1])]
 
 
 def _has_same_values(first: Any, second: Any) -> bool:
     """Equality of nested plain values in which NaN equals NaN."""
-    if type(first) is not type(second):
-        return False
+    kind = type(first)
+    if kind is not type(second) or first is second:
+        return first is second
     if isinstance(first, list | tuple):
         return len(first) == len(second) and all(map(_has_same_values, first, second))
     if isinstance(first, dict):
-        return list(first) == list(second) and all(
-            map(_has_same_values, first.values(), second.values())
-        )
-    if isinstance(first, np.ndarray):
-        return is_same(first, second) if first.ndim else bool(first == second)
+        ours, theirs = ([*each, *each.values()] for each in (first, second))
+        return _has_same_values(ours, theirs)
+    if isinstance(first, np.ndarray) and first.ndim:
+        return is_same(first, second)
+    if kind.__eq__ is object.__eq__ and not isinstance(first, type):
+        return _holds_same(first, second)
+    return _is_equal(first, second)
+
+
+def _is_equal(first: Any, second: Any) -> bool:
     if hasattr(first, "equals"):  # a series or frame within a row
         return bool(first.equals(second))
     nan = isinstance(first, float) and math.isnan(first) and math.isnan(second)
     return nan or bool(np.all(first == second))
+
+
+def _holds_same(first: Any, second: Any) -> bool:
+    """Compare objects of a class without an equality of its own by what pickle keeps of them."""
+    try:
+        ours, theirs = (
+            (*each[:3], *(None if items is None else list(items) for items in each[3:5]))
+            if isinstance(each, tuple)
+            else each
+            for each in (first.__reduce_ex__(4), second.__reduce_ex__(4))
+        )
+        return _has_same_values(ours, theirs)
+    except Exception:  # it holds a lock, an open file, or itself
+        kind = f"{type(first).__module__}.{type(first).__qualname__}"
+    raise BadRows(
+        f"the rows hold objects of type {kind}, of which nobody can tell whether two are equal: "
+        "give the class an __eq__ (a dataclass has one), or make of each row a tuple, a dict or "
+        "an array"
+    )

@@ -174,6 +174,11 @@ def target(found: Cells, wanted: Cells) -> dict[str, str] | None:
 
 
 def _lossless(kind: str, wanted: str) -> bool:
+    """Whether one type of number holds another's, but for integers beyond 2**53 in doubles.
+
+    Those are rounded, each by itself, so that neighbours stay neighbours: to refuse them would
+    make the refusal tell of a value.
+    """
     if kind == wanted:
         return True
     if kind == "int":  # of any size: one beyond the doubles becomes infinite

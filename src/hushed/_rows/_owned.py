@@ -250,8 +250,16 @@ def _cast_pandas(column: Any, found: Element, wanted: Element, name: str) -> Any
     elif _both_nullable(ours, theirs) and (
         convertible(theirs.numpy_dtype, ours.numpy_dtype) == ours.numpy_dtype
     ):
-        return column.astype(ours)
+        return _cast_nullable(column, ours)
     raise _refuse_types(name, ours, theirs)
+
+
+def _cast_nullable(column: Any, wanted: Any) -> Any:
+    """Cast to a type that holds all of the other's values; Arrow refuses what doubles round."""
+    if not hasattr(wanted, "pyarrow_dtype"):
+        return column.astype(wanted)
+    held = column.array.__arrow_array__().cast(wanted.pyarrow_dtype, safe=False)
+    return type(column)(type(column.array)(held), index=column.index)
 
 
 def _both_nullable(ours: Any, theirs: Any) -> bool:

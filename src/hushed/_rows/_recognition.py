@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,11 @@ from hushed._types import Floats
 _NEARLY_ALL = 0.9
 _FEW = 20
 _BY_CHANCE = 0.35  # of the private rows found in the other table
+_BY_CHANCE_ROUNDED = 0.1  # for it is asked of many ways of rounding
+_CELLS = 20_000  # of private rows that are rounded in every way
+_DECIMALS, _DIGITS = range(-3, 13), range(3, 17)
+
+_Keys = Callable[[Floats], list[Any]]
 
 
 def shares_rows(frame: Any, private: Any) -> bool:
@@ -22,7 +29,9 @@ def shares_rows(frame: Any, private: Any) -> bool:
     True if it is the private table, shares its memory, holds the same rows in any order, or shares
     at least half of the rows of the smaller table (if that has 20 different rows or more; of the
     private table otherwise), if the private rows are nearly all different and so many would not be
-    found by chance. Numbers that one of them kept in single precision are compared in it.
+    found by chance. Numbers that one of them kept in single precision are compared in it. True,
+    too, if half of the private rows are in the other table after they were rounded: to half or
+    single precision, to a number of decimals or of digits.
 
     Notes
     -----
@@ -38,17 +47,44 @@ def shares_rows(frame: Any, private: Any) -> bool:
     arrays = isinstance(frame, np.ndarray) and isinstance(private, np.ndarray)
     if arrays and np.shares_memory(frame, private):
         return True
-    exact, short = _keys(private, frame, short=False), _keys(private, frame, short=True)
-    kept_short = exact[0] == short[0] or exact[1] == short[1]
-    return _is_beyond_chance(*exact) or (kept_short and _is_beyond_chance(*short))
+    plain = _matrix(private) is not None and _matrix(frame) is not None
+    (ours, our_keys), (theirs, their_keys) = (_read(each, plain) for each in (private, frame))
+    exact = our_keys(ours), their_keys(theirs)
+    if _is_beyond_chance(*exact):
+        return True
+    short = _short(ours), _short(theirs)
+    kept_short = np.array_equal(ours, short[0]) or np.array_equal(theirs, short[1])
+    if kept_short and _is_beyond_chance(our_keys(short[0]), their_keys(short[1])):
+        return True
+    step = -(-ours.size // _CELLS)
+    if step > 1:
+        ours, our_keys = _read(containers.take(private, np.arange(0, len(private), step)), plain)
+    known = set(exact[1])
+    return any(
+        _holds_rounded((ours, our_keys), (theirs, their_keys), known, each) for each in _ROUNDINGS
+    )
 
 
-def _keys(private: Any, frame: Any, *, short: bool) -> tuple[list[Any], list[Any]]:
-    """One key for each row of both tables; of numbers as single precision keeps them, if short."""
-    numbers = _matrix(private), _matrix(frame)
-    if numbers[0] is not None and numbers[1] is not None:
-        return _row_bytes(numbers[0], short=short), _row_bytes(numbers[1], short=short)
-    return _row_keys(private, short=short), _row_keys(frame, short=short)
+def _holds_rounded(
+    private: tuple[Floats, _Keys],
+    frame: tuple[Floats, _Keys],
+    known: set[Any],
+    rounding: Callable[[Floats], Floats],
+) -> bool:
+    """Tell whether half of the private rows, rounded, are in a table more often than by chance.
+
+    Only rows of the table that rounding leaves as they are can be such copies.
+    """
+    numbers = rounding(private[0])
+    ours = private[1](numbers)
+    distinct = set(ours)
+    if len(distinct) < max(_FEW, _NEARLY_ALL * len(ours)) or np.array_equal(numbers, private[0]):
+        return False
+    if len(distinct & known) < len(distinct) / 2:
+        return False
+    before, after = (frame[1](each) for each in (frame[0], rounding(frame[0])))
+    theirs = [key for key, same in zip(before, after, strict=True) if key == same]
+    return len(theirs) * _chance(ours, theirs) < _BY_CHANCE_ROUNDED
 
 
 def _is_beyond_chance(ours: list[Any], theirs: list[Any]) -> bool:
@@ -92,24 +128,43 @@ def _matrix(frame: Any) -> Floats | None:
     return columns.reshape(len(columns), -1).astype(np.float64) + 0.0  # negative zero is zero
 
 
-def _row_bytes(numbers: Floats, *, short: bool) -> list[Any]:
+def _read(frame: Any, plain: bool) -> tuple[Floats, _Keys]:
+    """Numbers of a table, and what makes of such numbers one key for each of its rows."""
+    matrix = _matrix(frame) if plain else None
+    if matrix is not None:
+        return matrix, _row_bytes
+    rows = _rows(frame)
+    numbers = [cell for row in rows for cell in row if isinstance(cell, float)]
+
+    def keys(given: Floats) -> list[Any]:
+        left = iter(given.tolist())
+        return [
+            repr(tuple(next(left) if isinstance(cell, float) else cell for cell in row))
+            for row in rows
+        ]
+
+    return np.array(numbers, dtype=np.float64), keys
+
+
+def _row_bytes(numbers: Floats) -> list[Any]:
     """One bytes object for each row: what `_row_keys` does, thirty times faster."""
-    if short:
-        with np.errstate(over="ignore"):
-            numbers = numbers.astype(np.float32).astype(np.float64)
     width = numbers.shape[1] * numbers.itemsize
     return list(np.ascontiguousarray(numbers).view(f"V{width}").ravel().tolist())
 
 
-def _row_keys(frame: Any, *, short: bool = False) -> list[Any]:
+def _row_keys(frame: Any) -> list[Any]:
     """One text for each row, equal for equal rows whatever container holds them."""
+    return list(map(repr, _rows(frame)))
+
+
+def _rows(frame: Any) -> list[tuple[Any, ...]]:
+    """Cells of each row: a double for a number, a text for all else."""
     held = containers.container(frame)
-    cell = _short_cell if short else _cell
     if held == "polars":
-        return [repr(tuple(map(cell, row))) for row in frame.iter_rows()]
+        return [tuple(map(_cell, row)) for row in frame.iter_rows()]
     if held == "pandas":
-        return [repr(tuple(map(cell, row))) for row in frame.itertuples(index=False, name=None)]
-    return [repr(tuple(map(cell, np.ravel(np.asarray(row, dtype=object))))) for row in frame]
+        return [tuple(map(_cell, row)) for row in frame.itertuples(index=False, name=None)]
+    return [tuple(map(_cell, np.ravel(np.asarray(row, dtype=object)))) for row in frame]
 
 
 def _cell(value: Any) -> Any:
@@ -117,10 +172,28 @@ def _cell(value: Any) -> Any:
     return float(value) + 0.0 if real else str(value)  # + 0.0: negative zero is zero
 
 
-def _short_cell(value: Any) -> Any:
-    cell = _cell(value)
+def _cast(numbers: Floats, kind: type[np.floating[Any]]) -> Floats:
     with np.errstate(over="ignore"):
-        return float(np.float32(cell)) if isinstance(cell, float) else cell
+        return numbers.astype(kind).astype(np.float64) + 0.0
+
+
+def _round_decimals(numbers: Floats, decimals: int) -> Floats:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.round(numbers, decimals) + 0.0
+
+
+def _round_digits(numbers: Floats, digits: int) -> Floats:
+    found = [float(f"{each:.{digits}g}") for each in numbers.ravel().tolist()]
+    return np.array(found, dtype=np.float64).reshape(numbers.shape) + 0.0
+
+
+_short = partial(_cast, kind=np.float32)
+_ROUNDINGS: tuple[Callable[[Floats], Floats], ...] = (
+    _short,
+    partial(_cast, kind=np.float16),
+    *(partial(_round_decimals, decimals=each) for each in _DECIMALS),
+    *(partial(_round_digits, digits=each) for each in _DIGITS),
+)
 
 
 def digest(frame: Any) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._rows._containers import container, take
+from hushed._rows._owned import copy_rows
 
 
 def variations(
@@ -94,7 +95,10 @@ def _pandas(table: Any, count: int, swap: tuple[int, int] | None) -> Any:
 
 
 def _polars(table: Any, count: int, swap: tuple[int, int] | None) -> Any:
-    if swap is None:
-        return table[:count]
-    position, source = swap
-    return table[:position].vstack(table[source : source + 1]).vstack(table[position + 1 : count])
+    made = table[:count]
+    if swap is not None:
+        position, source = swap
+        parts = table[:position], table[source : source + 1], table[position + 1 : count]
+        made = parts[0].vstack(parts[1]).vstack(parts[2])
+    objects = any(str(dtype) == "Object" for dtype in made.dtypes)
+    return copy_rows(made) if objects else made

@@ -34,8 +34,9 @@ class SensitivityCheck:
     Parameters
     ----------
     exceeded : bool
-        True if a pair moves the function farther than declared: a counterexample, no statistics.
-        False means that none was found, not that there is none.
+        True if a pair moves the function farther than declared: no statistics. It is a
+        counterexample, unless `cause` is ``"rounding"``. False means that none was found, not that
+        there is none.
     declared : float
         Declared sensitivity.
     largest : float
@@ -45,8 +46,9 @@ class SensitivityCheck:
     pair : Pair
         Where it moved so far.
     cause : {"function", "rounding", "shape", "failure", "none"}
-        Kind of the counterexample; ``"rounding"`` if the excess is below 1e-9 of what was
-        declared, ``"failure"`` if the function raises or gives no finite numbers.
+        What exceeded it; ``"rounding"`` if the excess is below 1e-9 of what was declared, which is
+        how doubles compute and not what the function is, ``"failure"`` if the function raises or
+        gives no finite numbers.
     tried : int
         Pairs tried.
     """
@@ -66,9 +68,15 @@ class SensitivityCheck:
                 f"{self.largest:.17g}, declared {self.declared:.17g} (pair: {self.pair.name}); "
                 "this proves nothing"
             )
+        if self.cause == "rounding":
+            return (
+                f"no counterexample but for rounding in floating point: the {self.norm} movement "
+                f"{self.largest:.17g} exceeds {self.declared:.17g} by less than a billionth of it "
+                f"(pair: {self.pair.name}); declare that much more, or pass over it with "
+                "tolerance=1e-9"
+            )
         why = {
             "function": "the function moves farther than declared",
-            "rounding": "rounding in floating point moves it farther than declared",
             "shape": "the answer changes its shape, which shows in the output",
             "failure": "the function fails on one of the two, which shows in the output",
             "none": "",
@@ -118,8 +126,8 @@ def check_sensitivity(
     Returns
     -------
     SensitivityCheck
-        A counterexample, or the largest movement found. Movements are compared as exact
-        fractions, so that one in the last bit counts.
+        A counterexample, an excess by rounding, or the largest movement found. Movements are
+        compared as exact fractions, so that one in the last bit counts.
 
     Raises
     ------

@@ -27,7 +27,7 @@ from hushed.auditing import (
 )
 from hushed.auditing import audit as judge
 from hushed.cli._inputs import read_function
-from hushed.cli._outcome import BAD_USE, REFUSED, exits_raise, finish, print_line, print_note
+from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_note
 from hushed.cli._panels import AUDIT, CLAIM, OUTPUT, PAIRS
 from hushed.cli._spelling import spell_option
 from hushed.cli._written import check_targets, inputs_of
@@ -166,10 +166,7 @@ def audit(
     }
     # 1 says that a claim is violated: whatever keeps the audit from running is a 2.
     stopped = "stopped; there is no verdict"
-    with (
-        finish(json=json, stopped=stopped, refused=BAD_USE, hints=_HINTS) as result,
-        exits_raise(),  # nor is the end of a mechanism's process a verdict
-    ):
+    with finish(json=json, stopped=stopped, refused=BAD_USE, hints=_HINTS) as result:
         inputs = inputs_of(mechanism, pairs)
         check_targets({"--html": html}, inputs, force=force, former="audit report")
         if mechanism == "zoo":

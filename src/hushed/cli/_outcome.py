@@ -75,7 +75,8 @@ def finish(
         raise typer.Exit(BAD_USE)
     result: dict[str, Any] = {}
     try:
-        yield result
+        with _exits_raise():  # how a user's function ends the process is no verdict
+            yield result
         code = result.pop("exit_code", 0)
         if json:
             _write({key: value for key, value in result.items() if key != "kept"})
@@ -104,27 +105,6 @@ def finish(
         raise typer.Exit(code)
 
 
-@contextmanager
-def exits_raise() -> Iterator[None]:
-    """Let ``os._exit`` of a function that is run here end its run, not the command.
-
-    Its code would else be the command's, and say something that nobody judged. A process forked
-    by the function ends as it likes. What code in C ends cannot be caught.
-    """
-    leave, here = os._exit, os.getpid()
-
-    def refuse(status: int) -> NoReturn:
-        if os.getpid() != here:
-            leave(status)
-        raise SystemExit(status)
-
-    os._exit = refuse
-    try:
-        yield
-    finally:
-        os._exit = leave
-
-
 def run(app: Callable[[], object]) -> int:
     """Run the command line, with all that happens before and after its commands."""
     try:
@@ -139,6 +119,27 @@ def run(app: Callable[[], object]) -> int:
     except typer.Exit as end:
         return end.exit_code
     return 0
+
+
+@contextmanager
+def _exits_raise() -> Iterator[None]:
+    """Let ``os._exit`` of a function that is run here end its run, not the command.
+
+    Its code would else be the command's, and say something that nobody judged. A process forked
+    by the function ends as it likes. What code in C ends cannot be caught: it prints nothing.
+    """
+    leave, here = os._exit, os.getpid()
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() != here:
+            leave(status)
+        raise SystemExit(status)
+
+    os._exit = refuse
+    try:
+        yield
+    finally:
+        os._exit = leave
 
 
 def _unforeseen(error: BaseException, *, json: bool) -> None:

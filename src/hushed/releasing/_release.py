@@ -72,7 +72,8 @@ def release(
         The function whose sensitivity the mechanism was calibrated to.
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
-        sees a copy, in the sampled types.
+                sees a copy, in the sampled types. Integers beyond 2**53 become the nearest doubles where
+        doubles were sampled.
     mechanism : Mechanism
         The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.Bernstein, or one of
         your own, see `hushed.Mechanism`. What your own promises is not proven, and its certificate
@@ -102,7 +103,7 @@ def release(
     ------
     BadRows
         If the table is empty, its size or columns are not those that were sampled, or its types do
-        not convert to them without loss.
+        not convert to them without loss (of 64-bit integers beyond 2**53 aside).
     PrivateRowsAsPopulation
         If the private rows served as the public population without being declared so.
     BadFunction

@@ -7,7 +7,8 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import TYPE_CHECKING
 
 from hushed._decimals import decimal_of, stated_above, upper_double
-from hushed._functions._environment import differences
+from hushed._functions._environment import differences, packages_in
+from hushed._functions._settings import list_unwatched
 from hushed._numeric import round_up
 from hushed._printing import format_down, format_up
 from hushed.mechanisms._registry import MECHANISMS
@@ -176,6 +177,11 @@ def _describe_watch(certificate: Certificate) -> list[str]:
             f"or changed by themselves: {_plain_words(sampling.unwatched)}. If they hold something "
             "of the rows of a former call, the promise does not hold"
         )
+    if others := list_unwatched(packages_in(sampling.environment)):
+        lines.append(
+            f"Not watched are settings of {_plain_words(others)}: they must be the same at the "
+            "release as when it was sampled"
+        )
     text = ". ".join(lines)
     return [f"Whether it is the sampled function: {text}."] if lines else []
 
@@ -325,7 +331,7 @@ def _assumptions(certificate: Certificate) -> str:
             else f"the private rows are independent draws from a distribution Q with "
             f"KL(P || Q) of at most {format_down(sampling.shift)} per row, where P is {drawn[0]}",
             *drawn[1:],
-            "the population is public"
+            f"the population is public{_describe_comparison(sampling)}"
             if sampling.population_is_public
             else "the population was made from the private rows, so none of this protects them",
             "the sampler's seed was fixed in advance: trying several and keeping the smallest "
@@ -341,6 +347,16 @@ def _assumptions(certificate: Certificate) -> str:
         elif sampling.protect != "simultaneous":
             lines.append("the record in question sits at a random position of the table")
     return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
+
+
+def _describe_comparison(sampling: SamplingRecord) -> str:
+    """Say what of the private rows would have been noticed in the population."""
+    if sampling.population.get("kind") == "public table":
+        return (
+            " (noticed would be copies of half of the private rows, as they are or rounded, but "
+            "nothing else that was made from them)"
+        )
+    return " (nothing was compared: whatever it was made from looks the same)"
 
 
 def _describe_drawing(sampling: SamplingRecord) -> list[str]:

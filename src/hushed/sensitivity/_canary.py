@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +14,7 @@ from hushed._functions._environment import compute_alone, differences, facts, ro
 from hushed._functions._fingerprints import Look, content, list_changes, look, strangers
 from hushed._functions._settings import reset, settings
 from hushed._functions._trials import streams
+from hushed._rows._owned import copy_rows
 from hushed.errors import BadFunction, HushedError
 from hushed.sensitivity._designs import Design
 from hushed.sensitivity._pairs import BlockTrial, PairTrial, draw_table
@@ -73,7 +73,7 @@ class Alike:
         """Look at the function, draw the first table and ask for the answer."""
         try:
             table = first_table(trial.design, seed=self.seed, private=trial.private)
-            given = copy.deepcopy(shown(table, trial.design.rows, batch=self.batch))
+            given = copy_rows(shown(table, trial.design.rows, batch=self.batch))
             found = compute_alone(lambda: answer(trial.function, given, private=trial.private))
         except HushedError:
             return False
@@ -160,7 +160,7 @@ def _name_few(names: list[str]) -> str:
 
 def _answer(function: Callable[[Any], Any], table: Any, sampling: Sampling) -> NDArray[np.float64]:
     """Answer of the function on the first table."""
-    given = copy.deepcopy(shown(table, sampling.design.rows, batch=sampling.batch))
+    given = copy_rows(shown(table, sampling.design.rows, batch=sampling.batch))
     try:
         found = compute_alone(lambda: answer(function, given, private=sampling.data_dependent))
     except BadFunction as failed:

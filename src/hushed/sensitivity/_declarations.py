@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import Any
@@ -15,6 +14,7 @@ from hushed._functions._environment import compute_alone
 from hushed._functions._fingerprints import content
 from hushed._functions._trials import streams
 from hushed._rows import _containers as containers
+from hushed._rows._owned import copy_rows
 from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows
 from hushed.populations import OWN
@@ -116,7 +116,7 @@ def order_dependence(trial: PairTrial | BlockTrial, *, seed: int, batch: bool) -
         drawn = draw_table(trial.design, generator, number, trial.like, private=private)
 
         def asked(order: NDArray[np.int64], drawn: Any = drawn) -> Floats:
-            table = copy.deepcopy(containers.take(drawn, order))
+            table = copy_rows(containers.take(drawn, order))
             given = table[None] if batch else table
             return compute_alone(lambda: answer(trial.function, given, private=private))
 
@@ -161,7 +161,7 @@ class _Between:
     table: Any
 
     def __call__(self, rows: Any) -> Any:
-        self.function(copy.deepcopy(self.table))
+        self.function(copy_rows(self.table))
         return self.function(rows)
 
 

@@ -48,6 +48,7 @@ from hushed.spaces import NORMS, Norm
 # Rows drawn at once in batch mode: about what fits the second-level cache.
 _BATCH_ROWS = 2**16
 _MOST_NAMES = 20
+_MOST_PAIRS = 10_000_000  # drawn without being asked for: minutes at least
 
 
 def sample_sensitivity(
@@ -95,7 +96,7 @@ def sample_sensitivity(
         How the rank is chosen; see `choose_rank`.
     pairs : int, optional
         Pairs to draw (tables, under ``protect="simultaneous"``); as few as gamma allows by
-        default.
+        default, but more than ten million only if the number is given.
     protect : {"record", "everyone", "simultaneous"}, default "record"
         ``"record"``: gamma is per record. ``"everyone"``: gamma covers all n records at once, by
         the union bound (level gamma / n per pair). ``"simultaneous"``: the same statement, by
@@ -170,6 +171,8 @@ def sample_sensitivity(
     rank, total = plan(
         calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect, blocks=blocks
     )
+    if pairs is None:
+        _check_cost(rank.pairs, total, protect)
     described = description(population)
     if described.get("kind") == "public table" and not isinstance(population, PublicTable):
         raise ParameterError(
@@ -285,6 +288,19 @@ def sample_sensitivity(
         sampling=sampling,
         person=unit == "person",
     )
+
+
+def _check_cost(pairs: int, gamma: float, protect: Protect) -> None:
+    """Refuse to start what nobody would wait for, unless the number is asked for."""
+    if pairs > _MOST_PAIRS:
+        drawn = "tables" if protect == "simultaneous" else "pairs of tables"
+        part = "" if protect == "record" else f" with protect={protect!r}"
+        raise ParameterError(
+            f"gamma={gamma:g}{part} takes {pairs:,} {drawn}, and more than {_MOST_PAIRS:,} are not "
+            "drawn unless they are asked for: take a larger gamma, or give the number of pairs",
+            parameter="pairs",
+            hint=f"as in pairs={pairs}",
+        )
 
 
 def _support(population: Population, first: Any, layout: containers.Layout) -> tuple[Range, ...]:

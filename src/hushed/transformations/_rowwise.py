@@ -36,6 +36,7 @@ from hushed.spaces._cells import CELL_TYPES, LARGEST_INT, missing_in
 from hushed.transformations._arithmetic import norm_margin
 from hushed.transformations._chain import Step, Transformation, linear
 from hushed.transformations._matching import refuse, take_column, take_domain
+from hushed.transformations._memory import check_row_memory
 
 Values = NDArray[Any]
 
@@ -218,7 +219,8 @@ def filter_rows(keep: Callable[[Any], bool]) -> Step[Transformation]:
     Parameters
     ----------
     keep : callable
-        Takes one row, a value or a dict of values by column, and looks at nothing else.
+        Takes one row, a value or a dict of values by column, looks at nothing else and keeps
+        nothing. Tried on a few made-up rows, in two orders.
 
     Returns
     -------
@@ -228,9 +230,13 @@ def filter_rows(keep: Callable[[Any], bool]) -> Step[Transformation]:
         tell that there is such a row.
     """
 
+    def kept(row: Any) -> bool:
+        return bool(keep(row))
+
     def build(space: Space) -> Transformation:
         domain = _rows_of(space, "filter_rows")
-        chosen = _on_each_row(lambda row: bool(keep(row)), otherwise=False)
+        check_row_memory("filter_rows", keep, kept, domain)
+        chosen = _on_each_row(kept, otherwise=False)
 
         def function(data: Any) -> Any:
             mask = np.array(chosen(data), dtype=np.bool_)
@@ -251,7 +257,8 @@ def map_rows(function: Callable[[Any], Any], cell: Cell) -> Step[Transformation]
     Parameters
     ----------
     function : callable
-        Takes one row, a value or a dict of values by column, and looks at nothing else.
+        Takes one row, a value or a dict of values by column, looks at nothing else and keeps
+        nothing. Tried on a few made-up rows, in two orders.
     cell : Cell
         What it gives.
 
@@ -264,9 +271,13 @@ def map_rows(function: Callable[[Any], Any], cell: Cell) -> Step[Transformation]
         So try the function on public rows first, where errors show.
     """
 
+    def read(row: Any) -> Any:
+        return cell.nearest(function(row))
+
     def build(space: Space) -> Transformation:
         domain = _rows_of(space, "map_rows")
-        made = _on_each_row(lambda row: cell.nearest(function(row)), otherwise=cell.nearest(None))
+        check_row_memory("map_rows", function, read, domain)
+        made = _on_each_row(read, otherwise=cell.nearest(None))
         target = Column(cell=cell, size=domain.size)
         name = f"map_rows({_called(function)})"
         return _rowwise(name, space, target, lambda data: target.check(made(data)))

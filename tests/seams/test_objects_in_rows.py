@@ -1,0 +1,122 @@
+"""Objects of the user in rows: compared by content, copied, or refused in words."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import hushed as hs
+from hushed.errors import BadFunction, BadRows
+
+
+class Person:
+    """A class without an equality of its own."""
+
+    def __init__(self, age):
+        self.age = age
+
+
+class Slots(Person):
+    """The same without a dictionary."""
+
+    __slots__ = ("age",)
+
+
+class Loop(Person):
+    """An object that holds itself."""
+
+    def __init__(self, age):
+        super().__init__(age)
+        self.me = self
+
+
+class Locked(Person):
+    """An object that cannot be copied."""
+
+    def __init__(self, age):
+        super().__init__(age)
+        self.lock = threading.Lock()
+
+
+FRAMES = {
+    "list": (lambda people: people, lambda rows: rows),
+    "array": (lambda people: np.array(people, dtype=object), lambda rows: rows.tolist()),
+    "pandas": (lambda people: pd.DataFrame({"p": people}), lambda rows: rows["p"].tolist()),
+    "polars": (
+        lambda people: pl.DataFrame([pl.Series("p", people, dtype=pl.Object)]),
+        lambda rows: rows["p"].to_list(),
+    ),
+}
+
+
+def sampled(kind, held, function):
+    """Sensitivity of a function of the people, and private rows."""
+    made, read = FRAMES[held]
+    population = hs.populations.PublicTable(made([kind(age % 90) for age in range(3000)]))
+
+    def asked(rows):
+        return function(read(rows))
+
+    s = hs.sample_sensitivity(asked, population, rows=12, gamma=0.3, workers=1)
+    return asked, s, made([kind(age) for age in range(12)])
+
+
+def mean_age(people):
+    """Mean age."""
+    return sum(each.age for each in people) / len(people)
+
+
+def grow_older(people):
+    """Mean age, a year later."""
+    for each in people:
+        each.age += 1
+    return mean_age(people)
+
+
+def order_inside(people):
+    """Write what changes no answer."""
+    for each in people:
+        each.seen = True
+    return mean_age(people)
+
+
+@pytest.mark.parametrize("held", FRAMES)
+@pytest.mark.parametrize("kind", [Person, Slots])
+def test_objects_without_an_equality_are_compared_by_content(kind, held):
+    """A class need not be a dataclass to be sampled and released."""
+    asked, s, private = sampled(kind, held, mean_age)
+    assert 0 < s.value <= 89 / 12
+    assert hs.release(asked, private, hs.Laplace(s, epsilon=1.0)).entry is None
+
+
+@pytest.mark.parametrize("held", FRAMES)
+@pytest.mark.parametrize("function", [grow_older, order_inside])
+def test_a_function_that_writes_into_objects_is_refused(function, held):
+    """In every container, though the frames themselves stay as they are."""
+    with pytest.raises(BadFunction, match="changes the rows"):
+        sampled(Person, held, function)
+
+
+@pytest.mark.parametrize("held", FRAMES)
+@pytest.mark.parametrize(
+    ("kind", "words"), [(Loop, "whether two are equal"), (Locked, "cannot be copied")]
+)
+def test_objects_that_nobody_can_compare_are_refused_in_words(kind, words, held):
+    """The function is not blamed for what its rows are."""
+    with pytest.raises(BadRows, match=words):
+        sampled(kind, held, mean_age)
+
+
+def test_lists_in_cells_of_a_frame_are_not_written_to_unseen():
+    """A copy of a frame by pandas itself shares what its cells hold."""
+    people = hs.populations.PublicTable(pd.DataFrame({"x": [[n % 7] for n in range(3000)]}))
+
+    def remember(rows):
+        for each in rows["x"]:
+            each.append(0)
+        return sum(each[0] for each in rows["x"]) / len(rows)
+
+    with pytest.raises(BadFunction, match="changes the rows"):
+        hs.sample_sensitivity(remember, people, rows=12, gamma=0.3, workers=1)
