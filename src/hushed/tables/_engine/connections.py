@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from hushed._printing import brief, plain_path
 from hushed._types import ColumnType, StoredType
-from hushed.errors import BadRows, EngineUnavailable, NotFound, ParameterError
+from hushed.errors import BadRows, EngineUnavailable, MissingExtra, NotFound, ParameterError
 from hushed.tables._engine.databases import (
     connect_postgres,
     database_address,
@@ -284,7 +284,7 @@ def _open_spark(address: str, name: str) -> Connection:
         with query_settings(session):  # Ibis changes the time zone of the session
             backend = ibis.pyspark.connect(session)
     except ImportError:
-        reason = "its driver is missing: pip install 'hushed[spark]', which needs Java"
+        raise MissingExtra("a table on Spark", "spark", "it needs Java, too") from None
     except engine_errors() as error:
         reason = type(error).__name__
     if backend is None:

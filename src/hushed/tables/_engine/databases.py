@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from hushed._printing import shown
-from hushed.errors import EngineUnavailable, ParameterError
+from hushed.errors import EngineUnavailable, MissingExtra, ParameterError
 
 _NAMED = 10  # tables named in a message
 _MARKS = "(in a password, an @, : or / is written %40, %3A or %2F)"
@@ -63,9 +63,7 @@ _CONDITION = (
 def check_installed() -> None:
     """Refuse where the engines of the extra `tables` are not installed."""
     if any(find_spec(name) is None for name in ("duckdb", "ibis", "pyarrow")):
-        raise EngineUnavailable(
-            "queries on tables need DuckDB, Ibis and PyArrow: pip install 'hushed[tables]'"
-        )
+        raise MissingExtra("a query on a table", "tables")
 
 
 def engine_errors() -> tuple[type[Exception], ...]:
@@ -104,7 +102,7 @@ def connect_postgres(url: str) -> Any:
         with backend.con.transaction():  # a role may set an encoding with fewer letters
             backend.con.execute("SET client_encoding TO 'UTF8'")
     except ImportError:
-        reason = "its driver is missing: pip install 'hushed[tables,postgres]'"
+        raise MissingExtra("a table on PostgreSQL", "postgres") from None
     except Exception as error:  # Ibis reads the address, and may quote it
         reason = _failure_reason(error)
     if backend is None:
