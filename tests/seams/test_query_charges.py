@@ -595,6 +595,35 @@ def test_a_role_that_speaks_few_letters_is_answered_in_all(encoding, postgres):
     assert again == told
 
 
+@pytest.mark.parametrize("conforming", ["on", "off"])
+def test_a_constant_with_a_backslash_is_a_constant(conforming, postgres):
+    """Whatever a role says of backslashes, no constant or key ends early and goes on as SQL."""
+    database = postgres.create_database()
+    url = postgres.url(database)
+    words = ["\\", "\\'", "\\\\", "a\\", "'", "\\x41"]
+    to_postgres(pa.table({"who": [*range(6), 7], "word": [*words, "b"]}), url, "t")
+    with hs.Ledger(url) as book:
+        book.open_budget("b", hs.Guarantee(epsilon=9e3, neighbours="add-remove"))
+    postgres.run(
+        f"ALTER DATABASE {database} SET standard_conforming_strings = {conforming}",
+        database=database,
+    )
+    table = hs.table(url, "t")
+    with hs.Ledger(url) as book:
+        paid = {"epsilon": 60.0, "ledger": book, "budget": "b", "note": words[1]}
+        grouped = table.group_by("word", keys=[*words, "c"]).count().release(**paid)
+        assert grouped.values["count"] == (1, 1, 1, 1, 1, 1, 0)
+        for word in words:
+            assert table.filter(f"word == {word!r}").count().release(**paid).value("count") == 1
+        code = (
+            """\\' AS condition FROM (SELECT '' AS c0, generate_series(1, (SELECT max(who) """
+            """FROM t) * 1000)) AS t0) AS t2) AS t3) AS t4 -- """
+        )
+        asked = table.filter(f"word == {code!r}").count()
+        assert asked.release(**paid).value("count") == 0  # and not 7000
+        assert book.entries("b")[-1].note == words[1]
+
+
 @pytest.mark.parametrize("how", ["removed", "replaced", "written anew", "damaged"])
 def test_a_file_that_changed_since_it_was_opened_costs_nothing(how, tmp_path, ledger):
     """A Parquet file is read by each query: another one under its name is noticed before."""

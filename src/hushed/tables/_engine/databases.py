@@ -10,6 +10,7 @@ import sys
 import weakref
 from contextlib import suppress
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any
 
 from hushed._printing import shown
@@ -38,6 +39,12 @@ _REASONS = (  # words of libpq and of the server, and the reason that we give
     ("permission denied", "its user has no right to connect to this database"),
     ("certificate", "the server and this machine do not agree on encryption"),
     ("ssl", "the server and this machine do not agree on encryption"),
+)
+_READ_AS = MappingProxyType(
+    {  # how our words are read; a role or a database may have settings of its own
+        "client_encoding": "'UTF8'",  # another one may have fewer letters
+        "standard_conforming_strings": "on",  # else a backslash of a constant ends it
+    }
 )
 _TABLES = (
     "SELECT table_schema, table_name FROM information_schema.tables "
@@ -99,8 +106,9 @@ def connect_postgres(url: str) -> Any:
 
         backend = ibis.connect(url)
         weakref.finalize(backend, _close_once, backend.con, os.getpid())
-        with backend.con.transaction():  # a role may set an encoding with fewer letters
-            backend.con.execute("SET client_encoding TO 'UTF8'")
+        with backend.con.transaction():
+            for name, value in _READ_AS.items():
+                backend.con.execute(f"SET {name} TO {value}")
     except ImportError:
         raise MissingExtra("a table on PostgreSQL", "postgres") from None
     except Exception as error:  # Ibis reads the address, and may quote it
