@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from os.path import isfile
@@ -64,7 +64,7 @@ class Connection:
         The process that opened it. Only this process may query: a forked one would share the
         connection, and receive answers of the other.
     file : Path, optional
-        A file that is read anew by each query.
+        A file that queries read, and not only opening does.
     state : tuple of int, optional
         Inode, size and time of that file when it was opened.
     """
@@ -97,6 +97,13 @@ def _state_of(path: Path) -> tuple[int, ...] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _open_watched(path: Path, opening: Callable[[Path], Connection]) -> Connection:
+    """Open a file that queries will read, and note what it was like before."""
+    path = path.resolve()
+    state = _state_of(path)
+    return replace(opening(path), file=path, state=state)
 
 
 def connect(
@@ -178,6 +185,10 @@ def _open_duckdb_file(rest: str, name: str, types: Mapping[str, ColumnType]) -> 
             f"there is no file {plain_path(path)}; duckdb:///a.db is a relative path, "
             "duckdb:////data/a.db an absolute one"
         )
+    return _open_watched(Path(path), lambda file: _open_database(file, path, name, types))
+
+
+def _open_database(file: Path, path: str, name: str, types: Mapping[str, ColumnType]) -> Connection:
     backend = reason = None
     try:
         backend = _new_duckdb(path, read_only=True)
@@ -187,7 +198,7 @@ def _open_duckdb_file(rest: str, name: str, types: Mapping[str, ColumnType]) -> 
         raise EngineUnavailable(
             f"DuckDB cannot open {plain_path(path)} ({reason}); is it a DuckDB file, and free?"
         )
-    return _open_table("duckdb", backend, name, types, home=str(Path(path).resolve()))
+    return _open_table("duckdb", backend, name, types, home=str(file))
 
 
 def _open_file(
@@ -203,14 +214,11 @@ def _open_file(
     reason = None
     try:
         if kind in (".arrow", ".feather", ".ipc"):
-            from pyarrow import feather  # noqa: PLC0415
-
-            found = feather.read_table(path, memory_map=True)
-            return open_frame(found, name, types, str(path.resolve()))
+            return _open_watched(path, lambda file: _open_arrow(file, name, types))
         if kind in (".csv", ".tsv"):
             return _open_csv(path, types, header)
         if kind == ".parquet":
-            return _open_parquet(path, name, types)
+            return _open_watched(path, lambda file: _open_parquet(file, name, types))
     except engine_errors() as error:
         reason = type(error).__name__
     if reason is not None:
@@ -223,12 +231,16 @@ def _open_file(
     )
 
 
+def _open_arrow(path: Path, name: str, types: Mapping[str, ColumnType]) -> Connection:
+    from pyarrow import feather  # noqa: PLC0415
+
+    return open_frame(feather.read_table(path, memory_map=True), name, types, str(path))
+
+
 def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Connection:
     """Read with Arrow for DuckDB, whose own reader fails on far times and on invalid strings."""
     from pyarrow import dataset  # noqa: PLC0415
 
-    path = path.resolve()
-    state = _state_of(path)
     backend = _new_duckdb()
     found = dataset.dataset(path, format="parquet").schema
     _require_distinct([each.lower() for each in found.names])  # DuckDB would confuse them
@@ -237,8 +249,7 @@ def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Con
         raise ParameterError(f"{path.name} has no column of a type that can be queried")
     backend.con.register(name, dataset.dataset(path, format="parquet", schema=schema))
     stored = {each: each if each in schema.names else None for each in found.names}
-    opened = _open_table("duckdb", backend, name, types, stored, str(path))
-    return replace(opened, file=path, state=state)
+    return _open_table("duckdb", backend, name, types, stored, str(path))
 
 
 def _open_csv(path: Path, types: Mapping[str, ColumnType], header: str | None) -> Connection:
