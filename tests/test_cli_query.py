@@ -5,10 +5,11 @@ import re
 
 import duckdb
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import hushed as hs
-from hushed.cli import app
+from hushed.cli import app, load
 
 ROWS = "patient,city,cost\n" + "".join(
     f"{i % 40},{'Rome' if i % 3 else 'Oslo'},{(i * 37) % 500}\n" for i in range(200)
@@ -259,11 +260,30 @@ class TestQueryFile:
         found = json.loads(ask(QUERY_FILE, "--mean", "patient:0:9", "--json").stdout)
         assert [each["name"] for each in found["outputs"]] == ["count", "mean_patient"]
 
+    def test_what_it_switches_on_is_switched_off_on_the_command_line(self, ask):
+        """Every flag has an opposite; a guess of the file that is for a quote alone stays idle."""
+        flags = "count-users = true\njson = true\n"
+        found = ask(QUERY_FILE + flags, "--no-quote", "--no-count", "--no-count-users")
+        assert found.exit_code == 0, found.stderr
+        columns = set(json.loads(found.stdout)["rows"][0]) - {"mean_cost_rows"}
+        assert columns == {"city", "mean_cost", "mean_cost_low", "mean_cost_high"}
+        assert ask(QUERY_FILE + flags, "--no-json").stdout.startswith("epsilon 1 for")
+        selecting = "by = ['city']\nselect-partitions = true\ncount = true\nepsilon = 1\n"
+        refused = ask(selecting, "--no-select-partitions")
+        assert (refused.exit_code, "--keys" in refused.stderr) == (2, True)
+
+    def test_every_flag_has_an_opposite(self):
+        """The command says so of each of its options that is true or false."""
+        params = get_command(load("query")).params
+        asked = [each for each in params if getattr(each, "is_flag", False)]
+        assert len(asked) >= 5
+        assert all(each.secondary_opts for each in asked if each.name != "help")
+
     def test_every_option_may_stand_in_it(self, ask):
         """An unknown key is refused with all keys: the options that the help shows."""
         refused = ask("nonsense = 1").stderr
         shown = CliRunner().invoke(app, ["query", "--help"], env={"COLUMNS": "200"}).stdout
-        options = set(re.findall(r"--([a-z][a-z-]+)", shown)) - {"file", "help"}
+        options = set(re.findall(r"--(?!no-)([a-z][a-z-]+)", shown)) - {"file", "help"}
         assert len(options) > 25
         words = set(re.findall(r"[a-z][a-z-]+", refused))
         assert options | {"data"} <= words

@@ -12,6 +12,7 @@ from hushed.cli._outcome import finish
 from hushed.cli._spelling import SpellingCommand
 
 NOT_FROM_A_MESSAGE = {
+    "MissingExtra": {"what": "a figure", "extra": "plot"},
     "TooFewPairs": {"given": 1, "needed": 2, "gamma": 0.1, "calibration": "dkw"},
     "TooFewRows": {"given": 1, "needed": 2, "gamma": 0.1, "supported": None, "advice": "more"},
     "TooFewSamples": {"given": 1, "needed": 2, "claim": "it"},

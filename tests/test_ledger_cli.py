@@ -296,3 +296,29 @@ def test_a_limit_on_epsilon_has_one_range(epsilon):
     refused = run("open", URL, "study", "--epsilon", epsilon, "--json")
     assert refused.exit_code == 2
     assert "must be finite and above 0" in json_of(refused)["error"]["message"]
+
+
+def test_every_ledger_that_a_command_opens_is_closed(folder, monkeypatch):
+    """After an answer and after a refusal; a release and a query charge the same way."""
+    run("open", URL, "study", "--epsilon", 2, "--neighbours", "add-remove")
+    (folder / "rows.csv").write_text("x\n1\n2\n")
+    (folder / "f.py").write_text("def f(rows): return rows.mean()\n")
+    opened, closed = [], []
+    begin, end = hs.Ledger.__init__, hs.Ledger.close
+    monkeypatch.setattr(
+        hs.Ledger, "__init__", lambda self, *a, **k: (opened.append(self), begin(self, *a, **k))[1]
+    )
+    monkeypatch.setattr(hs.Ledger, "close", lambda self: (closed.append(self), end(self))[1])
+    paid = ("--epsilon", "1", "--ledger", URL, "--budget")
+    asked = ("query", "rows.csv", "--count", *paid)
+    released = ("release", "rows.csv", "f.py:f", "--population", "uniform:0,1", "--gamma", "0.3")
+    for words, code in [
+        ((*asked, "study", "--quote"), 0),
+        ((*asked, "study"), 0),
+        ((*asked, "nobody"), 2),
+        ((*released, *paid, "study"), 2),  # other neighbours
+        ((*released, *paid, "nobody"), 2),
+    ]:
+        assert CliRunner().invoke(app, words).exit_code == code
+    assert len(opened) == len(closed) == 5
+    assert set(map(id, opened)) == set(map(id, closed))

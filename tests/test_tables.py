@@ -15,6 +15,7 @@ import hushed as hs
 from hushed.errors import (
     BadRows,
     EngineUnavailable,
+    MissingExtra,
     NotFound,
     Overspent,
     ParameterError,
@@ -369,5 +370,5 @@ class TestAnswers:
 def test_what_is_not_installed_is_named(lacking, monkeypatch):
     """Without the extra, a table is refused with the words that install it."""
     monkeypatch.setitem(sys.modules, lacking, None)
-    with pytest.raises(EngineUnavailable, match=r"pip install 'hushed\[tables\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'hushed\[tables\]'"):
         hs.table("rows.csv")

@@ -12,6 +12,7 @@ The command line ends with 1 for every `Refusal` and with 2 for all else::
      |   |- BadFunction
      |   |   `- RandomFunction
      |   |- EngineUnavailable
+     |   |- MissingExtra
      |   |- NotFeasible
      |   |- Overspent
      |   |- PrivateRowsAsPopulation
@@ -45,6 +46,7 @@ __all__ = [
     "HushedError",
     "KeyInUse",
     "LedgerUnavailable",
+    "MissingExtra",
     "NewerLedger",
     "NotALedger",
     "NotFeasible",
@@ -259,7 +261,34 @@ class WorkerLost(Refusal):
 
 
 class EngineUnavailable(Refusal):
-    """The database, or its driver, is not there; no private row was read."""
+    """The database is not there; no private row was read."""
+
+
+class MissingExtra(Refusal):
+    """What was asked for needs packages that are not installed; nothing was read or charged.
+
+    Parameters
+    ----------
+    what : str
+        What needs them, as the subject of a sentence.
+    extra : str
+        The extra of hushed that has them.
+    otherwise : str, default ""
+        What else is needed, or could be done.
+    """
+
+    def __init__(self, what: str, extra: str, otherwise: str = "") -> None:
+        more = f"; {otherwise}" if otherwise else ""
+        super().__init__(
+            f"{what} needs packages that are not installed: pip install 'hushed[{extra}]'{more}"
+        )
+        self.what = what
+        self.extra = extra
+        self.otherwise = otherwise
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Rebuild from the arguments, so that the error survives a trip between processes."""
+        return (type(self), (self.what, self.extra, self.otherwise))
 
 
 class QueryFailed(Refusal):

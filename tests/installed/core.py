@@ -108,8 +108,8 @@ def check_prices() -> None:
 def check_refusals() -> None:
     """A table is refused in words that name the extra, whatever it is made of."""
     words = "pip install 'hushed[tables]'"
-    refused(hs.errors.EngineUnavailable, words, lambda: hs.table("visits.csv"))
-    refused(hs.errors.EngineUnavailable, words, lambda: hs.table({"who": [1]}))
+    refused(hs.errors.MissingExtra, words, lambda: hs.table("visits.csv"))
+    refused(hs.errors.MissingExtra, words, lambda: hs.table({"who": [1]}))
 
 
 if __name__ == "__main__":

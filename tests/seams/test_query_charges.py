@@ -6,13 +6,14 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 
 import duckdb
 import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import feather, parquet
 from tests.nasty_tables import to_postgres
 
 import hushed as hs
@@ -594,23 +595,69 @@ def test_a_role_that_speaks_few_letters_is_answered_in_all(encoding, postgres):
     assert again == told
 
 
+@pytest.mark.parametrize("conforming", ["on", "off"])
+def test_a_constant_with_a_backslash_is_a_constant(conforming, postgres):
+    """Whatever a role says of backslashes, no constant or key ends early and goes on as SQL."""
+    database = postgres.create_database()
+    url = postgres.url(database)
+    words = ["\\", "\\'", "\\\\", "a\\", "'", "\\x41"]
+    to_postgres(pa.table({"who": [*range(6), 7], "word": [*words, "b"]}), url, "t")
+    with hs.Ledger(url) as book:
+        book.open_budget("b", hs.Guarantee(epsilon=9e3, neighbours="add-remove"))
+    postgres.run(
+        f"ALTER DATABASE {database} SET standard_conforming_strings = {conforming}",
+        database=database,
+    )
+    table = hs.table(url, "t")
+    with hs.Ledger(url) as book:
+        paid = {"epsilon": 60.0, "ledger": book, "budget": "b", "note": words[1]}
+        grouped = table.group_by("word", keys=[*words, "c"]).count().release(**paid)
+        assert grouped.values["count"] == (1, 1, 1, 1, 1, 1, 0)
+        for word in words:
+            assert table.filter(f"word == {word!r}").count().release(**paid).value("count") == 1
+        code = (
+            """\\' AS condition FROM (SELECT '' AS c0, generate_series(1, (SELECT max(who) """
+            """FROM t) * 1000)) AS t0) AS t2) AS t3) AS t4 -- """
+        )
+        asked = table.filter(f"word == {code!r}").count()
+        assert asked.release(**paid).value("count") == 0  # and not 7000
+        assert book.entries("b")[-1].note == words[1]
+
+
+def _write_duckdb(frame, path):
+    with duckdb.connect(str(path)) as made:
+        made.register("frame", frame)
+        made.execute('CREATE TABLE "rows" AS FROM frame')
+
+
+FILES = {
+    "parquet": parquet.write_table,
+    "arrow": partial(feather.write_feather, compression="uncompressed"),
+    "db": _write_duckdb,
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
 @pytest.mark.parametrize("how", ["removed", "replaced", "written anew", "damaged"])
-def test_a_file_that_changed_since_it_was_opened_costs_nothing(how, tmp_path, ledger):
-    """A Parquet file is read by each query: another one under its name is noticed before."""
-    path = tmp_path / "visits.parquet"
-    parquet.write_table(pa.table({"x": [1.0] * 50}), path)
-    query = hs.table(path).sum("x", low=0, high=2)
+def test_a_file_that_changed_since_it_was_opened_costs_nothing(how, kind, tmp_path, ledger):
+    """A file that each query reads: another one under its name is noticed before.
+
+    An Arrow file is mapped into memory: reading what was cut off would end the process.
+    """
+    write, path, new = FILES[kind], tmp_path / f"visits.{kind}", tmp_path / f"new.{kind}"
+    write(pa.table({"x": [1.0] * 50}), path)
+    address = f"duckdb:///{path}" if kind == "db" else path
+    query = hs.table(address).sum("x", low=0, high=2)
     assert query.release(epsilon=50.0, ledger=ledger, budget="b").value("sum_x") > 40
-    other = pa.table({"x": ["a"] * 70})
+    write(pa.table({"x": ["a"] * 70}), new)
     if how == "replaced":
-        parquet.write_table(other, tmp_path / "new.parquet")
-        (tmp_path / "new.parquet").replace(path)
+        new.replace(path)
     elif how == "written anew":
-        parquet.write_table(other, path)
+        path.write_bytes(new.read_bytes())
     elif how == "damaged":
         path.write_bytes(b"PAR1")
     else:
         path.unlink()
-    with pytest.raises(EngineUnavailable, match=r"visits.parquet.*Nothing was charged"):
+    with pytest.raises(EngineUnavailable, match=rf"visits.{kind}.*Nothing was charged"):
         query.release(epsilon=50.0, ledger=ledger, budget="b")
     assert len(ledger.log) == 1

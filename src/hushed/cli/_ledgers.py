@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from json import loads
 from pathlib import Path
@@ -200,17 +202,19 @@ def export(
             print_line(text)
 
 
-def open_named(url: str | None, budget: str | None) -> hs.Ledger | None:
-    """Open the ledger of a command, and look its budget up, before anything runs."""
+@contextmanager
+def open_named(url: str | None, budget: str | None) -> Iterator[hs.Ledger | None]:
+    """Open the ledger of a command, look its budget up before anything runs, and close it."""
     if url is None and budget is None:
-        return None
+        yield None
+        return
     if url is None or budget is None:
         given, lacking = ("--ledger", "--budget NAME"), ("--budget", "--ledger sqlite:///FILE")
         one, other = given if budget is None else lacking
         raise ParameterError(f"{one} was given without {other}: both belong together")
-    found = hs.Ledger(url, create=False)
-    found.balance(budget)
-    return found
+    with hs.Ledger(url, create=False) as found:
+        found.balance(budget)
+        yield found
 
 
 def _number_of(entries: str) -> int | None:

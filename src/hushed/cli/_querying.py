@@ -13,7 +13,7 @@ import hushed as hs
 from hushed._types import ColumnType
 from hushed.cli._kept import read_again
 from hushed.cli._ledgers import open_named
-from hushed.cli._options import JsonOption, KeyOption
+from hushed.cli._options import KeyOption
 from hushed.cli._outcome import finish, print_line, print_notes
 from hushed.cli._panels import BOUNDS, LEDGER, NOISE, OUTPUT, QUERY, STATISTICS, TABLE
 from hushed.cli._query_file import read_query_file
@@ -38,6 +38,7 @@ _HINTS = {  # in place of those in Python
 
 
 def query(
+    context: typer.Context,
     data: Annotated[
         str,
         typer.Argument(
@@ -103,16 +104,19 @@ def query(
     select_partitions: Annotated[
         bool,
         typer.Option(
-            "--select-partitions",
+            "--select-partitions/--no-select-partitions",
             help="Private partition selection: find the keys with noise; needs --delta.",
             rich_help_panel=QUERY,
         ),
     ] = False,
     count: Annotated[
-        bool, typer.Option("--count", help="Number of rows.", rich_help_panel=STATISTICS)
+        bool, typer.Option("--count/--no-count", help="Number of rows.", rich_help_panel=STATISTICS)
     ] = False,
     count_users: Annotated[
-        bool, typer.Option("--count-users", help="Number of users.", rich_help_panel=STATISTICS)
+        bool,
+        typer.Option(
+            "--count-users/--no-count-users", help="Number of users.", rich_help_panel=STATISTICS
+        ),
     ] = False,
     sum_of: Annotated[
         _Many, typer.Option("--sum", help="COLUMN:LOW:HIGH; repeat.", rich_help_panel=STATISTICS)
@@ -156,7 +160,7 @@ def query(
     quote: Annotated[
         bool,
         typer.Option(
-            "--quote",
+            "--quote/--no-quote",
             help="Show the price only: nothing is read or charged.",
             rich_help_panel=OUTPUT,
         ),
@@ -198,7 +202,10 @@ def query(
             rich_help_panel=QUERY,
         ),
     ] = None,
-    json: JsonOption = False,
+    json: Annotated[
+        bool,
+        typer.Option("--json/--no-json", help="Print one JSON object.", rich_help_panel=OUTPUT),
+    ] = False,
 ) -> None:
     """Query a private table for noisy aggregates."""
     with finish(json=json, hints=_HINTS) as result:
@@ -227,43 +234,49 @@ def query(
             request = request.quantiles(
                 column, [0.5], low=low, high=high, candidates=candidates, name=f"median_{column}"
             )
-        if about_rows is not None and not quote:
+        if _is_typed(context, "about_rows") and not quote:
             raise ParameterError("--about-rows is for --quote")
-        opened = open_named(ledger, budget)
-        if quote:
-            price = request.quote(
-                epsilon=epsilon,
-                delta=delta,
-                noise=noise,
-                rows=about_rows,
-                ledger=opened,
-                budget=budget,
-            )
-            result.update(_price(price))
-            shown = price.explain(_spell)
-        else:
-            answer = request.release(
-                epsilon=epsilon,
-                delta=delta,
-                noise=noise,
-                ledger=opened,
-                budget=budget,
-                note=note,
-                key=key,
-                timeout=timeout,
-            )
-            result.update(
-                rows=plain_rows(answer),
-                entry=answer.entry,
-                rank_error=dict(answer.rank_error),
-                warnings=list(answer.warnings),
-                level=answer.level,
-                **_promise(answer.guarantee, answer.unit),
-            )
-            result["kept"] = read_again(ledger, budget, key or answer.entry)
-            shown = str(answer)
+        with open_named(ledger, budget) as opened:
+            if quote:
+                price = request.quote(
+                    epsilon=epsilon,
+                    delta=delta,
+                    noise=noise,
+                    rows=about_rows,
+                    ledger=opened,
+                    budget=budget,
+                )
+                result.update(_price(price))
+                shown = price.explain(_spell)
+            else:
+                answer = request.release(
+                    epsilon=epsilon,
+                    delta=delta,
+                    noise=noise,
+                    ledger=opened,
+                    budget=budget,
+                    note=note,
+                    key=key,
+                    timeout=timeout,
+                )
+                result.update(
+                    rows=plain_rows(answer),
+                    entry=answer.entry,
+                    rank_error=dict(answer.rank_error),
+                    warnings=list(answer.warnings),
+                    level=answer.level,
+                    **_promise(answer.guarantee, answer.unit),
+                )
+                result["kept"] = read_again(ledger, budget, key or answer.entry)
+                shown = str(answer)
         if not json:
             print_line(shown)
+
+
+def _is_typed(context: typer.Context, name: str) -> bool:
+    """Tell whether an option stands on the command line itself, and not in a query file."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _spell(name: str, value: object) -> str:

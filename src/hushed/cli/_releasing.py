@@ -221,42 +221,42 @@ def release(
             options={name: value for name, value in given.items() if value is not None},
         )
         target.check()
-        charged = open_named(ledger, budget)
-        if key is not None and charged is None:
+        if key is not None and ledger is None:
             raise ParameterError("--key is the name of an answer in a ledger: --ledger URL, too")
-        f = in_blocks(target.numeric(read_function(function)), block_rows)
-        source, columns = read_population(
-            population, frame, header=header, promise=promise, bounds=read_bounds(bounds)
-        )
-        table = read_table(data, frame, header=header, known=columns or ())
-        check_columns(columns, table.columns)
-        s = hs.sample_sensitivity(
-            f,
-            source,
-            rows=len(table.rows),
-            norm=target.measured,
-            gamma=gamma,
-            calibration=calibration,
-            pairs=pairs,
-            protect=protect,
-            symmetric=symmetric,
-            data_dependent=data_dependent,
-            unit=unit,
-            seed=seed,
-            workers=workers,
-            progress=True,
-        )
-        calibrated = target.calibrate(s)
-        released = hs.release(
-            f,
-            table.rows,
-            calibrated,
-            charged,
-            budget=budget,
-            note=remark,
-            key=key,
-            outside=outside,
-        )
+        with open_named(ledger, budget) as charged:
+            f = in_blocks(target.numeric(read_function(function)), block_rows)
+            source, columns = read_population(
+                population, frame, header=header, promise=promise, bounds=read_bounds(bounds)
+            )
+            table = read_table(data, frame, header=header, known=columns or ())
+            check_columns(columns, table.columns)
+            s = hs.sample_sensitivity(
+                f,
+                source,
+                rows=len(table.rows),
+                norm=target.measured,
+                gamma=gamma,
+                calibration=calibration,
+                pairs=pairs,
+                protect=protect,
+                symmetric=symmetric,
+                data_dependent=data_dependent,
+                unit=unit,
+                seed=seed,
+                workers=workers,
+                progress=True,
+            )
+            calibrated = target.calibrate(s)
+            released = hs.release(
+                f,
+                table.rows,
+                calibrated,
+                charged,
+                budget=budget,
+                note=remark,
+                key=key,
+                outside=outside,
+            )
         certificate = released.certificate
         value = plain_value(released.value)
         result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))

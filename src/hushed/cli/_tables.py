@@ -13,7 +13,7 @@ import numpy as np
 
 from hushed._printing import plain_path
 from hushed.cli._outcome import print_note
-from hushed.errors import BadRows, NotFound, ParameterError
+from hushed.errors import BadRows, MissingExtra, NotFound, ParameterError
 
 Frame = Literal["numpy", "pandas", "polars"]
 
@@ -123,9 +123,7 @@ def _parquet(path: Path) -> tuple[tuple[str, ...], list[list[Any]]]:
     try:
         import polars  # noqa: PLC0415
     except ImportError:
-        raise NotFound(
-            "reading Parquet needs Polars: pip install 'hushed[polars]', or save the table as CSV"
-        ) from None
+        raise MissingExtra("a Parquet file", "polars", "or save the table as CSV") from None
     try:
         frame = polars.read_parquet(path)
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException):
@@ -179,5 +177,5 @@ def _make_frame(columns: dict[str, list[Any]], frame: Frame) -> Any:
     try:
         library = importlib.import_module(frame)
     except ImportError:
-        raise NotFound(f"--frame {frame} needs pip install 'hushed[{frame}]'") from None
+        raise MissingExtra(f"--frame {frame}", frame) from None
     return library.DataFrame(columns)

@@ -23,6 +23,7 @@ from hushed.errors import (
     DamagedLedger,
     HushedError,
     LedgerUnavailable,
+    MissingExtra,
     NotFound,
     ParameterError,
 )
@@ -313,9 +314,7 @@ def _engine(store: Store) -> Engine:
             pool_timeout=timeout,
         )
     except ImportError:
-        raise ParameterError(
-            "a ledger on PostgreSQL needs the extra postgres: pip install 'hushed[postgres]'"
-        ) from None
+        raise MissingExtra("a ledger on PostgreSQL", "postgres") from None
     except (ArgumentError, ValueError):  # a ValueError quotes what stands in the port's place
         raise ParameterError(unread) from None
     if str(store.url).count("@") > 1:  # the driver would look for a host named by half a password

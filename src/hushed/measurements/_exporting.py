@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed.errors import NotFound, ParameterError
+from hushed.errors import MissingExtra, ParameterError
 from hushed.measurements._export_spaces import Place, aligned, begin, beyond
 from hushed.measurements._export_steps import named, scored, step_behind
 from hushed.measurements._record import Measurement
@@ -58,7 +58,7 @@ def to_opendp(chain: Transformation | Measurement) -> Any:
 
     Raises
     ------
-    NotFound
+    MissingExtra
         If OpenDP is not installed.
     ParameterError
         If a step has no equivalent there; it is named.
@@ -74,7 +74,7 @@ def _opendp() -> Any:
     try:
         import opendp.prelude as dp  # noqa: PLC0415  (1.5 s)
     except ImportError:
-        raise NotFound("OpenDP is not installed: pip install 'hushed[opendp]'") from None
+        raise MissingExtra("a chain in OpenDP", "opendp") from None
     dp.enable_features("contrib")
     return dp
 

@@ -32,7 +32,7 @@ def movement_figure(certificate: Certificate) -> Any:
     ------
     ParameterError
         If the certificate holds no movements.
-    NotFound
+    MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """
     alt = altair_or_refuse()
@@ -92,7 +92,7 @@ def certificate_page(certificate: Certificate) -> str:
 
     Raises
     ------
-    NotFound
+    MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """
     altair_or_refuse()

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from hushed.errors import NotFound, ParameterError
+from hushed.errors import MissingExtra, ParameterError
 
 COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7"),
@@ -30,7 +30,7 @@ def altair_or_refuse() -> Any:
         import jinja2  # noqa: F401, PLC0415
         import vl_convert  # noqa: F401, PLC0415
     except ImportError:
-        raise NotFound("figures need three more packages: pip install 'hushed[plot]'") from None
+        raise MissingExtra("a figure or page", "plot") from None
     return altair
 
 
@@ -46,7 +46,7 @@ def check_suffix(path: Path) -> None:
     ------
     ParameterError
         If the suffix is another one.
-    NotFound
+    MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """
     altair_or_refuse()
@@ -75,7 +75,7 @@ def save_figure(figure: Any, path: str | Path) -> Path:
     ------
     ParameterError
         If the suffix is another one.
-    NotFound
+    MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """
     target = Path(path)

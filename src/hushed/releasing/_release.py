@@ -72,7 +72,7 @@ def release(
         The function whose sensitivity the mechanism was calibrated to.
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
-                sees a copy, in the sampled types. Integers beyond 2**53 become the nearest doubles where
+        sees a copy, in the sampled types. Integers beyond 2**53 become the nearest doubles where
         doubles were sampled.
     mechanism : Mechanism
         The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.Bernstein, or one of

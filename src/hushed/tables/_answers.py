@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hushed._printing import brief, format_down, format_up, shown
-from hushed.errors import NotFound, ParameterError
+from hushed.errors import MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.tables._format import format_table
 from hushed.tables._plan import Choice, GaussianNoise, LaplaceNoise, Part
@@ -135,9 +135,16 @@ class Answer:
         -------
         pandas.DataFrame
             Needs pandas, which hushed itself does without.
-        """
-        import pandas as pd  # noqa: PLC0415
 
+        Raises
+        ------
+        MissingExtra
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd  # noqa: PLC0415
+        except ImportError:
+            raise MissingExtra("a pandas frame", "pandas") from None
         return pd.DataFrame(self.to_dict())
 
     def explain(self) -> str:

@@ -41,7 +41,7 @@ class Connection:
         The process that opened it. Only this process may query: a forked one would share the
         connection, and receive answers of the other.
     file : Path, optional
-        A file that is read anew by each query.
+        A file that queries read, and not only opening does.
     state : tuple of int, optional
         Inode, size and time of that file when it was opened.
     """
@@ -86,6 +86,8 @@ def open_stored(
             "types is for files and frames; in this database, cast the column in a view",
             parameter="types",
         )
+    file = engine.find_file(url)
+    state = None if file is None else state_of(file)
     backend, home = engine.connect(url)
     engine.check_table(backend, name)
     place, _, short = name.rpartition(".")
@@ -99,6 +101,8 @@ def open_stored(
         casts=_choose_casts(engine, rows, stored, types),
         stored=MappingProxyType(stored),
         lock=engine.lock(),
+        file=file,
+        state=state,
     )
 
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from hushed._printing import brief, plain_path, shown
-from hushed.errors import EngineUnavailable, NotFound, ParameterError
+from hushed.errors import MissingExtra, NotFound, ParameterError
 
 _NAMED = 10  # tables named in a message
 _NAME_ONE = "name one: hs.table(ADDRESS, 'NAME')"
@@ -30,9 +30,7 @@ SOME_TIME = (
 def check_installed() -> None:
     """Refuse where the engines of the extra `tables` are not installed."""
     if any(find_spec(name) is None for name in ("duckdb", "ibis", "pyarrow")):
-        raise EngineUnavailable(
-            "queries on tables need DuckDB, Ibis and PyArrow: pip install 'hushed[tables]'"
-        )
+        raise MissingExtra("a query on a table", "tables")
 
 
 def require_distinct(names: Iterable[str]) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
@@ -72,6 +73,8 @@ class Dialect:
     connect : callable
         Address in; connection of Ibis and home out. The home says where the table is, without user
         and password, for the digest of a query. Reasons of a failure are given in our own words.
+    find_file : callable
+        Address in; the file that queries read, which must not change. None by default.
     errors : callable
         Its exceptions, and those of the connection to it.
     check_table : callable
@@ -117,6 +120,7 @@ class Dialect:
     name: str
     schemes: tuple[str, ...] = field(repr=False)
     connect: Callable[[str], tuple[Backend, str]] = field(repr=False)
+    find_file: Callable[[str], Path | None] = field(default=lambda _: None, repr=False)
     errors: Callable[[], tuple[type[Exception], ...]] = field(repr=False)
     check_table: Callable[[Backend, str], None] = field(default=lambda *_: None, repr=False)
     list_tables: Callable[[Backend], str] = field(repr=False)

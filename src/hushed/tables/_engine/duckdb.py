@@ -82,8 +82,7 @@ def open_backend(path: str = ":memory:", *, read_only: bool = False) -> Any:
 
 def _connect(url: str) -> tuple[Any, str]:
     """Open a database file, read only."""
-    rest = url.partition("://")[2]
-    path = rest[1:] if rest.startswith("/") else rest
+    path = _path(url)
     if not isfile(path):
         raise NotFound(
             f"there is no file {plain_path(path)}; duckdb:///a.db is a relative path, "
@@ -98,7 +97,17 @@ def _connect(url: str) -> tuple[Any, str]:
         raise EngineUnavailable(
             f"DuckDB cannot open {plain_path(path)} ({reason}); is it a DuckDB file, and free?"
         )
-    return backend, str(Path(path).resolve())
+    return backend, str(_find_file(url))
+
+
+def _path(url: str) -> str:
+    """Path in an address, as it was given."""
+    rest = url.partition("://")[2]
+    return rest[1:] if rest.startswith("/") else rest
+
+
+def _find_file(url: str) -> Path:
+    return Path(_path(url)).resolve()
 
 
 def _errors() -> tuple[type[Exception], ...]:
@@ -164,6 +173,7 @@ DUCKDB = Dialect(
     name="duckdb",
     schemes=("duckdb",),
     connect=_connect,
+    find_file=_find_file,
     errors=_errors,
     check_table=_check_table,
     list_tables=_list_tables,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from os.path import isfile
 from pathlib import Path
@@ -67,14 +67,11 @@ def open_file(
     reason = None
     try:
         if kind in (".arrow", ".feather", ".ipc"):
-            from pyarrow import feather  # noqa: PLC0415
-
-            found = feather.read_table(path, memory_map=True)
-            return open_frame(found, name, types, str(path.resolve()))
+            return _open_watched(path, lambda file: _open_arrow(file, name, types))
         if kind in (".csv", ".tsv"):
             return _open_csv(path, types, header)
         if kind == ".parquet":
-            return _open_parquet(path, name, types)
+            return _open_watched(path, lambda file: _open_parquet(file, name, types))
     except DUCKDB.errors() as error:
         reason = type(error).__name__
     if reason is not None:
@@ -87,12 +84,23 @@ def open_file(
     )
 
 
+def _open_watched(path: Path, opening: Callable[[Path], Connection]) -> Connection:
+    """Open a file that queries will read, and note what it was like before."""
+    path = path.resolve()
+    state = state_of(path)
+    return replace(opening(path), file=path, state=state)
+
+
+def _open_arrow(path: Path, name: str, types: Mapping[str, ColumnType]) -> Connection:
+    from pyarrow import feather  # noqa: PLC0415
+
+    return open_frame(feather.read_table(path, memory_map=True), name, types, str(path))
+
+
 def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Connection:
     """Read with Arrow for DuckDB, whose own reader fails on far times and on invalid strings."""
     from pyarrow import dataset  # noqa: PLC0415
 
-    path = path.resolve()
-    state = state_of(path)
     backend = open_backend()
     found = dataset.dataset(path, format="parquet").schema
     require_distinct([each.lower() for each in found.names])  # DuckDB would confuse them
@@ -101,8 +109,7 @@ def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Con
         raise ParameterError(f"{path.name} has no column of a type that can be queried")
     backend.con.register(name, dataset.dataset(path, format="parquet", schema=schema))
     stored = {each: each if each in schema.names else None for each in found.names}
-    opened = open_own(DUCKDB, backend, name, types, stored, str(path))
-    return replace(opened, file=path, state=state)
+    return open_own(DUCKDB, backend, name, types, stored, str(path))
 
 
 def _open_csv(path: Path, types: Mapping[str, ColumnType], header: str | None) -> Connection:

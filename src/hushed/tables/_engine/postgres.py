@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hushed._printing import shown
-from hushed.errors import EngineUnavailable, ParameterError
+from hushed.errors import EngineUnavailable, MissingExtra, ParameterError
 from hushed.tables._engine.clock import Clock, stop_after
 from hushed.tables._engine.databases import (
     SOME_DAY,
@@ -96,6 +96,12 @@ _FORMS: Mapping[str, str] = MappingProxyType(
         "zoned": _SOME_ZONED,
     }
 )
+_READ_AS: Mapping[str, str] = MappingProxyType(
+    {  # how our words are read; a role or a database may have settings of its own
+        "client_encoding": "'UTF8'",  # another one may have fewer letters
+        "standard_conforming_strings": "on",  # else a backslash of a constant ends it
+    }
+)
 
 
 def _connect(url: str) -> tuple[Any, str]:
@@ -107,10 +113,11 @@ def _connect(url: str) -> tuple[Any, str]:
 
         backend = ibis.connect(url)
         weakref.finalize(backend, _close_once, backend.con, os.getpid())
-        with backend.con.transaction():  # a role may set an encoding with fewer letters
-            backend.con.execute("SET client_encoding TO 'UTF8'")
+        with backend.con.transaction():
+            for name, value in _READ_AS.items():
+                backend.con.execute(f"SET {name} TO {value}")
     except ImportError:
-        reason = "its driver is missing: pip install 'hushed[tables,postgres]'"
+        raise MissingExtra("a table on PostgreSQL", "postgres") from None
     except Exception as error:  # Ibis reads the address, and may quote it
         reason = _failure_reason(error)
     if backend is None:

@@ -10,7 +10,7 @@ from threading import RLock
 from types import MappingProxyType
 from typing import Any
 
-from hushed.errors import EngineUnavailable
+from hushed.errors import EngineUnavailable, MissingExtra
 from hushed.tables._engine.clock import Clock
 from hushed.tables._engine.databases import SOME_DAY, SOME_TIME, require_distinct
 from hushed.tables._engine.dialect import (
@@ -74,7 +74,7 @@ def _connect(url: str) -> tuple[Any, str]:
         with query_settings(session):  # Ibis changes the time zone of the session
             backend = ibis.pyspark.connect(session)
     except ImportError:
-        reason = "its driver is missing: pip install 'hushed[spark]', which needs Java"
+        raise MissingExtra("a table on Spark", "spark", "it needs Java, too") from None
     except _errors() as error:
         reason = type(error).__name__
     if backend is None:
