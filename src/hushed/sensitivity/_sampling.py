@@ -244,6 +244,7 @@ def sample_sensitivity(
         )
     sampling = Sampling(
         calibration=calibration,
+        norm=norm,
         pairs=rank.pairs,
         rank=rank.rank,
         gamma=total,
