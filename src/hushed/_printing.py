@@ -69,6 +69,11 @@ def describe_uncertainty(error: float) -> str:
     return f"standard error {error:.2g}"
 
 
+def flat(text: object) -> str:
+    """Show what a stranger may have written, in one line."""
+    return "".join(each if each.isprintable() else " " for each in str(text))
+
+
 def shown(text: str) -> str:
     """Show a name or a key: on one line, and such that it cannot pass for anything else.
 

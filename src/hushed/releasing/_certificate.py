@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from hushed._checks import is_whole
 from hushed._functions._environment import facts, packages_in
 from hushed._functions._gate import Outside
+from hushed._printing import flat
 from hushed._rows._ranges import Range
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect
 from hushed.mechanisms._calibration import Mechanism, MechanismName, parameters
 from hushed.releasing._consistency import accuracy_of, check_agreement, draw_scale, list_kept_ranks
-from hushed.releasing._words import explain_certificate, flat
+from hushed.releasing._words import explain_certificate
 from hushed.sensitivity import Calibration, Route, Sampling, Sensitivity
 from hushed.spaces import Norm
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 from hushed._functions._environment import differences, rounding_limit
+from hushed._printing import flat
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._calibration import calibrate
 from hushed.populations import Population, Promise, PublicTable, from_description
 from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord, certify
 from hushed.releasing._consistency import SAME_SPLIT, rebuild_mechanism
-from hushed.releasing._words import flat
 from hushed.sensitivity import Blockwise, Sensitivity, sample_sensitivity
 from hushed.sensitivity._plan import plan
 

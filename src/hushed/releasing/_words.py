@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hushed._decimals import decimal_of, stated_above, upper_double
 from hushed._functions._environment import differences
 from hushed._numeric import round_up
-from hushed._printing import format_down, format_up
+from hushed._printing import flat, format_down, format_up
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, SamplingRecord
@@ -43,11 +43,6 @@ def explain_certificate(certificate: Certificate) -> str:
     if certificate.guarantee.data_dependent:
         parts.insert(0, _warning())
     return "\n\n".join(parts)
-
-
-def flat(text: object) -> str:
-    """Show what a stranger may have written, in one line."""
-    return "".join(each if each.isprintable() else " " for each in str(text))
 
 
 def _warning() -> str:
