@@ -7,10 +7,14 @@ what was met and what is allowed. A truth value is no number, wherever a number 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from decimal import Decimal
+from itertools import islice
+from numbers import Real
 from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushed._decimals import read
 from hushed.errors import ParameterError
@@ -97,6 +101,42 @@ def require_least(name: str, value: float, least: float = 0) -> None:
     """Refuse a number that is too small, and NaN."""
     if not value >= least:
         raise ParameterError(f"{name} must be {least} or more, got {value}", parameter=name)
+
+
+def read_array(name: str, value: Any) -> NDArray[np.float64]:
+    """Read an array of real numbers as doubles; texts, truth values, complex numbers are none.
+
+    They may be infinite or NaN, and the array have any shape.
+    """
+    try:
+        raw = np.asarray(value)
+        each = raw if raw is value else np.asarray(value, dtype=object)
+        mixed = each.dtype == object and any(not _is_number(one) for one in each.ravel())
+        if raw.dtype.kind in "iufO" and not mixed:
+            return raw.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ParameterError(
+        f"{name} must be a number or an array of numbers that doubles can hold, got "
+        f"{type(value).__name__}",
+        parameter=name,
+    )
+
+
+def read_list(name: str, values: Any, *, of: str, most: int = 10**6) -> list[Any]:
+    """Read what may be an iterator as a list, but not for ever: refuse beyond so many."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise ParameterError(
+            f"{name} must be a list, such as {of}, got {type(values).__name__}", parameter=name
+        )
+    found = list(islice(values, most + 1))
+    if len(found) > most:
+        raise ParameterError(f"{name} must be at most {most}, got more", parameter=name)
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | Decimal | np.number) and not isinstance(value, bool | np.bool_)
 
 
 def _double(value: Any) -> float:

@@ -62,6 +62,18 @@ def _money(amount: float, rounding: str) -> str:
         return f"{Decimal(repr(float(amount))).quantize(Decimal('0.01')):,}"
 
 
+def describe_uncertainty(error: float) -> str:
+    """Say a standard error, or that there is none."""
+    if math.isnan(error):
+        return "standard error not known: no single draw changes it"
+    return f"standard error {error:.2g}"
+
+
+def flat(text: object) -> str:
+    """Show what a stranger may have written, in one line."""
+    return "".join(each if each.isprintable() else " " for each in str(text))
+
+
 def shown(text: str) -> str:
     """Show a name or a key: on one line, and such that it cannot pass for anything else.
 

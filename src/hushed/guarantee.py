@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, get_args
 
-from hushed._checks import require_least, require_one_of, require_within
+from hushed._checks import read_list, require_least, require_one_of, require_within
 from hushed._decimals import decimal_of, read, stated_above, total_of
 from hushed.errors import ParameterError
 
@@ -96,6 +96,20 @@ class Guarantee:
         require_one_of("neighbours", self.neighbours, get_args(Neighbours))
         require_one_of("unit", self.unit, get_args(Unit))
         require_one_of("protect", self.protect, get_args(Protect))
+        _check_estimates(self.estimates)
+
+
+def _check_estimates(estimates: object) -> None:
+    """Refuse names that occur twice, and gammas that are none: their sum would be too small."""
+    if not isinstance(estimates, tuple) or not all(
+        isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str)
+        for each in estimates
+    ):
+        raise ParameterError("estimates must be a tuple of pairs of a name and its gamma")
+    if len(dict(estimates)) < len(estimates):
+        raise ParameterError("estimates names a sampled sensitivity twice")
+    for _, gamma in estimates:
+        require_within("a gamma among estimates", read("gamma", gamma, up=True), 0, 1)
 
 
 def union_gamma(guarantees: Iterable[Guarantee]) -> float:
@@ -104,7 +118,7 @@ def union_gamma(guarantees: Iterable[Guarantee]) -> float:
     Parameters
     ----------
     guarantees : iterable of Guarantee
-        Promises made about the same private table.
+        Promises made about the same private table; a million at most.
 
     Returns
     -------
@@ -122,7 +136,9 @@ def union_gamma(guarantees: Iterable[Guarantee]) -> float:
     """
     events: dict[str, float] = {}
     total = Fraction(0)
-    for promise in guarantees:
+    for promise in read_list("guarantees", guarantees, of="[Guarantee(epsilon=1.0)]"):
+        if not isinstance(promise, Guarantee):
+            raise ParameterError(f"guarantees must be of Guarantee, got {type(promise).__name__}")
         for fingerprint, gamma in promise.estimates:
             events[fingerprint] = max(gamma, events.get(fingerprint, 0.0))
         total += stated_gamma(promise)

@@ -1,6 +1,7 @@
 """Certificates state the noise drawn, agree with themselves, and bound what verify runs."""
 
 import copy
+import dataclasses
 import json
 import math
 from fractions import Fraction
@@ -12,6 +13,8 @@ import hushed as hs
 from hushed import noise
 from hushed.errors import ParameterError
 from hushed.releasing import certify
+from hushed.releasing._consistency import draw_scale
+from hushed.sensitivity import choose_rank
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 PROVEN = {n: hs.proven_sensitivity(1.0, n, argument="test") for n in ("l1", "l2", "sup", "range")}
@@ -149,10 +152,12 @@ def test_the_sampling_agrees_with_the_guarantee(path, value):
         hs.Certificate.from_json(text)
 
 
-def many(pairs):
+def many(pairs, gamma=0.05):
     """A certificate that agrees with itself and speaks of very many pairs, all alike."""
     loaded = sampled()
     moved = loaded["sensitivity"]
+    rank = choose_rank("training-conditional", gamma=Fraction(repr(gamma)), pairs=pairs)
+    loaded["sampling"] |= {"tail_mass": rank.tail_mass, "sampling_error": rank.sampling_error}
     loaded["sampling"] |= {"pairs": pairs, "rank": pairs, "movements": [moved] * 201}
     loaded["argument"] = f"sampled: movement {pairs} of {pairs}, training-conditional calibration"
     return loaded
@@ -174,7 +179,7 @@ def test_verify_does_not_run_for_ever(asked):
 def test_a_tiny_gamma_does_not_run_for_ever():
     """The number of pairs that a gamma asks for is found without drawing them."""
     gamma = 1e-11
-    loaded = many(10**15)
+    loaded = many(10**15, gamma)
     loaded["sampling"] |= {"requested_gamma": gamma, "gamma": gamma}
     loaded["guarantee"] |= {"gamma": gamma}
     loaded["guarantee"]["estimates"][0][1] = gamma
@@ -414,6 +419,10 @@ FALSE_FIELDS = [
     ("independent", "sampling.shift", 1e300),
     ("shifted", "sampling.shift", 0.0),
     ("shifted", "sampling.shift", 1e-5),
+    *((name, f"sampling.{field}", x) for name in NAMES
+      for field in ("tail_mass", "sampling_error") for x in (1e-9, 0.5)),
+    *((name, "sampling.largest", 1e-3) for name in NAMES),
+    *((name, "argument", " ") for name in NAMES),
     ("independent", "sampling.tail_mass", 5.0),
     ("independent", "sampling.sampling_error", -5.0),
     ("independent", "sampling.seed", -1),
@@ -504,3 +513,87 @@ def test_no_sentence_offers_or_assumes_what_another_denies():
         moved = certify(hs.Laplace(s.shifted(1e-6), epsilon=1.0), values=1).explain()
         law = {"plain": "the population that was sampled", "rest": "the law that the public rows"}
         assert f"per row, where P is {law[name]}" in moved
+
+
+def leaves(loaded, path=()):
+    """Places of a nested record that hold a single value, and that value."""
+    if isinstance(loaded, dict | list):
+        pairs = loaded.items() if isinstance(loaded, dict) else enumerate(loaded)
+        for key, inner in pairs:
+            yield from leaves(inner, (*path, key))
+    else:
+        yield path, loaded
+
+
+def placed(loaded, path, value):
+    """A copy with one place changed, as JSON."""
+    loaded = copy.deepcopy(loaded)
+    inner = loaded
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return json.dumps(loaded)
+
+
+@pytest.mark.parametrize("make", [sampled, proven])
+def test_a_number_is_a_number_and_a_truth_value_is_one(make):
+    """In no place does ``true`` stand for 1, 0 for ``false``, or a text for what it spells."""
+    loaded = make()
+    tried = 0
+    for path, value in leaves(loaded):
+        if path[-2:] == ("population", "kind"):  # a caller's own class may say anything
+            continue
+        others = {True: [1, "true"], False: [0, "false"]} if isinstance(value, bool) else {}
+        if not isinstance(value, bool) and isinstance(value, int | float):
+            others = {value: [value == 1, repr(value)]}
+        for other in others.get(value, []):
+            tried += 1
+            with pytest.raises(ParameterError):
+                pytest.fail(f"{path}: {hs.Certificate.from_json(placed(loaded, path, other))}")
+    assert tried > 10
+
+
+@pytest.mark.parametrize("changed", [{"sampling": None}, {"norm": "sup"}, {"norm": "l2"},
+                                     {"neighbours": "add-remove"}, {"argument": "a proof"}],
+                         ids=str)  # fmt: skip
+def test_a_sampled_sensitivity_does_not_become_another(changed):
+    """Without its samples it would say that it was sampled, and promise everything."""
+    s = hs.sample_sensitivity(mean, UNIT, rows=8, workers=1)
+    with pytest.raises(ParameterError):
+        dataclasses.replace(s, **changed)
+
+
+@pytest.mark.parametrize("argument", ["", " ", "sampled: movement 9 of 9, marginal calibration"])
+def test_a_proven_one_gives_a_reason_of_its_own(argument):
+    """Neither none nor that of a sampling that is not there; also on a certificate."""
+    with pytest.raises(ParameterError):
+        hs.proven_sensitivity(1.0, argument=argument)
+    with pytest.raises(ParameterError, match="contradicts itself: argument"):
+        hs.Certificate.from_json(json.dumps(proven() | {"argument": argument}))
+
+
+def test_no_noise_is_described_that_is_not_known():
+    """A mechanism of another kind is not taken for Laplace noise of its epsilon."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Other:
+        sensitivity: object = PROVEN["l1"]
+        epsilon: float = 1.0
+
+    with pytest.raises(ParameterError, match="Other"):
+        draw_scale(Other(), 1)
+
+
+def test_a_split_found_by_another_library_is_no_difference(monkeypatch):
+    """Gamma is split where that matters least: a last bit of SciPy's moves the place a lot."""
+    from scipy import special
+
+    s = hs.sample_sensitivity(mean, UNIT, rows=8, pairs=500, gamma=0.05, workers=1)
+    text = certify(hs.Laplace(s, epsilon=1.0), values=1).to_json()
+    plain, noise_of = special.betaincc, np.random.default_rng(1)
+    monkeypatch.setattr(
+        special, "betaincc", lambda *given: plain(*given) * (1 + 3e-15 * noise_of.normal())
+    )
+    found = hs.verify(text, mean, workers=1)
+    assert found.agreement == "rounding"
+    assert any("in its last digits" in each for each in found.differences)

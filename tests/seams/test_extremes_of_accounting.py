@@ -1,5 +1,6 @@
 """Guarantees at the ends of the doubles, where digits cancel, squares vanish, and deltas meet."""
 
+import itertools
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -111,6 +112,28 @@ DOORS = {
     "discrete_gaussian sensitivity": lambda x: CURVES.discrete_gaussian(1, x),
     "categories": lambda x: CURVES.randomised_response(1, x),
     "profile": CURVES.profile,
+    "pair": lambda x: CURVES.pair([x, 0.5], [0.5, 0.5]),
+    "pair as it is": lambda x: CURVES.pair(x, x if x != [1] else [2]),
+    "one-sided": lambda x: CURVES.one_sided([0.5, 0.5], [0.5, x]),
+    "a bound on delta": lambda x: CURVES.profile(lambda _: x),
+    "gammas": hs.union_gamma,
+    "a gamma": lambda x: hs.union_gamma([x]),
+    "estimates": lambda x: hs.Guarantee(epsilon=1, estimates=x),
+    "estimate": lambda x: hs.Guarantee(epsilon=1, estimates=(("name", x),)),
+    "bounds": lambda x: hs.populations.Uniform(low=0, high=x),
+    "advanced": lambda x: hs.accounting.advanced_epsilon([x], 1e-6),
+    "advanced delta": lambda x: hs.accounting.advanced_epsilon([0.1], x),
+    "optimal": lambda x: hs.accounting.optimal_epsilon(x, 0.0, 2, 1e-6),
+    "optimal delta": lambda x: hs.accounting.optimal_epsilon(0.1, x, 2, 1e-6),
+    "optimal count": lambda x: hs.accounting.optimal_epsilon(0.1, 0, x, 1e-6),
+    "optimal slack": lambda x: hs.accounting.optimal_epsilon(0.1, 0, 2, x),
+    "level bound": lambda x: hs.accounting.optimal_bound_epsilon([x], [0], 1e-6),
+    "bound deltas": lambda x: hs.accounting.optimal_bound_epsilon([0.1], [x], 1e-6),
+    "bound delta": lambda x: hs.accounting.optimal_bound_epsilon([0.1], [0], x),
+    "risk epsilon0": lambda x: hs.accounting.at_risk_epsilon(x, 0.1, 2, 1e-6, confidence=0.5),
+    "risk level": lambda x: hs.accounting.at_risk_epsilon(1, x, 2, 1e-6, confidence=0.5),
+    "risk count": lambda x: hs.accounting.at_risk_epsilon(1, 0.1, x, 1e-6, confidence=0.5),
+    "risk confidence": lambda x: hs.accounting.at_risk_epsilon(1, 0.1, 2, 1e-6, confidence=x),
     "curves": lambda x: CURVES.compose([x]),
     "compose": lambda x: hs.compose([x]),
     "no list": lambda x: hs.compose(x or 3),
@@ -245,3 +268,37 @@ def test_a_chance_below_all_doubles_has_its_error(beta, count):
     with mpmath.workdps(400):
         needed = -mpmath.log(1 - (1 - mpmath.mpf(beta)) ** (mpmath.mpf(1) / count))
     assert needed <= hs.Laplace(UNIT, epsilon=1.0).accuracy(beta, count) <= needed * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    "door",
+    [CURVES.compose, hs.compose, hs.parallel, hs.union_gamma, hs.measurements.compose],
+    ids=lambda door: f"{door.__module__}.{door.__name__}",
+)
+def test_no_iterator_fills_the_memory(door):
+    """One that never ends is refused after a stated number of items."""
+    asked = itertools.count()
+    with pytest.raises(ParameterError, match="at most"):
+        door(hs.Guarantee(epsilon=0.1) for _ in asked)
+    assert next(asked) <= 10**6 + 2
+
+
+@pytest.mark.parametrize("false", [-1.0, -1e-300, math.nan, -math.inf])
+def test_a_bound_on_delta_below_zero_is_no_perfect_privacy(false):
+    """It is a mistake, wherever it occurs."""
+    with pytest.raises(ParameterError, match="bound on delta"):
+        CURVES.profile(lambda _: false)
+    with pytest.raises(ParameterError, match="bound on delta"):
+        CURVES.profile(lambda level: false if level > 0.3 else 1e-3)
+
+
+def test_a_bound_on_delta_may_be_any_number_and_stands_for_its_decimal():
+    """Exact ones are rounded up, and those above 1 say nothing."""
+    assert CURVES.profile(lambda _: Fraction(1, 3)).delta(1.0) >= Fraction(1, 3)
+    assert CURVES.profile(lambda _: 7).delta(0.0) == 1.0
+
+
+def test_one_estimate_is_named_once():
+    """Two entries of one name would be counted as one, below the gamma that both make."""
+    with pytest.raises(ParameterError, match="twice"):
+        hs.Guarantee(epsilon=1, gamma=0.1, estimates=(("a", 0.05), ("a", 0.05)))

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, get_args, runtime_checkable
 import numpy as np
 
 from hushed import privacy_loss
-from hushed._checks import require_one_of, require_within
+from hushed._checks import read_list, require_one_of, require_within
 from hushed._decimals import (
     decimal_of,
     lower_double,
@@ -164,7 +164,8 @@ def compose(
     Parameters
     ----------
     releases : sequence
-        Mechanisms, certificates, guarantees, privacy profiles; repeats allowed. Of a bare guarantee
+        Mechanisms, certificates, guarantees, privacy profiles; repeats allowed, a million at most
+        (of one mechanism more with `PrivacyProfile.compose`). Of a bare guarantee
         only (epsilon, delta) is known, so the worst mechanism with that promise is assumed. A
         curve does not say between which tables it holds: see ``neighbours``.
     delta : float, default 1e-6
@@ -247,11 +248,7 @@ def _bracket(total: PrivacyProfile, delta: float, proven: float) -> Bracket:
 
 
 def _listed(releases: object) -> list[object]:
-    if isinstance(releases, Iterable) and not isinstance(releases, str | bytes):
-        return list(releases)
-    raise ParameterError(
-        f"the releases must be a list, such as [first, second], got {type(releases).__name__}"
-    )
+    return read_list("the releases", releases, of="[first, second]")
 
 
 def _item(release: object) -> _Item:
@@ -511,7 +508,7 @@ def parallel(
     Parameters
     ----------
     parts : sequence
-        One release per part: mechanisms, certificates or guarantees.
+        One release per part: mechanisms, certificates or guarantees; a million at most.
     membership : {"private", "public"}, default "private"
         Whether which row lies in which part may itself depend on the row. Public membership
         never changes between neighbours.

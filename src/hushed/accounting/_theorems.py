@@ -8,14 +8,17 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushed._checks import require_count, require_probability, require_within
+from hushed._checks import read_count, read_list, require_probability, require_within
 from hushed._decimals import decimal_of, lower_double, read, stated_above, upper_double
 from hushed._numeric import first_whole
 from hushed.errors import ParameterError
 
+_MOST = 10**7  # releases whose number of hits is looked at one by one
 
-def _levels(epsilons: Sequence[float]) -> NDArray[np.float64]:
-    levels = [read("a level", each, up=True) for each in epsilons]
+
+def _levels(epsilons: Iterable[float]) -> NDArray[np.float64]:
+    given = read_list("epsilons", epsilons, of="[0.1, 0.2]")
+    levels = [read("a level", each, up=True) for each in given]
     if not all(0 <= level < math.inf for level in levels):
         raise ParameterError("levels must be finite numbers of 0 or more")
     return np.array([upper_double(level) for level in levels])
@@ -48,7 +51,7 @@ def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:
     for equal levels; the same proof adds up different ones.
     """
     require_probability("delta", delta)
-    levels = _levels(list(epsilons))
+    levels = _levels(epsilons)
     with np.errstate(over="ignore"):
         drift = math.fsum(levels * np.expm1(levels))
     swing = math.sqrt(2 * math.log(1 / lower_double(delta)) * math.fsum(levels**2))
@@ -65,7 +68,7 @@ def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float
     delta : float
         Slack of each release; in [0, 1].
     count : int
-        Number of releases; 1 or more.
+        Number of releases; 1 to 10 million.
     joint_delta : float
         Joint slack; in [0, 1].
 
@@ -87,9 +90,10 @@ def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float
     what the logarithms may be off for large counts.
     """
     (wide,) = _levels([epsilon]).tolist()
+    delta, joint_delta = read("delta", delta, up=True), read("joint_delta", joint_delta, up=False)
     if not 0 <= delta <= 1 or not 0 <= joint_delta <= 1:
         raise ParameterError(f"deltas must lie in [0, 1], got {delta} and {joint_delta}")
-    count = require_count("count", count)
+    count = read_count("count", count, 1, _MOST)
     if joint_delta >= 1:
         return 0.0
     own = upper_double(delta)
@@ -146,7 +150,7 @@ def optimal_bound_epsilon(
     Raises
     ------
     ParameterError
-        If a level is negative, infinite or NaN.
+        If a level is negative, infinite or NaN, or a slack lies outside [0, 1].
 
     Notes
     -----
@@ -154,6 +158,14 @@ def optimal_bound_epsilon(
     Theorem 3.5.
     """
     levels = _levels(epsilons)
+    deltas = [read("a delta", own, up=True) for own in read_list("deltas", deltas, of="[0, 1e-6]")]
+    delta = read("delta", delta, up=False)
+    if len(deltas) != len(levels):
+        raise ParameterError(
+            f"give one delta for each level: {len(levels)} wanted, {len(deltas)} given"
+        )
+    if not all(0 <= own <= 1 for own in (*deltas, delta)):
+        raise ParameterError("deltas must lie in [0, 1]")
     if any(own >= 1 for own in deltas):
         return math.inf
     if delta >= 1:
@@ -210,6 +222,9 @@ def at_risk_epsilon(
     guarantee for Laplace noise where mu is at least the mean loss ``e0 - 1 + exp(-e0)``.
     """
     require_probability("delta", delta)
+    epsilon0, level = read("epsilon0", epsilon0, up=True), read("level", level, up=True)
+    count = read_count("count", count, 1)
+    confidence = read("confidence", confidence, up=False)
     if not 0 <= level <= epsilon0:
         raise ParameterError(f"level must lie in [0, epsilon0={epsilon0}], got {level}")
     require_within("confidence", confidence, 0, 1)

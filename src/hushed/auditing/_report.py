@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushed._printing import Spelling, format_down, format_up, spell_argument
+from hushed._printing import Spelling, describe_uncertainty, format_down, format_up, spell_argument
 from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim
 from hushed.auditing._goal import adapt_claim
@@ -287,8 +287,8 @@ class AuditReport:
         index = int(abs(grid - adapt_claim(self.claim).epsilon).argmin())
         return (
             f"Estimate, not a certificate: delta at epsilon = {grid[index]:.6g} is about "
-            f"{self.estimate.values[index]:.4g} (standard error "
-            f"{self.estimate.standard_error[index]:.1g})."
+            f"{self.estimate.values[index]:.4g} "
+            f"({describe_uncertainty(self.estimate.standard_error[index])})."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -297,7 +297,8 @@ class AuditReport:
         Returns
         -------
         dict
-            What JSON can hold; infinity is None. The inputs of the pair are left out.
+            What JSON can hold; infinity and a standard error that is not known are None. The inputs
+            of the pair are left out.
         """
         c, w = self.witness.counts, self.witness
         record: dict[str, Any] = {
@@ -335,7 +336,10 @@ class AuditReport:
             record["estimate"] = {
                 "epsilon": self.estimate.epsilon.tolist(),
                 "delta": self.estimate.values.tolist(),
-                "standard_error": self.estimate.standard_error.tolist(),
+                "standard_error": [
+                    None if math.isnan(each) else each
+                    for each in self.estimate.standard_error.tolist()
+                ],
                 "note": "point estimates, not a certificate",
             }
         if self.population is not None:

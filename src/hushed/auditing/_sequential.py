@@ -57,7 +57,7 @@ def make_grid(epsilon: float, delta: float) -> Grid:
     Epsilons below and above it at its delta; deltas around it at its epsilon.
     """
     below = np.linspace(0, epsilon, 8, endpoint=False)
-    above = np.geomspace(max(epsilon, 0.05), _LARGEST_EPSILON, 40)[1:]
+    above = np.geomspace(max(epsilon, 0.05), max(_LARGEST_EPSILON, 2 * epsilon), 40)[1:]
     epsilons = np.concatenate([below, [epsilon], above[above > epsilon]])
     low = np.linspace(0, delta, 4, endpoint=False) if delta else np.zeros(0)
     higher = np.geomspace(max(delta, 1e-6), 1, 24, endpoint=False)[1:]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushed._checks import require_one_of
+from hushed._printing import describe_uncertainty
 from hushed.divergences._counts import Column, Counts, Model, Tuples
 from hushed.divergences._empirical_bayes import estimate_total
 from hushed.divergences._known import distance_scores
@@ -34,11 +35,13 @@ class DeltaEstimate:
     epsilon : ndarray of float, shape (...)
         Privacy losses, in nats.
     values : ndarray of float, shape (...)
-        Estimates of ``sum_i [q_i - exp(epsilon) p_i]+``, clipped to [0, 1].
+        Estimates of ``sum_i [q_i - exp(epsilon) p_i]+``, clipped to [0, 1]. Those of one curve
+        never rise with epsilon, because the truth does not: the nearest such curve, in squares.
     unclipped : ndarray of float, shape (...)
-        The same before clipping.
+        As estimated at each level by itself: neither clipped nor made to fall.
     standard_error : ndarray of float, shape (...)
-        Standard error of the estimate; it does not contain the bias.
+        Standard error of the estimate; it does not contain the bias. NaN where the samples do not
+        tell: no draw left out, or no redraw, changes the estimate.
     bias : {"upward", "unknown"}
         Direction of the systematic error: ``"upward"`` is proved (Jensen's inequality, before
         clipping), ``"unknown"`` may be either.
@@ -87,7 +90,7 @@ class DeltaEstimate:
             self.epsilon.ravel(), self.values.ravel(), self.standard_error.ravel(), strict=True
         )
         lines = [
-            f"estimate of delta at epsilon {e:.6g}: {v:.6g} (standard error {s:.2g})"
+            f"estimate of delta at epsilon {e:.6g}: {v:.6g} ({describe_uncertainty(s)})"
             for e, v, s in rows
         ]
         sides = " and ".join("known" if n is None else f"{n:.0f}" for n in self.samples)
@@ -164,6 +167,9 @@ def estimate_delta(
 
     Notes
     -----
+    Only within one curve are the estimates made to fall with epsilon; those of several calls may
+    rise.
+
     Plug-in and minimax: Liu and Oh, *Minimax Rates of Estimating Approximate Differential
     Privacy*, NeurIPS 2019, Algorithms 1 and 2. An estimate has no confidence attached, and
     outcomes put into bins give a smaller delta than the outcomes themselves.
@@ -190,9 +196,9 @@ def estimate_delta(
     n_p, n_q = (None if k else n for k, n in zip(sample.known, sample.sizes, strict=True))
     return DeltaEstimate(
         epsilon=losses.reshape(shape),
-        values=np.clip(raw, 0.0, 1.0).reshape(shape),
+        values=_fall(losses, raw).reshape(shape),
         unclipped=raw.reshape(shape),
-        standard_error=np.asarray(errors).reshape(shape),
+        standard_error=np.where(np.asarray(errors) > 0, errors, np.nan).reshape(shape),
         bias="upward" if method == "plug-in" else "unknown",
         method=method,
         samples=(n_p, n_q),
@@ -277,13 +283,29 @@ def _bootstrap(
     *,
     redraws: int,
 ) -> NDArray[np.float64]:
-    """Take the standard deviation of the clipped estimates over samples drawn again."""
+    """Take the standard deviation of the estimates over samples drawn again."""
     totals = []
     for _ in range(redraws):
         drawn = resampled(sample, rng)
         tuples = Tuples.group((drawn.p, drawn.q))
-        totals.append(_totals(drawn, tuples, losses, rule, rng))
-    return np.asarray(np.std(np.clip(totals, 0.0, 1.0), axis=0, ddof=1))
+        totals.append(_fall(losses, _totals(drawn, tuples, losses, rule, rng)))
+    return np.asarray(np.std(totals, axis=0, ddof=1))
+
+
+def _fall(losses: NDArray[np.float64], raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Clip, then take the nearest curve, in squares, that does not rise with epsilon."""
+    clipped = np.clip(raw, 0.0, 1.0)
+    order = np.argsort(losses, kind="stable")
+    pools: list[tuple[float, int]] = []  # mean and size, falling
+    for value in clipped[order].tolist():
+        mean, size = value, 1
+        while pools and pools[-1][0] < mean:
+            before, more = pools.pop()
+            mean, size = (mean * size + before * more) / (size + more), size + more
+        pools.append((mean, size))
+    found = np.empty_like(clipped)
+    found[order] = np.repeat([mean for mean, _ in pools], [size for _, size in pools])
+    return found
 
 
 def _totals(

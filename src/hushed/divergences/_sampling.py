@@ -20,6 +20,8 @@ from hushed.divergences._counts import (
 from hushed.divergences._minimax import Score
 from hushed.errors import ParameterError
 
+_CANCELLED = 1e-12  # of a sum of squares: what rounding leaves of equal differences
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sample:
@@ -134,7 +136,7 @@ def jackknife(sample: Sample, tuples: Tuples, score: Score) -> float:
 
     Standard error. On average at least the true one for Poisson counts, whatever the score: ``Var
     s(N) <= E N (s(N) - s(N-1))**2`` (the Efron-Stein inequality; Efron and Stein, *Annals of
-    Statistics* 9, 1981). For fixed sizes the differences are centred.
+    Statistics* 9, 1981). For fixed sizes the differences are centred; 0 if all of them are alike.
     """
     p, q = tuples.columns
     here = score(p, q, p, q)
@@ -147,7 +149,7 @@ def jackknife(sample: Sample, tuples: Tuples, score: Score) -> float:
         left, right = p[seen] - (side == 0), q[seen] - (side == 1)
         change = here[seen] - score(left, right, left, right)
         weight = (tuples.multiplicity * column)[seen]
-        variance += float(weight @ change**2)
-        if sample.model == "fixed":
-            variance -= float(weight @ change) ** 2 / size
+        raw = float(weight @ change**2)
+        centred = raw - (float(weight @ change) ** 2 / size if sample.model == "fixed" else 0.0)
+        variance += centred if centred > _CANCELLED * raw else 0.0
     return float(np.sqrt(max(variance, 0.0)))

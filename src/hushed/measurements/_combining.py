@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hushed._checks import read_list
 from hushed.errors import ParameterError
 from hushed.measurements._losses import Loss, added, restated
 from hushed.measurements._record import Measurement
@@ -23,6 +24,7 @@ from hushed.transformations._chain import Step, joined_spaces
 from hushed.transformations._grouping import worst_split
 from hushed.transformations._matching import take_domain
 
+_MOST = 10**4  # each takes part in every later step
 _MEASURES = (PURE, ZCDP, RENYI, PRIVACY_PROFILE)
 
 
@@ -32,7 +34,7 @@ def compose(measurements: Sequence[Measurement]) -> Measurement:
     Parameters
     ----------
     measurements : sequence of Measurement
-        All on one space; at least one.
+        All on one space; at least one, ten thousand at most.
 
     Returns
     -------
@@ -47,9 +49,9 @@ def compose(measurements: Sequence[Measurement]) -> Measurement:
     SpaceMismatch
         If their sources differ.
     """
-    if not measurements:
-        raise ParameterError("there is nothing to compose: give at least one measurement")
-    parts = tuple(measurements)
+    parts = tuple(read_list("measurements", measurements, of="[first, second]", most=_MOST))
+    if not parts or not all(isinstance(part, Measurement) for part in parts):
+        raise ParameterError("there is nothing to compose: give a list of measurements")
     head = parts[0]
     for part in parts[1:]:
         joined_spaces(head.name, head.source, part.name, part.source)

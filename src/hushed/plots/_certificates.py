@@ -6,11 +6,11 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
-from hushed._printing import format_down, format_up
+from hushed._printing import flat, format_down, format_up
 from hushed.errors import ParameterError
-from hushed.plots._figures import COLOURS, altair_or_refuse
+from hushed.plots._figures import COLOURS, altair_or_refuse, clean_spec
 from hushed.releasing import Certificate
-from hushed.releasing._words import flat
+from hushed.releasing._consistency import list_kept_ranks
 
 _BLUE, _ORANGE = COLOURS[:2]
 
@@ -26,7 +26,7 @@ def movement_figure(certificate: Certificate) -> Any:
     Returns
     -------
     altair.LayerChart
-        Share of pairs that move at most so far, and the kept rank as a line.
+        Share of pairs (or tables) that move at most so far, and the kept rank as a line.
 
     Raises
     ------
@@ -42,9 +42,12 @@ def movement_figure(certificate: Certificate) -> Any:
             "the certificate holds no sampled movements: its sensitivity was proven, or its "
             "population was made from private rows"
         )
-    count, size = len(sampling.movements), sampling.rows // sampling.blocks
+    size, pairs = sampling.rows // sampling.blocks, sampling.pairs
+    drawn = "tables" if sampling.protect == "simultaneous" else "pairs"
+    ranks = list_kept_ranks(pairs).tolist()
     points = [
-        {"movement": value, "share": (i + 1) / count} for i, value in enumerate(sampling.movements)
+        {"movement": value, "share": (rank + 1) / pairs}
+        for rank, value in zip(ranks, sampling.movements, strict=True)
     ]
     kept = [
         {
@@ -56,7 +59,7 @@ def movement_figure(certificate: Certificate) -> Any:
     curve = (
         alt.Chart(alt.Data(values=points))
         .mark_line(interpolate="step-after", color=_BLUE)
-        .encode(x=x, y=alt.Y("share:Q").title("share of sampled pairs").axis(format="%"))
+        .encode(x=x, y=alt.Y("share:Q").title(f"share of sampled {drawn}").axis(format="%"))
     )
     rule = alt.Chart(alt.Data(values=kept)).mark_rule(color=_ORANGE, strokeDash=[6, 3], size=2)
     text = alt.Chart(alt.Data(values=kept)).mark_text(
@@ -69,7 +72,7 @@ def movement_figure(certificate: Certificate) -> Any:
             height=280,
             title=alt.Title(
                 f"How far {sampling.function} moved",
-                subtitle=f"{sampling.pairs} draws of {size} rows from the population; "
+                subtitle=f"{pairs} {drawn} of {size} rows from the population; "
                 f"gamma = {format_up(certificate.guarantee.gamma)}, {sampling.calibration}",
             ),
         )
@@ -101,7 +104,7 @@ def certificate_page(certificate: Certificate) -> str:
 
     picture = ""
     if certificate.sampling is not None and certificate.sampling.movements:
-        picture = vl_convert.vegalite_to_svg(movement_figure(certificate).to_dict())
+        picture = vl_convert.vegalite_to_svg(clean_spec(movement_figure(certificate)))
     page = files("hushed.plots").joinpath("certificate.html").read_text(encoding="utf-8")
     template = jinja2.Environment(autoescape=True).from_string(page)
     g, made = certificate.guarantee, certificate.mechanism

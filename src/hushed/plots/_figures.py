@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import zlib
 from pathlib import Path
 from typing import Any
 
+from hushed._printing import flat
 from hushed.errors import MissingExtra, ParameterError
 
 COLOURS = (
@@ -80,12 +82,38 @@ def save_figure(figure: Any, path: str | Path) -> Path:
     """
     target = Path(path)
     check_suffix(target)
+    clean = type(figure).from_dict(clean_spec(figure))
     if target.suffix == ".html":
-        figure.save(str(target), inline=True)
+        page = clean.to_html(inline=True, json_kwds={"cls": _InScript})
+        target.write_text(page, encoding="utf-8")
     else:
-        figure.save(str(target), scale_factor=2 if target.suffix == ".png" else 1)
+        clean.save(str(target), scale_factor=2 if target.suffix == ".png" else 1)
     _sign(target)
     return target
+
+
+def clean_spec(figure: Any) -> dict[str, Any]:
+    """Write a figure as a plain record whose texts, names of others among them, are one line each.
+
+    Control characters would end the process in the library that draws.
+    """
+    spec: dict[str, Any] = _on_one_line(figure.to_dict())
+    return spec
+
+
+def _on_one_line(value: Any) -> Any:
+    if isinstance(value, str):
+        return flat(value)
+    if isinstance(value, dict):
+        return {key: _on_one_line(inner) for key, inner in value.items()}
+    return [_on_one_line(inner) for inner in value] if isinstance(value, list) else value
+
+
+class _InScript(json.JSONEncoder):
+    """JSON in which no text can end the script that it stands in."""
+
+    def encode(self, o: Any) -> str:
+        return super().encode(o).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def is_figure(path: Path) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hushed import risk
-from hushed._printing import format_up
+from hushed._printing import format_up, money_above
 from hushed.cost import CostModel
 from hushed.plots._figures import COLOURS, altair_or_refuse
 from hushed.privacy_loss import PrivacyProfile
@@ -77,7 +77,7 @@ def cost_against_level(
             cost = model.cost_at_risk(level, epsilon0, basis=basis)  # type: ignore[arg-type]
             rows.append({"x": level, "y": cost, "series": basis})
         best = model.optimum(epsilon0, basis=basis)  # type: ignore[arg-type]
-        label = f"{best.budget:,.2f} at ε = {best.epsilon:.4g}"
+        label = f"{money_above(best.budget)} at ε = {best.epsilon:.4g}"
         points.append({"x": best.epsilon, "y": best.budget, "series": basis, "label": label})
     lines = _lines(
         rows,

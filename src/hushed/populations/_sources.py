@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._checks import require_one_of
+from hushed._checks import read_array, require_one_of
 from hushed._rows import _containers as containers
 from hushed._rows._ranges import Range, check_columns, check_ranges, is_within, read_ranges
 from hushed._rows._recognition import digest, shares_rows
@@ -587,10 +587,7 @@ def _ranges(low: Floats, high: Floats) -> tuple[Range, ...]:
 
 
 def _columns(value: ArrayLike, name: str) -> Floats:
-    try:
-        numbers = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError) as cause:
-        raise ParameterError(f"{name} must be a number or a list of them: {cause}") from cause
+    numbers = read_array(name, value)
     if numbers.ndim > 1 or numbers.size == 0 or not np.all(np.isfinite(numbers)):
         raise ParameterError(f"{name} must be a finite number or a list of them, got {value!r}")
     return numbers

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from numpy.typing import ArrayLike
 
-from hushed._checks import read_count, require_least
+from hushed._checks import read_count, read_list, require_least
 from hushed._decimals import read
 from hushed.errors import ParameterError
 from hushed.privacy_loss import _discrete as discrete
@@ -22,14 +22,14 @@ def compose(curves: Iterable[PrivacyProfile]) -> PrivacyProfile:
     Parameters
     ----------
     curves : iterable of PrivacyProfile
-        One per release; repeats allowed, order without meaning.
+        One per release; repeats allowed, order without meaning. A million at most.
 
     Returns
     -------
     PrivacyProfile
         Their composition. Gaussian releases are merged exactly into one.
     """
-    given = list(curves) if isinstance(curves, Iterable) else [curves]
+    given = read_list("curves", curves, of="[hs.privacy_loss.laplace(0.1)]")
     if not all(isinstance(curve, PrivacyProfile) for curve in given):
         raise ParameterError(
             "curves must be a list of privacy profiles, such as hs.privacy_loss.laplace(0.1); to "
@@ -310,7 +310,7 @@ def profile(delta: Callable[[float], float]) -> PrivacyProfile:
     Raises
     ------
     ParameterError
-        If the bound is NaN somewhere.
+        If the bound is no real number of 0 or more somewhere.
     """
     if not callable(delta):
         raise ParameterError(

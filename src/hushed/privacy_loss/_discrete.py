@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._decimals import lower_double, stated_above, upper_double
+from hushed._checks import read_array, require_least
+from hushed._decimals import lower_double, read, stated_above, upper_double
 from hushed._numeric import round_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
@@ -244,7 +245,7 @@ def pair_atoms(p: ArrayLike, q: ArrayLike) -> DiscretePLD:
     Loss of P against Q, outcomes of equal loss kept apart. What p lacks to 1, beyond the rounding
     of its numbers, is an infinite loss.
     """
-    first, second = np.asarray(p, dtype=float).ravel(), np.asarray(q, dtype=float).ravel()
+    first, second = read_array("p", p).ravel(), read_array("q", q).ravel()
     if first.shape != second.shape or first.size == 0:
         raise ParameterError(
             f"p and q must have the same length, 1 or more, got {first.size} and {second.size}"
@@ -300,14 +301,18 @@ def profile_atoms(delta: Callable[[float], float]) -> DiscretePLD:
     composition, too: Zhu, Dong and Wang, AISTATS 2022, Proposition 8.
     """
     top = 1.0
-    while top < _LONGEST and not delta(top) <= _NEVER:
+
+    def bound(level: float) -> float:
+        found = read("a bound on delta", delta(level), up=True)
+        require_least("a bound on delta", found)
+        return found
+
+    while top < _LONGEST and not bound(top) <= _NEVER:
         top *= 2
-    while top > 2.0**-60 and delta(top / 2) <= _NEVER:
+    while top > 2.0**-60 and bound(top / 2) <= _NEVER:
         top /= 2
     levels = np.linspace(0.0, top, _NODES + 1)
-    found = np.array([delta(float(level)) for level in levels])
-    if np.isnan(found).any():
-        raise ParameterError("a bound on delta must be a number at every level, got NaN")
+    found = np.array([upper_double(bound(float(level))) for level in levels])
     height = np.minimum.accumulate(np.clip(found * _RAISED, 0.0, 1.0))
     mirrored = 1.0 - np.exp(-levels[:0:-1]) * (1.0 - height[:0:-1]) + 2.0**-40
     nodes = np.concatenate([-levels[:0:-1], levels])

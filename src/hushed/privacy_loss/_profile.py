@@ -126,10 +126,9 @@ class PrivacyProfile:
             low, high = self.family.delta_bracket(level)
             return Bracket(low=low, high=high)
         high = self.family.delta(level)
-        if not high < 1.0 or math.isinf(level):
+        if self.infinite >= 1.0 or high == 0.0 or math.isinf(level):
             return Bracket(low=high, high=high)
-        # The level and the law were moved by a unit in the last place each, and by the blur.
-        past = level + 4 * math.ulp(max(abs(level), _largest(self.family))) + 4 * self.family.blur
+        past = level + _moved(self.family, level)
         return Bracket(low=round_down(self.family.delta(past), 64), high=high)
 
     def epsilon(self, delta: float) -> float:
@@ -193,12 +192,16 @@ class PrivacyProfile:
             sharp = not computed or end <= 0 or math.isinf(end)
             return Bracket(low=end if sharp else round_down(end, 64), high=end)
         if self.infinite > delta:
-            return Bracket(low=math.inf, high=math.inf)
+            sure = round_down(self.infinite, 64) > delta or self.infinite == 1.0
+            return Bracket(low=math.inf if sure else 0.0, high=math.inf)
         if self.family.delta(0.0) <= delta:
             return Bracket(low=0.0, high=0.0)
         high = _smallest(self.family, delta)
-        low = round_down(high, 64) - 4 * self.family.blur
-        return Bracket(low=max(0.0, low), high=high)
+        # At any lower level even the computed delta less all its rounding exceeds the slack.
+        beyond = round_up(delta, 128)
+        low = _smallest(self.family, beyond, high) if beyond < 1.0 else 0.0
+        low = round_down(low, 64) - _moved(self.family, low)
+        return Bracket(low=min(high, max(0.0, low)), high=high)
 
     def tail(self, loss: float) -> float:
         """Probability, under P, that the loss exceeds ``loss``.
@@ -414,6 +417,15 @@ class PrivacyProfile:
         return combine([(self, read_count("count", count, 0, _MOST))])
 
 
+def _moved(family: PrivacyLossDistribution, level: float) -> float:
+    """Bound on how far the level and the law were moved by rounding, and by twice the blur.
+
+    Each by a unit in the last place, and atoms by up to a few.
+    """
+    units = 16 if isinstance(family, DiscretePLD) else 4
+    return units * math.ulp(max(abs(level), _largest(family))) + 4 * family.blur
+
+
 def _largest(family: PrivacyLossDistribution) -> float:
     """Size of the largest loss that has a bound; 0 if none has."""
     if isinstance(family, DiscretePLD):
@@ -440,12 +452,19 @@ def _renyi(family: Family, order: float) -> float:
     return max(0.0, float(family.log_mgf(np.array([order - 1]))[0])) / (order - 1)
 
 
-def _smallest(family: PrivacyLossDistribution, delta: float) -> float:
-    """Smallest float found at which ``family.delta`` is at most ``delta``, by bisection."""
+def _smallest(family: PrivacyLossDistribution, delta: float, known: float | None = None) -> float:
+    """Smallest float found at which ``family.delta`` is at most ``delta``, by bisection.
+
+    If a level is ``known`` at which it is, nothing beyond is asked.
+    """
 
     def kept(level: float) -> bool:
         return family.delta(level) <= delta
 
+    if known is not None:
+        near = round_down(known, 2.0**20)
+        start, known = (near, known) if not kept(near) else (0.0, near)
+        return first_true(kept, start, known, tolerance=1e-15)
     if math.isfinite(family.supremum):
         return first_true(kept, 0.0, family.supremum, tolerance=1e-15)
     return first_true_near(kept, family.scale, tolerance=1e-15)

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._checks import is_whole
 from hushed._functions._environment import facts, packages_in
 from hushed._functions._gate import Outside
+from hushed._printing import flat
 from hushed._rows._ranges import Range
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect
 from hushed.mechanisms import Mechanism
 from hushed.releasing._consistency import check_agreement, list_kept_ranks
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
-from hushed.releasing._words import explain_certificate, flat
+from hushed.releasing._words import explain_certificate
 from hushed.sensitivity import Calibration, Route, Sampling
 from hushed.spaces import Norm
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from pydantic import ConfigDict, TypeAdapter
 
 
-_CLOSED: ConfigDict = {"extra": "forbid", "allow_inf_nan": False}
+_CLOSED: ConfigDict = {"extra": "forbid", "allow_inf_nan": False, "strict": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +266,7 @@ class Certificate:
             raise ParameterError(
                 f"not a hushed certificate of version 1: {flat(problems)}"
             ) from None
-        _refuse_doubles(text)
+        _check_text(text)
         return known
 
     def explain(self) -> str:
@@ -278,8 +280,11 @@ class Certificate:
         return explain_certificate(self)
 
 
-def _refuse_doubles(text: str | bytes) -> None:
-    """Refuse JSON that gives one field twice: other readers may take the other one."""
+def _check_text(text: str | bytes) -> None:
+    """Refuse JSON that gives one field twice: other readers may take the other one.
+
+    And a version that only equals 1, as ``true`` does.
+    """
     import json  # noqa: PLC0415
 
     def once(pairs: list[tuple[str, Any]]) -> None:
@@ -287,6 +292,9 @@ def _refuse_doubles(text: str | bytes) -> None:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ParameterError(f"the certificate states {flat(', '.join(twice))} twice")
+
+        if "schema_version" in names and not is_whole(dict(pairs)["schema_version"]):
+            raise ParameterError("schema_version must be a whole number")
 
     json.loads(text, object_pairs_hook=once)
 

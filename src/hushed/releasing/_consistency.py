@@ -16,7 +16,8 @@ from hushed.mechanisms._registry import MECHANISMS, calibrate
 from hushed.releasing._mechanisms import Admitted, admit_mechanism, is_free_name
 from hushed.sensitivity import Sensitivity
 from hushed.sensitivity._plan import plan
-from hushed.sensitivity._record import describe_sampling, shift_gamma
+from hushed.sensitivity._ranks import Rank
+from hushed.sensitivity._record import describe_sampling, is_proof, shift_gamma
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _FOLLOW = ("epsilon", "delta", "neighbours")
 _CLOSE = 1e-9  # mathematical libraries differ in the last digits
+# Gamma is split where the split matters least, so that its place moves by far more than a bit.
+SAME_SPLIT = 1e-3
 _QUANTILES = 201
 _PROMISE_OF = {"disjoint": "population", "given-the-rest": "given-the-rest", "resampled": "table"}
 
@@ -35,7 +38,7 @@ def rebuild_mechanism(certificate: Certificate, kind: type[Any] | None = None) -
         norm=certificate.norm,
         neighbours=certificate.neighbours,
         unit=certificate.guarantee.unit,
-        argument=certificate.argument,
+        argument="the value on the certificate",
     )
     return build_mechanism(certificate.mechanism, stated, kind)
 
@@ -153,6 +156,8 @@ def _of_words(certificate: Certificate) -> list[str]:
     if certificate.person and unit != "row":
         found.append("each row is one person, or a user has several: not both")
     if certificate.sampling is None:
+        if not is_proof(certificate.argument):
+            found.append("argument of a proven sensitivity must say why it holds, not of samples")
         if certificate.confirmed or certificate.outside != "no range":
             found.append("confirmed and outside speak of a sampled sensitivity, this one is proven")
     elif (certificate.neighbours, unit) != ("replace-one", "row"):
@@ -202,14 +207,9 @@ def _of_sampling(sampling: SamplingRecord) -> list[str]:
 def _of_rank(sampling: SamplingRecord) -> list[str]:
     """Compare gamma with what so many pairs and that rank support."""
     try:
-        rank, gamma = plan(
-            sampling.calibration,
-            rows=sampling.rows,
-            gamma=sampling.requested_gamma,
-            pairs=sampling.pairs,
-            protect=sampling.protect,
-            blocks=sampling.blocks,
-        )
+        rank, gamma = _plan(sampling, sampling.asked_pairs)
+        if rank.pairs != sampling.pairs:  # more than are needed do no harm
+            rank, gamma = _plan(sampling, sampling.pairs)
         gamma = shift_gamma(gamma, sampling.shift, sampling.rows, sampling.protect)
     except (HushedError, OverflowError, ValueError):
         return ["sampling.pairs do not support sampling.gamma under that calibration"]
@@ -218,7 +218,25 @@ def _of_rank(sampling: SamplingRecord) -> list[str]:
         found.append(f"sampling.rank is below {rank.rank}, which sampling.gamma takes")
     if not _near(sampling.gamma, gamma):
         found.append(f"sampling.gamma does not follow from pairs and shift ({gamma!r} does)")
-    return found
+    return found + [
+        f"sampling.{name} does not follow from pairs and gamma ({right!r} does)"
+        for name, right in (
+            ("tail_mass", rank.tail_mass),
+            ("sampling_error", rank.sampling_error),
+        )
+        if not math.isclose(getattr(sampling, name), right, rel_tol=SAME_SPLIT)
+    ]
+
+
+def _plan(sampling: SamplingRecord, pairs: int | None) -> tuple[Rank, float]:
+    return plan(
+        sampling.calibration,
+        rows=sampling.rows,
+        gamma=sampling.requested_gamma,
+        pairs=pairs,
+        protect=sampling.protect,
+        blocks=sampling.blocks,
+    )
 
 
 def _of_rows(sampling: SamplingRecord) -> list[str]:
@@ -286,6 +304,10 @@ def _of_movements(certificate: Certificate, sampling: SamplingRecord) -> list[st
     above = int(np.searchsorted(ranks, sampling.rank - 1, side="left"))
     if not moved[below] <= certificate.sensitivity <= moved[above]:
         found.append("sensitivity is not the movement of sampling.rank")
+    # Two answers differ by twice the largest number in each place, at most; the range by two such.
+    places = 2 if certificate.norm == "range" else certificate.mechanism.values
+    if moved[-1] > 2 * places * sampling.largest * (1 + _CLOSE):
+        found.append("sampling.largest is too small for answers that move so far")
     return found
 
 

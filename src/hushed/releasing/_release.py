@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from hushed._functions._calls import public_name
 from hushed._functions._gate import Outside, admit_rows, answer_private_rows
+from hushed._printing import flat
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
 from hushed.mechanisms import Mechanism
 from hushed.releasing._certificate import Certificate, certify
@@ -219,7 +220,7 @@ def _read_stored(paid: Payment, text: str) -> Release:
 
 def default_note(text: str) -> str:
     """Make a remark for the ledger that fits on a line."""
-    plain = "".join(each if each.isprintable() else " " for each in text)
+    plain = flat(text)
     return plain if len(plain) <= _LONGEST_NOTE else plain[: _LONGEST_NOTE - 3] + "..."
 
 

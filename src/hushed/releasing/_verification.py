@@ -8,18 +8,19 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 from hushed._functions._environment import differences, rounding_limit
+from hushed._printing import flat
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Mechanism
 from hushed.populations import Population, Promise, PublicTable, from_description
 from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord, certify
-from hushed.releasing._consistency import build_mechanism, rebuild_mechanism
-from hushed.releasing._words import flat
+from hushed.releasing._consistency import SAME_SPLIT, build_mechanism, rebuild_mechanism
 from hushed.sensitivity import Blockwise, Sensitivity, sample_sensitivity
 from hushed.sensitivity._plan import plan
 
 MOST_DRAWS = 2**40  # rows drawn, all tables together
 _UNCHECKED = ("created", "versions", "charged", "person")
+_SPLIT = ("tail_mass", "sampling_error")
 # Of a release whose sensitivity was sampled: what happened then, and how things were called.
 _UNCHECKED_OF_SAMPLES = (
     *_UNCHECKED,
@@ -356,11 +357,17 @@ def _differences(
     # The function's name is a label: a renamed function may be verified. What it kept to itself
     # depends on what it was asked before.
     settled = {"function", "population", "pairs", "rank", "gamma", "unwatched", "environment"}
-    names = {field.name for field in fields(SamplingRecord)} - settled - {"movements", "largest"}
+    names = {field.name for field in fields(SamplingRecord)} - settled
+    names -= {"movements", "largest", *_SPLIT}
     exact += _unequal(old, new, sorted(names))
     exact += _unequal(known, fresh, ["norm", "neighbours", "argument"])
     if _of_draws(known.guarantee) != _of_draws(fresh.guarantee):
         exact.append("guarantee")
+    exact += [
+        name
+        for name in _SPLIT
+        if not math.isclose(getattr(old, name), getattr(new, name), rel_tol=SAME_SPLIT)
+    ]
     if not math.isclose(old.largest, new.largest, rel_tol=1e-9):
         exact.append("largest answer")
     roundable = _roundable(known, old, fresh, new)
@@ -383,6 +390,7 @@ def _roundable(
         found.append("the sampled movements differ")
     if known.mechanism != fresh.mechanism:
         found.append("scale or accuracy of the mechanism")
+    found += [f"{name} in its last digits" for name in _unequal(old, new, list(_SPLIT))]
     if old.largest != new.largest:
         found.append("largest answer in its last digits")
     return found

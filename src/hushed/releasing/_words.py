@@ -10,7 +10,7 @@ from hushed._decimals import decimal_of, stated_above, upper_double
 from hushed._functions._environment import differences, packages_in
 from hushed._functions._settings import list_unwatched
 from hushed._numeric import round_up
-from hushed._printing import format_down, format_up
+from hushed._printing import flat, format_down, format_up
 from hushed.mechanisms._registry import MECHANISMS
 
 if TYPE_CHECKING:
@@ -47,11 +47,6 @@ def explain_certificate(certificate: Certificate) -> str:
     if certificate.guarantee.data_dependent:
         parts.insert(0, _warning())
     return "\n\n".join(parts)
-
-
-def flat(text: object) -> str:
-    """Show what a stranger may have written, in one line."""
-    return "".join(each if each.isprintable() else " " for each in str(text))
 
 
 def _warning() -> str:

@@ -27,6 +27,8 @@ from hushed.sensitivity._designs import Design
 from hushed.sensitivity._ranks import Calibration
 from hushed.spaces import NORMS, Norm
 
+_SAMPLED = "sampled: movement"  # begins the argument of a sampled sensitivity
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
@@ -36,6 +38,8 @@ class Sampling:
     ----------
     calibration : {"training-conditional", "marginal", "dkw"}
         How the rank was chosen.
+    norm : {"l1", "l2", "sup", "range"}
+        Norm in which the movements were measured.
     pairs, rank : int
         Movements drawn, and the one-based rank of the one kept.
     gamma : float
@@ -103,6 +107,7 @@ class Sampling:
     """
 
     calibration: Calibration
+    norm: Norm
     pairs: int
     rank: int
     gamma: float
@@ -197,11 +202,7 @@ class Sensitivity:
                 f"unit must be one of {get_args(Unit)}, and 'row' for a sampled sensitivity; got "
                 f"{self.unit!r}"
             )
-        if self.sampling is not None and self.value != self.sampling.draws[self.sampling.rank - 1]:
-            raise ParameterError(
-                f"the sampled movement number {self.sampling.rank} is another one than "
-                f"{self.value}: a value of your own needs a proof, hs.proven_sensitivity"
-            )
+        _check_origin(self)
         if self.person and self.unit != "row":
             raise ParameterError("each row is one person, or a user has several: not both")
 
@@ -311,6 +312,36 @@ class Sensitivity:
         return replace(self, sampling=replace(self.sampling, gamma=gamma, shift=tau))
 
 
+def _check_origin(sensitivity: Sensitivity) -> None:
+    """Refuse a value, a norm or an argument that is not that of the sampling, or of none."""
+    sampling, argument = sensitivity.sampling, sensitivity.argument
+    if sampling is None:
+        if not is_proof(argument):
+            raise ParameterError(
+                "argument must say why the bound holds, and not that it was sampled, where there "
+                f"is no sampling: use hs.proven_sensitivity with a proof; got {argument!r}"
+            )
+        return
+    if sensitivity.value != sampling.draws[sampling.rank - 1]:
+        raise ParameterError(
+            f"the sampled movement number {sampling.rank} is another one than "
+            f"{sensitivity.value}: a value of your own needs a proof, hs.proven_sensitivity"
+        )
+    if (sensitivity.norm, sensitivity.neighbours) != (sampling.norm, "replace-one"):
+        raise ParameterError(
+            f"the movements were sampled in the norm {sampling.norm!r}, for a replaced row: sample "
+            "again for another norm; for another relation a proof is needed, hs.proven_sensitivity"
+        )
+    said = describe_sampling(sampling.rank, sampling.pairs, sampling.calibration, sampling.blocks)
+    if argument != said:
+        raise ParameterError(f"argument of a sampled sensitivity is {said!r}, got {argument!r}")
+
+
+def is_proof(argument: object) -> bool:
+    """Tell whether an argument may stand for a proof: it says something, and not of samples."""
+    return isinstance(argument, str) and bool(argument.strip()) and _SAMPLED not in argument
+
+
 def _count_involved(rows: int, protect: Protect) -> int:
     """Count the rows that a promise speaks of."""
     return rows + 1 if protect == "record" else 2 * rows
@@ -330,7 +361,7 @@ def shift_gamma(gamma: float, tau: float, rows: int, protect: Protect) -> float:
 def describe_sampling(rank: int, pairs: int, calibration: Calibration, blocks: int) -> str:
     """Say why a sampled sensitivity holds."""
     part = f", divided by {blocks} blocks" if blocks > 1 else ""
-    return f"sampled: movement {rank} of {pairs}, {calibration} calibration{part}"
+    return f"{_SAMPLED} {rank} of {pairs}, {calibration} calibration{part}"
 
 
 def _fingerprint(sensitivity: Sensitivity) -> str:
@@ -394,8 +425,6 @@ def proven_sensitivity(
     >>> proven_sensitivity(1 / 500, "l1", argument="mean of 500 values in [0, 1]").gamma
     0.0
     """
-    if not isinstance(argument, str) or not argument.strip():
-        raise ParameterError(f"argument must say why the bound holds, got {argument!r}")
     return Sensitivity(
         value=_bound(value),
         norm=norm,

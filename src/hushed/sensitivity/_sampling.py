@@ -247,6 +247,7 @@ def sample_sensitivity(
         )
     sampling = Sampling(
         calibration=calibration,
+        norm=norm,
         pairs=rank.pairs,
         rank=rank.rank,
         gamma=total,

@@ -1,0 +1,237 @@
+"""Certificate pages, audit pages and figures: each number is that of the object, on its side."""
+
+import dataclasses
+import json
+import re
+from decimal import Decimal
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed import auditing, cost
+from hushed.plots import certificate_page, movement_figure, save_figure
+from hushed.plots._audits import audit_page
+from hushed.plots._pricing import cost_against_level
+from hushed.releasing import certify
+
+UNIT = hs.populations.Uniform(low=0, high=1)
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\x1b[31m\x00\u202e\ud800"
+
+
+def mean(rows):
+    return rows.mean()
+
+
+def sampled(**kept):
+    """A certificate of a sampled sensitivity, with numbers that no few digits hold."""
+    kept = {"rows": 12, "gamma": 1 / 7, "workers": 1, "seed": 3} | kept
+    function = hs.Blockwise(mean, rows=4) if kept.pop("blocks", False) else mean
+    s = hs.sample_sensitivity(function, UNIT, **kept)
+    return s, certify(hs.Laplace(s, epsilon=1.00000049), values=1)
+
+
+def proven(norm):
+    return hs.proven_sensitivity(1 / 3, norm, argument="test")
+
+
+CERTIFICATES = {
+    "laplace": lambda: sampled()[1],
+    "person": lambda: sampled(unit="person")[1],
+    "everyone": lambda: sampled(protect="everyone", gamma=0.3)[1],
+    "simultaneous": lambda: sampled(protect="simultaneous")[1],
+    "blocks": lambda: sampled(blocks=True)[1],
+    "gaussian": lambda: certify(
+        hs.Gaussian(proven("l2"), epsilon=0.70000001, delta=1.0000007e-6), values=3
+    ),
+    "exponential": lambda: certify(hs.Exponential(proven("sup"), epsilon=2 / 3), values=5),
+    "bernstein": lambda: certify(
+        hs.Bernstein(proven("sup"), epsilon=1 / 3, lattice=3, dims=1), values=4
+    ),
+}
+
+
+class Cells(HTMLParser):
+    """Reads the cells of a table and the text of an HTML page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.cells, self.text = [""], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag in ("th", "td"):
+            self.cells.append("")
+
+    def handle_endtag(self, tag):
+        self.tags.append(f"/{tag}")
+
+    def handle_data(self, data):
+        self.text.append(data)
+        if self.tags[-1] in ("th", "td"):
+            self.cells[-1] += data
+
+    @property
+    def rows(self):
+        return dict(zip(self.cells[::2], self.cells[1::2], strict=True))
+
+
+def decimal(value):
+    return Decimal(repr(value))
+
+
+def is_close(shown, value):
+    """Six digits of it, no fewer."""
+    return abs(shown - decimal(value)) <= abs(decimal(value)) * Decimal("1.1e-5")
+
+
+@pytest.mark.parametrize("name", CERTIFICATES)
+def test_the_table_of_a_page_holds_the_numbers_of_the_certificate(name):
+    """Promises and errors are not printed smaller than they are, the scale not larger."""
+    certificate = CERTIFICATES[name]()
+    rows = Cells(certificate_page(certificate)).rows
+    promise, made = certificate.guarantee, certificate.mechanism
+    said = {
+        "epsilon": (rows["epsilon"], promise.epsilon, 1),
+        "delta": (rows["delta"], promise.delta, 1),
+        "gamma": (rows["gamma"].split(" ")[0], promise.gamma, 1),
+        "scale": (rows["mechanism"].rpartition(" ")[2], made.scale, -1),
+        "accuracy": (rows["accuracy at 95 %"], made.accuracy, 1),
+    }
+    for label, (shown, value, side) in said.items():
+        assert (Decimal(shown) - decimal(value)) * side >= 0, label
+        assert is_close(Decimal(shown), value), label
+    assert rows["sensitivity"] == f"{certificate.sensitivity!r} ({certificate.norm})"
+    assert rows["mechanism"].startswith(made.name)
+    assert rows["gamma"].endswith(f"({promise.protect})")
+    assert rows["neighbours"].startswith(promise.neighbours)
+    assert rows["neighbours"].endswith("one person" if certificate.person else "one row")
+    assert rows["created"] == certificate.created
+
+
+@pytest.mark.parametrize("name", CERTIFICATES)
+def test_the_record_on_a_page_is_the_certificate(name):
+    """What the page ends with reads back as the same certificate."""
+    certificate = CERTIFICATES[name]()
+    text = "".join(Cells(certificate_page(certificate)).text)
+    record = text[text.index("The certificate itself") :].partition("\n")[2]
+    assert hs.Certificate.from_json(record) == certificate
+
+
+@pytest.mark.parametrize("kept", [{}, {"gamma": 0.01}, {"protect": "simultaneous"},
+                                  {"blocks": True}], ids=str)  # fmt: skip
+def test_the_curve_of_movements_is_that_of_the_draws(kept):
+    """At each point the share of draws that move at most so far, also where few are kept."""
+    s, certificate = sampled(**kept)
+    spec = movement_figure(certificate).to_dict()
+    curve, rule, text = (layer["data"]["values"] for layer in spec["layer"])
+    assert len(curve) == min(201, s.pairs)
+    for point in curve:
+        exact = np.mean(s.draws <= point["movement"])
+        assert point["share"] == pytest.approx(exact, abs=1e-12)
+    assert rule[0]["movement"] == text[0]["movement"] == s.value
+    assert text[0]["label"] == f"kept: number {s.rank} of {s.pairs}"
+    noun = "tables" if kept.get("protect") == "simultaneous" else "pairs"
+    assert spec["layer"][0]["encoding"]["y"]["title"] == f"share of sampled {noun}"
+    assert f"{s.pairs} {noun} of {4 if 'blocks' in kept else 12} rows" in spec["title"]["subtitle"]
+    shown = re.search(r"gamma = (\S+),", spec["title"]["subtitle"])[1]
+    assert Decimal(shown) >= decimal(s.gamma)
+
+
+def answer(rows, rng, size):
+    """Randomised response of twice the level that is claimed."""
+    likely = 1 / (1 + np.exp(-2.0))
+    return (rng.random(size) < (likely if rows[0] else 1 - likely)).astype(float)
+
+
+@pytest.mark.parametrize("claim", [hs.Guarantee(epsilon=1.0, delta=0.05), hs.Guarantee(epsilon=3)])
+def test_the_picture_of_an_audit_shows_the_numbers_of_its_report(claim):
+    """Points and axes read back as the claim, the certified bounds and the estimate."""
+    report = hs.audit(answer, [([1.0], [0.0])], claim=claim, samples=4000, batch=True, workers=1)
+    page = audit_page(report)
+    right = float(re.search(r"epsilon, from 0 to (\S+)</text>", page)[1])
+    top = float(re.search(r"delta, from 0 to (\S+)</text>", page)[1])
+
+    def read(x, y):
+        return (float(x) - 56) / (640 - 112) * right, (320 - 56 - float(y)) / (320 - 112) * top
+
+    dots = re.findall(r'<circle cx="(\S+)" cy="(\S+)" r="5" fill="(\S+)"/>', page)
+    found = [read(x, y) for x, y, _ in dots]
+    wanted = [
+        (report.epsilon_low, claim.delta),
+        (claim.epsilon, report.delta_low),
+        (claim.epsilon, claim.delta),
+    ]
+    for got, want in zip(found, wanted, strict=True):
+        assert got == pytest.approx(want, abs=0.005 * max(right, top) + 1e-3)
+    assert len({colour for _, _, colour in dots[:2]}) == 1
+    assert dots[2][2] != dots[0][2]
+    line = re.findall(r'<polyline points="([^"]*)"', page)[1]
+    curve = [read(*point.split(",")) for point in line.split(" ")]
+    for got, want in zip(
+        curve,
+        zip(report.estimate.epsilon.tolist(), report.estimate.values.tolist(), strict=True),
+        strict=True,
+    ):
+        assert got == pytest.approx(want, abs=0.005 * max(right, top) + 1e-3)
+    record = json.loads("".join(Cells(page).text[Cells(page).text.index("Record") + 1 :]))
+    assert record["certified"]["epsilon_low"] == report.epsilon_low
+
+
+def test_the_picture_of_costs_shows_no_cost_below_it():
+    """The least cost is printed rounded up, at its level."""
+    model = cost.CostModel(per_person=100.0, people=7)
+    spec = cost_against_level(model, 0.7).to_dict()
+    marked = [layer for layer in spec["layer"] if "data" in layer]
+    labels = [row for layer in marked for row in layer["data"]["values"] if "label" in row]
+    assert labels
+    for row in labels:
+        money, level = re.fullmatch(r"(\S+) at ε = (\S+)", row["label"]).groups()
+        best = model.optimum(0.7, basis=row["series"])
+        assert (row["x"], row["y"]) == (best.epsilon, best.budget)
+        assert 0 <= Decimal(money.replace(",", "")) - decimal(best.budget) <= Decimal("0.01")
+        assert float(level) == pytest.approx(best.epsilon, rel=1e-3)
+
+
+@pytest.mark.parametrize("suffix", ["html", "svg", "png"])
+def test_no_name_runs_or_stops_a_program(suffix, tmp_path):
+    """A stranger's name is text in every figure: it runs no script and ends no process."""
+    _, certificate = sampled()
+    certificate = dataclasses.replace(
+        certificate, sampling=dataclasses.replace(certificate.sampling, function=HOSTILE)
+    )
+    path = save_figure(movement_figure(certificate), tmp_path / f"figure.{suffix}")
+    content = path.read_bytes()
+    plain = save_figure(movement_figure(sampled()[1]), tmp_path / f"plain.{suffix}").read_bytes()
+    assert b"<script>alert" not in content
+    assert content.count(b"<script") == plain.count(b"<script")
+    assert content.count(b"<img") == plain.count(b"<img")
+    assert b"\x1b[31m" not in content
+
+
+def test_no_name_runs_or_stops_a_page():
+    """The page of a certificate holds a stranger's name as text."""
+    _, certificate = sampled()
+    certificate = dataclasses.replace(
+        certificate,
+        created=HOSTILE,
+        charged=HOSTILE,
+        sampling=dataclasses.replace(certificate.sampling, function=HOSTILE),
+    )
+    page = certificate_page(certificate)
+    page.encode()
+    assert "\x1b" not in page
+    assert not {"script", "img"} & set(Cells(page).tags)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 19.0, 20.0, 25.0, 100.0])
+def test_a_sequential_audit_tells_epsilons_from_deltas(epsilon):
+    """Beside the claim: epsilons up to beyond it at its delta, and deltas at its epsilon."""
+    epsilons, deltas = auditing._sequential.make_grid(epsilon, 0.01)
+    start = int(np.flatnonzero(np.diff(epsilons) < 0)[-1]) + 1
+    assert max(epsilons[1:start]) > epsilon
+    assert set(deltas[1:start]) == {0.01}
+    assert set(epsilons[start:]) == {epsilon}
+    assert np.all(np.diff(deltas[start:]) > 0)
