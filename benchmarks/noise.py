@@ -119,6 +119,8 @@ def main(*, quick: bool) -> None:
     singles = {
         "discrete_laplace(1e12)": lambda: noise.discrete_laplace(1e12),
         "discrete_gaussian(1e12)": lambda: noise.discrete_gaussian(1e12),
+        "discrete_laplace(1e12) as a vector": lambda: noise.discrete_laplace(np.array(1e12)),
+        "discrete_gaussian(1e12) as a vector": lambda: noise.discrete_gaussian(np.array(1e12)),
         "add_laplace(5.0)": lambda: noise.add_laplace(5.0, sensitivity=1.0, epsilon=1.0),
         "add_gaussian(5.0)": lambda: noise.add_gaussian(5.0, sensitivity=1.0, sigma=1.0),
     }

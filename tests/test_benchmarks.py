@@ -34,7 +34,7 @@ PRINTED = {
     "audit": [r"NoisyHist2 +10 +\d", r"RNM3 +0\.25 +\d"],
     "divergences": [r"uniform-half S=10 \| 1000", r"\d+ of 15 within 1\.3", r"peak \d+ bytes"],
     "ledger": [r"adaptive .*\d/s \(.* of raw\)", r"pld .*\d+ us of work"],
-    "noise": [r"laplace doubles +\d", r"one add_gaussian\(5\.0\): \d.* microseconds"],
+    "noise": [r"laplace doubles +\d", r"laplace\(1e12\) as a vector: \d.* microseconds"],
     "sampling": [r"mean, n = 10000 +2 +\d", r"1 ms function, n = 100 +1 +\d.*overhead"],
     "tables": [r"10,000 rows; plain query \d", r"a user, 4 rows: \d.* times the plain query"],
     "transformations": [r"clip, variance +\d", r"resize: \d.* microseconds a row"],
