@@ -155,7 +155,7 @@ def test_docstrings_of_the_names_of_hushed_are_whole():
 
 
 def test_bad_docstrings_are_found(monkeypatch, tmp_path):
-    """A full stop, a type, parameters, a field of one's own and Returns are missed; no base's field."""
+    """A full stop, a type, parameters and Returns are missed; a field of a base is not."""
     (tmp_path / "specimen.py").write_text(SPECIMEN)
     monkeypatch.syspath_prepend(tmp_path)
     face = on_the_face(
