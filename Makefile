@@ -70,11 +70,11 @@ serve: $(VENV)/.dev          ## show the site on this machine, rebuilt at every 
 
 check: lint types imports doctest docs   ## everything but the tests
 
-bench: $(VENV)/.dev          ## writes benchmarks/results
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/.dev          ## every benchmark; `python -m benchmarks` lists them, to run one by its name
+	$(BIN)/python -m benchmarks all
 
 bench-peers: $(VENV)/.dev    ## compare with other libraries; makes .venv-peers, writes benchmarks/results/peers.md
-	$(BIN)/python -m benchmarks.peers
+	$(BIN)/python -m benchmarks peers
 
 lock:                        ## rewrite the locked versions
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -1,17 +1,16 @@
-"""Errors and speed of the estimators of delta. Run: python -m benchmarks.divergences [PART ...]
+"""Errors and speed of the estimators of delta.
 
-Numbers among the parts keep only instances with so many symbols; ``n=1000`` only that size.
-
-Parts: ``table`` (errors at equal budget against the plug-in, and what the published estimator
-got), ``listed`` (the default against the better of the two pure estimators on the listed grid),
-``fresh`` (the same families in sizes, levels and draws that were never looked at before a method
-was fixed), ``tuning`` (the grid on which the default's constants were chosen), ``speed``.
+Run with ``python -m benchmarks divergences [PART ...]``. Parts: ``table`` (errors at equal budget
+against the plug-in, and what the published estimator got), ``listed`` (the default against the
+better of the two pure estimators on the listed grid), ``fresh`` (the same families in sizes, levels
+and draws that were never looked at before a method was fixed), ``tuning`` (the grid on which the
+default's constants were chosen), ``speed``.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
-import sys
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -185,7 +184,7 @@ def table(repeats: int) -> None:
         print(f"| {name} | {n} | {reported[0]:.1e}, {reported[1]:.1e} | {row} |", flush=True)
 
 
-def speed() -> None:
+def speed(largest: int) -> None:
     rng = np.random.default_rng(2)
     for method in METHODS:
         for symbols, n in (
@@ -194,6 +193,8 @@ def speed() -> None:
             (1_000_000, 1_000_000),
             (1_000_000, 10**9),
         ):
+            if symbols > largest:
+                continue
             p = normed(1.0 / np.arange(1, symbols + 1))
             p_counts, q_counts = rng.multinomial(n, p), rng.multinomial(n, p)
             times = []
@@ -205,7 +206,7 @@ def speed() -> None:
                 f"{method:8s} S={symbols:8d} n={n:.0e} first {times[0] * 1e3:8.1f} ms, "
                 f"then {np.median(times[1:]) * 1e3:8.1f} ms"
             )
-        for symbols in (10**5, 10**6):
+        for symbols in (size for size in (10**3, 10**5, 10**6) if size <= largest):
             p_counts = rng.multinomial(10 * symbols, normed(np.ones(symbols)))
             tracemalloc.start()
             estimate_delta(p_counts, p_counts[::-1], 0.1, method=method)
@@ -214,19 +215,29 @@ def speed() -> None:
             tracemalloc.stop()
 
 
-def main(words: list[str]) -> None:
-    only = [int(word) for word in words if word.isdigit()]
-    samples = [int(word[2:]) for word in words if word.startswith("n=")]
-    parts = [word for word in words if word.isalpha()]
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parts = ["table", *GRIDS, "speed"]
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        choices=[[], *parts],
+        metavar="PART",
+        help=f"{', '.join(parts)}; the first, second and last by default",
+    )
+    parser.add_argument("--symbols", type=int, nargs="+", default=[], help="alphabets of a grid")
+    parser.add_argument("--samples", type=int, nargs="+", default=[], help="sizes out of a grid")
+
+
+def main(*, quick: bool, parts: list[str], symbols: list[int], samples: list[int]) -> None:
+    """Print a table for each part."""
+    repeats = 2 if quick else 200
+    if quick:
+        symbols, samples = symbols or [10], samples or [1000, 2000, 3000]
     for part in parts or ["table", "listed", "speed"]:
         print(f"\n## {part}\n")
         if part == "table":
-            table(200)
+            table(repeats)
         elif part == "speed":
-            speed()
+            speed(1000 if quick else 10**6)
         else:
-            regret(part, 200, only, samples)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+            regret(part, repeats, symbols, samples)

@@ -1,4 +1,4 @@
-"""Charges per second against raw SQLite inserts that are just as durable, and against history.
+"""Charges per second against raw SQLite inserts that are just as durable.
 
 Run with ``python -m benchmarks ledger [FOLDER]``. Each ledger lies in FOLDER (a temporary one by
 default). The peer is one INSERT of a row of the same size per transaction, with the same settings
@@ -26,9 +26,9 @@ windows of 200 charges, on fresh files, had 656 to 922.
 
 from __future__ import annotations
 
+import argparse
 import sqlite3
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -70,22 +70,24 @@ def charging(folder: Path, method: str, law: str) -> tuple[hs.Ledger, Callable[[
     return book, charge
 
 
-def seconds(job: Callable[[int], None], start: int) -> float:
+def seconds(job: Callable[[int], None], start: int, chunk: int) -> float:
     begun = time.perf_counter()
-    for i in range(start, start + CHUNK):
+    for i in range(start, start + chunk):
         job(i)
-    return (time.perf_counter() - begun) / CHUNK
+    return (time.perf_counter() - begun) / chunk
 
 
-def work(job: Callable[[int], None], start: int) -> float:
+def work(job: Callable[[int], None], start: int, chunk: int) -> float:
     """Processor time of a charge in microseconds: what the disk is waited for is left out."""
     begun = time.process_time()
-    for i in range(start, start + CHUNK):
+    for i in range(start, start + chunk):
         job(i)
-    return 1e6 * (time.process_time() - begun) / CHUNK
+    return 1e6 * (time.process_time() - begun) / chunk
 
 
-def measure(folder: Path, method: str, law: str, insert: Callable[[int], None], most: int) -> None:
+def measure(
+    folder: Path, method: str, law: str, insert: Callable[[int], None], most: int, chunk: int
+) -> None:
     book, charge = charging(folder, method, law)
     marks = [mark for mark in (10, 1_000, 10_000) if mark <= most]
     done, told = 0, []
@@ -95,14 +97,14 @@ def measure(folder: Path, method: str, law: str, insert: Callable[[int], None], 
             done += 1
         ours, theirs = [], []
         for _ in range(3):
-            theirs.append(seconds(insert, insert.count))  # type: ignore[attr-defined]
-            insert.count += CHUNK  # type: ignore[attr-defined]
-            ours.append(seconds(charge, done))
-            done += CHUNK
+            theirs.append(seconds(insert, insert.count, chunk))  # type: ignore[attr-defined]
+            insert.count += chunk  # type: ignore[attr-defined]
+            ours.append(seconds(charge, done, chunk))
+            done += chunk
         one, peer = statistics.median(ours), statistics.median(theirs)
         told.append(f"{1 / one:7.0f}/s ({peer / one:4.2f} of raw)")
-    busy = work(charge, done)
-    done += CHUNK
+    busy = work(charge, done, chunk)
+    done += chunk
     begun = time.perf_counter()
     with hs.Ledger(book._store.url) as fresh:
         fresh.charge("b", hs.Guarantee(epsilon=1e-6))
@@ -114,17 +116,20 @@ def measure(folder: Path, method: str, law: str, insert: Callable[[int], None], 
     )
 
 
-def main() -> None:
-    given = [each for each in sys.argv[1:] if Path(each).is_dir()]
-    with tempfile.TemporaryDirectory(dir=given[0] if given else None) as name:
-        folder = Path(name)
-        insert = raw(folder)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", nargs="?", type=Path, help="a temporary one by default")
+
+
+def main(*, quick: bool, folder: Path | None) -> None:
+    """Print one line for each method and each kind of law."""
+    if folder is not None and not folder.is_dir():
+        raise SystemExit(f"{folder} is no folder: the ledgers are made in one that is there.")
+    chunk, most_of_all = (10, 10) if quick else (CHUNK, 10_000)
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        place = Path(name)
+        insert = raw(place)
         insert.count = 0  # type: ignore[attr-defined]
         print("charges per second after 10, 1,000 and 10,000 entries; share of the raw rate")
         for method, most in (("adaptive", 10_000), ("basic", 1_000), ("pld", 10_000)):
             for law in LAWS:
-                measure(folder, method, law, insert, most)
-
-
-if __name__ == "__main__":
-    main()
+                measure(place, method, law, insert, min(most, most_of_all), chunk)

@@ -1,6 +1,6 @@
-"""Speed of release noise against OpenDP (exact), numpy (not private) and the entropy source.
+"""Speed of release noise against OpenDP, numpy and the entropy source.
 
-Run with ``python -m benchmarks.noise``. All numbers come from one run on one thread, in
+Run with ``python -m benchmarks noise``. All numbers come from one run on one thread, in
 processor time, so that other work on the machine counts less. Predicted,
 before the first run on 2 cores: 10 million integer Laplace draws a second and 5 million integer
 Gaussian ones (two words a proposal at 24 ns each, as much again for arithmetic), 8 and 4 million
@@ -18,11 +18,8 @@ import numpy as np
 from hushed import noise
 from hushed.noise import _entropy as entropy
 
-DRAWS = 1_000_000
-PEER_DRAWS = 20_000
 
-
-def seconds(work: Callable[[], object], repeats: int = 5) -> float:
+def seconds(work: Callable[[], object], repeats: int) -> float:
     """Best processor time (own and the kernel's) of a few runs on one thread."""
     best = float("inf")
     for _ in range(repeats):
@@ -50,7 +47,7 @@ def entropy_used(work: Callable[[], object]) -> int:
     return read
 
 
-def opendp_rates() -> dict[str, float]:
+def opendp_rates(draws: int) -> dict[str, float]:
     """Draws a second of OpenDP's vector mechanisms; empty where it is not installed."""
     try:
         import opendp.prelude as dp
@@ -60,44 +57,45 @@ def opendp_rates() -> dict[str, float]:
     rates = {}
     for kind, cell in (("integers", "i64"), ("doubles", "f64")):
         atom = dp.atom_domain(T=cell, nan=False) if cell == "f64" else dp.atom_domain(T=cell)
-        domain = dp.vector_domain(atom, size=PEER_DRAWS)
-        zeros = np.zeros(PEER_DRAWS, dtype=np.int64 if cell == "i64" else np.float64)
+        domain = dp.vector_domain(atom, size=draws)
+        zeros = np.zeros(draws, dtype=np.int64 if cell == "i64" else np.float64)
         laplace = dp.m.make_laplace(domain, dp.l1_distance(T=cell), scale=1000.0)
         gaussian = dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=1000.0)
         for law, measurement in (("laplace", laplace), ("gaussian", gaussian)):
             work = lambda m=measurement, z=zeros: m(z)  # noqa: E731
-            rates[f"{law} {kind}"] = PEER_DRAWS / seconds(work, 2)
+            rates[f"{law} {kind}"] = draws / seconds(work, 2)
     return rates
 
 
-def vector_work() -> dict[str, Callable[[], object]]:
+def vector_work(draws: int) -> dict[str, Callable[[], object]]:
     """Give the vector draws that are measured."""
-    zeros = np.zeros(DRAWS)
-    scales = np.exp(np.linspace(np.log(1e-3), np.log(1e12), DRAWS))
+    zeros = np.zeros(draws)
+    scales = np.exp(np.linspace(np.log(1e-3), np.log(1e12), draws))
     work: dict[str, Callable[[], object]] = {}
     for scale in (1e-3, 1.0, 1e3, 1e12):
         work[f"laplace integers, scale {scale:g}"] = lambda s=scale: noise.discrete_laplace(
-            s, DRAWS
+            s, draws
         )
         work[f"gaussian integers, sigma {scale:g}"] = lambda s=scale: noise.discrete_gaussian(
-            s, DRAWS
+            s, draws
         )
-    work["laplace integers, a scale each"] = lambda: noise.discrete_laplace(scales, DRAWS)
-    work["gaussian integers, a sigma each"] = lambda: noise.discrete_gaussian(scales, DRAWS)
+    work["laplace integers, a scale each"] = lambda: noise.discrete_laplace(scales, draws)
+    work["gaussian integers, a sigma each"] = lambda: noise.discrete_gaussian(scales, draws)
     work["laplace doubles"] = lambda: noise.add_laplace(zeros, sensitivity=1.0, epsilon=1.0)
     work["gaussian doubles"] = lambda: noise.add_gaussian(zeros, sensitivity=1.0, sigma=1.0)
     return work
 
 
-def main() -> None:
+def main(*, quick: bool) -> None:
     """Print the table."""
-    peers = opendp_rates()
+    draws, repeats = (10_000, 1) if quick else (1_000_000, 5)
+    peers = opendp_rates(1000 if quick else 20_000)
     rng = np.random.default_rng(0)
     peers_numpy = {
-        "laplace": DRAWS / seconds(lambda: rng.laplace(size=DRAWS)),
-        "gaussian": DRAWS / seconds(lambda: rng.standard_normal(DRAWS)),
+        "laplace": draws / seconds(lambda: rng.laplace(size=draws), repeats),
+        "gaussian": draws / seconds(lambda: rng.standard_normal(draws), repeats),
     }
-    byte = seconds(lambda: os.urandom(1 << 18)) / (1 << 18)
+    byte = seconds(lambda: os.urandom(1 << 18), 5) / (1 << 18)
     print(
         f"os.urandom: {1e9 * byte:.2f} ns a byte; numpy Laplace {peers_numpy['laplace'] / 1e6:.0f}"
     )
@@ -105,29 +103,28 @@ def main() -> None:
     for name, rate in peers.items():
         print(f"OpenDP {name}: {rate:,.0f} a second")
     print(f"{'draw':36}{'million/s':>10}{'/OpenDP':>9}{'/numpy':>8}{'bytes':>7}{'urandom':>9}")
-    for name, work in vector_work().items():
-        taken = seconds(work)
-        rate = DRAWS / taken
+    for name, work in vector_work(draws).items():
+        taken = max(seconds(work, repeats), 1e-9)
+        rate = draws / taken
         read = entropy_used(work)
         law, kind = name.split(",")[0].split()
         ratio = f"{rate / peers[f'{law} {kind}']:9.0f}" if peers else " " * 9
         print(
             f"{name:36}{rate / 1e6:10.1f}{ratio}{rate / peers_numpy[law]:8.2f}"
-            f"{read / DRAWS:7.1f}{read * byte / taken:9.0%}"
+            f"{read / draws:7.1f}{read * byte / taken:9.0%}"
         )
-    scores = rng.random(DRAWS)
-    chosen = seconds(lambda: noise.select(scores, width=1.0, epsilon=1.0))
-    print(f"select over 1e6 scores: {chosen:.3f} s")
+    scores = rng.random(draws)
+    chosen = seconds(lambda: noise.select(scores, width=1.0, epsilon=1.0), repeats)
+    print(f"select over {draws:,} scores: {chosen:.3f} s")
     singles = {
         "discrete_laplace(1e12)": lambda: noise.discrete_laplace(1e12),
         "discrete_gaussian(1e12)": lambda: noise.discrete_gaussian(1e12),
+        "discrete_laplace(1e12) as a vector": lambda: noise.discrete_laplace(np.array(1e12)),
+        "discrete_gaussian(1e12) as a vector": lambda: noise.discrete_gaussian(np.array(1e12)),
         "add_laplace(5.0)": lambda: noise.add_laplace(5.0, sensitivity=1.0, epsilon=1.0),
         "add_gaussian(5.0)": lambda: noise.add_gaussian(5.0, sensitivity=1.0, sigma=1.0),
     }
     for name, work in singles.items():
-        taken = seconds(lambda w=work: [w() for _ in range(2000)]) / 2000
+        count = 20 if quick else 2000
+        taken = seconds(lambda w=work, n=count: [w() for _ in range(n)], repeats) / count
         print(f"one {name}: {1e6 * taken:.1f} microseconds")
-
-
-if __name__ == "__main__":
-    main()

@@ -52,41 +52,42 @@ def sampled(function, n, pairs, *, workers, batch=False):
     return pairs / (time.perf_counter() - begun)
 
 
-def best(measure, repeats=3):
+def best(measure, repeats):
     return max(measure() for _ in range(repeats))
 
 
-def main():
-    sampled(mean, 100, 30_000, workers=2)  # starts the workers
+def main(*, quick):
+    """Print one line for each function, size and number of workers."""
+    part, repeats = (1000, 1) if quick else (1, 2)
+    sampled(mean, 100, 30_000 // part, workers=2)  # starts the workers
     print(
         f"{'function':28}{'workers':>8}{'pairs/s':>12}{'of bare':>9}{'of diffpriv':>12}{'aim':>6}"
     )
     for n, pairs in ((100, 300_000), (1000, 200_000), (10_000, 60_000)):
-        limit = best(lambda n=n: bare(mean, n, 20_000))
+        limit = best(lambda n=n: bare(mean, n, 20_000 // part), repeats)
         recorded, aim = DIFFPRIV[n]
         print(f"{f'bare loop, n = {n}':28}{1:>8}{limit:>12,.0f}{1:>9.2f}")
         for workers in (1, 2):
-            speed = best(lambda n=n, p=pairs, w=workers: sampled(mean, n, p, workers=w), 2)
+            speed = best(
+                lambda n=n, p=pairs, w=workers: sampled(mean, n, p // part, workers=w), repeats
+            )
             print(
                 f"{f'mean, n = {n}':28}{workers:>8}{speed:>12,.0f}{speed / limit:>9.2f}"
                 f"{speed / recorded:>12.1f}{aim:>6}"
             )
     for workers in (1, 2):
         speed = best(
-            lambda w=workers: sampled(mean_batch, 100, 4_000_000, workers=w, batch=True), 2
+            lambda w=workers: sampled(mean_batch, 100, 4_000_000 // part, workers=w, batch=True),
+            repeats,
         )
         print(
             f"{'mean in batch, n = 100':28}{workers:>8}{speed:>12,.0f}{'':>9}{'':>12}{'1e6/s':>6}"
         )
-    limit = bare(slow_mean, 100, 500)
+    limit = bare(slow_mean, 100, max(10, 500 // part))
     for workers in (1, 2):
-        speed = best(lambda w=workers: sampled(slow_mean, 100, 8000, workers=w), 1)
+        speed = best(lambda w=workers: sampled(slow_mean, 100, max(50, 8000 // part), workers=w), 1)
         over = workers * limit / speed - 1
         print(
             f"{'1 ms function, n = 100':28}{workers:>8}{speed:>12,.0f}{speed / limit:>9.2f}"
             f"   overhead {over:.1%} (aim 5 %)"
         )
-
-
-if __name__ == "__main__":
-    main()

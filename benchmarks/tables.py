@@ -1,7 +1,7 @@
 """Private queries against the same queries without privacy on the same engine.
 
 Count and sum by 1,000 groups on DuckDB, each user limited to 4 rows, on 1e6 rows (and on 1e8 with
-``python -m benchmarks.tables 100000000``, generated inside DuckDB). Predicted before the first
+``python -m benchmarks tables 100000000``, generated inside DuckDB). Predicted before the first
 run on 2 cores: plain 0.012 s for 1e6 rows (0.7 s for 1e8); without limits 3 times that, for the
 clipping to a grid; with limits 0.3 s for 1e6 rows (35 s for 1e8), because the rows of every user
 are sorted, hence 25 to 50 times the plain query: the aim of 3 times was set before it was known
@@ -17,7 +17,7 @@ users it cannot be: counting the rows of every user alone takes 6 times the plai
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 import time
 from collections.abc import Callable
@@ -76,13 +76,12 @@ def measure(rows: int, folder: str, repeats: int) -> None:
         print(f"  {name}: {taken:.3f} s, {taken / plain:.1f} times the plain query")
 
 
-def main() -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rows", nargs="*", type=int, help="numbers of rows (1000000)")
+
+
+def main(*, quick: bool, rows: list[int]) -> None:
     """Measure 1e6 rows, or as many as asked."""
-    asked = [int(word) for word in sys.argv[1:] if word.isdigit()] or [1_000_000]
     with tempfile.TemporaryDirectory() as folder:
-        for rows in asked:
-            measure(rows, folder, 5 if rows <= 10_000_000 else 1)
-
-
-if __name__ == "__main__":
-    main()
+        for count in rows or [10_000 if quick else 1_000_000]:
+            measure(count, folder, 1 if quick or count > 10_000_000 else 5)

@@ -1,6 +1,6 @@
 """Chains against plain NumPy and OpenDP on one million rows, as ratios within one run.
 
-Run with ``python -m benchmarks.transformations``; processor time, best of a few. Predicted before
+Run with ``python -m benchmarks transformations``; processor time, best of a few. Predicted before
 the first run: an exact sum (then math.fsum) costs 50 to 100 times NumPy's pairwise sum; OpenDP,
 which copies a list, takes longer than the chain; resizing by keyed hashes takes 8 microseconds a
 row. Got: clip and sum 47 times NumPy's, and OpenDP four times faster, wrongly predicted: it reads
@@ -18,10 +18,8 @@ import numpy as np
 from hushed import transformations as t
 from hushed.spaces import SYMMETRIC, Cell, Column, Space
 
-ROWS = 1_000_000
 
-
-def seconds(work: Callable[[], object], repeats: int = 3) -> float:
+def seconds(work: Callable[[], object], repeats: int) -> float:
     """Best processor time of a few runs."""
     best = float("inf")
     for _ in range(repeats):
@@ -31,7 +29,7 @@ def seconds(work: Callable[[], object], repeats: int = 3) -> float:
     return best
 
 
-def opendp_sum(rows: np.ndarray) -> float | None:
+def opendp_sum(rows: np.ndarray, repeats: int) -> float | None:
     """Seconds of OpenDP's clamp and sum; None where it is not installed."""
     try:
         import opendp.prelude as dp
@@ -41,12 +39,13 @@ def opendp_sum(rows: np.ndarray) -> float | None:
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.symmetric_distance()
     clamp = dp.t.make_clamp(*space, (0.0, 1.0))
     chain = clamp >> dp.t.make_sum(clamp.output_domain, clamp.output_metric)
-    return seconds(lambda: chain(rows))
+    return seconds(lambda: chain(rows), repeats)
 
 
-def main() -> None:
+def main(*, quick: bool) -> None:
     """Print the table."""
-    rows = np.random.default_rng(0).random(ROWS)
+    count, repeats = (10_000, 1) if quick else (1_000_000, 3)
+    rows = np.random.default_rng(0).random(count)
     free = Space(domain=Column(cell=Cell()), metric=SYMMETRIC)
     clipped = free >> t.clip(0, 1)
     cases = {
@@ -61,16 +60,12 @@ def main() -> None:
     }
     print(f"{'chain':24}{'seconds':>10}{'/numpy':>9}")
     for name, (chain, plain) in cases.items():
-        taken, numpy = seconds(lambda c=chain: c(rows)), seconds(plain)
+        taken, numpy = seconds(lambda c=chain: c(rows), repeats), seconds(plain, repeats)
         print(f"{name:24}{taken:10.3f}{taken / numpy:9.1f}")
-    theirs = opendp_sum(rows)
+    theirs = opendp_sum(rows, repeats)
     if theirs is not None:
-        ours = seconds(lambda: (clipped >> t.sum_of())(rows))
+        ours = seconds(lambda: (clipped >> t.sum_of())(rows), repeats)
         print(f"clip, sum in OpenDP: {theirs:.3f} s, {theirs / ours:.1f} times ours")
-    few = rows[: ROWS // 10]
-    resized = seconds(lambda: (free >> t.resize(ROWS // 20, 0.0))(few), 1)
+    few = rows[: count // 10]
+    resized = seconds(lambda: (free >> t.resize(count // 20, 0.0))(few), 1)
     print(f"resize: {1e6 * resized / len(few):.1f} microseconds a row")
-
-
-if __name__ == "__main__":
-    main()

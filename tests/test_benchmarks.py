@@ -1,4 +1,4 @@
-"""The comparison with other libraries: what it writes, and that a broken peer stops nothing."""
+"""Every benchmark runs by its name; a broken peer stops nothing in the comparison with others."""
 
 import importlib
 import json
@@ -17,8 +17,93 @@ ROOT = Path(__file__).resolve().parent.parent
 def peers(monkeypatch):
     """Give the modules of the comparison; they stand beside the package, not in it."""
     monkeypatch.syspath_prepend(str(ROOT))
-    names = ("cases", "table", "__main__", "with_hushed")
+    names = ("cases", "table", "comparison", "with_hushed")
     return {name: importlib.import_module(f"benchmarks.peers.{name}") for name in names}
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """Give the command that runs the benchmarks."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    return importlib.import_module("benchmarks.__main__")
+
+
+# What a quick run prints at least: a pattern for each thing that is measured.
+PRINTED = {
+    "accounting": [r'"epsilon": 1\.5', r'"times ours": \d', r'"level": 0\.21072'],
+    "audit": [r"NoisyHist2 +10 +\d", r"RNM3 +0\.25 +\d"],
+    "divergences": [r"uniform-half S=10 \| 1000", r"\d+ of 15 within 1\.3", r"peak \d+ bytes"],
+    "ledger": [r"adaptive .*\d/s \(.* of raw\)", r"pld .*\d+ us of work"],
+    "noise": [r"laplace doubles +\d", r"laplace\(1e12\) as a vector: \d.* microseconds"],
+    "sampling": [r"mean, n = 10000 +2 +\d", r"1 ms function, n = 100 +1 +\d.*overhead"],
+    "tables": [r"10,000 rows; plain query \d", r"a user, 4 rows: \d.* times the plain query"],
+    "transformations": [r"clip, variance +\d", r"resize: \d.* microseconds a row"],
+    "zoo": [r"\| violated \| 10000 .*\| not refuted \|", r"missed: none; wrongly flagged: none"],
+}
+
+
+class TestByName:
+    @pytest.mark.parametrize("name", PRINTED)
+    def test_each_runs_by_its_name(self, command, name, capsys):
+        """The quick run of each prints a number for what it measures."""
+        command.main([name, "--quick"])
+        told = capsys.readouterr().out
+        for pattern in PRINTED[name]:
+            assert re.search(pattern, told), pattern
+
+    def test_the_comparison_runs_by_its_name(self, command, peers, monkeypatch, tmp_path, capsys):
+        """Without an environment for the peers it says so, and measures this library."""
+        main = peers["comparison"]
+        for name, value in {"RESULTS": tmp_path, "install": list, "PEERS": ()}.items():
+            monkeypatch.setattr(main, name, value)
+        command.main(["peers", "laplace one", "--quick"])
+        assert "| Laplace, one double | " in capsys.readouterr().out
+        assert json.loads((tmp_path / "peers.json").read_text())[0]["name"] == "hushed"
+
+    def test_no_benchmark_is_left_out(self, command, capsys):
+        """The list has a line for every file of the folder, and each is run by a test."""
+        command.main([])
+        told = capsys.readouterr().out
+        files = {path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py")}
+        assert files == set(PRINTED)
+        for name in [*files, "peers", "all"]:
+            assert re.search(rf"^  {name} +[A-Z].{{20,}}\.$", told, re.M)
+
+    def test_all_of_them_are_all_but_the_comparison(self, command, monkeypatch):
+        """`all` passes its options on and leaves out what makes an environment."""
+        ran = []
+        monkeypatch.setattr(command, "run", lambda name, words: ran.append((name, words)))
+        command.main(["all", "--quick"])
+        assert ran == [(name, ["--quick"]) for name in sorted(PRINTED)]
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["divergance"], "no benchmark 'divergance'. Did you mean divergences?"),
+            (["xyz", "--quick"], "no benchmark 'xyz'.\n"),
+            (["--quick"], "--quick needs a name before it."),
+            (["ledger", "/no/such/folder"], "/no/such/folder is no folder"),
+        ],
+    )
+    def test_a_wrong_name_is_told_what_there_is(self, command, words, said):
+        """The refusal says what was met; that of a name lists all names."""
+        with pytest.raises(SystemExit) as refused:
+            command.main(words)
+        assert said in str(refused.value)
+        assert words[0] == "ledger" or "  zoo  " in str(refused.value)
+
+    def test_a_part_that_is_none_is_refused(self, command, capsys):
+        """Words behind the name are checked, too."""
+        with pytest.raises(SystemExit):
+            command.main(["divergences", "tabel", "--quick"])
+        assert "'listed'" in capsys.readouterr().err
+
+    def test_a_missing_package_is_named(self, command, monkeypatch):
+        """Where a peer is not installed, the refusal says how to install it."""
+        monkeypatch.delitem(sys.modules, "benchmarks.tables", raising=False)
+        monkeypatch.setitem(sys.modules, "duckdb", None)
+        with pytest.raises(SystemExit, match=r"tables needs duckdb.*make bench"):
+            command.main(["tables"])
 
 
 def script(folder, name, text):
@@ -31,7 +116,7 @@ def script(folder, name, text):
 class TestBrokenPeers:
     def test_each_way_to_break_is_told(self, peers, tmp_path, monkeypatch):
         """A crash, an answer that is none, silence, and a missing interpreter give a reason."""
-        main = peers["__main__"]
+        main = peers["comparison"]
         monkeypatch.setattr(main, "LIMIT", 1)
         broken = {
             "echo 'ImportError: no DOUBLE in /a/very/long/path/to/site-packages' >&2; exit 3": (
@@ -50,7 +135,7 @@ class TestBrokenPeers:
     @pytest.mark.slow
     def test_a_short_run_goes_on_past_them(self, peers, monkeypatch):
         """One peer that is not there and one case that fails: the table has the rest."""
-        main = peers["__main__"]
+        main = peers["comparison"]
         monkeypatch.setattr(main, "peers_python", lambda: Path(sys.executable))
         outcomes = main.compare(
             ["laplace one", "mean", "compose gaussian", "--quick"],
@@ -82,7 +167,7 @@ class TestBrokenPeers:
 class TestTable:
     def test_ratios_are_to_ours(self, peers):
         """A peer that takes three times as long is marked (3)."""
-        outcome = peers["__main__"].Outcome
+        outcome = peers["comparison"].Outcome
         ours = outcome("hushed", "1", {"laplace one": {"seconds": 2e-6}})
         theirs = outcome("peer", "2", {"laplace one": {"seconds": 6e-6}})
         text = peers["table"].report([ours, theirs], "a machine", [])

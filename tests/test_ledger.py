@@ -551,17 +551,9 @@ def test_a_newer_ledger_is_refused(ledger, url):
         hs.Ledger(url)
 
 
-def version_one(url):
-    """A ledger as version 1 of the tables made it."""
-    found = store.Store(store._address(url), 10.0)
-    with found.writing() as connection:
-        assert migrations.migrate(connection, upto=1) == 1
-    found.close()
-
-
 def test_a_migration_that_fails_leaves_the_old_version(url, monkeypatch):
     """Step and record commit together, or neither."""
-    version_one(url)
+    hs.Ledger(url).close()
     broken = migrations.Migration(
         version=2,
         name="broken",

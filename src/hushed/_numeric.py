@@ -1,7 +1,7 @@
 """Numbers that land on a stated side: rounding, and searches by bisection.
 
 The side is in the name. `float_above` and `round_up` are never below the number they are given,
-`float_below` and `round_down` never above it. A search for the first or the last number at which a
+`round_down` is never above it. A search for the first or the last number at which a
 condition holds returns one at which it was found to hold. So stopping early, or a condition that
 wavers because it is computed in doubles, costs tightness and never the condition.
 """
@@ -26,11 +26,6 @@ def float_above(number: Fraction) -> float:
     except OverflowError:
         return math.inf if number > 0 else -LARGEST
     return nearest if nearest >= number else math.nextafter(nearest, math.inf)
-
-
-def float_below(number: Fraction) -> float:
-    """Largest double that is not above an exact number; infinite below all doubles."""
-    return 0.0 - float_above(-number)
 
 
 def finite_above(number: Fraction) -> float:

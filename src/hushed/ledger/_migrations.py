@@ -135,8 +135,8 @@ def read_version(connection: Connection) -> int:
     return int(found or 0)
 
 
-def migrate(connection: Connection, upto: int | None = None) -> int:
-    """Bring the tables to a version, inside the transaction that is under way."""
+def migrate(connection: Connection) -> int:
+    """Bring the tables to the newest version, inside the transaction that is under way."""
     newest = MIGRATIONS[-1].version
     version = read_version(connection)
     if version > newest:
@@ -151,7 +151,7 @@ def migrate(connection: Connection, upto: int | None = None) -> int:
         )
     dialect: Dialect = "sqlite" if connection.dialect.name == "sqlite" else "postgresql"
     for step in MIGRATIONS:
-        if version < step.version <= (newest if upto is None else upto):
+        if version < step.version:
             for statement in step.statements(dialect):
                 connection.exec_driver_sql(statement)
             connection.exec_driver_sql(

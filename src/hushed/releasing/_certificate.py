@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,12 +17,12 @@ from hushed._functions._gate import Outside
 from hushed._printing import flat
 from hushed._rows._ranges import Range
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, Neighbours, Protect
+from hushed.guarantee import Guarantee, Neighbours
 from hushed.mechanisms import Mechanism
 from hushed.releasing._consistency import check_agreement, list_kept_ranks
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._words import explain_certificate
-from hushed.sensitivity import Calibration, Route, Sampling
+from hushed.sensitivity import Route, Sampling, SamplingFacts
 from hushed.spaces import Norm
 
 if TYPE_CHECKING:
@@ -33,31 +33,13 @@ _CLOSED: ConfigDict = {"extra": "forbid", "allow_inf_nan": False, "strict": True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SamplingRecord:
+class SamplingRecord(SamplingFacts):
     """How the sensitivity was sampled: enough to do it again with the same function.
+
+    Its other fields are those of `hushed.sensitivity.SamplingFacts`.
 
     Parameters
     ----------
-    function : str
-        Name of the sampled function.
-    calibration : {"training-conditional", "marginal", "dkw"}
-        How the rank was chosen.
-    pairs, rank : int
-        Movements drawn and the one kept, counted from the smallest.
-    gamma : float
-        Probability of failure, any shift included.
-    tail_mass, sampling_error : float
-        Its two parts: pairs beyond the bound, and the risk of the sampler.
-    requested_gamma, asked_pairs : float and int, optional
-        What the caller asked for; the rest follows.
-    protect : {"record", "everyone", "simultaneous"}
-        Whom gamma speaks of.
-    rows : int
-        Rows in the private table, and in each sampled one unless blocks are averaged.
-    seed : int
-        Seed of the sampler.
-    symmetric, batch : bool
-        As declared by the caller.
     population : dict
         The public source; no more than its kind and name if it was made from the private rows.
     population_is_public : bool
@@ -67,63 +49,34 @@ class SamplingRecord:
     public_rows, tables : int
         Rows of the public table, and how many disjoint trials they would make; 0 for any other
         population, and for one that was made from the private rows.
-    blocks : int
-        Blocks whose answers are averaged; 1 if the function takes the table whole.
-    shift : float
-        Kullback-Leibler divergence per row that gamma was enlarged for, in nats.
     support : tuple of (str, float or None, float or None, bool)
         Public ranges that the population keeps to: column, empty where a row is one number; low and
         high end, None for an open one; whether values may be missing. Empty if the population was
         made from private rows.
     container : str
         What held the rows.
-    shape : tuple of int
-        Shape of the answer.
     movements : tuple of float
         Sampled movements, sorted upwards; at most 201 evenly spaced ranks of them. Empty if the
         population was made from private rows.
     largest : float
         Largest absolute number in the answers on the drawn tables; 0 if the population was made
         from private rows.
-    threads : int
-        Threads that BLAS and OpenMP had while the function ran.
     environment : dict of str
         What the last bits of the movements depended on: versions, processor, BLAS kernels.
-    unwatched : tuple of str
-        What the function used that could not be watched for changes after it was sampled.
     """
 
     __pydantic_config__ = _CLOSED
 
-    function: str
-    calibration: Calibration
-    pairs: int
-    rank: int
-    gamma: float
-    tail_mass: float
-    sampling_error: float
-    requested_gamma: float | None
-    asked_pairs: int | None
-    protect: Protect
-    rows: int
-    seed: int
-    symmetric: bool
-    batch: bool
     population: dict[str, Any]
     population_is_public: bool
     route: Route
     public_rows: int
     tables: int
-    blocks: int
-    shift: float
     support: tuple[tuple[str, float | None, float | None, bool], ...]
     container: str
-    shape: tuple[int, ...]
     movements: tuple[float, ...]
     largest: float
-    threads: int
     environment: dict[str, str]
-    unwatched: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,35 +323,17 @@ def _record_sampling(sampling: Sampling) -> SamplingRecord:
     if sampling.data_dependent:  # ranges, sizes and digests then come from private rows
         description = {key: description[key] for key in ("kind", "name") if key in description}
     return SamplingRecord(
-        function=sampling.function,
-        calibration=sampling.calibration,
-        pairs=sampling.pairs,
-        rank=sampling.rank,
-        gamma=sampling.gamma,
-        tail_mass=sampling.tail_mass,
-        sampling_error=sampling.sampling_error,
-        requested_gamma=sampling.requested_gamma,
-        asked_pairs=sampling.asked_pairs,
-        protect=sampling.protect,
-        rows=sampling.rows,
-        seed=sampling.seed,
-        symmetric=sampling.symmetric,
-        batch=sampling.batch,
+        **{each.name: getattr(sampling, each.name) for each in fields(SamplingFacts)},
         population=description,
         population_is_public=not sampling.data_dependent,
         route=sampling.design.route,
         public_rows=0 if sampling.data_dependent else sampling.design.public_rows,
         tables=0 if sampling.data_dependent else sampling.design.tables,
-        blocks=sampling.blocks,
-        shift=sampling.shift,
         support=() if sampling.data_dependent else tuple(map(_range, sampling.support)),
         container=sampling.layout.container,
-        shape=sampling.shape,
         movements=() if sampling.data_dependent else _thin(sampling.draws),
         largest=0.0 if sampling.data_dependent else sampling.largest,
-        threads=sampling.threads,
         environment=sampling.environment,
-        unwatched=sampling.unwatched,
     )
 
 

@@ -185,9 +185,8 @@ def _of_sampling(sampling: SamplingRecord) -> list[str]:
         <= sampling.tail_mass
         <= 1
         and 0 <= sampling.sampling_error <= 1,
-        "sampling.seed, threads, largest, public_rows, tables must be 0 or more": min(
+        "sampling.seed, largest, public_rows, tables must be 0 or more": min(
             sampling.seed,
-            sampling.threads,
             sampling.largest,
             sampling.public_rows,
             sampling.tables,

@@ -3,7 +3,7 @@
 from hushed.sensitivity._blockwise import Blockwise
 from hushed.sensitivity._designs import Design, Route, choose_design
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
-from hushed.sensitivity._record import Sampling, Sensitivity, proven_sensitivity
+from hushed.sensitivity._record import Sampling, SamplingFacts, Sensitivity, proven_sensitivity
 from hushed.sensitivity._sampling import sample_sensitivity
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Rank",
     "Route",
     "Sampling",
+    "SamplingFacts",
     "Sensitivity",
     "choose_design",
     "choose_rank",

@@ -31,20 +31,25 @@ _SAMPLED = "sampled: movement"  # begins the argument of a sampled sensitivity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
-    """Where a sampled sensitivity comes from: enough to draw it again.
+class SamplingFacts:
+    """What may be told of a sampling whatever the population was made from.
+
+    A certificate takes over these fields as they are, without asking for each; so none may hold
+    anything that was computed from the rows of a population.
 
     Parameters
     ----------
+    function : str
+        Name of the sampled function.
     calibration : {"training-conditional", "marginal", "dkw"}
         How the rank was chosen.
     norm : {"l1", "l2", "sup", "range"}
         Norm in which the movements were measured.
     pairs, rank : int
-        Movements drawn, and the one-based rank of the one kept.
+        Movements drawn, and the one kept, counted from the smallest.
     gamma : float
         Probability that the real pair (or, for ``everyone`` and ``simultaneous``, any pair of
-        the table) moves further; in (0, 1).
+        the table) moves further, any shift included; in (0, 1).
     tail_mass, sampling_error : float
         The two parts of the per-trial gamma: pairs beyond the bound, and the risk of the sampler.
     requested_gamma, asked_pairs : float and int, optional
@@ -52,60 +57,22 @@ class Sampling:
     protect : {"record", "everyone", "simultaneous"}
         Whom gamma speaks of.
     rows : int
-        Rows in each sampled table, and in the private one.
+        Rows in the private table, and in each sampled one unless blocks are averaged.
     seed : int
         Seed of the sampler.
     symmetric, batch : bool
         As declared by the caller.
-    population : dict
-        Description of the public source.
-    source : object
-        The population itself; not compared, not printed.
-    called : callable
-        The function itself; not compared, not printed.
-    data_dependent : bool
-        True if the caller said that the population was made from the private rows.
-    layout : Layout
-        Container and columns of the sampled tables.
-    shape : tuple of int
-        Shape of the answer.
-    function : str
-        Name of the sampled function.
-    identity : str
-        Name of the function by its content; see `hushed._functions._fingerprints.identity`.
-    draws : ndarray of float, shape (pairs,)
-        Movements, sorted upwards.
-    answer : ndarray of float
-        What the function answered on the first drawn table.
-    table : str
-        Digest of that table.
-    largest : float
-        Largest absolute number in the answers on the drawn tables.
-    environment : dict of str to str
-        What the last bits of an answer depended on; see `hushed._functions._environment.facts`.
-    threads : int
-        Threads that BLAS and OpenMP had while the function ran.
-    state : dict of str to str
-        Digests of the code and the data that the function used; see `look`.
-    settings : dict of str to str
-        How Python and libraries were set; see `hushed._functions._settings.settings`.
-    unwatched : tuple of str
-        What it used that has no digest, or changed by itself while it was sampled.
-    shift : float
-        Kullback-Leibler divergence per row, in nats, that ``gamma`` was enlarged for.
-    design : Design
-        Which rows each trial saw; not compared, not printed.
     blocks : int
         Blocks of the private table, whose answers are averaged; 1 if it is taken whole.
-    locked : bool
-        Whether the function was given arrays that it cannot write to.
-    limit : float
-        Largest absolute number that doubles can average exactly enough; private averages are
-        held to it. Infinite if nothing is averaged.
-    support : tuple of Range
-        Ranges that the population keeps to, one for each column that has one.
+    shift : float
+        Kullback-Leibler divergence per row, in nats, that ``gamma`` was enlarged for.
+    shape : tuple of int
+        Shape of the answer.
+    unwatched : tuple of str
+        What the function used that has no digest, or changed by itself while it was sampled.
     """
 
+    function: str
     calibration: Calibration
     norm: Norm
     pairs: int
@@ -120,26 +87,71 @@ class Sampling:
     seed: int
     symmetric: bool
     batch: bool
+    blocks: int
+    shift: float
+    shape: tuple[int, ...]
+    unwatched: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling(SamplingFacts):
+    """Where a sampled sensitivity comes from: enough to draw it again.
+
+    Its other fields are those of `SamplingFacts`.
+
+    Parameters
+    ----------
+    population : dict
+        Description of the public source.
+    source : object
+        The population itself; not compared, not printed.
+    called : callable
+        The function itself; not compared, not printed.
+    data_dependent : bool
+        True if the caller said that the population was made from the private rows.
+    layout : Layout
+        Container and columns of the sampled tables.
+    identity : str
+        Name of the function by its content; see `hushed._functions._fingerprints.identity`.
+    draws : ndarray of float, shape (pairs,)
+        Movements, sorted upwards.
+    answer : ndarray of float
+        What the function answered on the first drawn table.
+    table : str
+        Digest of that table.
+    largest : float
+        Largest absolute number in the answers on the drawn tables.
+    environment : dict of str to str
+        What the last bits of an answer depended on; see `hushed._functions._environment.facts`.
+    state : dict of str to str
+        Digests of the code and the data that the function used; see `look`.
+    settings : dict of str to str
+        How Python and libraries were set; see `hushed._functions._settings.settings`.
+    design : Design
+        Which rows each trial saw; not compared, not printed.
+    locked : bool
+        Whether the function was given arrays that it cannot write to.
+    limit : float
+        Largest absolute number that doubles can average exactly enough; private averages are
+        held to it. Infinite if nothing is averaged.
+    support : tuple of Range
+        Ranges that the population keeps to, one for each column that has one.
+    """
+
     population: dict[str, Any]
     source: Any = field(repr=False, compare=False)
     called: Any = field(repr=False, compare=False)
     data_dependent: bool
     layout: Layout
-    shape: tuple[int, ...]
-    function: str
     identity: str
     draws: NDArray[np.float64] = field(repr=False, compare=False)
     answer: NDArray[np.float64] = field(repr=False, compare=False)
     table: str = field(repr=False, compare=False)
     largest: float
     environment: dict[str, str] = field(repr=False, compare=False)
-    threads: int = 1
     state: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     settings: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
-    unwatched: tuple[str, ...] = ()
-    shift: float = 0.0
     design: Design = field(repr=False, compare=False)
-    blocks: int = 1
     locked: bool = False
     limit: float = math.inf
     support: tuple[Range, ...] = ()

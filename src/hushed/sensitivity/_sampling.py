@@ -278,6 +278,7 @@ def sample_sensitivity(
         unwatched=unwatched,
         design=design,
         blocks=blocks,
+        shift=0.0,
         locked=blocks == 1 and isinstance(first, np.ndarray) and not known.fresh,
         limit=most,
         support=ranges,

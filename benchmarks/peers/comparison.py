@@ -1,4 +1,4 @@
-"""Compare with other libraries: ``python -m benchmarks.peers [--quick] [--page FILE]``.
+"""Compare with other libraries: ``python -m benchmarks peers [--quick] [--page FILE]``.
 
 The peers live in an environment of their own, ``.venv-peers``, made from
 ``requirements/peers.txt`` one line at a time. Every library runs in a process of its own. One that
@@ -133,25 +133,27 @@ def compare(options: list[str], *, peers: tuple[str, ...] = PEERS) -> list[Outco
     return found
 
 
-def main(words: list[str] | None = None) -> int:
-    """Install, ask, write."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
-    parser.add_argument("cases", nargs="*", choices=[[], *CASES], help="all by default")
-    parser.add_argument("--quick", action="store_true", help="one repeat: shows that it works")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "cases",
+        nargs="*",
+        choices=[[], *CASES],
+        metavar="CASE",
+        help=f"{', '.join(CASES)}; all by default",
+    )
     parser.add_argument("--page", type=Path, help="also write the table into this page")
-    found = parser.parse_args(words)
+
+
+def main(*, quick: bool, cases: list[str], page: Path | None) -> None:
+    """Install, ask, write."""
     missing = install()
-    options = [*found.cases, *(["--quick"] if found.quick else [])]
-    outcomes = compare(options)
+    outcomes = compare([*cases, *(["--quick"] if quick else [])])
     text = report(outcomes, machine(), missing)
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "peers.md").write_text(text)
     (RESULTS / "peers.json").write_text(json.dumps([vars(o) for o in outcomes], indent=1))
     print(text)
-    if found.page:
-        found.page.write_text(page_with(found.page.read_text(), text))
-    return 1 if outcomes[0].failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    if page:
+        page.write_text(page_with(page.read_text(), text))
+    if outcomes[0].failed:
+        sys.exit(outcomes[0].failed)
