@@ -78,6 +78,23 @@ class Calibrated:
         """
         return 1 if shape is None else math.prod(shape)
 
+    def drawn(self, values: int) -> tuple[float | None, int | None]:
+        """Scale of the noise as drawn, and its grid.
+
+        Parameters
+        ----------
+        values : int
+            Numbers released together.
+
+        Returns
+        -------
+        scale : float or None
+            What rounding adds is included; None if it depends on the rows.
+        grid : int or None
+            Answers are rounded to multiples of ``2**grid``.
+        """
+        return self.noise.drawn(values)
+
     @classmethod
     def answers_of(cls, function: Any, parameters: Mapping[str, Any]) -> Any:  # noqa: ARG003
         """Make a function of rows give the numbers that the mechanism releases.

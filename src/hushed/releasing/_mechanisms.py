@@ -19,7 +19,8 @@ import numpy as np
 
 from hushed._functions._calls import public_name
 from hushed._functions._silence import silence
-from hushed.errors import BadFunction, HushedError, ParameterError
+from hushed._types import Floats
+from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import require_movement
 from hushed.mechanisms._calibrated import Parameter, error_of
@@ -84,19 +85,19 @@ class Admitted:
 
     def drawn(self, values: int) -> tuple[float | None, int | None]:
         """Scale as drawn, and the exponent of the grid, where they are known."""
-        return (self.scale, None) if self.stated else self.mechanism.noise.drawn(values)
+        return (self.scale, None) if self.stated else self.mechanism.drawn(values)
 
     def error(self, values: int) -> float | None:
         """Error that no released number exceeds but with probability 5 %."""
         found = error_of(self.mechanism.accuracy, self.parameters, values)
         return _read_size("accuracy", found) if self.stated else found
 
-    def draw(self, exact: Any) -> Any:
+    def draw(self, exact: Floats) -> Any:
         """Release an answer."""
         if not self.stated:
             return self.mechanism.draw(exact)
         fresh = type(self.mechanism)(self.sensitivity, **self.parameters)
-        return _draw_privately(fresh, exact.copy(), self.name)
+        return _draw_privately(fresh, exact, self.name)
 
 
 def admit_mechanism(mechanism: Any) -> Admitted:
@@ -110,7 +111,7 @@ def admit_mechanism(mechanism: Any) -> Admitted:
             "hs.sample_sensitivity or hs.proven_sensitivity, can be released and certified; got "
             f"{type(mechanism).__name__}"
         )
-    if type(mechanism) not in MECHANISMS.values():
+    if not any(type(mechanism) is kind for kind in MECHANISMS.values()):
         return _admit_stated(mechanism, carried)
     return Admitted(
         mechanism=mechanism,
@@ -124,11 +125,9 @@ def admit_mechanism(mechanism: Any) -> Admitted:
 
 def is_free_name(name: object) -> bool:
     """Whether a mechanism of a caller may be called so: plain letters, and none of our names."""
-    return (
-        isinstance(name, str)
-        and _NAME.fullmatch(name) is not None
-        and name.casefold() not in {*MECHANISMS, *LAWS}
-    )
+    if type(name) is not str or _NAME.fullmatch(name) is None:
+        return False
+    return name.lower() not in {*MECHANISMS, *LAWS} and not name.lower().startswith("hushed")
 
 
 def _admit_stated(mechanism: Any, carried: Sensitivity) -> Admitted:
@@ -247,7 +246,7 @@ def _read_parameters(stated: Any, kind: str) -> dict[str, Parameter]:
         if not isinstance(name, str) or not name.isidentifier():
             raise ParameterError(f"a parameter of {kind} has the name {name!r}")
         plain = value.item() if isinstance(value, np.generic) else value
-        short = isinstance(plain, str) and len(plain) <= _LONGEST_TEXT and plain.isprintable()
+        short = type(plain) is str and len(plain) <= _LONGEST_TEXT and plain.isprintable()
         number = type(plain) in (bool, int, float) and math.isfinite(plain)
         if not (short or number):
             raise ParameterError(
@@ -275,32 +274,30 @@ def _levels(one: Admitted) -> list[float]:
     return [] if one.loss is None else [one.loss.delta(epsilon * share) for share in (0, 0.5, 1)]
 
 
-def _draw_privately(mechanism: Any, exact: Any, name: str) -> Any:
+def _draw_privately(mechanism: Any, exact: Floats, name: str) -> Any:
     """Draw with a mechanism of the caller's; what it prints or raises may hold a private value."""
     problem = ""
     try:
         with silence():
-            return _read_drawn(mechanism.draw(exact), exact.shape, name)
+            drawn = mechanism.draw(exact.copy() if exact.ndim else float(exact))
+            found = _read_drawn(drawn, exact.shape)
+        if found is not None:
+            return found
+        problem = "gave neither a number nor numbers in the shape of the answer"
     except KeyboardInterrupt:
         pass
-    except HushedError as error:
-        problem = str(error) if type(error) is _Unreadable else public_name(type(error), "an error")
     except BaseException as cause:
-        problem = f"{name} raised {public_name(type(cause), 'an exception')}"
+        problem = f"raised {public_name(type(cause), 'an exception')}; its message is withheld"
     if not problem:
         raise KeyboardInterrupt
-    raise BadFunction(f"{problem} where it drew the noise; what it said is withheld")
+    raise BadFunction(f"{name} did not draw: it {problem}")
 
 
-class _Unreadable(BadFunction):
-    """What a mechanism drew is no answer."""
-
-
-def _read_drawn(value: Any, shape: tuple[int, ...], name: str) -> Any:
-    """Take a number, or numbers in the shape of the answer, as plain ones."""
+def _read_drawn(value: Any, shape: tuple[int, ...]) -> float | int | Floats | None:
+    """Read a number, or numbers in the shape of the answer, as plain ones; None if neither."""
     found = value.item() if isinstance(value, np.generic) else value
     if type(found) in (int, float):
-        return found
+        return found  # type: ignore[no-any-return]
     if type(found) is not np.ndarray or found.dtype.kind not in "iuf" or found.shape != shape:
-        raise _Unreadable(f"{name} gave neither a number nor numbers in the shape of the answer")
+        return None
     return found.astype(np.float64) if found.ndim else float(found)
