@@ -76,7 +76,17 @@ class Calibrated:
         ParameterError
             If it cannot release answers of this shape.
         """
-        return 1 if shape is None else math.prod(shape)
+        if shape is None:
+            return self._fewest()
+        self._check_shape(shape)
+        return math.prod(shape)
+
+    def _fewest(self) -> int:
+        """Numbers that it releases at least."""
+        return 1
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        """Refuse a shape that it cannot release."""
 
     def drawn(self, values: int) -> tuple[float | None, int | None]:
         """Scale of the noise as drawn, and its grid.
@@ -96,7 +106,7 @@ class Calibrated:
         return self.noise.drawn(values)
 
     @classmethod
-    def answers_of(cls, function: Any, parameters: Mapping[str, Any]) -> Any:  # noqa: ARG003
+    def answers_of(cls, function: Any, parameters: Mapping[str, Any]) -> Any:
         """Make a function of rows give the numbers that the mechanism releases.
 
         Parameters
@@ -111,6 +121,11 @@ class Calibrated:
         callable
             The same, where its answer is numbers already.
         """
+        return cls._numbers_of(function, parameters)
+
+    @classmethod
+    def _numbers_of(cls, function: Any, _: Mapping[str, Any]) -> Any:
+        """As `answers_of`."""
         return function
 
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:

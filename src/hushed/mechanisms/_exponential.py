@@ -166,13 +166,12 @@ class Exponential(Calibrated):
         """Law of the choice."""
         return ExponentialChoice(self.width, self.epsilon)
 
-    def values_of(self, shape: tuple[int, ...] | None) -> int:
-        """Count the candidates of one list of scores; see `Calibrated.values_of`."""
-        if shape is not None and len(shape) != 1:
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        """Refuse what is not one list of scores."""
+        if len(shape) != 1:
             raise ParameterError(
                 f"Exponential chooses by one list of scores, the sampled answers have shape {shape}"
             )
-        return Calibrated.values_of(self, shape)
 
     @property
     def scale(self) -> float:
