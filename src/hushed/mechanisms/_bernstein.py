@@ -83,7 +83,7 @@ class Bernstein(Calibrated):
             raise ParameterError(f"order must be at most {_MOST_ORDER}, got {self.order}")
 
     @classmethod
-    def _numbers_of(cls, function: Any, parameters: Mapping[str, Any]) -> Any:
+    def _answers_of(cls, function: Any, parameters: Mapping[str, Any]) -> Any:
         """Evaluate learners of functions on the lattice."""
         lattice, dims = int(parameters.get("lattice", 10)), int(parameters.get("dims", 1))
         return numbers_of(function, lattice=lattice, dims=dims)
@@ -134,18 +134,14 @@ class Bernstein(Calibrated):
         """Law of the noise on the lattice values."""
         return LaplaceNoise(self.total, self.epsilon)
 
-    def _fewest(self) -> int:
-        """All lattice values."""
-        return self.points
-
-    def _check_shape(self, shape: tuple[int, ...]) -> None:
-        """Refuse what is not one value for each lattice point."""
-        if math.prod(shape) != self.points:
+    def _values_of(self, shape: tuple[int, ...] | None) -> int:
+        if shape is not None and math.prod(shape) != self.points:
             raise ParameterError(
                 f"Bernstein with lattice={self.lattice} and dims={self.dims} releases "
                 f"{self.points} lattice values, the sampled answers have {math.prod(shape)}; "
                 "use the lattice of hs.on_lattice"
             )
+        return self.points
 
     @property
     def points(self) -> int:

@@ -23,7 +23,7 @@ from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import require_movement
-from hushed.mechanisms._calibrated import Parameter, error_of
+from hushed.mechanisms._calibrated import Parameter, drawn_by, error_of, values_of
 from hushed.mechanisms._registry import LAWS, MECHANISMS
 from hushed.privacy_loss import PrivacyProfile
 from hushed.sensitivity import Sensitivity
@@ -39,26 +39,9 @@ _BETTER = 0.99  # a loss that keeps less than this share of epsilon belongs to a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """A mechanism and what it said of itself.
+    """A mechanism and what it said of itself; ``stated`` if that rests on its author's word.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        It, or for one of the caller's own an instance that sees no answer.
-    sensitivity : Sensitivity
-        The bound that it was calibrated to.
-    name : str
-        What certificates call it.
-    parameters : dict
-        What it was built with.
-    guarantee : Guarantee
-        What a draw promises.
-    loss : PrivacyProfile, optional
-        The loss behind it.
-    scale : float, optional
-        Of one of the caller's own: the scale that it states.
-    stated : bool
-        True if all this rests on the word of its author.
+    Of one of the caller's own, ``mechanism`` is an instance that sees no answer.
     """
 
     mechanism: Any
@@ -81,11 +64,11 @@ class Admitted:
         """Count the numbers released together; refuses a shape that it is known not to release."""
         if self.stated:
             return 1 if shape is None else math.prod(shape)
-        return int(self.mechanism.values_of(shape))
+        return values_of(self.mechanism, shape)
 
     def drawn(self, values: int) -> tuple[float | None, int | None]:
         """Scale as drawn, and the exponent of the grid, where they are known."""
-        return (self.scale, None) if self.stated else self.mechanism.drawn(values)
+        return (self.scale, None) if self.stated else drawn_by(self.mechanism, values)
 
     def error(self, values: int) -> float | None:
         """Error that no released number exceeds but with probability 5 %."""
@@ -147,18 +130,8 @@ def _admit_stated(mechanism: Any, carried: Sensitivity) -> Admitted:
             f"has to: {type(cause).__name__}: {cause}"
         ) from None
     second = _read_stated(again, carried)
-    other = [
-        name
-        for name, said, found in (
-            ("name", first.name, second.name),
-            ("parameters", first.parameters, second.parameters),
-            ("guarantee", first.guarantee, second.guarantee),
-            ("scale", first.scale, second.scale),
-            ("accuracy", first.error(1), second.error(1)),
-            ("loss", _levels(first), _levels(second)),
-        )
-        if said != found
-    ]
+    said, found = _facts_of(first), _facts_of(second)
+    other = [name for name in said if said[name] != found[name]]
     if other:
         raise ParameterError(
             f"{kind.__name__} built again from its sensitivity and parameters has another "
@@ -268,10 +241,12 @@ def _read_size(name: str, stated: Any) -> float | None:
     return float(stated)
 
 
-def _levels(one: Admitted) -> list[float]:
-    """Give the loss at a few levels: two curves are compared so."""
-    epsilon = one.guarantee.epsilon
-    return [] if one.loss is None else [one.loss.delta(epsilon * share) for share in (0, 0.5, 1)]
+def _facts_of(one: Admitted) -> dict[str, Any]:
+    """Give what has to be the same when it is built again; curves are compared at a few levels."""
+    epsilon, loss = one.guarantee.epsilon, one.loss
+    levels = None if loss is None else [loss.delta(epsilon * share) for share in (0, 0.5, 1)]
+    names = ("name", "parameters", "guarantee", "scale")
+    return {name: getattr(one, name) for name in names} | {"accuracy": one.error(1), "loss": levels}
 
 
 def _draw_privately(mechanism: Any, exact: Floats, name: str) -> Any:
