@@ -91,6 +91,14 @@ class TestOneLaw:
         worse = others * mpmath.exp(-mpmath.mpf(error) / scale)
         assert worse / (1 + worse) <= 0.05
 
+    def test_rounding_many_numbers_is_counted_in_rho(self):
+        """Answers that move by a step are apart by sqrt(dims) steps more when they are rounded."""
+        law, dims = GaussianNoise.of_scale(1.0), 10_000
+        scale, exponent = law.drawn(dims)
+        step = math.ldexp(1.0, exponent)
+        apart = (1 + math.sqrt(dims)) * step / scale
+        assert law.loss(step, dims)[ZCDP] >= apart * apart / 2 * (1 - 1e-12)
+
     def test_more_numbers_than_the_lemma_covers_are_refused_by_the_law(self):
         """So that no door can forget it."""
         with pytest.raises(hs.errors.ParameterError, match="at most 1048576 numbers"):

@@ -2,9 +2,8 @@
 
 One of this package is known to keep its promise. Of one of the caller's own nothing is known but
 what its author states. What it must not do is make a certificate say more than that, by mistake or
-on purpose. So it states epsilon and delta, never gamma or whom they protect; what is certified is
-read from an instance that never sees an answer; and that instance, like the one that draws, is
-built from the parameters that stand on the certificate.
+on purpose. So it states epsilon and delta, never gamma or whom they protect; it is built anew from
+the parameters that stand on the certificate; and it is certified before it sees an answer.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _BETTER = 0.99  # a loss that keeps less than this share of epsilon belongs to a
 class Admitted:
     """A mechanism and what it said of itself; ``stated`` if that rests on its author's word.
 
-    Of one of the caller's own, ``mechanism`` is an instance that sees no answer.
+    Of one of the caller's own, ``mechanism`` is an instance that was built for this.
     """
 
     mechanism: Any
@@ -77,10 +76,9 @@ class Admitted:
 
     def draw(self, exact: Floats) -> Any:
         """Release an answer."""
-        if not self.stated:
-            return self.mechanism.draw(exact)
-        fresh = type(self.mechanism)(self.sensitivity, **self.parameters)
-        return _draw_privately(fresh, exact, self.name)
+        if self.stated:
+            return _draw_privately(self.mechanism, exact, self.name)
+        return self.mechanism.draw(exact)
 
 
 def admit_mechanism(mechanism: Any) -> Admitted:
