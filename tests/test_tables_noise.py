@@ -11,6 +11,7 @@ import pytest
 
 import hushed as hs
 from hushed.errors import ParameterError
+from hushed.noise import selection_scale
 from hushed.tables._grid import choose_grid
 from hushed.tables._noise import add_noise, select_partitions
 from hushed.tables._plan import Choice, GaussianNoise, LaplaceNoise, PartitionSelection
@@ -71,6 +72,15 @@ class TestErrors:
         assert 1 - inside <= beta
         if error:
             assert 1 - (inside - 2 * mass(error, scale)) > beta
+
+    @pytest.mark.parametrize("candidates", [2, 1001])
+    def test_the_error_of_a_quantile_counts_the_grid_of_the_choice(self, candidates):
+        """Ranks that so many candidates may miss at the temperature that is drawn, in 40 digits."""
+        choice = Choice(epsilon=0.3, probability=Fraction(9, 10), width=36)
+        drawn, _ = selection_scale(width=36.0, epsilon=0.3)
+        with mpmath.workdps(40):
+            missed = drawn * mpmath.log(mpmath.mpf(candidates) / mpmath.mpf(0.05)) / 10
+            assert missed <= choice.error(0.05, candidates) < missed * (1 + 1e-12)
 
 
 class TestSplit:

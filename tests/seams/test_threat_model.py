@@ -42,6 +42,31 @@ def test_a_function_may_write_the_rows_elsewhere(tmp_path, private):
     assert repr(SECRET) in target.read_text()
 
 
+def test_the_author_of_a_mechanism_is_believed(private):
+    """A mechanism that adds no noise at all is certified, as the word of its author."""
+
+    class Bare:
+        name, norms, loss, scale = "bare", ("l1",), None, None
+
+        def __init__(self, sensitivity):
+            self.sensitivity, self.parameters = sensitivity, {}
+            self.guarantee = sensitivity.guarantee(0.01)
+
+        def accuracy(self, beta=0.05, dims=1):
+            return None
+
+        def draw(self, value):
+            return value
+
+    def mean(rows):
+        return rows.mean()
+
+    made = hs.release(mean, private, Bare(mechanism(mean).sensitivity))
+    assert made.value == private.mean()
+    assert made.certificate.guarantee.epsilon == 0.01
+    assert made.certificate.explain().startswith("THE PROMISE RESTS ON THE WORD OF AN AUTHOR")
+
+
 def test_an_old_copy_of_a_ledger_forgets(tmp_path):
     """Put back while no program has it open, an old copy knows nothing of later charges."""
     path, old = tmp_path / "budget.db", tmp_path / "old.db"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import hushed as hs
 from hushed.errors import ParameterError
-from hushed.mechanisms._calibrated import Calibrated, parameter_names
+from hushed.mechanisms._calibrated import Calibrated, answers_of, parameter_names
 from hushed.mechanisms._registry import MECHANISMS, calibrate
 from hushed.spaces import Norm, SensitivityBound
 
@@ -90,4 +90,4 @@ class Target:
 
     def numeric(self, function: Any) -> Any:
         """Make a function give the numbers that the mechanism releases."""
-        return self.kind.answers_of(function, self.options)
+        return answers_of(self.kind, function, self.options)

@@ -43,6 +43,7 @@ from hushed.cli._panels import LEDGER, NOISE, OUTPUT, ROWS
 from hushed.cli._tables import Frame, check_columns, read_table
 from hushed.cli._written import check_targets, files_of, inputs_of
 from hushed.errors import NotFound, ParameterError
+from hushed.mechanisms._calibrated import answers_of
 from hushed.mechanisms._registry import MECHANISMS
 from hushed.populations import PublicTable, Simulator
 from hushed.spaces import Norm
@@ -306,7 +307,7 @@ def verify(
         known = _certificate(certificate)
         f = None if function is None else read_function(function)
         if f is not None and known.mechanism.name in MECHANISMS:
-            f = MECHANISMS[known.mechanism.name].answers_of(f, known.mechanism.parameters)
+            f = answers_of(MECHANISMS[known.mechanism.name], f, known.mechanism.parameters)
         if f is not None and known.sampling is not None and known.sampling.blocks > 1:
             f = in_blocks(f, known.sampling.rows // known.sampling.blocks)
         source = _read_named(population, known, frame, header) if population else None

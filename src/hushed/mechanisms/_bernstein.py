@@ -83,8 +83,8 @@ class Bernstein(Calibrated):
             raise ParameterError(f"order must be at most {_MOST_ORDER}, got {self.order}")
 
     @classmethod
-    def answers_of(cls, function: Any, parameters: Mapping[str, Any]) -> Any:
-        """Evaluate learners of functions on the lattice; see `Calibrated.answers_of`."""
+    def _answers_of(cls, function: Any, parameters: Mapping[str, Any]) -> Any:
+        """Evaluate learners of functions on the lattice."""
         lattice, dims = int(parameters.get("lattice", 10)), int(parameters.get("dims", 1))
         return numbers_of(function, lattice=lattice, dims=dims)
 
@@ -134,8 +134,7 @@ class Bernstein(Calibrated):
         """Law of the noise on the lattice values."""
         return LaplaceNoise(self.total, self.epsilon)
 
-    def values_of(self, shape: tuple[int, ...] | None) -> int:
-        """Count the lattice values; see `Calibrated.values_of`."""
+    def _values_of(self, shape: tuple[int, ...] | None) -> int:
         if shape is not None and math.prod(shape) != self.points:
             raise ParameterError(
                 f"Bernstein with lattice={self.lattice} and dims={self.dims} releases "

@@ -58,42 +58,17 @@ class Calibrated:
         """What a draw promises."""
         return self.sensitivity.guarantee(self.epsilon, getattr(self, "delta", 0.0))
 
-    def values_of(self, shape: tuple[int, ...] | None) -> int:
-        """Count the numbers that it releases together for an answer of this shape.
-
-        Parameters
-        ----------
-        shape : tuple of int or None
-            Shape of the answer; None if it is known from the private rows only.
-
-        Returns
-        -------
-        int
-            At least as many, where the shape is not known.
-
-        Raises
-        ------
-        ParameterError
-            If it cannot release answers of this shape.
-        """
+    def _values_of(self, shape: tuple[int, ...] | None) -> int:
+        """As `values_of`; refuses a shape that it cannot release."""
         return 1 if shape is None else math.prod(shape)
 
+    def _drawn(self, values: int) -> tuple[float | None, int | None]:
+        """As `drawn_by`."""
+        return self.noise.drawn(values)
+
     @classmethod
-    def answers_of(cls, function: Any, parameters: Mapping[str, Any]) -> Any:  # noqa: ARG003
-        """Make a function of rows give the numbers that the mechanism releases.
-
-        Parameters
-        ----------
-        function : callable
-            A function of rows.
-        parameters : mapping
-            Those of the mechanism.
-
-        Returns
-        -------
-        callable
-            The same, where its answer is numbers already.
-        """
+    def _answers_of(cls, function: Any, _: Mapping[str, Any]) -> Any:
+        """As `answers_of`."""
         return function
 
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
@@ -139,6 +114,21 @@ def parameter_names(kind: type[Any]) -> dict[str, bool]:
         for each in dataclasses.fields(kind)
         if each.init and each.name != "sensitivity"
     }
+
+
+def values_of(mechanism: Calibrated, shape: tuple[int, ...] | None) -> int:
+    """Count the numbers released together for an answer of a shape; at least, if it is unknown."""
+    return mechanism._values_of(shape)
+
+
+def drawn_by(mechanism: Calibrated, values: int) -> tuple[float | None, int | None]:
+    """Scale of the noise as drawn, and its grid; None for what depends on the rows."""
+    return mechanism._drawn(values)
+
+
+def answers_of(kind: type[Calibrated], function: Any, parameters: Mapping[str, Any]) -> Any:
+    """Make a function of rows give the numbers that a kind of mechanism releases."""
+    return kind._answers_of(function, parameters)
 
 
 def error_of(accuracy: Callable[..., float], own: Mapping[str, Any], values: int) -> float:

@@ -16,13 +16,13 @@ from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.mechanisms._arguments import finite_values, require_movement, smallest_epsilon
 from hushed.mechanisms._calibrated import Calibrated
-from hushed.mechanisms._law import Known
+from hushed.mechanisms._law import Known, Law
 from hushed.privacy_loss import PrivacyProfile, bounded_range
-from hushed.spaces import PRIVACY_PROFILE, PURE, ZCDP, Measure, Norm, SensitivityBound
+from hushed.spaces import PRIVACY_PROFILE, PURE, ZCDP, Norm, SensitivityBound
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialChoice:
+class ExponentialChoice(Law):
     """A choice that loses ``epsilon`` where the changes of all scores lie in a range of ``width``.
 
     Scores are rounded to a grid first, and the width is enlarged by what that may move.
@@ -32,7 +32,6 @@ class ExponentialChoice:
     norms: ClassVar[tuple[Norm, ...]] = ("sup", "range")
     # Largest minus smallest change of a score, for each unit of distance.
     reach: ClassVar[Mapping[str, int]] = {"sup": 2, "one-sided": 1, "l1": 1}
-    measure: ClassVar[Measure] = PURE
     selects: ClassVar[bool] = True
     opendp: ClassVar[str] = "make_noisy_max"
 
@@ -166,13 +165,12 @@ class Exponential(Calibrated):
         """Law of the choice."""
         return ExponentialChoice(self.width, self.epsilon)
 
-    def values_of(self, shape: tuple[int, ...] | None) -> int:
-        """Count the candidates of one list of scores; see `Calibrated.values_of`."""
+    def _values_of(self, shape: tuple[int, ...] | None) -> int:
         if shape is not None and len(shape) != 1:
             raise ParameterError(
                 f"Exponential chooses by one list of scores, the sampled answers have shape {shape}"
             )
-        return Calibrated.values_of(self, shape)
+        return shape[0] if shape else 1
 
     @property
     def scale(self) -> float:

@@ -25,7 +25,7 @@ from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.mechanisms._arguments import require_movement, smallest_epsilon
 from hushed.mechanisms._calibrated import Calibrated
-from hushed.mechanisms._law import Known, as_drawn, chance_of_each, plain
+from hushed.mechanisms._law import Known, Law, chance_of_each, plain
 from hushed.privacy_loss import PrivacyProfile, gaussian
 from hushed.privacy_loss._families import released_delta
 from hushed.spaces import PRIVACY_PROFILE, ZCDP, Measure, Norm, SensitivityBound
@@ -38,7 +38,7 @@ _FAR_BELOW = 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianNoise:
+class GaussianNoise(Law):
     """Discrete Gaussian noise on a grid, of a sigma that was made for an l2 movement of ``bound``.
 
     Sigma is enlarged by what rounding to the grid may move. To ``whole`` numbers the noise is added
@@ -49,7 +49,6 @@ class GaussianNoise:
     norms: ClassVar[tuple[Norm, ...]] = ("l2",)
     reach: ClassVar[Mapping[str, int]] = {"absolute": 1, "l2": 1}
     measure: ClassVar[Measure] = ZCDP
-    selects: ClassVar[bool] = False
     opendp: ClassVar[str] = "make_gaussian"
 
     bound: float
@@ -68,10 +67,6 @@ class GaussianNoise:
                 f"gaussian noise is for at most {MOST_NUMBERS} numbers at once, got {dims}"
             )
         return noise.gaussian_grid(sensitivity=self.bound, sigma=self.sigma, dims=dims)
-
-    def drawn(self, dims: int) -> tuple[float, int]:
-        """Scale as drawn, and the exponent of the grid."""
-        return as_drawn(self.grid(dims))
 
     def loss(self, moved: float, dims: int = 1) -> Known:
         """Rho and curve at a distance; rounding adds ``sqrt(dims)`` steps.

@@ -14,13 +14,13 @@ from hushed._decimals import decimal_of, stated_above
 from hushed._types import Floats
 from hushed.mechanisms._arguments import require_movement, smallest_epsilon
 from hushed.mechanisms._calibrated import Calibrated
-from hushed.mechanisms._law import Known, as_drawn, chance_of_each, plain
+from hushed.mechanisms._law import Known, Law, chance_of_each, plain
 from hushed.privacy_loss import PrivacyProfile, laplace
-from hushed.spaces import PRIVACY_PROFILE, PURE, Measure, Norm, SensitivityBound
+from hushed.spaces import PRIVACY_PROFILE, PURE, Norm, SensitivityBound
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceNoise:
+class LaplaceNoise(Law):
     """Discrete Laplace noise, made so that an l1 movement of ``bound`` loses ``epsilon``.
 
     Doubles are rounded to a grid first, and the noise is enlarged by what that may move. To
@@ -30,8 +30,6 @@ class LaplaceNoise:
     name: ClassVar[str] = "laplace"
     norms: ClassVar[tuple[Norm, ...]] = ("l1",)
     reach: ClassVar[Mapping[str, int]] = {"absolute": 1, "l1": 1}
-    measure: ClassVar[Measure] = PURE
-    selects: ClassVar[bool] = False
     opendp: ClassVar[str] = "make_laplace"
 
     bound: float | Fraction
@@ -59,10 +57,6 @@ class LaplaceNoise:
         return noise.laplace_grid(
             sensitivity=float(self.bound), epsilon=float(self.epsilon), dims=dims
         )
-
-    def drawn(self, dims: int) -> tuple[float, int]:
-        """Scale as drawn, and the exponent of the grid."""
-        return as_drawn(self.grid(dims))
 
     def loss(self, moved: float, dims: int = 1) -> Known:
         """Epsilon and curve at a distance; rounding adds a step for each number.

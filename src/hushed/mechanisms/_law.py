@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 from hushed import noise
 from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.privacy_loss import PrivacyProfile
-from hushed.spaces import Measure, Norm
+from hushed.spaces import PURE, Measure, Norm
 
 Known = Mapping[Measure, float | PrivacyProfile]
 
 
-class Law(Protocol):
-    """A law of noise, or of a choice, that is drawn by `hushed.noise`.
+class Law:
+    """A law of noise, or of a choice, that is drawn by `hushed.noise`: a frozen record.
 
     ``name`` is what it is called everywhere. ``norms``: the bounds that it takes. ``reach``: for
     each metric of a chain, how far it moves at a distance of 1, as `loss` counts it. ``measure``:
@@ -28,42 +28,50 @@ class Law(Protocol):
     ``opendp``: the constructor of the same there, empty if there is none.
     """
 
+    __slots__ = ()
+
     name: ClassVar[str]
     norms: ClassVar[tuple[Norm, ...]]
     reach: ClassVar[Mapping[str, int]]
-    measure: ClassVar[Measure]
-    selects: ClassVar[bool]
-    opendp: ClassVar[str]
+    measure: ClassVar[Measure] = PURE
+    selects: ClassVar[bool] = False
+    opendp: ClassVar[str] = ""
 
     @classmethod
     def of_scale(cls, scale: float) -> Self:
         """Law of a scale in the units of the answer, as a chain takes it."""
+        raise NotImplementedError
+
+    def grid(self, dims: int) -> noise.Grid:
+        """Grid that so many doubles are rounded to."""
+        raise NotImplementedError
 
     def drawn(self, dims: int) -> tuple[float, int]:
         """Scale as drawn, what the grid adds included, and the exponent of the grid."""
+        grid = self.grid(dims)
+        try:
+            return math.ldexp(grid.scale, grid.exponent), grid.exponent
+        except OverflowError:
+            problem = "the noise would exceed every double: rescale the answer"
+        raise ParameterError(problem)
 
     def loss(self, moved: float, dims: int) -> Known:
         """All that is known of the loss when the answer moves that far; rounding to the grid, too.
 
         Rounded up; nothing is lost if nothing moves, and everything at an infinite distance.
         """
+        raise NotImplementedError
 
     def error(self, beta: float, dims: int = 1) -> float:
         """Error that none of so many numbers exceeds but with probability beta.
 
         Of a choice the shortfall against the best of so many candidates.
         """
+        raise NotImplementedError
 
     def draw(self, values: Floats) -> Any:
         """Noisy numbers, or the index of a candidate; `values` are finite doubles."""
-
-
-def as_drawn(grid: noise.Grid) -> tuple[float, int]:
-    """Scale of a grid's noise in the units of the answer, and the exponent of the grid."""
-    try:
-        return math.ldexp(grid.scale, grid.exponent), grid.exponent
-    except OverflowError:
-        raise ParameterError("the noise would exceed every double: rescale the answer") from None
+        raise NotImplementedError
 
 
 def plain(released: Floats) -> float | Floats:

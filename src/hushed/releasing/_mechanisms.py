@@ -2,9 +2,8 @@
 
 One of this package is known to keep its promise. Of one of the caller's own nothing is known but
 what its author states. What it must not do is make a certificate say more than that, by mistake or
-on purpose. So it states epsilon and delta, never gamma or whom they protect; what is certified is
-read from an instance that never sees an answer; and that instance, like the one that draws, is
-built from the parameters that stand on the certificate.
+on purpose. So it states epsilon and delta, never gamma or whom they protect; it is built anew from
+the parameters that stand on the certificate; and it is certified before it sees an answer.
 """
 
 from __future__ import annotations
@@ -19,10 +18,11 @@ import numpy as np
 
 from hushed._functions._calls import public_name
 from hushed._functions._silence import silence
-from hushed.errors import BadFunction, HushedError, ParameterError
+from hushed._types import Floats
+from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import require_movement
-from hushed.mechanisms._calibrated import Parameter, error_of
+from hushed.mechanisms._calibrated import Parameter, drawn_by, error_of, values_of
 from hushed.mechanisms._registry import LAWS, MECHANISMS
 from hushed.privacy_loss import PrivacyProfile
 from hushed.sensitivity import Sensitivity
@@ -38,26 +38,9 @@ _BETTER = 0.99  # a loss that keeps less than this share of epsilon belongs to a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """A mechanism and what it said of itself.
+    """A mechanism and what it said of itself; ``stated`` if that rests on its author's word.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        It, or for one of the caller's own an instance that sees no answer.
-    sensitivity : Sensitivity
-        The bound that it was calibrated to.
-    name : str
-        What certificates call it.
-    parameters : dict
-        What it was built with.
-    guarantee : Guarantee
-        What a draw promises.
-    loss : PrivacyProfile, optional
-        The loss behind it.
-    scale : float, optional
-        Of one of the caller's own: the scale that it states.
-    stated : bool
-        True if all this rests on the word of its author.
+    Of one of the caller's own, ``mechanism`` is an instance that was built for this.
     """
 
     mechanism: Any
@@ -80,23 +63,22 @@ class Admitted:
         """Count the numbers released together; refuses a shape that it is known not to release."""
         if self.stated:
             return 1 if shape is None else math.prod(shape)
-        return int(self.mechanism.values_of(shape))
+        return values_of(self.mechanism, shape)
 
     def drawn(self, values: int) -> tuple[float | None, int | None]:
         """Scale as drawn, and the exponent of the grid, where they are known."""
-        return (self.scale, None) if self.stated else self.mechanism.noise.drawn(values)
+        return (self.scale, None) if self.stated else drawn_by(self.mechanism, values)
 
     def error(self, values: int) -> float | None:
         """Error that no released number exceeds but with probability 5 %."""
         found = error_of(self.mechanism.accuracy, self.parameters, values)
         return _read_size("accuracy", found) if self.stated else found
 
-    def draw(self, exact: Any) -> Any:
+    def draw(self, exact: Floats) -> Any:
         """Release an answer."""
-        if not self.stated:
-            return self.mechanism.draw(exact)
-        fresh = type(self.mechanism)(self.sensitivity, **self.parameters)
-        return _draw_privately(fresh, exact.copy(), self.name)
+        if self.stated:
+            return _draw_privately(self.mechanism, exact, self.name)
+        return self.mechanism.draw(exact)
 
 
 def admit_mechanism(mechanism: Any) -> Admitted:
@@ -110,7 +92,7 @@ def admit_mechanism(mechanism: Any) -> Admitted:
             "hs.sample_sensitivity or hs.proven_sensitivity, can be released and certified; got "
             f"{type(mechanism).__name__}"
         )
-    if type(mechanism) not in MECHANISMS.values():
+    if not any(type(mechanism) is kind for kind in MECHANISMS.values()):
         return _admit_stated(mechanism, carried)
     return Admitted(
         mechanism=mechanism,
@@ -124,11 +106,9 @@ def admit_mechanism(mechanism: Any) -> Admitted:
 
 def is_free_name(name: object) -> bool:
     """Whether a mechanism of a caller may be called so: plain letters, and none of our names."""
-    return (
-        isinstance(name, str)
-        and _NAME.fullmatch(name) is not None
-        and name.casefold() not in {*MECHANISMS, *LAWS}
-    )
+    if type(name) is not str or _NAME.fullmatch(name) is None:
+        return False
+    return name.lower() not in {*MECHANISMS, *LAWS} and not name.lower().startswith("hushed")
 
 
 def _admit_stated(mechanism: Any, carried: Sensitivity) -> Admitted:
@@ -148,18 +128,8 @@ def _admit_stated(mechanism: Any, carried: Sensitivity) -> Admitted:
             f"has to: {type(cause).__name__}: {cause}"
         ) from None
     second = _read_stated(again, carried)
-    other = [
-        name
-        for name, said, found in (
-            ("name", first.name, second.name),
-            ("parameters", first.parameters, second.parameters),
-            ("guarantee", first.guarantee, second.guarantee),
-            ("scale", first.scale, second.scale),
-            ("accuracy", first.error(1), second.error(1)),
-            ("loss", _levels(first), _levels(second)),
-        )
-        if said != found
-    ]
+    said, found = _facts_of(first), _facts_of(second)
+    other = [name for name in said if said[name] != found[name]]
     if other:
         raise ParameterError(
             f"{kind.__name__} built again from its sensitivity and parameters has another "
@@ -247,7 +217,7 @@ def _read_parameters(stated: Any, kind: str) -> dict[str, Parameter]:
         if not isinstance(name, str) or not name.isidentifier():
             raise ParameterError(f"a parameter of {kind} has the name {name!r}")
         plain = value.item() if isinstance(value, np.generic) else value
-        short = isinstance(plain, str) and len(plain) <= _LONGEST_TEXT and plain.isprintable()
+        short = type(plain) is str and len(plain) <= _LONGEST_TEXT and plain.isprintable()
         number = type(plain) in (bool, int, float) and math.isfinite(plain)
         if not (short or number):
             raise ParameterError(
@@ -269,38 +239,38 @@ def _read_size(name: str, stated: Any) -> float | None:
     return float(stated)
 
 
-def _levels(one: Admitted) -> list[float]:
-    """Give the loss at a few levels: two curves are compared so."""
-    epsilon = one.guarantee.epsilon
-    return [] if one.loss is None else [one.loss.delta(epsilon * share) for share in (0, 0.5, 1)]
+def _facts_of(one: Admitted) -> dict[str, Any]:
+    """Give what has to be the same when it is built again; curves are compared at a few levels."""
+    epsilon, loss = one.guarantee.epsilon, one.loss
+    levels = None if loss is None else [loss.delta(epsilon * share) for share in (0, 0.5, 1)]
+    names = ("name", "parameters", "guarantee", "scale")
+    return {name: getattr(one, name) for name in names} | {"accuracy": one.error(1), "loss": levels}
 
 
-def _draw_privately(mechanism: Any, exact: Any, name: str) -> Any:
+def _draw_privately(mechanism: Any, exact: Floats, name: str) -> Any:
     """Draw with a mechanism of the caller's; what it prints or raises may hold a private value."""
     problem = ""
     try:
         with silence():
-            return _read_drawn(mechanism.draw(exact), exact.shape, name)
+            drawn = mechanism.draw(exact.copy() if exact.ndim else float(exact))
+            found = _read_drawn(drawn, exact.shape)
+        if found is not None:
+            return found
+        problem = "gave neither a number nor numbers in the shape of the answer"
     except KeyboardInterrupt:
         pass
-    except HushedError as error:
-        problem = str(error) if type(error) is _Unreadable else public_name(type(error), "an error")
     except BaseException as cause:
-        problem = f"{name} raised {public_name(type(cause), 'an exception')}"
+        problem = f"raised {public_name(type(cause), 'an exception')}; its message is withheld"
     if not problem:
         raise KeyboardInterrupt
-    raise BadFunction(f"{problem} where it drew the noise; what it said is withheld")
+    raise BadFunction(f"{name} did not draw: it {problem}")
 
 
-class _Unreadable(BadFunction):
-    """What a mechanism drew is no answer."""
-
-
-def _read_drawn(value: Any, shape: tuple[int, ...], name: str) -> Any:
-    """Take a number, or numbers in the shape of the answer, as plain ones."""
+def _read_drawn(value: Any, shape: tuple[int, ...]) -> float | int | Floats | None:
+    """Read a number, or numbers in the shape of the answer, as plain ones; None if neither."""
     found = value.item() if isinstance(value, np.generic) else value
     if type(found) in (int, float):
-        return found
+        return found  # type: ignore[no-any-return]
     if type(found) is not np.ndarray or found.dtype.kind not in "iuf" or found.shape != shape:
-        raise _Unreadable(f"{name} gave neither a number nor numbers in the shape of the answer")
+        return None
     return found.astype(np.float64) if found.ndim else float(found)

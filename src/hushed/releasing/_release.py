@@ -191,7 +191,7 @@ def _evaluate_and_draw(
     problem = ""
     try:
         exact = answer_private_rows(f, rows, mechanism.sensitivity.sampling)
-        certificate = certified(exact.size)
+        certificate = certified(mechanism.values_of(exact.shape))
         return mechanism.draw(exact), certificate
     except KeyboardInterrupt:
         pass

@@ -67,9 +67,11 @@ def _promise(certificate: Certificate) -> str:
         "add-remove": f"with {whose} added or removed",
     }[g.neighbours]
     slack = f", up to a slack of {format_up(g.delta, 3)}" if g.delta else ""
-    covered = "" if g.gamma else " This holds for every such pair of tables."
+    stated = certificate.mechanism.stated
+    who = "its author promises" if stated else "is promised"
+    covered = "" if g.gamma or stated else " This holds for every such pair of tables."
     return (
-        f"What is promised: epsilon = {format_up(g.epsilon)}, "
+        f"What {who}: epsilon = {format_up(g.epsilon)}, "
         f"delta = {format_up(g.delta)}, gamma = {format_up(g.gamma)}. Whatever is "
         f"concluded from the released answer would have been "
         f"concluded with nearly the same probability from the table {pair}: no probability "
@@ -90,7 +92,7 @@ def _describe_author(name: str) -> str:
 def _accuracy(certificate: Certificate) -> str:
     m = certificate.mechanism
     if m.accuracy is None:
-        return f"How exact the answer is: the author of {m.name} does not state it."
+        return f"How exact the answer is: not stated of {m.name}."
     error = format_up(m.accuracy, 4)
     outcome = MECHANISMS[m.name].outcome if m.name in MECHANISMS else ""
     if outcome:
