@@ -107,7 +107,7 @@ class Measurement:
 def unit_contribution(keys: Keys, bounds: ContributionBounds, *, by_user: bool) -> UnitContribution:
     """Bound the rows and groups of one unit of privacy."""
     most = bounds.max_rows_per_user
-    rows = 1
+    rows: int | None = 1
     if by_user:
         rows = None if most is None else rows_of_users(1, most=most)
     parts = None if keys.values is None else math.prod(map(len, keys.values))  # 1 without keys
