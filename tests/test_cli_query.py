@@ -320,3 +320,20 @@ class TestQueryFile:
             ended = ask("", "--file", str(tmp_path / name), "--count", "--epsilon", "1")
             assert ended.exit_code == 2
             assert word in " ".join(ended.stderr.replace("│", " ").split())
+
+
+def test_a_quote_explains_how_far_one_user_moves_it(run):
+    """With --explain in lines, and always as JSON; without --quote it is refused."""
+    words = ("--user", "patient", "--max-rows-per-user", 5, "--count", "--epsilon", 0.5)
+    way = "count: one user -> 5 rows kept -> the number of rows moves by 5 -> Laplace noise"
+    assert way in run(*words, "--quote", "--explain").stdout
+    assert way not in run(*words, "--quote").stdout
+    found = json.loads(run(*words, "--quote", "--json").stdout)["distances"]
+    assert [(step["of"], step["distance"]) for step in found[0]["steps"]] == [
+        ("users", 1),
+        ("rows", 5),
+        ("answers", 5),
+    ]
+    assert (found[0]["noise"], found[0]["scale"], found[0]["epsilon"]) == ("Laplace", 10, 0.5)
+    refused = run(*words, "--explain")
+    assert (refused.exit_code, "--quote" in refused.stderr) == (2, True)

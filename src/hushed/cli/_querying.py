@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -165,6 +166,15 @@ def query(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="With --quote: show how far one user or row moves each number, and the noise "
+            "that hides it.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
     about_rows: Annotated[
         int | None,
         typer.Option(
@@ -236,6 +246,8 @@ def query(
             )
         if _is_typed(context, "about_rows") and not quote:
             raise ParameterError("--about-rows is for --quote")
+        if explain and not quote:
+            raise ParameterError("--explain is for --quote")
         with open_named(ledger, budget) as opened:
             if quote:
                 price = request.quote(
@@ -247,7 +259,7 @@ def query(
                     budget=budget,
                 )
                 result.update(_price(price))
-                shown = price.explain(_spell)
+                shown = price.explain(_spell, distances=explain)
             else:
                 answer = request.release(
                     epsilon=epsilon,
@@ -406,6 +418,7 @@ def _price(price: hs.Quote) -> dict[str, Any]:
     left = None if price.left is None else price.left.epsilon_left
     return {
         "outputs": outputs,
+        "distances": [asdict(each) for each in price.distances],
         "threshold": price.threshold,
         "level": price.level,
         "epsilon_left": left,

@@ -1,8 +1,9 @@
 """Queries on a private table in a database: only noisy aggregates come out."""
 
 from hushed.tables._answers import Answer
+from hushed.tables._distances import Distances, DistanceStep
 from hushed.tables._open import table
 from hushed.tables._quotes import Quote, QuotedOutput
 from hushed.tables._table import Table
 
-__all__ = ["Answer", "Quote", "QuotedOutput", "Table", "table"]
+__all__ = ["Answer", "DistanceStep", "Distances", "Quote", "QuotedOutput", "Table", "table"]

@@ -1,7 +1,8 @@
 """What is counted or added up for each aggregate, and its sensitivity.
 
 Every measurement is a whole number for each group: rows, users, or a sum of whole steps. Its
-sensitivity is for adding or removing one unit of privacy, with everything that belongs to it.
+sensitivity is for adding or removing one unit of privacy, with everything that belongs to it. All
+numbers come from the maps of `hushed.transformations`, as those of a chain do.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from hushed._types import StoredType
 from hushed.errors import ParameterError
 from hushed.tables._grid import Grid, check_bounds, choose_grid
 from hushed.tables._requests import Aggregate, ContributionBounds, Keys
-from hushed.transformations import count_sensitivity, sum_sensitivity
+from hushed.transformations import histogram_sensitivity, sum_sensitivity
+from hushed.transformations._aggregates import squared_counts
+from hushed.transformations._grouping import reached_parts
+from hushed.transformations._resizing import rows_of_users
 
+_Role = Literal["rows", "users", "total", "bins", "rank"]
 _VALUE_BITS = 30
 _USER_BITS = 32
 
@@ -90,7 +95,7 @@ class Measurement:
     """
 
     output: str
-    role: Literal["rows", "users", "total", "bins", "rank"]
+    role: _Role
     feature: Feature | None = None
     l1: int
     l2_squared: int
@@ -101,21 +106,20 @@ class Measurement:
 
 def unit_contribution(keys: Keys, bounds: ContributionBounds, *, by_user: bool) -> UnitContribution:
     """Bound the rows and groups of one unit of privacy."""
-    if not by_user:
-        return UnitContribution(rows=1, groups=1)
-    if not keys.columns:
-        return UnitContribution(rows=bounds.max_rows_per_user, groups=1)
-    reach = [n for n in (bounds.max_rows_per_user, bounds.max_groups_per_user) if n is not None]
-    if keys.values is not None:
-        reach.append(math.prod(map(len, keys.values)))
-    if not reach:
+    most = bounds.max_rows_per_user
+    rows: int | None = 1
+    if by_user:
+        rows = None if most is None else rows_of_users(1, most=most)
+    parts = None if keys.values is None else math.prod(map(len, keys.values))  # 1 without keys
+    groups = reached_parts(rows, bounds.max_groups_per_user, parts)
+    if groups is None:
         raise ParameterError(
             "a user may have many rows: give contribution bounds",
             parameter="max_groups_per_user",
             hint="give .bound_contributions(max_groups_per_user=...) or "
             ".bound_contributions(max_rows_per_user=...)",
         )
-    return UnitContribution(rows=bounds.max_rows_per_user, groups=min(reach))
+    return UnitContribution(rows=rows, groups=groups)
 
 
 def measurements(
@@ -138,9 +142,8 @@ def measurements(
         For a mean: centred sum, and rows with a value. For a variance: the same and the centred
         sum of squares. For quantiles: one choice each.
     """
-    if aggregate.kind == "users":
-        g = contribution.groups
-        return (Measurement(output=aggregate.name, role="users", l1=g, l2_squared=g),)
+    if aggregate.kind == "users":  # a user counts once in each group
+        return (_count_of(aggregate, "users", None, contribution.groups, per_cell=1),)
     rows = contribution.rows
     if rows is None:
         raise ParameterError(
@@ -182,11 +185,22 @@ def square_steps(grid: Grid, rows: int) -> tuple[int, int]:
 
 
 def _count_of(
-    aggregate: Aggregate, role: Literal["rows", "total"], feature: Feature | None, rows: int
+    aggregate: Aggregate,
+    role: _Role,
+    feature: Feature | None,
+    rows: int,
+    *,
+    per_cell: int | None = None,
+    probability: float = 0.5,
 ) -> Measurement:
-    moved = int(count_sensitivity(rows))
+    """Count rows, or users, in disjoint cells: groups, or bins of groups."""
     return Measurement(
-        output=aggregate.name, role=role, feature=feature, l1=moved, l2_squared=moved**2
+        output=aggregate.name,
+        role=role,
+        feature=feature,
+        l1=int(histogram_sensitivity(rows, norm="l1", per_bin=per_cell)),
+        l2_squared=squared_counts(rows, per_bin=per_cell or rows),
+        probability=probability,
     )
 
 
@@ -215,14 +229,8 @@ def _sum_of(
 def _bins_of(aggregate: Aggregate, column: str, rows: int) -> tuple[Measurement, ...]:
     low, high = check_bounds(aggregate.low, aggregate.high)
     feature = Feature(kind="bin", column=column, low=low, high=high, bins=aggregate.bins)
-    name = aggregate.name
     if aggregate.kind == "histogram":
-        return (
-            Measurement(output=name, role="bins", feature=feature, l1=rows, l2_squared=rows**2),
-        )
+        return (_count_of(aggregate, "bins", feature, rows),)
     return tuple(
-        Measurement(
-            output=name, role="rank", feature=feature, l1=rows, l2_squared=rows**2, probability=p
-        )
-        for p in aggregate.probabilities
+        _count_of(aggregate, "rank", feature, rows, probability=p) for p in aggregate.probabilities
     )

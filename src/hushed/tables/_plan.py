@@ -23,6 +23,7 @@ from hushed.sensitivity import proven_sensitivity
 from hushed.tables._measurements import Measurement, UnitContribution
 from hushed.tables._requests import Aggregate
 from hushed.tables._selection import tau_threshold
+from hushed.transformations._aggregates import exact_scores_movement
 
 NoiseName = Literal["laplace", "gaussian"]
 _LARGEST_SCALE = Fraction(2**55)
@@ -284,7 +285,8 @@ def _plan_quantile(measurement: Measurement, epsilon: Fraction) -> Choice:
     all groups add up to at most the spread of its rows.
     """
     p = Fraction(measurement.probability).limit_denominator(10_000)
-    width = 2 * max(p.numerator, p.denominator - p.numerator) * measurement.l1
+    moved = exact_scores_movement(measurement.l1, p) * p.denominator
+    width = 2 * moved.numerator  # a whole number
     return Choice(epsilon=stated_below(epsilon), probability=p, width=width)
 
 

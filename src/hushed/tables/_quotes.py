@@ -11,6 +11,7 @@ from hushed._printing import Spelling, format_up, shown, spell_argument
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.tables._answers import error_bounds, percent, rank_error
+from hushed.tables._distances import Distances, explain_distances
 from hushed.tables._plan import Choice, Part, Plan
 from hushed.tables._requests import Aggregate, require_int
 from hushed.tables._warnings import epsilon_warnings
@@ -65,6 +66,9 @@ class Quote:
         Number of rows of a group that the accuracies of means and variances assume.
     warnings : tuple of str
         What the guarantee requires of the table, if it is a view.
+    distances : tuple of Distances
+        How far one user or row moves each number that is measured, step by step, and the noise that
+        hides it.
     """
 
     guarantee: Guarantee
@@ -76,6 +80,7 @@ class Quote:
     left: Any = None
     rows: int | None = None
     warnings: tuple[str, ...] = ()
+    distances: tuple[Distances, ...] = ()
 
     def accuracy(self, name: str) -> float | None:
         """Accuracy of an output.
@@ -92,13 +97,15 @@ class Quote:
         """
         return next(each.accuracy for each in self.outputs if each.name == name)
 
-    def explain(self, spell: Spelling = spell_argument) -> str:
+    def explain(self, spell: Spelling = spell_argument, *, distances: bool = True) -> str:
         """Explain the price in a few lines.
 
         Parameters
         ----------
         spell : callable, default as in Python
             Words for an argument that is advised, from its name and its value.
+        distances : bool, default True
+            Whether to show how far one user or row moves each number, and the noise that hides it.
 
         Returns
         -------
@@ -120,6 +127,8 @@ class Quote:
                 f"least {self.threshold} (tau)"
             )
         lines.append(f"each error holds with {percent(self.level)}; {self.rule}")
+        if distances:
+            lines += explain_distances(self.distances, self.unit, g)
         lines += [*self.warnings, *epsilon_warnings(g.epsilon, self.unit)]
         if self.left is not None:
             explained = getattr(self.left, "explain", None)

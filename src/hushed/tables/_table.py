@@ -14,6 +14,7 @@ from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._release import default_note
 from hushed.tables import _engine as engine
 from hushed.tables._answers import Answer
+from hushed.tables._distances import trace_distances
 from hushed.tables._plan import NoiseName
 from hushed.tables._query import Query, digest_question
 from hushed.tables._quotes import Quote, quote_plan
@@ -426,7 +427,8 @@ class Table:
         can_quote = hasattr(ledger, "quote")
         left = ledger.quote(budget, plan.guarantee, loss=plan.loss) if can_quote else None
         quote = quote_plan(plan, self.aggregates, beta=beta, rows=rows, left=left)
-        return replace(quote, warnings=self.connection.warnings)
+        distances = trace_distances(self.query, plan)
+        return replace(quote, warnings=self.connection.warnings, distances=distances)
 
     def release(
         self,

@@ -236,8 +236,13 @@ def histogram_sensitivity(
         return finite_above(Fraction(most))
     if norm == "one-sided":  # no bin gains more than was added to it, none loses more than removed
         return finite_above(Fraction(min(sides * rows, 2 * most)))
-    full, rest = divmod(rows, most)
-    return finite_above(root_above(sides * (full * most * most + rest * rest)))
+    return finite_above(root_above(sides * squared_counts(rows, per_bin=most)))
+
+
+def squared_counts(rows: int, *, per_bin: int) -> int:
+    """Square of the l2 movement of counts: rows fill as few bins as they can; exact."""
+    full, rest = divmod(rows, per_bin)
+    return full * per_bin * per_bin + rest * rest
 
 
 def quantile_scores_sensitivity(
@@ -284,8 +289,12 @@ def quantile_scores_sensitivity(
     replaced = _replaced(distance, metric, size)
     if replaced is not None:
         return finite_above(Fraction(replaced))
-    level = Fraction(alpha)
-    return finite_above(distance * max(level, 1 - level))
+    return finite_above(exact_scores_movement(distance, Fraction(alpha)))
+
+
+def exact_scores_movement(rows: int, level: Fraction) -> Fraction:
+    """Movement of a quantile score when rows are added or removed; exact."""
+    return rows * max(level, 1 - level)
 
 
 def vector_sum_sensitivity(

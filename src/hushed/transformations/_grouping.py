@@ -156,9 +156,14 @@ def worst_split(amount: Callable[[int], float], rows: int, parts: int) -> float:
     """
     single = [amount(share) for share in range(rows + 1)]
     best = [0.0] * (rows + 1)
-    for _ in range(min(rows, parts)):
+    for _ in range(reached_parts(rows, parts) or 0):
         best = [
             max(single[share] + best[total - share] for share in range(total + 1))
             for total in range(rows + 1)
         ]
     return round_up(best[rows], 4.0 * max(rows, 1)) if rows > 1 else best[rows]
+
+
+def reached_parts(*limits: int | None) -> int | None:
+    """Disjoint parts that changed rows can be in: no more than rows, nor than any other limit."""
+    return min((limit for limit in limits if limit is not None), default=None)

@@ -115,17 +115,22 @@ def limit_rows(most: int) -> Step[Transformation]:
                 "{...}, key=COLUMN), metric=hushed.spaces.USERS)"
             )
         key = table.key
-        factor = most if space.metric.name == "symmetric" else 2 * most
+        added = space.metric.name == "symmetric"
         return Transformation(
             name=f"limit_rows({most})",
             source=space,
             target=Space(domain=replace(table, size=None), metric=SYMMETRIC),
             function=lambda data: limited(data, key, most, os.urandom(_SALT_BYTES)),
-            relation=linear(lambda users: factor * users),
+            relation=linear(lambda users: rows_of_users(users, most=most, added=added)),
             settings=(most,),
         )
 
     return Step("limit_rows", build)
+
+
+def rows_of_users(users: int, *, most: int, added: bool = True) -> int:
+    """Rows added and removed with users who keep at most so many; twice that if replaced."""
+    return users * (most if added else 2 * most)
 
 
 def limited(

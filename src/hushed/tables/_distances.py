@@ -1,0 +1,203 @@
+"""How far one user or row moves every number of a query, step by step, down to epsilon.
+
+The numbers are those that the noise is scaled to: nothing is computed a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from hushed._numeric import float_above, root_above
+from hushed._printing import format_up, shown
+from hushed.guarantee import Guarantee
+from hushed.tables._measurements import Measurement
+from hushed.tables._plan import Choice, GaussianNoise, LaplaceNoise, Part, PartitionSelection, Plan
+from hushed.tables._query import Query
+
+Noise = Literal["Laplace", "Gaussian", "exponential"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistanceStep:
+    """How far two neighbouring tables are apart after one step.
+
+    Parameters
+    ----------
+    distance : float
+        At most so far, rounded up.
+    of : {"users", "rows", "groups", "answers"}
+        What is counted. Answers are in the units of the output, all groups together: in the l1
+        norm for Laplace noise, in the l2 norm for Gaussian noise, in ranks for quantiles.
+    why : str
+        What makes it so.
+    """
+
+    distance: float
+    of: Literal["users", "rows", "groups", "answers"]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distances:
+    """The way from one user or row to the noise of one measurement, and to epsilon.
+
+    Parameters
+    ----------
+    output : str
+        Output it belongs to; empty for partition selection.
+    measured : str
+        What is measured.
+    steps : tuple of DistanceStep
+        From the unit of privacy to the answers.
+    noise : {"Laplace", "Gaussian", "exponential"}
+        Law of the noise; the exponential mechanism chooses a candidate instead.
+    scale : float
+        Scale of the noise in the units of the answers: of the Laplace law, standard deviation of
+        the Gaussian one, ranks that make a candidate e times as likely.
+    epsilon : float or None
+        Privacy loss of this measurement, rounded up. None for Gaussian noise, which is composed as
+        one mechanism.
+    """
+
+    output: str
+    measured: str
+    steps: tuple[DistanceStep, ...]
+    noise: Noise
+    scale: float
+    epsilon: float | None
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        name = shown(self.output) if self.output else "partition selection"
+        what = f" ({self.measured})" if self.measured else ""
+        way = " -> ".join(each.why for each in self.steps)
+        size = format_up(self.scale, 4)
+        law = {
+            "Laplace": f"Laplace noise of scale {size}",
+            "Gaussian": f"Gaussian noise of standard deviation {size}",
+            "exponential": f"exponential mechanism, a factor e for {size} ranks",
+        }[self.noise]
+        loss = "" if self.epsilon is None else f" -> epsilon {format_up(self.epsilon, 4)}"
+        return f"{name}{what}: {way} -> {law}{loss}"
+
+
+def trace_distances(query: Query, plan: Plan) -> tuple[Distances, ...]:
+    """Trace the distance of two neighbours through every part of a plan."""
+    found = [_trace_part(query, part) for part in plan.parts]
+    if plan.selection is not None:
+        found.insert(0, _trace_selection(query, plan.selection))
+    return tuple(found)
+
+
+def explain_distances(found: Sequence[Distances], unit: str, promise: Guarantee) -> list[str]:
+    """Explain in lines how far one unit moves the answers, and what hides it."""
+    lines = [f"how far one {unit} moves the answers at most, and the noise that hides it:"]
+    lines += [f"  {each}" for each in found]
+    delta = f", delta {format_up(promise.delta)}" if promise.delta else ""
+    return [*lines, f"  all parts together: epsilon {format_up(promise.epsilon)}{delta}"]
+
+
+def _trace_part(query: Query, part: Part) -> Distances:
+    measurement, law = part.measurement, part.noise
+    moved, scale, epsilon = _size_noise(measurement, law)
+    last = DistanceStep(distance=moved, of="answers", why=_explain_move(part, moved))
+    users = measurement.role == "users"
+    return Distances(
+        output=measurement.output,
+        measured=_name_measured(measurement),
+        steps=(*_trace_unit(query, users=users), last),
+        noise=_name_noise(law),
+        scale=scale,
+        epsilon=epsilon,
+    )
+
+
+def _trace_selection(query: Query, selection: PartitionSelection) -> Distances:
+    groups, scale = query.contribution.groups, selection.noise.scale
+    why = f"the numbers of {query.unit}s of all groups move by {groups} together"
+    return Distances(
+        output="",
+        measured="",
+        steps=(
+            *_trace_unit(query, users=True),
+            DistanceStep(distance=groups, of="answers", why=why),
+        ),
+        noise="Laplace",
+        scale=float_above(scale),
+        epsilon=float_above(groups / scale),
+    )
+
+
+def _trace_unit(query: Query, *, users: bool) -> list[DistanceStep]:
+    """From the unit to the rows that are kept and the groups that they are in."""
+    rows, groups = query.contribution.rows, query.contribution.groups
+    steps = []
+    if query.unit == "user":
+        steps.append(DistanceStep(distance=1, of="users", why="one user"))
+    if rows is not None and not users:
+        why = "one row" if query.unit == "row" else f"{_count(rows, 'row')} kept"
+        steps.append(DistanceStep(distance=rows, of="rows", why=why))
+    elif query.unit == "row":
+        steps.append(DistanceStep(distance=1, of="rows", why="one row"))
+    if query.keys.columns:
+        why = f"in {_count(groups, 'group')}"
+        steps.append(DistanceStep(distance=groups, of="groups", why=why))
+    return steps
+
+
+def _size_noise(
+    measurement: Measurement, law: LaplaceNoise | GaussianNoise | Choice
+) -> tuple[float, float, float | None]:
+    """Distance, scale of the noise and epsilon, in the units of the answers."""
+    step = Fraction(measurement.step)
+    if isinstance(law, Choice):
+        moved = Fraction(law.width, 2 * law.probability.denominator)
+        scale = 2 * moved / Fraction(law.epsilon)
+        return float_above(moved), float_above(scale), law.epsilon
+    if isinstance(law, GaussianNoise):
+        moved = root_above(measurement.l2_squared) * step
+        return float_above(moved), float_above(Fraction(law.sigma) * step), None
+    scale = Fraction(law.scale)
+    loss = float_above(measurement.l1 / scale)
+    return float_above(measurement.l1 * step), float_above(scale * step), loss
+
+
+def _name_noise(law: LaplaceNoise | GaussianNoise | Choice) -> Noise:
+    if isinstance(law, Choice):
+        return "exponential"
+    return "Gaussian" if isinstance(law, GaussianNoise) else "Laplace"
+
+
+def _name_measured(measurement: Measurement) -> str:
+    """Name what is measured, where an output has several measurements."""
+    feature = measurement.feature
+    if measurement.role == "rank":
+        return f"quantile {measurement.probability:g}"
+    if measurement.role != "total" or feature is None:
+        return ""
+    names = {"steps": "sum", "square": "sum of squares", "present": "rows with a value"}
+    return names[feature.kind]
+
+
+def _explain_move(part: Part, moved: float) -> str:
+    """Say how far the answers move, and how far each row moves them."""
+    measurement, size = part.measurement, format_up(moved, 4)
+    feature = measurement.feature
+    if measurement.role == "rank":
+        return f"ranks of the candidates move by {size}"
+    if measurement.role == "bins":
+        return f"the bins move by {size} together"
+    if feature is None or feature.kind == "present":
+        what = "users" if measurement.role == "users" else "rows"
+        return f"the number of {what} moves by {size}"
+    what = "the sum of squares" if feature.kind == "square" else "the sum"
+    if feature.grid is not None and feature.grid.centre:
+        what += f" of distances from {feature.grid.centre:g}"
+    return f"{what}, in steps of {format_up(measurement.step, 2)}, moves by {size}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
