@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from hushed._checks import require_one_of
 from hushed.errors import ParameterError
 from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace
+from hushed.mechanisms._bernstein import OnLattice
 from hushed.spaces import Norm, SensitivityBound
 
 Mechanism = Laplace | Gaussian | Exponential | Bernstein
@@ -70,6 +71,18 @@ def check_shape(mechanism: Mechanism, shape: tuple[int, ...]) -> None:
             f"Bernstein with lattice={mechanism.lattice} and dims={mechanism.dims} releases "
             f"{mechanism.points} lattice values, the sampled answers have {math.prod(shape)}; "
             "use the lattice of hs.on_lattice"
+        )
+
+
+def check_lattice(mechanism: Mechanism, function: object) -> None:
+    """Refuse values on one lattice as coefficients on another of as many points."""
+    if not (isinstance(mechanism, Bernstein) and isinstance(function, OnLattice)):
+        return
+    ours, theirs = ((each.lattice, each.dims) for each in (mechanism, function))
+    if ours != theirs:
+        raise ParameterError(
+            f"Bernstein has lattice={ours[0]} and dims={ours[1]}, and the function was put on "
+            f"lattice={theirs[0]} and dims={theirs[1]}: give both the same"
         )
 
 

@@ -14,7 +14,7 @@ from hushed._functions._calls import public_name
 from hushed._functions._gate import Outside, admit_rows, answer_private_rows
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
 from hushed.mechanisms import Bernstein
-from hushed.mechanisms._calibration import Mechanism, check_shape, parameters
+from hushed.mechanisms._calibration import Mechanism, check_lattice, check_shape, parameters
 from hushed.releasing._certificate import Certificate, certify
 from hushed.releasing._keeping import (
     Charges,
@@ -137,6 +137,7 @@ def release(
     if sampling is not None:
         agreed = sampling.confirm(f).agreement
         check_shape(mechanism, sampling.shape)
+    check_lattice(mechanism, f)
     # Whatever it refuses, or cannot be written, is unpaid.
     certify(mechanism, values=_count_values(mechanism)).to_json()
     remark = note or default_note(f"{type(mechanism).__name__}: {_describe_question(carried)}")
