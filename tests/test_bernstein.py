@@ -216,3 +216,24 @@ def test_wrong_values_are_refused_without_showing_them(assert_silent):
         hs.on_lattice(lambda rows: 987654.321)(np.zeros(3))
     with pytest.raises(ParameterError, match="dims"):
         m.accuracy(0.05, dims=2)
+
+
+@pytest.mark.parametrize("proven", [False, True])
+def test_a_lattice_of_as_many_points_is_another_lattice(proven):
+    """Corners of a square are not coefficients on a line: refused before anything is drawn."""
+    asked = []
+
+    def learn(rows):
+        asked.append(len(rows))
+        return lambda x: np.reshape(x, (len(x), -1)).sum(axis=1) * rows.mean()
+
+    square = hs.on_lattice(learn, lattice=1, dims=2)
+    uniform = hs.populations.Uniform(low=0, high=1)
+    s = hs.sample_sensitivity(square, uniform, rows=20, norm="sup", gamma=0.3, workers=1)
+    if proven:
+        s = hs.proven_sensitivity(0.1, norm="sup", argument="a mean")
+    rows = np.linspace(0, 1, 20)
+    with pytest.raises(ParameterError, match="lattice=3 and dims=1, and the function was put on"):
+        hs.release(square, rows, hs.Bernstein(s, epsilon=1.0, lattice=3, dims=1))
+    released = hs.release(square, rows, hs.Bernstein(s, epsilon=1e6, lattice=1, dims=2))
+    assert released.value([[0.5, 0.5]]) == pytest.approx([0.5], abs=1e-3)

@@ -297,6 +297,57 @@ def test_neighbours_that_are_asked_in_turn_hide_no_movement(batch, part):
         sample(Warm(batch, part), rows=5, batch=batch)
 
 
+def by_address(rows):
+    """Where an array lies."""
+    return rows.ctypes.data
+
+
+def by_file(folder, key):
+    """Remember in files, which nothing that looks at a function sees."""
+
+    def remember(rows, answer):
+        kept = folder / str(key(rows))
+        if not kept.exists():
+            kept.write_text(repr(answer), encoding="utf-8")
+        return float(kept.read_text(encoding="utf-8"))
+
+    return remember
+
+
+def by_dict(key):
+    """Remember in a dictionary."""
+    kept = {}
+    return lambda rows, answer: kept.setdefault(key(rows), answer)
+
+
+@pytest.mark.parametrize("where", ["dict", "file"])
+@pytest.mark.parametrize("key", [id, by_address, lambda rows: id(rows.base)])
+def test_a_cache_by_place_hides_no_movement(where, key, tmp_path):
+    """Neighbours lie in one place one after the other, and the private rows in another one."""
+    remember = by_dict(key) if where == "dict" else by_file(tmp_path, key)
+
+    def cached(rows):
+        mean = float(rows.mean())
+        return remember(rows, mean) + mean / 1000
+
+    with pytest.raises(BadFunction, match="asked before"):
+        sample(cached, rows=20)
+
+
+def test_a_memory_in_a_file_is_no_way_around(tmp_path):
+    """What goes on from its last answer, kept where nobody looks."""
+    kept = tmp_path / "last"
+
+    def damped(rows):
+        last = np.array([float(x) for x in kept.read_text().split()]) if kept.exists() else rows
+        kept.write_text(" ".join(map(repr, rows.tolist())), encoding="utf-8")
+        near = np.sum(last != rows) <= 1
+        return float(last.max() + (rows.max() - last.max()) / 100) if near else float(rows.max())
+
+    with pytest.raises(BadFunction, match="asked before"):
+        sample(damped, rows=5)
+
+
 @pytest.mark.parametrize("batch", [False, True])
 def test_what_only_counts_its_calls_passes(batch):
     """State that no answer depends on does no harm."""

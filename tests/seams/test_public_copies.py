@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import hushed as hs
@@ -68,3 +69,26 @@ def test_the_certificate_says_what_was_compared():
         s = hs.sample_sensitivity(mean, population, rows=100, gamma=0.3, workers=1)
         told = hs.release(mean, PRIVATE, hs.Laplace(s, epsilon=1.0)).certificate.explain()
         assert words in told
+
+
+ODD = {
+    "spans of time": lambda numbers: numbers.astype("m8[s]"),
+    "integers beyond the doubles": lambda numbers: [10**400 + int(each) for each in numbers],
+    "128 bits": lambda numbers: pl.DataFrame({"x": pl.Series(numbers, dtype=pl.Int128)}),
+    "objects of NumPy": lambda numbers: numbers.astype("m8[s]").astype(object),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_rows_of_any_numbers_are_compared(kind):
+    """What is no double is compared as a text, and refuses nothing."""
+    make, numbers = ODD[kind], np.arange(3000)
+    public = hs.populations.PublicTable(make(numbers))
+    assert hs.populations.overlaps(public, make(numbers[:50]))
+    assert not hs.populations.overlaps(public, make(numbers[:50] + 5000))
+    s = hs.sample_sensitivity(
+        lambda rows: len({str(each) for each in rows}), public, rows=30, gamma=0.3, workers=1
+    )
+    assert public.describe()["rows"] == 3000
+    with pytest.raises(hs.errors.ZeroSensitivity):
+        hs.Laplace(s, epsilon=1.0)

@@ -1,7 +1,10 @@
 """Functions that write to their rows now and then: each table is its own, as in the sample."""
 
+import collections
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import hushed as hs
@@ -86,3 +89,36 @@ def test_functions_that_need_to_write_still_may():
     private = np.array([0.1, 0.9, 0.2, 0.4, 0.3])
     released = hs.release(sorting, private, hs.Laplace(sampled, epsilon=1e6))
     assert released.value == pytest.approx(0.3, abs=1e-3)
+
+
+def _of_array(rows):
+    held = rows.flags
+    return held.writeable, held.owndata, held.c_contiguous, rows.base is None, rows.strides
+
+
+_LOOKS = {
+    "array": (lambda x: x, _of_array),
+    "columns": (lambda x: np.stack([x, x], axis=1), _of_array),
+    "objects": (lambda x: x.astype(object), _of_array),
+    "polars": (lambda x: pl.DataFrame({"x": x}), lambda rows: (rows.n_chunks("all"), rows.flags)),
+}
+
+
+@pytest.mark.parametrize("held", _LOOKS)
+def test_private_rows_lie_in_memory_as_sampled_ones_do(held):
+    """What a function may ask of its table beside the values tells it nothing."""
+    make, look = _LOOKS[held]
+    seen = []
+
+    def function(rows):
+        seen.append(repr(look(rows)))
+        return float(np.asarray(rows, dtype=float).mean())
+
+    s = hs.sample_sensitivity(
+        function, Simulator(lambda rng, n: make(rng.random(n))), rows=_ROWS, workers=1
+    )
+    (sampled, times), *others = collections.Counter(seen).most_common()
+    assert times >= 2 * s.pairs
+    assert all("True, True" in other for other, _ in others)  # own copies, to try it out
+    hs.release(function, make(np.linspace(0, 1, _ROWS)), hs.Laplace(s, epsilon=1.0))
+    assert sampled == seen[-1]

@@ -122,6 +122,8 @@ def _matrix(frame: Any) -> Floats | None:
     """Rows as doubles, shape (rows, columns), if all cells are numbers."""
     if containers.container(frame) == "list" or "other" in containers.layout(frame).kinds:
         return None
+    if any("128" in str(each) for each in getattr(frame, "dtypes", ())):  # NumPy has none such
+        return None
     columns = frame if isinstance(frame, np.ndarray) else frame.to_numpy()
     if columns.dtype.kind not in "biuf":
         return None
@@ -169,7 +171,12 @@ def _rows(frame: Any) -> list[tuple[Any, ...]]:
 
 def _cell(value: Any) -> Any:
     real = isinstance(value, int | float | np.integer | np.floating | np.bool_)
-    return float(value) + 0.0 if real else str(value)  # + 0.0: negative zero is zero
+    if not real or isinstance(value, np.timedelta64):  # which NumPy calls an integer
+        return str(value)
+    try:
+        return float(value) + 0.0  # negative zero is zero
+    except OverflowError:  # a whole number beyond the doubles
+        return hex(value)
 
 
 def _cast(numbers: Floats, kind: type[np.floating[Any]]) -> Floats:

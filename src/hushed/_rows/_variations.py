@@ -39,8 +39,15 @@ def variations(
         table[position] = kept[0]
 
 
+def is_shown_in_place(table: NDArray[Any]) -> bool:
+    """Whether a function is shown a part of an array, locked, and no copy: nothing can change."""
+    if not table.dtype.hasobject:
+        return True
+    return table.dtype.names is None and _fixed(table.ravel().tolist())
+
+
 def _handing(table: NDArray[Any], *, fresh: bool) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    if not table.dtype.hasobject or (table.dtype.names is None and _fixed(table.ravel().tolist())):
+    if is_shown_in_place(table):
         return (lambda view: view.copy()) if fresh else (lambda view: view)
 
     def apart(view: NDArray[Any]) -> NDArray[Any]:
@@ -101,4 +108,4 @@ def _polars(table: Any, count: int, swap: tuple[int, int] | None) -> Any:
         parts = table[:position], table[source : source + 1], table[position + 1 : count]
         made = parts[0].vstack(parts[1]).vstack(parts[2])
     objects = any(str(dtype) == "Object" for dtype in made.dtypes)
-    return copy_rows(made) if objects else made
+    return copy_rows(made) if objects else made.rechunk()

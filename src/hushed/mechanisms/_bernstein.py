@@ -143,6 +143,17 @@ class Bernstein(Calibrated):
             )
         return self.points
 
+    def _check_function(self, function: Any) -> None:
+        """Refuse values on one lattice as coefficients on another of as many points."""
+        if not isinstance(function, OnLattice):
+            return
+        ours, theirs = (self.lattice, self.dims), (function.lattice, function.dims)
+        if ours != theirs:
+            raise ParameterError(
+                f"Bernstein has lattice={ours[0]} and dims={ours[1]}, and the function was put on "
+                f"lattice={theirs[0]} and dims={theirs[1]}: give both the same"
+            )
+
     @property
     def points(self) -> int:
         """Number of lattice points, ``(lattice + 1) ** dims``."""

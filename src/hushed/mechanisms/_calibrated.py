@@ -62,6 +62,9 @@ class Calibrated:
         """As `values_of`; refuses a shape that it cannot release."""
         return 1 if shape is None else math.prod(shape)
 
+    def _check_function(self, function: Any) -> None:
+        """As `check_function`."""
+
     def _drawn(self, values: int) -> tuple[float | None, int | None]:
         """As `drawn_by`."""
         return self.noise.drawn(values)
@@ -119,6 +122,11 @@ def parameter_names(kind: type[Any]) -> dict[str, bool]:
 def values_of(mechanism: Calibrated, shape: tuple[int, ...] | None) -> int:
     """Count the numbers released together for an answer of a shape; at least, if it is unknown."""
     return mechanism._values_of(shape)
+
+
+def check_function(mechanism: Calibrated, function: Any) -> None:
+    """Refuse a function whose answers mean something else to the mechanism."""
+    mechanism._check_function(function)
 
 
 def drawn_by(mechanism: Calibrated, values: int) -> tuple[float | None, int | None]:

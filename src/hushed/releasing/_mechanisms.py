@@ -22,7 +22,7 @@ from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import require_movement
-from hushed.mechanisms._calibrated import Parameter, drawn_by, error_of, values_of
+from hushed.mechanisms._calibrated import Parameter, check_function, drawn_by, error_of, values_of
 from hushed.mechanisms._registry import LAWS, MECHANISMS
 from hushed.privacy_loss import PrivacyProfile
 from hushed.sensitivity import Sensitivity
@@ -64,6 +64,11 @@ class Admitted:
         if self.stated:
             return 1 if shape is None else math.prod(shape)
         return values_of(self.mechanism, shape)
+
+    def check_function(self, function: Any) -> None:
+        """Refuse a function whose answers mean something else to the mechanism."""
+        if not self.stated:
+            check_function(self.mechanism, function)
 
     def drawn(self, values: int) -> tuple[float | None, int | None]:
         """Scale as drawn, and the exponent of the grid, where they are known."""

@@ -131,6 +131,7 @@ def release(
     if sampling is not None:
         agreed = sampling.confirm(f).agreement
     values = admitted.values_of(None if sampling is None else sampling.shape)
+    admitted.check_function(f)
     # Whatever it refuses, or cannot be written, is unpaid.
     certify(admitted, values=values).to_json()
     remark = note or default_note(f"{admitted.label}: {_describe_question(carried)}")

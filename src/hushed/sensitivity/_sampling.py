@@ -233,11 +233,11 @@ def sample_sensitivity(
     # By the function itself: a counter, a cache.
     moving = {*list_changes(before.marks, after.marks), *reset(settled, settings())}
     unwatched = _name_few({*moving, *after.unseen})
-    if unwatched:
-        check_memory(evaluate, found, shown(first, design.rows, batch=batch), seed=used)
     value = float(draws[rank.rank - 1])
     for declared, size in moved.items():
         check_small(size / blocks, value, declared)
+    between = shown(first, design.rows, batch=batch)
+    check_memory(evaluate, found, between, value * blocks, seed=used)
     largest = max(float(found[..., 1].max()), float(np.abs(known.answer).max()))
     most = limit(value, blocks, math.prod(shape))
     if blocks > 1 and 0 < most / 2 < largest:
