@@ -17,6 +17,7 @@ from hushed._printing import brief, plain_path
 from hushed._types import ColumnType, StoredType
 from hushed.errors import BadRows, EngineUnavailable, MissingExtra, NotFound, ParameterError
 from hushed.tables._engine.databases import (
+    check_functions,
     connect_postgres,
     database_address,
     engine_errors,
@@ -198,6 +199,7 @@ def _open_database(file: Path, path: str, name: str, types: Mapping[str, ColumnT
         raise EngineUnavailable(
             f"DuckDB cannot open {plain_path(path)} ({reason}); is it a DuckDB file, and free?"
         )
+    check_functions(backend, "duckdb")
     return _open_table("duckdb", backend, name, types, home=str(file))
 
 

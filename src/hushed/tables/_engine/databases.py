@@ -55,11 +55,18 @@ _LISTED = (
     "('', lower(table_schema), lower(table_catalog), lower(table_catalog || '.' || table_schema))"
 )
 _RELATION = "SELECT relkind::text, relrowsecurity FROM pg_class WHERE oid = to_regclass(%s)"
-_VIEW = (
-    "SELECT 1 FROM duckdb_views() WHERE view_name = ? "
-    "AND schema_name = coalesce(?, current_schema()) "
-    "AND database_name = current_database() AND NOT internal"
+_VIEW = (  # $1 in any case; $2 is what stands before it: a schema, a database, or both
+    "SELECT 1 FROM duckdb_views() WHERE lower(view_name) = lower($1) AND NOT internal "
+    "AND lower(coalesce(nullif($2, ''), current_schema())) IN "
+    "(lower(schema_name), lower(database_name), lower(database_name || '.' || schema_name))"
 )
+_OWN_FUNCTIONS = {  # of a database, found in place of those of the engine
+    "duckdb": "SELECT min(function_name) FROM duckdb_functions() WHERE NOT internal "
+    "AND schema_name = current_schema() AND lower(function_name) IN "
+    "(SELECT lower(function_name) FROM duckdb_functions() WHERE internal)",
+    "postgres": "SELECT each FROM unnest(current_schemas(true)) WITH ORDINALITY AS path(each, at) "
+    "WHERE each::text !~ '^pg_temp_' ORDER BY at LIMIT 1",
+}
 _RELATIONS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
 _CONDITION = (
     "the guarantee holds only if each of its rows comes from rows of its own user alone (without "
@@ -120,6 +127,7 @@ def connect_postgres(url: str) -> Any:
             "this database has the encoding SQL_ASCII, so its strings may be invalid. Use a "
             "database in UTF8"
         )
+    check_functions(backend, "postgres")
     return backend
 
 
@@ -164,6 +172,21 @@ def has_table(backend: Any, place: str, name: str) -> bool:
     return bool(backend.con.execute(_LISTED, [name, place]).fetchall())
 
 
+def check_functions(backend: Any, engine: str) -> None:
+    """Refuse a database whose own functions would be called in place of the engine's."""
+    found = backend.con.execute(_OWN_FUNCTIONS[engine]).fetchone()[0]
+    if engine == "duckdb" and found is not None:
+        raise ParameterError(
+            f"this database has a macro {shown(found)}, which would be called in place of the "
+            "function of DuckDB that queries need: give it another name"
+        )
+    if engine == "postgres" and found != "pg_catalog":
+        raise ParameterError(
+            f"the search_path of this login has {shown(found)} before pg_catalog, so functions "
+            "there would be called in place of those of PostgreSQL: leave pg_catalog out"
+        )
+
+
 def view_warnings(backend: Any, engine: str, place: str, name: str) -> tuple[str, ...]:
     """Warn of a view, and say what its rows must be like."""
     with suppress(*engine_errors()):
@@ -173,7 +196,7 @@ def view_warnings(backend: Any, engine: str, place: str, name: str) -> tuple[str
 
 def _view_warnings(backend: Any, engine: str, place: str, name: str) -> tuple[str, ...]:
     if engine == "duckdb":
-        found = backend.con.execute(_VIEW, [name, place or None]).fetchall()
+        found = backend.con.execute(_VIEW, [name, place]).fetchall()
         return (f"{shown(name)} is a view: {_CONDITION}.",) if found else ()
     if engine != "postgres":
         return ()
