@@ -5,6 +5,7 @@ import decimal
 import os
 import re
 import signal
+import sqlite3
 import threading
 import time
 from functools import partial
@@ -19,6 +20,7 @@ from tests.nasty_tables import to_postgres
 
 import hushed as hs
 from hushed.errors import EngineUnavailable, HushedError, NotFound, ParameterError, QueryFailed
+from hushed.tables import _release
 from hushed.tables._engine import execution
 
 POSTGRES = {
@@ -386,6 +388,38 @@ class TestTime:
             query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=1e-9)
         assert len(ledger.log) == 1
         hs.table(source, "t").count().release(epsilon=1.0, timeout=60)
+
+    @pytest.mark.parametrize("key", [None, "k"])
+    def test_a_wait_for_the_ledger_costs_no_answer(self, key, tmp_path):
+        """The time in which others hold the ledger is not the time of the query."""
+        query = hs.table(pa.table({"x": [1.0] * 50})).count()
+        with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as book:
+            book.open_budget("b", hs.Guarantee(epsilon=99.0, neighbours="add-remove"))
+            other = sqlite3.connect(
+                tmp_path / "b.db", isolation_level=None, check_same_thread=False
+            )
+            other.execute("BEGIN IMMEDIATE")
+            threading.Timer(4.0, other.close).start()
+            paid = {"epsilon": 50.0, "ledger": book, "budget": "b", "key": key}
+            assert query.release(**paid, timeout=3).value("count") > 40
+            assert book.answer("b", 1) is not None
+
+    @pytest.mark.parametrize("step", ["prepare", "_build_answer"])
+    def test_time_that_ends_before_the_charge_costs_nothing(self, step, ledger, monkeypatch):
+        """In the last step before it, too."""
+        kept = getattr(_release, step)
+
+        def slow(*arguments):
+            found = kept(*arguments)
+            time.sleep(max(0.0, ends - time.monotonic()))
+            return found
+
+        monkeypatch.setattr(_release, step, slow)
+        query = hs.table(pa.table({"x": [1.0] * 50})).count()
+        ends = time.monotonic() + 3.1
+        with pytest.raises(EngineUnavailable, match="all of the 3 s; nothing was charged"):
+            query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=3)
+        assert ledger.log == []
 
     def test_a_limit_of_one_query_stops_no_other(self):
         """The connection that was stopped answers the next one, with and without a limit."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Protocol
@@ -224,7 +225,10 @@ def release_query(
     answer, failed, lost, stopped = None, "", False, False
     with engine.hold(query.connection, clock):
         ready = _rehearse(query, plan, scan, beta, clock)
+        clock.require_left()
+        begun = time.monotonic()
         paid = charge()
+        clock = clock.after_wait(begun)  # for other spenders: it costs no answer that is paid for
         if paid.kept is not None:  # another process was faster
             return _read_stored(paid, paid.kept)
         try:

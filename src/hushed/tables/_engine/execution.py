@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from threading import Event, Thread
@@ -86,6 +86,15 @@ class Clock:
     def left(self) -> float:
         """Seconds that are left; 0 after the end."""
         return max(0.0, self.ends - time.monotonic())
+
+    def require_left(self) -> None:
+        """Refuse to go on after the end; before the charge."""
+        if self.left == 0:
+            raise EngineUnavailable(f"planning the query took all of the {self}; {_UNPAID}")
+
+    def after_wait(self, begun: float) -> Clock:
+        """Clock that does not count a wait that began at a time, by `time.monotonic`."""
+        return replace(self, ends=self.ends + time.monotonic() - begun)
 
     def __str__(self) -> str:
         return "no limit" if self.limit is None else f"{self.limit:g} s"
