@@ -7,6 +7,7 @@ import os
 import pickle
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -379,6 +380,27 @@ def test_names_are_plain_texts(plain, name):
     """A budget's name can be printed on one line."""
     with pytest.raises(ParameterError, match="printable"):
         plain.open_budget(name, G(epsilon=1.0))
+
+
+def test_a_budget_that_others_open_at_the_same_moment_exists(url):
+    """One of eight opens it, and the others are told that it exists, whatever the database."""
+    books = [hs.Ledger(url) for _ in range(8)]
+    start, told = threading.Barrier(8), []
+
+    def open_all(book):
+        for name in map(str, range(4)):
+            start.wait()
+            try:
+                book.open_budget(name, G(epsilon=1.0))
+            except ParameterError as error:
+                told.append((name, type(error)))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(open_all, books))
+    assert sorted(told) == [(name, BudgetExists) for name in "0123" for _ in range(7)]
+    for book in books:
+        assert len(book.budgets()) == 4
+        book.close()
 
 
 def test_limits_are_checked_and_never_changed(plain):

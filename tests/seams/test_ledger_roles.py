@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import hushed as hs
 from hushed.cli import app
-from hushed.errors import HushedError, LedgerUnavailable, NotFound, Overspent
+from hushed.errors import BudgetExists, HushedError, LedgerUnavailable, NotFound, Overspent
 from hushed.ledger._entries import digest, write_entry
 
 G = hs.Guarantee
@@ -316,3 +316,12 @@ def test_strangers_have_no_rights(team, postgres):
                 login.execute(f"SELECT * FROM {each}")
     with pytest.raises((LedgerUnavailable, NotFound)):
         hs.Ledger(team["bob"])
+
+
+def test_a_budget_that_exists_is_said_to_exist_to_analysts_too(team):
+    """Who opens it if there is none gets the same answer, with or without the right to open one."""
+    for who in ("ada", "owner"):
+        with hs.Ledger(team[who]) as book, pytest.raises(BudgetExists):
+            book.open_budget("b", G(epsilon=1.0))
+    with hs.Ledger(team["ada"]) as book, pytest.raises(LedgerUnavailable, match="permission"):
+        book.open_budget("new", G(epsilon=1.0))

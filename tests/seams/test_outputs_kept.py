@@ -202,6 +202,27 @@ def test_a_hard_link_is_not_written_over(folder):
         assert book.balance("b").entries == 0
 
 
+def test_a_loop_of_links_is_no_place_to_write_to(folder):
+    """It is refused in words by every command that writes, before anything is charged."""
+    (folder / "one.svg").symlink_to("two.svg")
+    (folder / "two.svg").symlink_to("one.svg")
+    for words in [
+        ("ledger", "backup", URL, "one.svg"),
+        ("ledger", "export", URL, "--out", "one.svg", "--force"),
+        ("ledger", "show", URL, "b", "--plot", "one.svg"),
+        (*RELEASE, "--out", "one.svg", "--force"),
+        (*RELEASE, "--html", "one.svg", "--force"),
+    ]:
+        refused = run(*words)
+        assert refused.exit_code == 2
+        assert "loop of links" in refused.stderr
+    (folder / "away.json").symlink_to("made.json")  # leads to a file that can be made
+    assert run("ledger", "export", URL, "--out", "away.json").exit_code == 0
+    assert (folder / "made.json").is_file()
+    with hs.Ledger(URL) as book:
+        assert book.balance("b").entries == 0
+
+
 def test_pages_of_audits_replace_their_own_kind_alone(folder):
     """A former report goes without a question; anything else needs --force."""
     (folder / "m.py").write_text(

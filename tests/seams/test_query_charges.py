@@ -3,7 +3,9 @@
 import datetime
 import decimal
 import os
+import re
 import signal
+import sqlite3
 import threading
 import time
 from functools import partial
@@ -18,6 +20,7 @@ from tests.nasty_tables import to_postgres
 
 import hushed as hs
 from hushed.errors import EngineUnavailable, HushedError, NotFound, ParameterError, QueryFailed
+from hushed.tables import _release
 from hushed.tables._engine import duckdb as duckdb_engine
 from hushed.tables._engine.postgres import LIMIT_OF_THIS_QUERY
 
@@ -387,6 +390,38 @@ class TestTime:
         assert len(ledger.log) == 1
         hs.table(source, "t").count().release(epsilon=1.0, timeout=60)
 
+    @pytest.mark.parametrize("key", [None, "k"])
+    def test_a_wait_for_the_ledger_costs_no_answer(self, key, tmp_path):
+        """The time in which others hold the ledger is not the time of the query."""
+        query = hs.table(pa.table({"x": [1.0] * 50})).count()
+        with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as book:
+            book.open_budget("b", hs.Guarantee(epsilon=99.0, neighbours="add-remove"))
+            other = sqlite3.connect(
+                tmp_path / "b.db", isolation_level=None, check_same_thread=False
+            )
+            other.execute("BEGIN IMMEDIATE")
+            threading.Timer(4.0, other.close).start()
+            paid = {"epsilon": 50.0, "ledger": book, "budget": "b", "key": key}
+            assert query.release(**paid, timeout=3).value("count") > 40
+            assert book.answer("b", 1) is not None
+
+    @pytest.mark.parametrize("step", ["prepare", "_build_answer"])
+    def test_time_that_ends_before_the_charge_costs_nothing(self, step, ledger, monkeypatch):
+        """In the last step before it, too."""
+        kept = getattr(_release, step)
+
+        def slow(*arguments):
+            found = kept(*arguments)
+            time.sleep(max(0.0, ends - time.monotonic()))
+            return found
+
+        monkeypatch.setattr(_release, step, slow)
+        query = hs.table(pa.table({"x": [1.0] * 50})).count()
+        ends = time.monotonic() + 3.1
+        with pytest.raises(EngineUnavailable, match="all of the 3 s; nothing was charged"):
+            query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=3)
+        assert ledger.log == []
+
     def test_a_limit_of_one_query_stops_no_other(self):
         """The connection that was stopped answers the next one, with and without a limit."""
         table = hs.table(pa.table({"x": [1.0] * 50}))
@@ -569,12 +604,65 @@ class TestViews:
         for source in (file, postgres_url):
             assert hs.table(source, "t").count().release(epsilon=1.0).warnings == ()
 
+    @pytest.mark.parametrize("name", ["V", "s.v", "S.V", "t.s.V", "T.S.v", "Main.v", "t.main.V"])
+    def test_a_view_is_warned_of_by_every_name_that_finds_it(self, name, tmp_path):
+        """DuckDB ignores the case of names; the name of the file may stand before them."""
+        with duckdb.connect(str(tmp_path / "t.db")) as made:
+            made.execute("CREATE TABLE t AS SELECT 1 AS u; CREATE SCHEMA s; CREATE TABLE w (u INT)")
+            for each in ("v", "s.v", "s.w"):
+                made.execute(f"CREATE VIEW {each} AS SELECT * FROM t")
+        with pytest.warns(UserWarning, match=self.CONDITION):
+            hs.table(f"duckdb:///{tmp_path / 't.db'}", name)
+        assert hs.table(f"duckdb:///{tmp_path / 't.db'}", "w").connection.warnings == ()
+
     def test_policies_on_rows_are_remarked_on(self, postgres_url):
         with psycopg.connect(postgres_url) as made:
             made.execute("CREATE TABLE t (u int)")
             made.execute("ALTER TABLE t ENABLE ROW LEVEL SECURITY")
         with pytest.warns(UserWarning, match="row-level security"):
             hs.table(postgres_url, "t")
+
+
+@pytest.mark.parametrize("name", ["floor", "FLOOR", "hash", "+"])
+def test_macros_in_place_of_functions_of_duckdb_are_refused(name, tmp_path):
+    """They would read other rows for each row, as no expression can; other macros are harmless."""
+    with duckdb.connect(str(tmp_path / "t.db")) as made:
+        made.execute("CREATE TABLE t AS SELECT range::DOUBLE AS x FROM range(10)")
+        made.execute("CREATE MACRO mine(y) AS (SELECT max(x) FROM t)")
+    query = hs.table(f"duckdb:///{tmp_path / 't.db'}", "t").sum("x", low=0, high=1e4)
+    assert abs(query.release(epsilon=1e6).value("sum_x") - 45) < 1
+    del query
+    with duckdb.connect(str(tmp_path / "t.db")) as made:
+        made.execute(f'CREATE MACRO "{name}"(y, z := 0) AS (SELECT 1e9 * max(x) FROM t)')
+    with pytest.raises(ParameterError, match=rf"macro '?{re.escape(name)}'?, which.*another name"):
+        hs.table(f"duckdb:///{tmp_path / 't.db'}", "t")
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("public, pg_catalog", None),
+        ("pg_catalog, public", 45),
+        ("public", 45),
+        ("pg_temp, public", 45),
+    ],
+)
+def test_functions_before_those_of_postgres_are_refused(path, found, postgres):
+    """A search path decides which floor is meant: PostgreSQL's own, unless it comes later."""
+    database = postgres.create_database()
+    postgres.run(
+        "CREATE TABLE t AS SELECT x::float8 FROM generate_series(0, 9) AS x",
+        "CREATE FUNCTION public.floor(float8) RETURNS float8 LANGUAGE sql AS "
+        "'SELECT 1e9 * max(x) FROM public.t'",
+        f"ALTER DATABASE {database} SET search_path = {path}",
+        database=database,
+    )
+    if found is None:
+        with pytest.raises(ParameterError, match="has public before pg_catalog"):
+            hs.table(postgres.url(database), "t")
+        return
+    query = hs.table(postgres.url(database), "public.t").sum("x", low=0, high=1e4)
+    assert abs(query.release(epsilon=1e6).value("sum_x") - found) < 1
 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])

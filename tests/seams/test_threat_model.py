@@ -8,7 +8,9 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import hushed as hs
 from hushed.errors import HushedError
@@ -157,6 +159,21 @@ def test_a_user_is_a_spelling(tmp_path):
     )
     answers = [asked.release(epsilon=20.0).to_dict()["people"][0] for _ in range(5)]
     assert np.median(answers) == 4
+
+
+def test_a_text_of_several_lines_is_rows_of_several_users(tmp_path):
+    """One record of a CSV file, as other programs read it, is as many rows as it has lines."""
+    path, other = tmp_path / "rows.csv", tmp_path / "rows.parquet"
+    frame = pa.table({"who": ["Ada"], "text": ["my\nBob,\nEve,\nlines"]})
+    frame.to_pandas().to_csv(path, index=False)
+    parquet.write_table(frame, other)
+
+    def people(source):
+        asked = hs.table(source, user="who").bound_contributions(max_rows_per_user=1)
+        return asked.count_users().release(epsilon=50.0).value("users")
+
+    assert people(path) >= 3
+    assert people(other) == 1
 
 
 def test_a_refusal_tells_of_the_rows(private):

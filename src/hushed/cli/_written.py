@@ -37,14 +37,14 @@ def check_targets(
     former: str | None = "certificate",
 ) -> None:
     """Refuse files that cannot, or should not, be written."""
-    taken: dict[Path, str] = {path.resolve(): "an input of this command" for path in inputs}
+    taken: dict[Path, str] = {_real(path): "an input of this command" for path in inputs}
     for option, path in targets.items():
         if path is None:
             continue
         for other, what in taken.items():
-            if path.resolve() == other or _is_same(path, other):
+            if _real(path) == other or _is_same(path, other):
                 raise ParameterError(f"{option} {path} is {what}; name another file")
-        taken[path.resolve()] = f"the file of {option}, too"
+        taken[_real(path)] = f"the file of {option}, too"
         _check_place(option, path)
         if path.exists() and not force and not _former(path, former):
             what = "exists" if former is None else f"exists and is no former {former}"
@@ -67,6 +67,11 @@ def check_figure(path: Path | None) -> None:
             )
 
 
+def _real(path: Path) -> Path:
+    """Where a path leads; a loop of links leads to one of them."""
+    return Path(os.path.realpath(path))
+
+
 def _is_same(path: Path, other: Path) -> bool:
     return path.exists() and other.exists() and path.samefile(other)
 
@@ -74,6 +79,8 @@ def _is_same(path: Path, other: Path) -> bool:
 def _check_place(option: str, path: Path) -> None:
     if path.is_dir():
         raise ParameterError(f"{option} {path} is a folder; name a file in it")
+    if _real(path).is_symlink():
+        raise ParameterError(f"{option} {path} is a loop of links; name another file")
     if not path.parent.is_dir():
         raise NotFound(f"{option} {path}: there is no folder {path.parent}")
     _check_kept(option, path)

@@ -156,12 +156,13 @@ class Ledger:
         )
         budget = replace(budget, digest=digest("", write_budget(budget)))
         with self._store.writing() as connection:
-            if any(each.name == name for each in rows.budgets(connection)):
+            # Asked twice: not everybody may insert, and another program may be just opening it.
+            known = any(each.name == name for each in rows.budgets(connection))
+            if known or not rows.insert_budget(connection, budget):
                 raise BudgetExists(
                     f"there is a budget {name!r} already, and a limit is not changed; charge it as "
                     "it is, or open one by another name"
                 )
-            rows.insert_budget(connection, budget)
         return budget
 
     def budgets(self) -> tuple[Budget, ...]:

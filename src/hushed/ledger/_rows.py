@@ -42,15 +42,18 @@ def run(
     return connection.execute(_text(statement), values)
 
 
-def insert_budget(connection: Transaction, budget: Budget) -> None:
-    """Add a budget and the head of its empty chain."""
+def insert_budget(connection: Transaction, budget: Budget) -> bool:
+    """Add a budget and the head of its empty chain, unless one has its name."""
     values = {"name": budget.name, "body": write_budget(budget), "link": budget.digest}
-    run(connection, "INSERT INTO hushed_budgets VALUES (:name, :body, :link)", values)
+    statement = "INSERT INTO hushed_budgets VALUES (:name, :body, :link) ON CONFLICT DO NOTHING"
+    if run(connection, statement, values).rowcount != 1:
+        return False
     run(
         connection,
         "INSERT INTO hushed_heads VALUES (:name, 0, :link)",
         {"name": budget.name, "link": budget.digest},
     )
+    return True
 
 
 def budgets(connection: Transaction) -> tuple[Budget, ...]:

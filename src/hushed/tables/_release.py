@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -156,7 +157,10 @@ def release_query(
     answer, failed, lost, stopped = None, "", False, False
     with engine.hold(connection, clock):
         ready = _rehearse(connection, query, plan, beta, clock)
+        clock.require_left()
+        begun = time.monotonic()
         paid = charge()
+        clock = clock.after_wait(begun)  # for other spenders: it costs no answer that is paid for
         if paid.kept is not None:  # another process was faster
             return _read_stored(paid, paid.kept)
         try:

@@ -470,9 +470,10 @@ class Table:
             key returns the stored answer, at no cost and without reading the rows, such as after a
             crash. Without a key, every release is a new one.
         timeout : float, optional
-            Seconds that the query may take, including the wait for other threads; not on Spark. A
-            query that is stopped after the charge stays paid, because a slow query says something
-            about the rows, without noise: see the page on tables.
+            Seconds that the query may take, including the wait for other threads, but not the wait
+            for the ledger, which has a limit of its own; not on Spark. A query that is stopped
+            after the charge stays paid, because a slow query says something about the rows, without
+            noise: see the page on tables.
 
         Returns
         -------

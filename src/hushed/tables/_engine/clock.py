@@ -6,12 +6,13 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Thread
 
 from hushed._checks import is_real
-from hushed.errors import ParameterError
+from hushed.errors import EngineUnavailable, ParameterError
 
+UNPAID = "nothing was charged or read"
 _LONGEST = 1e6  # seconds
 _AGAIN = 0.02  # seconds between attempts to stop
 
@@ -48,6 +49,15 @@ class Clock:
     def left(self) -> float:
         """Seconds that are left; 0 after the end."""
         return max(0.0, self.ends - time.monotonic())
+
+    def require_left(self) -> None:
+        """Refuse to go on after the end; before the charge."""
+        if self.left == 0:
+            raise EngineUnavailable(f"planning the query took all of the {self}; {UNPAID}")
+
+    def after_wait(self, begun: float) -> Clock:
+        """Clock that does not count a wait that began at a time, by `time.monotonic`."""
+        return replace(self, ends=self.ends + time.monotonic() - begun)
 
     def __str__(self) -> str:
         return "no limit" if self.limit is None else f"{self.limit:g} s"

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from hushed._printing import plain_path
+from hushed._printing import plain_path, shown
 from hushed._types import ColumnType
-from hushed.errors import EngineUnavailable, NotFound
+from hushed.errors import EngineUnavailable, NotFound, ParameterError
 from hushed.tables._engine.clock import Clock, stop_after
 from hushed.tables._engine.databases import (
     SOME_DAY,
@@ -33,10 +33,15 @@ _LISTED = (
     "SELECT 1 FROM information_schema.tables WHERE lower(table_name) = lower($1) AND lower($2) IN "
     "('', lower(table_schema), lower(table_catalog), lower(table_catalog || '.' || table_schema))"
 )
-_VIEW = (
-    "SELECT 1 FROM duckdb_views() WHERE view_name = ? "
-    "AND schema_name = coalesce(?, current_schema()) "
-    "AND database_name = current_database() AND NOT internal"
+_VIEW = (  # $1 in any case; $2 is what stands before it: a schema, a database, or both
+    "SELECT 1 FROM duckdb_views() WHERE lower(view_name) = lower($1) AND NOT internal "
+    "AND lower(coalesce(nullif($2, ''), current_schema())) IN "
+    "(lower(schema_name), lower(database_name), lower(database_name || '.' || schema_name))"
+)
+_OWN_FUNCTION = (  # of the database, found in place of one of DuckDB's
+    "SELECT min(function_name) FROM duckdb_functions() WHERE NOT internal "
+    "AND schema_name = current_schema() AND lower(function_name) IN "
+    "(SELECT lower(function_name) FROM duckdb_functions() WHERE internal)"
 )
 _FORMS: Mapping[str, str] = MappingProxyType(
     {
@@ -97,7 +102,18 @@ def _connect(url: str) -> tuple[Any, str]:
         raise EngineUnavailable(
             f"DuckDB cannot open {plain_path(path)} ({reason}); is it a DuckDB file, and free?"
         )
+    _check_functions(backend)
     return backend, str(_find_file(url))
+
+
+def _check_functions(backend: Any) -> None:
+    """Refuse a database whose macros would be called in place of functions of DuckDB."""
+    found = backend.con.execute(_OWN_FUNCTION).fetchone()[0]
+    if found is not None:
+        raise ParameterError(
+            f"this database has a macro {shown(found)}, which would be called in place of the "
+            "function of DuckDB that queries need: give it another name"
+        )
 
 
 def _path(url: str) -> str:
@@ -130,7 +146,7 @@ def _list_tables(backend: Any) -> str:
 def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
     found = []
     with suppress(*_errors()):
-        found = backend.con.execute(_VIEW, [name, place or None]).fetchall()
+        found = backend.con.execute(_VIEW, [name, place]).fetchall()
     return (view_warning(name),) if found else ()
 
 

@@ -13,12 +13,11 @@ from decimal import Decimal
 from typing import Any
 
 from hushed.errors import EngineUnavailable, ParameterError, QueryFailed
-from hushed.tables._engine.clock import Clock
+from hushed.tables._engine.clock import UNPAID, Clock
 from hushed.tables._engine.compilation import compile_sql
 from hushed.tables._engine.connections import Connection
 from hushed.tables._engine.dialect import PlannedQuery
 
-_UNPAID = "nothing was charged or read"
 _NOT_ENCODED = "a key or constant does not fit the encoding of the database"
 
 
@@ -40,15 +39,15 @@ def hold(connection: Connection, clock: Clock) -> Iterator[None]:
     if os.getpid() != connection.process:
         raise EngineUnavailable(
             "the table was opened by the process that this one was forked from; open it again "
-            f"here. {_UNPAID.capitalize()}"
+            f"here. {UNPAID.capitalize()}"
         )
     if connection.file is not None and connection.changed:
         raise EngineUnavailable(
             f"{connection.file.name} is not there any more, or not as it was when it was opened; "
-            f"open it again. {_UNPAID.capitalize()}"
+            f"open it again. {UNPAID.capitalize()}"
         )
     if not connection.lock.acquire(timeout=-1 if clock.limit is None else clock.left):
-        raise EngineUnavailable(f"other queries on this table took all of the {clock}; {_UNPAID}")
+        raise EngineUnavailable(f"other queries on this table took all of the {clock}; {UNPAID}")
     try:
         yield
     finally:
@@ -74,12 +73,12 @@ def plan(connection: Connection, query: Any, clock: Clock) -> PlannedQuery:
     if not name:
         return planned
     if clock.left == 0:
-        raise EngineUnavailable(f"{engine} did not plan the query within {clock}; {_UNPAID}")
+        raise EngineUnavailable(f"{engine} did not plan the query within {clock}; {UNPAID}")
     if lost:
-        raise EngineUnavailable(f"{engine} does not answer ({name}); {_UNPAID}")
+        raise EngineUnavailable(f"{engine} does not answer ({name}); {UNPAID}")
     known = {"UnicodeEncodeError": _NOT_ENCODED, **engine.reasons}.get(name)  # no row was read
     message = f"{engine} does not accept the query ({name}"
-    message += f": {known}); {_UNPAID}" if known else f"); {_UNPAID}"
+    message += f": {known}); {UNPAID}" if known else f"); {UNPAID}"
     raise (EngineUnavailable if name in engine.denials else ParameterError)(message)
 
 

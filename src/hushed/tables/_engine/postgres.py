@@ -70,6 +70,10 @@ LIMIT_OF_THIS_QUERY = (  # milliseconds; a shorter limit of the server holds
     "SELECT set_config('statement_timeout', CASE WHEN setting::bigint BETWEEN 1 AND {0} "
     "THEN setting ELSE '{0}' END, true) FROM pg_settings WHERE name = 'statement_timeout'"
 )
+_FIRST_SCHEMA = (
+    "SELECT each FROM unnest(current_schemas(true)) WITH ORDINALITY AS path(each, at) "
+    "WHERE each::text !~ '^pg_temp_' ORDER BY at LIMIT 1"
+)
 _RELATION = "SELECT relkind::text, relrowsecurity FROM pg_class WHERE oid = to_regclass(%s)"
 _VIEWS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
 _SOME_ZONED = (
@@ -122,6 +126,7 @@ def _connect(url: str) -> tuple[Any, str]:
         reason = _failure_reason(error)
     if backend is None:
         raise EngineUnavailable(f"cannot reach the PostgreSQL database: {reason}")
+    _check_functions(backend)
     info = backend.con.info
     if info.parameter_status("server_encoding") == "SQL_ASCII":
         raise ParameterError(
@@ -129,6 +134,16 @@ def _connect(url: str) -> tuple[Any, str]:
             "database in UTF8"
         )
     return backend, f"{info.host}:{info.port}/{info.dbname}"
+
+
+def _check_functions(backend: Any) -> None:
+    """Refuse a search path whose functions would be called in place of those of PostgreSQL."""
+    found = backend.con.execute(_FIRST_SCHEMA).fetchone()[0]
+    if found != "pg_catalog":
+        raise ParameterError(
+            f"the search_path of this login has {shown(found)} before pg_catalog, so functions "
+            "there would be called in place of those of PostgreSQL: leave pg_catalog out"
+        )
 
 
 def _close_once(connection: Any, process: int) -> None:
