@@ -101,6 +101,14 @@ class TestTable:
         assert at_risk_epsilon(0.2, 0.1, 50, 1e-6, confidence=0.0) == pytest.approx(wanted)
 
 
+def test_a_joint_delta_that_the_releases_use_up_is_refused():
+    """Two releases of 1e-6 leave nothing of 2e-6 for the advanced theorem, and some of 2.1e-6."""
+    promises = [Guarantee(epsilon=0.1, delta=1e-6)] * 2
+    with pytest.raises(ParameterError, match="above the sum of the releases' own, 2e-06"):
+        compose(promises, delta=2e-6, method="advanced")
+    assert compose(promises, delta=2.1e-6, method="advanced").epsilon > 0.2
+
+
 def test_what_has_no_guarantee_yet_is_told_where_it_is():
     """A chain promises for a distance, so its guarantee is a method: no attribute is missed."""
 
