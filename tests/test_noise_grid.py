@@ -268,6 +268,16 @@ def test_values_that_doubles_cannot_hold_are_refused_unseen(values: np.ndarray) 
     assert "9007199254740993" not in str(caught.value)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_integers_are_released_up_to_the_last_that_doubles_hold(sign: int) -> None:
+    """2**53 itself is released, on either side of zero; the next integer is refused."""
+    last = np.array([sign * 2**53])
+    released = add_laplace(last, sensitivity=1.0, epsilon=1.0)
+    assert abs(released[0] - last[0]) < 1000  # a chance excess: exp(-1000)
+    with pytest.raises(ParameterError, match=r"within 2\*\*53"):
+        add_laplace(last + sign, sensitivity=1.0, epsilon=1.0)
+
+
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_parameters_out_of_range_are_refused(bad: float) -> None:
     """sensitivity, epsilon and sigma must be positive and finite; dims 1 or more."""

@@ -270,7 +270,7 @@ def shown_value_bars(epsilon: float, *, k: int, law: FlagLaw) -> Law:
     return np.asarray(np.where(telling, law.threshold + grid.at, -np.inf).max(axis=1))
 
 
-def format_down(outputs: Law, /, *, bars: Law) -> NDArray[np.bool_]:
+def is_shown_below(outputs: Law, /, *, bars: Law) -> NDArray[np.bool_]:
     """Flag runs whose value shown lies at or below the bar of its query."""
     k = bars.size
     return np.asarray(((outputs[:, :k] == 1) & (outputs[:, k:] <= bars)).any(axis=1))

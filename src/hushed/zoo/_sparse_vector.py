@@ -19,7 +19,7 @@ from hushed.zoo._flags import (
     draw_flags,
     enumerate_flags,
     flags_with_values_delta,
-    format_down,
+    is_shown_below,
     shown_value_bars,
     shown_value_delta,
 )
@@ -190,7 +190,7 @@ def sparse_vector_shows_value(
     truth = truth._replace(delta=partial(shown_value_delta, k=k, law=law))
     built = _specimen(3, law, epsilon, pair, truth, argument)
     bars = shown_value_bars(epsilon, k=k, law=law)
-    return replace(built, event=partial(format_down, bars=bars))
+    return replace(built, event=partial(is_shown_below, bars=bars))
 
 
 def numeric_sparse_vector(
