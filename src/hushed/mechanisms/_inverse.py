@@ -17,7 +17,7 @@ from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile, bounded_range
-from hushed.statistics import Mode, Numeric, Statistic, guarantee_of, read_candidates
+from hushed.statistics import Mode, Numeric, Statistic, read_candidates
 
 WIDTH = 2.0  # one row moves every length by at most 1, some up and some down
 _GRID = 2.0**20  # the logarithm of a prior is rounded to whole parts of this
@@ -53,7 +53,7 @@ class InverseSensitivity:
     every table and every function: docs/worst-case.md.
     """
 
-    name: ClassVar[str] = "inverse-sensitivity"
+    name: ClassVar[Literal["inverse-sensitivity"]] = "inverse-sensitivity"
 
     statistic: Statistic
     _: KW_ONLY
@@ -109,6 +109,7 @@ class InverseSensitivity:
             "epsilon": self.epsilon,
             "candidates": len(self.values),
             "spacing": self.spacing,
+            "prior": self.prior is not None,
             "least": self.least,
             "fingerprint": self._fingerprint(),
         }
@@ -121,7 +122,7 @@ class InverseSensitivity:
     @property
     def guarantee(self) -> Guarantee:
         """What a draw promises, for every pair of neighbours."""
-        return guarantee_of(self.statistic, self.epsilon)
+        return Guarantee(epsilon=self.epsilon, neighbours=self.statistic.neighbours)
 
     def accuracy(self, beta: float = 0.05) -> float:
         """Count the changed rows that explain the drawn value, but with probability beta.
@@ -203,7 +204,7 @@ def rows_astray(epsilon: float, least: float, beta: float) -> float:
 
 @lru_cache(maxsize=64)
 def _default_values(
-    statistic: Any,
+    statistic: Statistic,
 ) -> tuple[tuple[Any, ...], Literal["geometric", "even", "categories"]]:
     if isinstance(statistic, Mode):
         return statistic.categories, "categories"
@@ -211,7 +212,7 @@ def _default_values(
     return tuple(values.tolist()), spacing
 
 
-def _read_values(statistic: Any, given: Any) -> tuple[Any, ...]:
+def _read_values(statistic: Statistic, given: Any) -> tuple[Any, ...]:
     if not isinstance(statistic, Numeric):
         raise ParameterError(
             "a mode is chosen from its categories: leave candidates out", parameter="candidates"

@@ -16,7 +16,7 @@ from hushed._numeric import float_above
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile, randomised_response
-from hushed.statistics import Numeric, guarantee_of
+from hushed.statistics import Numeric
 
 HeavyNoise = Literal["lomax", "t2"]
 
@@ -59,7 +59,7 @@ class Smooth:
     epsilon, and holds for every table.
     """
 
-    name: ClassVar[str] = "smooth"
+    name: ClassVar[Literal["smooth"]] = "smooth"
 
     statistic: Numeric
     _: KW_ONLY
@@ -142,7 +142,7 @@ class Smooth:
     @property
     def guarantee(self) -> Guarantee:
         """What a draw promises, for every pair of neighbours."""
-        return guarantee_of(self.statistic, self.epsilon)
+        return Guarantee(epsilon=self.epsilon, neighbours=self.statistic.neighbours)
 
     def accuracy(self, beta: float = 0.05) -> float:
         """Error in units of the smooth sensitivity, exceeded with probability at most beta.

@@ -18,6 +18,12 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect
 from hushed.mechanisms._calibration import Mechanism, MechanismName, parameters
 from hushed.releasing._consistency import accuracy_of, check_agreement, draw_scale, list_kept_ranks
+from hushed.releasing._statistics import (
+    StatisticMechanism,
+    describe_draw,
+    describe_movement,
+    describe_outside,
+)
 from hushed.releasing._words import explain_certificate, flat
 from hushed.sensitivity import Calibration, Route, Sampling, Sensitivity
 from hushed.spaces import Norm
@@ -129,24 +135,25 @@ class MechanismRecord:
 
     Parameters
     ----------
-    name : {"laplace", "gaussian", "exponential", "bernstein"}
+    name : {"laplace", "gaussian", "exponential", "bernstein", "inverse-sensitivity", "smooth"}
         Which one.
     parameters : dict
         What it was built with.
     scale : float
         Scale of the noise as drawn, in the units of the answer: the enlargement by the grid is
-        included.
+        included. Of a statistic in units that are public: rows for the inverse sensitivity, and
+        the smooth sensitivity, which is private.
     grid : int
         Answers (or scores) are rounded to multiples of ``2**grid`` first.
     values : int
         Numbers released together, or candidates chosen from.
     accuracy : float
-        Error that no released number exceeds but with probability 5 %.
+        Error that no released number exceeds but with probability 5 %, in the units of `scale`.
     """
 
     __pydantic_config__ = _CLOSED
 
-    name: MechanismName
+    name: MechanismName | Literal["inverse-sensitivity", "smooth"]
     parameters: dict[str, float | int | bool | str]
     scale: float
     grid: int
@@ -191,6 +198,9 @@ class Certificate:
         How the function agreed with itself when sampled, asked the first sampled table again just
         before the release: bit for bit, or within rounding, in another environment. Empty if the
         sensitivity was proven, or nothing was released.
+    statistic : dict, optional
+        What `InverseSensitivity` or `Smooth` released, with its public range and number of rows;
+        None for any other function.
     """
 
     __pydantic_config__ = _CLOSED
@@ -209,6 +219,7 @@ class Certificate:
     person: bool = False
     outside: Literal["clamp", "allow", "no range"] = "no range"
     confirmed: Literal["", "bits", "rounding"] = ""
+    statistic: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         check_agreement(self)
@@ -351,6 +362,48 @@ def certify(
         if sensitivity.sampling is not None and sensitivity.sampling.support
         else "no range",
         confirmed=confirmed,
+    )
+
+
+def certify_statistic(mechanism: StatisticMechanism, *, charged: str = "") -> Certificate:
+    """Write the certificate of a statistic, which holds for every table.
+
+    Parameters
+    ----------
+    mechanism : InverseSensitivity or Smooth
+        What releases.
+    charged : str, default ""
+        Which budget was charged, and under which terms.
+
+    Returns
+    -------
+    Certificate
+        Depends on no private value.
+    """
+    statistic = mechanism.statistic
+    moved, norm, argument = describe_movement(mechanism)
+    scale, grid, values, accuracy = describe_draw(mechanism)
+    return Certificate(
+        guarantee=mechanism.guarantee,
+        sensitivity=moved,
+        norm=norm,
+        neighbours=statistic.neighbours,
+        argument=argument,
+        sampling=None,
+        mechanism=MechanismRecord(
+            name=mechanism.name,
+            parameters=mechanism.parameters,
+            scale=scale,
+            grid=grid,
+            values=values,
+            accuracy=accuracy,
+        ),
+        versions=facts({"hushed", "scipy"}),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        charged=charged,
+        person=statistic.unit == "person",
+        outside=describe_outside(statistic),
+        statistic=statistic.description(),
     )
 
 

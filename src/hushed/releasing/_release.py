@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hushed._functions._calls import public_name
 from hushed._functions._gate import Outside, admit_rows, answer_private_rows
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
-from hushed.mechanisms import Bernstein
+from hushed.mechanisms import Bernstein, InverseSensitivity, Smooth
 from hushed.mechanisms._calibration import Mechanism, check_shape, parameters
 from hushed.releasing._certificate import Certificate, certify
 from hushed.releasing._keeping import (
@@ -27,7 +27,10 @@ from hushed.releasing._keeping import (
     write_failure,
     write_release,
 )
+from hushed.releasing._statistic_release import release_statistic
+from hushed.releasing._statistics import StatisticMechanism
 from hushed.sensitivity import Sensitivity
+from hushed.statistics import Statistic
 
 _LONGEST_NOTE = 200
 
@@ -38,8 +41,9 @@ class Release:
 
     Parameters
     ----------
-    value : float, ndarray of float, int or BernsteinPolynomial
-        The private answer: a number, an array, the index of the chosen candidate, or a function.
+    value : float, ndarray of float, int, BernsteinPolynomial or a category
+        The private answer: a number, an array, the index of the chosen candidate, a function, or
+        the category that a mode chose.
     certificate : Certificate
         What it promises.
     entry : int, optional
@@ -53,9 +57,9 @@ class Release:
 
 
 def release(
-    f: Callable[[Any], Any],
+    f: Callable[[Any], Any] | Statistic,
     data: Any,
-    mechanism: Mechanism,
+    mechanism: Mechanism | StatisticMechanism,
     ledger: Charges | None = None,
     *,
     budget: str | None = None,
@@ -72,12 +76,13 @@ def release(
 
     Parameters
     ----------
-    f : callable
-        The function whose sensitivity the mechanism was calibrated to.
+    f : callable or statistic
+        The function whose sensitivity the mechanism was calibrated to, or the statistic that it was
+        made for.
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
         sees a copy, in the sampled types.
-    mechanism : Laplace, Gaussian, Exponential or Bernstein
+    mechanism : Laplace, Gaussian, Exponential, Bernstein, InverseSensitivity or Smooth
         The calibrated mechanism.
     ledger : Ledger or Charges, optional
         Where to charge the guarantee, and the law of the loss behind it, before anything is
@@ -118,6 +123,18 @@ def release(
     ParameterError
         If the mechanism is none, or of ledger and budget only one is given.
     """
+    if isinstance(mechanism, InverseSensitivity | Smooth):
+        value, certificate, entry = release_statistic(
+            f,
+            data,
+            mechanism,
+            ledger,
+            budget=budget,
+            note=note or default_note(f"{type(mechanism).__name__}: {mechanism.statistic.kind}"),
+            key=key,
+            outside=outside,
+        )
+        return Release(value=value, certificate=certificate, entry=entry)
     if not callable(f):
         raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
     carried = getattr(mechanism, "sensitivity", None)

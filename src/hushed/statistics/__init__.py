@@ -15,9 +15,9 @@ from hushed.statistics._constructors import (
     quantile,
     trimmed_mean,
 )
-from hushed.statistics._mode import Category, Mode
+from hushed.statistics._mode import Category, Mode, Statistic
 from hushed.statistics._numeric_statistics import InterquartileRange, Quantile, TrimmedMean
-from hushed.statistics._record import Numeric, Statistic, guarantee_of, read_candidates
+from hushed.statistics._record import Numeric, read_candidates
 
 __all__ = [
     "Category",
@@ -28,7 +28,6 @@ __all__ = [
     "Statistic",
     "TrimmedMean",
     "from_description",
-    "guarantee_of",
     "interquartile_range",
     "maximum",
     "median",

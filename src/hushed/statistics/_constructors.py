@@ -7,10 +7,8 @@ from typing import Any
 
 from hushed.errors import ParameterError
 from hushed.guarantee import RowUnit
-from hushed.statistics._mode import Category, Mode
+from hushed.statistics._mode import Category, Mode, Statistic
 from hushed.statistics._numeric_statistics import InterquartileRange, Quantile, TrimmedMean
-
-AnyStatistic = Quantile | TrimmedMean | InterquartileRange | Mode
 
 _KINDS: dict[str, Any] = {
     each.kind: each for each in (Quantile, TrimmedMean, InterquartileRange, Mode)
@@ -176,7 +174,7 @@ def mode(categories: Sequence[Category], *, rows: int | None = None, unit: RowUn
 
 def from_description(
     description: dict[str, Any],
-) -> AnyStatistic:
+) -> Statistic:
     """Make the statistic that a description speaks of.
 
     Parameters
@@ -199,7 +197,7 @@ def from_description(
     if kind not in _KINDS:
         raise ParameterError(f"no statistic is of the kind {kind!r}; there are {tuple(_KINDS)}")
     try:
-        made: AnyStatistic = _KINDS[kind](**known)
+        made: Statistic = _KINDS[kind](**known)
     except TypeError as problem:
         raise ParameterError(f"that describes no {kind}: {problem}") from None
     return made

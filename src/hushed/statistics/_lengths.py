@@ -21,7 +21,7 @@ def rank_lengths(values: Floats, rank: int, candidates: Floats) -> Integers:
     less = np.searchsorted(values, candidates, side="left")
     more = values.size - np.searchsorted(values, candidates, side="right")
     moved = np.maximum(less - (rank - 1), more - (values.size - rank))
-    return np.maximum(moved, (less + more == values.size).astype(np.int64))
+    return np.asarray(np.maximum(moved, less + more == values.size), dtype=np.int64)
 
 
 def quantile_lengths(values: Floats, q: Fraction, candidates: Floats) -> Integers:

@@ -13,7 +13,7 @@ from hushed._types import Integers
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit
 from hushed.statistics._lengths import mode_lengths
-from hushed.statistics._record import check_rows, check_size, neighbours_of
+from hushed.statistics._record import Numeric, check_rows, check_size, neighbours_of
 from hushed.statistics._values import only_column
 
 Category = str | int | float | bool
@@ -69,6 +69,22 @@ class Mode:
         """
         kept = {"categories": list(self.categories), "rows": self.rows, "unit": self.unit}
         return {"kind": self.kind, **kept}
+
+    def check(self, rows: Any) -> None:
+        """Refuse a table by its public size and its columns; no value is looked at.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            What `count` is to count.
+
+        Raises
+        ------
+        BadRows
+            If the number of rows is public and another one, or there is more than one column.
+        """
+        check_size(rows, self.rows)
+        only_column(rows)
 
     def count(self, rows: Any) -> Integers:
         """Count the rows of each category.
@@ -130,6 +146,9 @@ class Mode:
                 "the candidates of a mode are its categories", parameter="candidates"
             )
         return mode_lengths(self.count(rows), replace=self.rows is not None)
+
+
+Statistic = Numeric | Mode
 
 
 def _place_of(cell: Any, places: dict[Category, int]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import mpmath
 import numpy as np
@@ -14,70 +14,14 @@ from hushed._decimals import decimal_of
 from hushed._rows import _containers as containers
 from hushed._types import Floats, Integers
 from hushed.errors import BadRows, ParameterError
-from hushed.guarantee import Guarantee, Neighbours, RowUnit
-from hushed.statistics._values import check_range, read_numbers
+from hushed.guarantee import Neighbours, RowUnit
+from hushed.statistics._values import check_numbers, check_range, only_column, read_numbers
 from hushed.statistics._windows import Window, largest_move, smooth_bound
 
 CANDIDATES = 2000
 _DECADES = 10.0**-6  # of a range that begins at 0, where its candidates above 0 begin
 
 Spacing = Literal["geometric", "even"]
-
-
-class Statistic(Protocol):
-    """A statistic whose movement between neighbouring tables is known, as mechanisms need it."""
-
-    @property
-    def rows(self) -> int | None:
-        """Public number of rows; None if the number is private."""
-
-    @property
-    def unit(self) -> RowUnit:
-        """Whether each row was declared to be one person."""
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Relation between two tables that one row tells apart."""
-
-    @property
-    def kind(self) -> str:
-        """Name of what is computed."""
-
-    @property
-    def invertible(self) -> bool:
-        """Whether its lengths are known."""
-
-    def description(self) -> dict[str, Any]:
-        """Name and parameters, as JSON holds them.
-
-        Returns
-        -------
-        dict
-            What `from_description` makes the same statistic of.
-        """
-
-    def lengths(self, rows: Any, candidates: Any, *, most: int | None = None) -> Integers:
-        """Rows that must change before the statistic equals each candidate.
-
-        Parameters
-        ----------
-        rows : array, list or frame
-            One column.
-        candidates : sequence
-            Values that the statistic can have.
-        most : int, optional
-            Longer lengths may be returned as this one.
-
-        Returns
-        -------
-        ndarray of int
-            One row more or less changes none of them by more than 1.
-        """
-
-
-def guarantee_of(statistic: Statistic, epsilon: float) -> Guarantee:
-    """Promise of a mechanism that loses so much on every pair of neighbours."""
-    return Guarantee(epsilon=epsilon, neighbours=statistic.neighbours)
 
 
 def check_rows(rows: int | None, unit: RowUnit) -> None:
@@ -166,6 +110,23 @@ class Numeric:
         """How far one row can move the statistic on the worst table, rounded up."""
         return self.high - self.low
 
+    def check(self, rows: Any) -> None:
+        """Refuse a table by its public size and by its types; no value is looked at.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            What `read` is to read.
+
+        Raises
+        ------
+        BadRows
+            If the number of rows is public and another one, there is more than one column, or the
+            column holds no numbers by its type.
+        """
+        check_size(rows, self.rows)
+        check_numbers(only_column(rows))
+
     def read(self, rows: Any) -> Floats:
         """Read rows as sorted numbers of the range.
 
@@ -182,10 +143,9 @@ class Numeric:
         Raises
         ------
         BadRows
-            If the number of rows is public and another one, or the column holds no numbers by its
-            type.
+            As `check` does.
         """
-        check_size(rows, self.rows)
+        self.check(rows)
         return read_numbers(rows, self.low, self.high)
 
     def value(self, rows: Any) -> Fraction:
@@ -330,7 +290,7 @@ def _spaced(low: float, high: float, count: int, spacing: Spacing) -> Floats:
             ratio, found = mpmath.root(last / first, steps), [first]
             for _ in range(count - 1):
                 found.append(found[-1] * ratio)
-        return np.clip(np.array([float(each) for each in found]), low, high)
+        return np.asarray(np.clip(np.array([float(each) for each in found]), low, high))
 
 
 def read_candidates(candidates: Any, span: tuple[float, float]) -> Floats:

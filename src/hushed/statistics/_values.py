@@ -61,32 +61,31 @@ def read_numbers(rows: Any, low: float, high: float) -> Floats:
     return numbers
 
 
-def _as_doubles(column: Any) -> Floats:
-    """Convert a column, in an array of its own."""
+def check_numbers(column: Any) -> None:
+    """Refuse a column that holds no numbers by its type; lists and objects are never refused."""
     if isinstance(column, list):
-        return _cells(column)
-    if not isinstance(column, np.ndarray):
-        return _frame_column(column)
-    if column.dtype.kind == "O":
-        return _cells(column.tolist())
-    if column.dtype.kind not in "biuf":
-        raise BadRows(f"a statistic takes a column of numbers, got one of type {column.dtype}")
-    with np.errstate(over="ignore"):
-        return np.array(column, dtype=np.float64)
-
-
-def _frame_column(column: Any) -> Floats:
-    """Convert a column of a pandas or Polars frame."""
+        return
     dtype = column.dtype
     if type(column).__module__.startswith("polars"):
-        if not (dtype.is_numeric() or str(dtype) == "Boolean"):
-            raise BadRows(f"a statistic takes a column of numbers, got one of type {dtype}")
-        return _cells(column.to_list())
-    if getattr(dtype, "kind", "O") == "O":
-        return _cells(column.tolist())
-    if dtype.kind not in "biuf":
+        allowed = dtype.is_numeric() or str(dtype) in ("Boolean", "Object", "Null")
+    else:
+        allowed = getattr(dtype, "kind", "O") in "biufO"
+    if not allowed:
         raise BadRows(f"a statistic takes a column of numbers, got one of type {dtype}")
-    return np.array(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
+
+
+def _as_doubles(column: Any) -> Floats:
+    """Convert a column of numbers, in an array of its own."""
+    if isinstance(column, list):
+        return _cells(column)
+    if type(column).__module__.startswith("polars"):
+        return _cells(column.to_list())
+    if getattr(column.dtype, "kind", "O") == "O":
+        return _cells(column.tolist())
+    with np.errstate(over="ignore"):
+        if isinstance(column, np.ndarray):
+            return np.array(column, dtype=np.float64)
+        return np.array(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
 
 
 def _cells(cells: Iterable[Any]) -> Floats:
