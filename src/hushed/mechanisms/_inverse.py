@@ -207,7 +207,7 @@ def _default_values(
     statistic: Statistic,
 ) -> tuple[tuple[Any, ...], Literal["geometric", "even", "categories"]]:
     if isinstance(statistic, Mode):
-        return statistic.categories, "categories"
+        return tuple(statistic.categories), "categories"
     values, spacing = statistic.candidates()
     return tuple(values.tolist()), spacing
 

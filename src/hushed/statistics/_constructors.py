@@ -169,7 +169,7 @@ def mode(categories: Sequence[Category], *, rows: int | None = None, unit: RowUn
     Mode
         Of equally frequent ones the first.
     """
-    return Mode(categories=tuple(categories), rows=rows, unit=unit)
+    return Mode(categories=categories, rows=rows, unit=unit)
 
 
 def from_description(

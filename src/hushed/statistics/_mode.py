@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -41,7 +42,7 @@ class Mode:
 
     kind: ClassVar[str] = "mode"
 
-    categories: tuple[Category, ...]
+    categories: Sequence[Category]
     rows: int | None = None
     unit: RowUnit = "row"
 

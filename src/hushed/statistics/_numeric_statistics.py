@@ -160,8 +160,8 @@ class InterquartileRange(Numeric):
 
     Notes
     -----
-    Replacing one row moves both quartiles the same way, so that their distance moves by no more
-    than one of them does. A row more or less may move them apart, and both count.
+    One row, replaced, added or removed, moves both quartiles the same way, so that their distance
+    moves by no more than one of them does.
     """
 
     kind: ClassVar[str] = "interquartile range"
@@ -187,10 +187,6 @@ class InterquartileRange(Numeric):
     def _value(self, values: Floats) -> Fraction:
         first, last = self._windows(values.size)
         return _at(values, last) - _at(values, first)
-
-    def _joined(self, moves: list[float]) -> float:
-        """How far the distance moves, from how far the quartiles do."""
-        return max(moves) if self.rows is not None else sum(moves)
 
     def _lengths(self, values: Floats, candidates: Floats, changes: int) -> Integers:
         first, last = (window.lower for window in self._windows(values.size))

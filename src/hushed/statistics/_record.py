@@ -19,7 +19,7 @@ from hushed.statistics._values import check_numbers, check_range, only_column, r
 from hushed.statistics._windows import Window, largest_move, smooth_bound
 
 CANDIDATES = 2000
-_DECADES = 10.0**-6  # of a range that begins at 0, where its candidates above 0 begin
+_DECADES = 1e6  # of a range that begins at 0, its candidates above 0 begin at this part
 
 Spacing = Literal["geometric", "even"]
 
@@ -185,9 +185,7 @@ class Numeric:
         if not values.size:
             return self.global_sensitivity
         windows = self._windows(values.size)
-        return self._joined(
-            [largest_move(values, each, self.low, self.high, changes) for each in windows]
-        )
+        return max(largest_move(values, each, self.low, self.high, changes) for each in windows)
 
     def smooth_sensitivity(self, rows: Any, smoothing: Fraction) -> float:
         """Smooth sensitivity: between neighbours it changes by a factor ``exp(smoothing)`` at most.
@@ -210,9 +208,7 @@ class Numeric:
         if not values.size:
             return self.global_sensitivity
         windows = self._windows(values.size)
-        return self._joined(
-            [smooth_bound(values, each, self.low, self.high, smoothing) for each in windows]
-        )
+        return max(smooth_bound(values, each, self.low, self.high, smoothing) for each in windows)
 
     def lengths(self, rows: Any, candidates: Any, *, most: int | None = None) -> Integers:
         """Rows that must change before the statistic equals each candidate.
@@ -242,16 +238,12 @@ class Numeric:
         raise NotImplementedError
 
     def _windows(self, rows: int) -> tuple[Window, ...]:
-        """Windows whose differences bound the movement."""
+        """Windows whose differences bound the movement: the largest one does."""
         raise NotImplementedError
 
     def _lengths(self, values: Floats, candidates: Floats, changes: int) -> Integers:
         """Lengths of candidates on sorted numbers, where so many changes are looked at."""
         raise NotImplementedError
-
-    def _joined(self, moves: list[float]) -> float:
-        """Movement of the statistic from those of its windows."""
-        return max(moves)
 
     def candidates(self, count: int = CANDIDATES) -> tuple[Floats, Spacing]:
         """Values to choose from by default; they follow from public numbers only.
@@ -275,7 +267,7 @@ class Numeric:
             return np.unique(_spaced(low, high, count, "even")), "even"
         if low > 0:
             return np.unique(_spaced(low, high, count, "geometric")), "geometric"
-        above = _spaced(high * _DECADES, high, count - 1, "geometric")
+        above = _spaced(high / _DECADES, high, count - 1, "geometric")
         return np.unique(np.append(0.0, above)), "geometric"
 
 
