@@ -13,7 +13,7 @@ import numpy as np
 
 from hushed import noise
 from hushed._checks import read_epsilon, require_probability
-from hushed._types import Floats
+from hushed._types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile, bounded_range
@@ -177,17 +177,31 @@ class InverseSensitivity:
             One of the candidates.
         """
         kept, offsets = self._offers()
-        most = math.ceil(min((_NEGLIGIBLE - math.log(self.least)) * 2 / self.epsilon, _FARTHEST))
-        lengths = self.statistic.lengths(rows, self.values, most=most)
-        found = noise.select(offsets - lengths[kept], width=WIDTH, epsilon=self.epsilon)
+        lengths = self._near_lengths(rows, kept)
+        found = noise.select(offsets - lengths, width=WIDTH, epsilon=self.epsilon)
         return self.values[int(kept[found])]
 
-    def _offers(self) -> tuple[np.ndarray[Any, np.dtype[np.intp]], Floats]:
+    def _near_lengths(self, rows: Any, kept: Integers) -> Integers:
+        """Lengths, cut at the shortest one and a public number of rows more.
+
+        So cut, they still move by at most 1 with a row: the shortest one does, too.
+        """
+        farther = (_NEGLIGIBLE - math.log(self.least)) * 2 / self.epsilon
+        more = math.ceil(min(farther, _FARTHEST))
+        most = 2 * more
+        while True:
+            lengths = self.statistic.lengths(rows, self.values, most=most)[kept]
+            reach = int(lengths.min()) + more
+            if reach <= most or int(lengths.max()) < most:
+                return np.asarray(np.minimum(lengths, reach))
+            most *= 2
+
+    def _offers(self) -> tuple[Integers, Floats]:
         """Places of the candidates that can win, and what the prior adds to their scores."""
         if self.prior is None:
             return np.arange(len(self.values)), np.zeros(len(self.values))
         weights = np.array(self.prior)
-        kept = np.flatnonzero(weights)
+        kept = np.flatnonzero(weights).astype(np.int64)
         return kept, _offsets(weights[kept], self.epsilon)
 
     def _fingerprint(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, Literal, get_args
 
 import mpmath
@@ -216,6 +217,7 @@ def read_epsilon_share(value: Any) -> float:
         ) from None
 
 
+@lru_cache(maxsize=256)
 def noise_factor(law: HeavyNoise, epsilon: Fraction, beta: Fraction, tail: int) -> float:
     """Smallest factor c with which noise c S Z loses epsilon for every beta-smooth S; rounded up.
 
