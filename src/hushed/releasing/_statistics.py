@@ -71,6 +71,8 @@ def rebuild(certificate: Certificate) -> StatisticMechanism:
     if certificate.mechanism.name == "smooth":
         options: dict[str, Any] = dict(stated)
         return Smooth(_numeric(statistic), **options)
+    if certificate.mechanism.name != "inverse-sensitivity":
+        raise ParameterError(f"{certificate.mechanism.name} releases no statistic")
     return InverseSensitivity(statistic, epsilon=float(stated["epsilon"]))
 
 
