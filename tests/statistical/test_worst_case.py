@@ -9,11 +9,11 @@ from hushed import noise
 pytestmark = pytest.mark.slow
 
 MEDIAN = hs.statistics.median(rows=5, low=0, high=9)
-PAIRS = [([0, 0, 2, 3, 9], [0, 2, 2, 3, 9]), ([2, 2, 2, 2, 2], [2, 2, 2, 2, 9])]
+PAIRS = [([0, 0, 2, 3, 9], [0, 2, 2, 3, 9]), ([2, 2, 2, 2, 9], [2, 2, 2, 9, 9])]
 PAIRS += [([0, 0, 0, 9, 9], [0, 0, 9, 9, 9])]
 CLAIM = hs.Guarantee(epsilon=1.0)
 KEPT = {
-    "inverse": hs.InverseSensitivity(MEDIAN, epsilon=1.0, candidates=[0, 2, 3, 5, 9]),
+    "inverse": hs.InverseSensitivity(MEDIAN, epsilon=1.0, candidates=[0, 9]),
     "lomax": hs.Smooth(MEDIAN, epsilon=1.0),
     "t2": hs.Smooth(MEDIAN, epsilon=1.0, noise="t2"),
 }
@@ -22,17 +22,15 @@ KEPT = {
 def audited(draw):
     """Run an audit on the values; the false alarm is 1e-6."""
     pairs = [tuple(np.array(each, dtype=float) for each in pair) for pair in PAIRS]
-    return hs.audit(
-        lambda rows: draw(rows), pairs, claim=CLAIM, samples=12_000, workers=1, confidence=0.999999
-    )
+    return hs.audit(draw, pairs, claim=CLAIM, samples=10_000, workers=1, confidence=0.999999)
 
 
 @pytest.mark.parametrize("name", KEPT)
 def test_no_audit_refutes_a_right_mechanism(name):
-    """Bits of the doubles may be looked at, too; what a violation of 0.5 more would have shown."""
+    """Bits of the doubles may be looked at, too."""
     report = audited(KEPT[name].draw)
     assert report.verdict == "not refuted", report.explain()
-    assert report.epsilon_low > 0.3  # it tells the tables apart at all
+    assert report.epsilon_low > 0.2  # it tells the tables apart at all
 
 
 def too_little(rows):

@@ -26,7 +26,24 @@ Exceeds = Callable[[Uniform, int, int], bool]  # whether |Z| exceeds a quotient 
 
 
 def range_grid(low: float, high: float) -> int:
-    """Exponent of the grid for answers in a public range: ``2**-45`` of its length, or finer."""
+    """Lay the grid for answers in a public range.
+
+    Parameters
+    ----------
+    low, high : float
+        The range; both finite, low below high.
+
+    Returns
+    -------
+    int
+        The grid is the multiples of 2 to this exponent: between ``2**-46`` and ``2**-45`` of the
+        length of the range.
+
+    Raises
+    ------
+    ParameterError
+        If it is no range.
+    """
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ParameterError(f"low must be below high, both finite, got {low} and {high}")
     return max(floor_log2(Fraction(high) - Fraction(low)) - GRID_BITS, _LEAST_EXPONENT)

@@ -246,7 +246,7 @@ class Numeric:
         raise NotImplementedError
 
     def candidates(self, count: int = CANDIDATES) -> tuple[Floats, Spacing]:
-        """Values to choose from by default; they follow from public numbers only.
+        """List the values to choose from by default; they follow from public numbers only.
 
         Parameters
         ----------
