@@ -17,7 +17,8 @@ from hushed._types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile, bounded_range
-from hushed.statistics import Mode, Numeric, Statistic, read_candidates
+from hushed.statistics import Mode, Numeric, Statistic
+from hushed.statistics._record import read_candidates
 
 WIDTH = 2.0  # one row moves every length by at most 1, some up and some down
 _GRID = 2.0**20  # the logarithm of a prior is rounded to whole parts of this

@@ -17,7 +17,7 @@ from hushed.statistics._constructors import (
 )
 from hushed.statistics._mode import Category, Mode, Statistic
 from hushed.statistics._numeric_statistics import InterquartileRange, Quantile, TrimmedMean
-from hushed.statistics._record import Numeric, read_candidates
+from hushed.statistics._record import Numeric
 
 __all__ = [
     "Category",
@@ -34,6 +34,5 @@ __all__ = [
     "minimum",
     "mode",
     "quantile",
-    "read_candidates",
     "trimmed_mean",
 ]

@@ -125,7 +125,7 @@ class Mode:
         return self.categories[int(np.argmax(self.count(rows)))]
 
     def lengths(self, rows: Any, candidates: Any, *, most: int | None = None) -> Integers:
-        """Rows that must change before each category is the mode.
+        """Count the rows that must change before each category is the mode.
 
         Parameters
         ----------

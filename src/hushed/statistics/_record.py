@@ -211,7 +211,7 @@ class Numeric:
         return max(smooth_bound(values, each, self.low, self.high, smoothing) for each in windows)
 
     def lengths(self, rows: Any, candidates: Any, *, most: int | None = None) -> Integers:
-        """Rows that must change before the statistic equals each candidate.
+        """Count the rows that must change before the statistic equals each candidate.
 
         Parameters
         ----------
