@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import hushed as hs
+from hushed._printing import format_up
 from hushed.errors import BadFunction, BadRows, KeyInUse, Overspent, ParameterError
 
 ROWS = np.arange(1.0, 102.0)
@@ -153,6 +154,16 @@ def test_people_are_named_where_they_were_declared():
     assert "was declared, and not checked" in text
     assert "The number of rows is private, too" in text
     assert "with the row of one person added or removed" in text
+
+
+@pytest.mark.parametrize(("name", "unit"), [("inverse", "rows"), ("t2", "smooth sensitivities")])
+def test_a_page_names_the_units_of_scale_and_accuracy(name, unit):
+    """They are not those of the answer, in which the error is private."""
+    from hushed.plots import certificate_page
+
+    certificate = hs.release(MEDIAN, ROWS, MECHANISMS[name]).certificate
+    page = certificate_page(certificate)
+    assert f"{format_up(certificate.mechanism.accuracy)} {unit}" in page
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

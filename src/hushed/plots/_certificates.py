@@ -14,6 +14,9 @@ from hushed.releasing._words import flat
 _BLUE, _ORANGE = COLOURS[:2]
 
 
+_UNITS = {"inverse-sensitivity": " rows", "smooth": " smooth sensitivities (private)"}
+
+
 def movement_figure(certificate: Certificate) -> Any:
     """Draw the sampled movements and the one that was kept.
 
@@ -104,6 +107,7 @@ def certificate_page(certificate: Certificate) -> str:
     page = files("hushed.plots").joinpath("certificate.html").read_text(encoding="utf-8")
     template = jinja2.Environment(autoescape=True).from_string(page)
     g, made = certificate.guarantee, certificate.mechanism
+    unit = _UNITS.get(made.name, "")
     return template.render(
         certificate=certificate,
         picture=picture,
@@ -113,8 +117,8 @@ def certificate_page(certificate: Certificate) -> str:
             ("gamma", f"{format_up(g.gamma)} ({g.protect})"),
             ("neighbours", f"{g.neighbours}, one {'person' if certificate.person else g.unit}"),
             ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
-            ("mechanism", f"{made.name}, scale {format_down(made.scale)}"),
-            ("accuracy at 95 %", format_up(certificate.mechanism.accuracy)),
+            ("mechanism", f"{made.name}, scale {format_down(made.scale)}{unit}"),
+            ("accuracy at 95 %", f"{format_up(made.accuracy)}{unit}"),
             ("created", flat(certificate.created)),
         ],
         paragraphs=certificate.explain().split("\n\n"),
