@@ -84,6 +84,8 @@ def test_bad_use_costs_nothing(ledger):
         ask(hs.statistics.maximum(rows=101, low=1, high=1000))
     with pytest.raises(ParameterError, match="made for another statistic"):
         ask(np.median)
+    with pytest.raises(ParameterError, match="made for another statistic"):
+        ask(ROWS)
     with pytest.raises(ParameterError, match="leave outside= out"):
         ask(outside="allow")
     with pytest.raises(ParameterError, match="add-remove"):

@@ -87,6 +87,8 @@ class InverseSensitivity:
         """What is chosen from."""
         if self.candidates is not None:
             return tuple(self.candidates)
+        if isinstance(self.statistic, Mode):
+            return tuple(self.statistic.categories)
         return _default_values(self.statistic)[0]
 
     @property
@@ -94,6 +96,8 @@ class InverseSensitivity:
         """Where the candidates come from."""
         if self.candidates is not None:
             return "given"
+        if isinstance(self.statistic, Mode):
+            return "categories"
         return _default_values(self.statistic)[1]
 
     @property
@@ -218,11 +222,7 @@ def rows_astray(epsilon: float, least: float, beta: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def _default_values(
-    statistic: Statistic,
-) -> tuple[tuple[Any, ...], Literal["geometric", "even", "categories"]]:
-    if isinstance(statistic, Mode):
-        return tuple(statistic.categories), "categories"
+def _default_values(statistic: Numeric) -> tuple[tuple[float, ...], Literal["geometric", "even"]]:
     values, spacing = statistic.candidates()
     return tuple(values.tolist()), spacing
 

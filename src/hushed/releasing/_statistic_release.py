@@ -35,7 +35,7 @@ def release_statistic(
     outside: Outside,
 ) -> Released:
     """Charge, compute and draw; value, certificate and number of the charge."""
-    if statistic != mechanism.statistic:
+    if type(statistic) is not type(mechanism.statistic) or statistic != mechanism.statistic:
         raise ParameterError(
             "the mechanism was made for another statistic: give its own, mechanism.statistic"
         )

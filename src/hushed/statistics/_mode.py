@@ -15,7 +15,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit
 from hushed.statistics._lengths import mode_lengths
 from hushed.statistics._record import Numeric, check_rows, check_size, neighbours_of
-from hushed.statistics._values import only_column
+from hushed.statistics._values import cells_of, only_column
 
 Category = str | int | float | bool
 _MOST = 10_000
@@ -101,11 +101,9 @@ class Mode:
             Private, if the rows are.
         """
         check_size(rows, self.rows)
-        column = only_column(rows)
-        cells = column if isinstance(column, list) else column.tolist()
         places = {each: place for place, each in enumerate(self.categories)}
         counts = [0] * (len(places) + 1)
-        for cell in cells:
+        for cell in cells_of(only_column(rows)):
             counts[_place_of(cell, places)] += 1
         return np.array(counts[:-1], dtype=np.int64)
 
@@ -154,6 +152,7 @@ Statistic = Numeric | Mode
 
 def _place_of(cell: Any, places: dict[Category, int]) -> int:
     """Place of a category, or one beyond all; nothing is said of a cell that is none."""
+    cell = cell.item() if isinstance(cell, np.generic) else cell
     known = type(cell) in (str, int, float, bool)
     return places.get(cell, len(places)) if known else len(places)
 

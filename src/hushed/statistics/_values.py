@@ -66,7 +66,7 @@ def check_numbers(column: Any) -> None:
     if isinstance(column, list):
         return
     dtype = column.dtype
-    if type(column).__module__.startswith("polars"):
+    if _is_polars(column):
         allowed = dtype.is_numeric() or str(dtype) in ("Boolean", "Object", "Null")
     else:
         allowed = getattr(dtype, "kind", "O") in "biufO"
@@ -76,19 +76,27 @@ def check_numbers(column: Any) -> None:
 
 def _as_doubles(column: Any) -> Floats:
     """Convert a column of numbers, in an array of its own."""
-    if isinstance(column, list):
-        return _cells(column)
-    if type(column).__module__.startswith("polars"):
-        return _cells(column.to_list())
-    if getattr(column.dtype, "kind", "O") == "O":
-        return _cells(column.tolist())
+    if isinstance(column, list) or getattr(column.dtype, "kind", "O") == "O":
+        return _doubles_of(cells_of(column))
     with np.errstate(over="ignore"):
         if isinstance(column, np.ndarray):
             return np.array(column, dtype=np.float64)
         return np.array(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
 
 
-def _cells(cells: Iterable[Any]) -> Floats:
+def cells_of(column: Any) -> list[Any]:
+    """Give the cells of a column as objects of Python, where its container knows how."""
+    if isinstance(column, list):
+        return column
+    cells: list[Any] = column.to_list() if _is_polars(column) else column.tolist()
+    return cells
+
+
+def _is_polars(column: Any) -> bool:
+    return type(column).__module__.startswith("polars")
+
+
+def _doubles_of(cells: Iterable[Any]) -> Floats:
     """Convert objects one by one; what is no number becomes NaN, as nothing is said of values."""
     return np.array([_number(cell) for cell in cells], dtype=np.float64)
 
