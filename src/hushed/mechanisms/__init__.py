@@ -3,16 +3,20 @@
 from hushed.mechanisms._bernstein import Bernstein, BernsteinPolynomial, lattice_points, on_lattice
 from hushed.mechanisms._exponential import Exponential
 from hushed.mechanisms._gaussian import Gaussian
+from hushed.mechanisms._inverse import InverseSensitivity
 from hushed.mechanisms._laplace import Laplace
 from hushed.mechanisms._protocol import Mechanism
+from hushed.mechanisms._smooth import Smooth
 
 __all__ = [
     "Bernstein",
     "BernsteinPolynomial",
     "Exponential",
     "Gaussian",
+    "InverseSensitivity",
     "Laplace",
     "Mechanism",
+    "Smooth",
     "lattice_points",
     "on_lattice",
 ]

@@ -11,13 +11,17 @@ from hushed.mechanisms._bernstein import Bernstein
 from hushed.mechanisms._calibrated import Calibrated, parameter_names
 from hushed.mechanisms._exponential import Exponential
 from hushed.mechanisms._gaussian import Gaussian
+from hushed.mechanisms._inverse import InverseSensitivity
 from hushed.mechanisms._laplace import Laplace
 from hushed.mechanisms._law import Law
+from hushed.mechanisms._smooth import Smooth
 from hushed.spaces import SensitivityBound
 
 MECHANISMS: Mapping[str, type[Calibrated]] = {
     kind.name: kind for kind in (Laplace, Gaussian, Exponential, Bernstein)
 }
+# Mechanisms of this package that are not calibrated to a sensitivity.
+OTHERS = (InverseSensitivity.name, Smooth.name)
 LAWS: Mapping[str, type[Law]] = {kind.law.name: kind.law for kind in MECHANISMS.values()}
 
 

@@ -12,6 +12,7 @@ from hushed.noise._grid import (
     gaussian_grid,
     laplace_grid,
 )
+from hushed.noise._heavy import add_lomax, add_student, range_grid
 from hushed.noise._integers import (
     bernoulli,
     bernoulli_exp,
@@ -26,12 +27,15 @@ __all__ = [
     "Grid",
     "add_gaussian",
     "add_laplace",
+    "add_lomax",
+    "add_student",
     "bernoulli",
     "bernoulli_exp",
     "discrete_gaussian",
     "discrete_laplace",
     "gaussian_grid",
     "laplace_grid",
+    "range_grid",
     "select",
     "selection_loss",
     "selection_scale",

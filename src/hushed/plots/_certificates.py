@@ -15,6 +15,9 @@ from hushed.releasing._consistency import list_kept_ranks
 _BLUE, _ORANGE = COLOURS[:2]
 
 
+_UNITS = {"inverse-sensitivity": " rows", "smooth": " smooth sensitivities (private)"}
+
+
 def movement_figure(certificate: Certificate) -> Any:
     """Draw the sampled movements and the one that was kept.
 
@@ -109,6 +112,7 @@ def certificate_page(certificate: Certificate) -> str:
     template = jinja2.Environment(autoescape=True).from_string(page)
     g, made = certificate.guarantee, certificate.mechanism
     whose = ", the caller's own" if made.stated else ""
+    unit = _UNITS.get(made.name, "")
     return template.render(
         certificate=certificate,
         picture=picture,
@@ -118,8 +122,11 @@ def certificate_page(certificate: Certificate) -> str:
             ("gamma", f"{format_up(g.gamma)} ({g.protect})"),
             ("neighbours", f"{g.neighbours}, one {'person' if certificate.person else g.unit}"),
             ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
-            ("mechanism", f"{made.name}{whose}, scale {_describe_size(made.scale, format_down)}"),
-            ("accuracy at 95 %", _describe_size(made.accuracy, format_up)),
+            (
+                "mechanism",
+                f"{made.name}{whose}, scale {_describe_size(made.scale, format_down)}{unit}",
+            ),
+            ("accuracy at 95 %", f"{_describe_size(made.accuracy, format_up)}{unit}"),
             ("created", flat(certificate.created)),
         ],
         paragraphs=certificate.explain().split("\n\n"),

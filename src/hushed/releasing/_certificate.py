@@ -21,6 +21,12 @@ from hushed.guarantee import Guarantee, Neighbours
 from hushed.mechanisms import Mechanism
 from hushed.releasing._consistency import check_agreement, list_kept_ranks
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
+from hushed.releasing._statistics import (
+    StatisticMechanism,
+    describe_draw,
+    describe_movement,
+    describe_outside,
+)
 from hushed.releasing._words import explain_certificate
 from hushed.sensitivity import Route, Sampling, SamplingFacts
 from hushed.spaces import Norm
@@ -86,20 +92,22 @@ class MechanismRecord:
     Parameters
     ----------
     name : str
-        Which one: ``laplace``, ``gaussian``, ``exponential``, ``bernstein``, or the name that a
-        caller's own mechanism gives itself.
+        Which one: ``laplace``, ``gaussian``, ``exponential``, ``bernstein``,
+        ``inverse-sensitivity``, ``smooth``, or the name that a caller's own mechanism gives itself.
     parameters : dict
         What it was built with.
     scale : float or None
         Scale of the noise as drawn, in the units of the answer: the enlargement by the grid is
-        included. Of a caller's own mechanism what it states, if anything.
+        included. Of a statistic in units that are public: rows for the inverse sensitivity, and
+        the smooth sensitivity, which is private. Of a caller's own mechanism what it states, if
+        anything.
     grid : int or None
         Answers (or scores) are rounded to multiples of ``2**grid`` first. None for a caller's own
         mechanism: whether it rounds is not known.
     values : int
         Numbers released together, or candidates chosen from.
     accuracy : float or None
-        Error that no released number exceeds but with probability 5 %.
+        Error that no released number exceeds but with probability 5 %, in the units of `scale`.
     stated : bool, default False
         True if it is a mechanism of the caller's own: that it keeps the guarantee, and all that
         stands here, then rests on the word of its author.
@@ -153,6 +161,9 @@ class Certificate:
         How the function agreed with itself when sampled, asked the first sampled table again just
         before the release: bit for bit, or within rounding, in another environment. Empty if the
         sensitivity was proven, or nothing was released.
+    statistic : dict, optional
+        What `InverseSensitivity` or `Smooth` released, with its public range and number of rows;
+        None for any other function.
     """
 
     __pydantic_config__ = _CLOSED
@@ -171,6 +182,7 @@ class Certificate:
     person: bool = False
     outside: Literal["clamp", "allow", "no range"] = "no range"
     confirmed: Literal["", "bits", "rounding"] = ""
+    statistic: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         check_agreement(self)
@@ -315,6 +327,48 @@ def certify(
         if sensitivity.sampling is not None and sensitivity.sampling.support
         else "no range",
         confirmed=confirmed,
+    )
+
+
+def certify_statistic(mechanism: StatisticMechanism, *, charged: str = "") -> Certificate:
+    """Write the certificate of a statistic, which holds for every table.
+
+    Parameters
+    ----------
+    mechanism : InverseSensitivity or Smooth
+        What releases.
+    charged : str, default ""
+        Which budget was charged, and under which terms.
+
+    Returns
+    -------
+    Certificate
+        Depends on no private value.
+    """
+    statistic = mechanism.statistic
+    moved, norm, argument = describe_movement(mechanism)
+    scale, grid, values, accuracy = describe_draw(mechanism)
+    return Certificate(
+        guarantee=mechanism.guarantee,
+        sensitivity=moved,
+        norm=norm,
+        neighbours=statistic.neighbours,
+        argument=argument,
+        sampling=None,
+        mechanism=MechanismRecord(
+            name=mechanism.name,
+            parameters=mechanism.parameters,
+            scale=scale,
+            grid=grid,
+            values=values,
+            accuracy=accuracy,
+        ),
+        versions=facts({"hushed", "scipy"}),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        charged=charged,
+        person=statistic.unit == "person",
+        outside=describe_outside(statistic),
+        statistic=statistic.description(),
     )
 
 

@@ -14,6 +14,7 @@ from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._registry import MECHANISMS, calibrate
 from hushed.releasing._mechanisms import Admitted, admit_mechanism, is_free_name
+from hushed.releasing._statistics import STATISTIC_MECHANISMS, list_contradictions
 from hushed.sensitivity import Sensitivity
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Rank
@@ -57,6 +58,16 @@ def build_mechanism(
 
 def check_agreement(certificate: Certificate) -> None:
     """Refuse a certificate whose numbers contradict each other."""
+    if certificate.statistic is not None or certificate.mechanism.name in STATISTIC_MECHANISMS:
+        wrong = list_contradictions(certificate)
+    else:
+        wrong = _list_wrong(certificate)
+    if wrong:
+        raise ParameterError(f"the certificate contradicts itself: {'; '.join(wrong)}")
+
+
+def _list_wrong(certificate: Certificate) -> list[str]:
+    """List what does not fit of a proven or sampled sensitivity."""
     wrong = [*_of_mechanism(certificate), *_of_gamma(certificate), *_of_words(certificate)]
     sampling = certificate.sampling
     if sampling is not None:
@@ -66,8 +77,7 @@ def check_agreement(certificate: Certificate) -> None:
             *_of_rows(sampling),
             *_of_movements(certificate, sampling),
         ]
-    if wrong:
-        raise ParameterError(f"the certificate contradicts itself: {'; '.join(wrong)}")
+    return wrong
 
 
 def _of_mechanism(certificate: Certificate) -> list[str]:

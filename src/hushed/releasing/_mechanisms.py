@@ -23,7 +23,7 @@ from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import require_movement
 from hushed.mechanisms._calibrated import Parameter, check_function, drawn_by, error_of, values_of
-from hushed.mechanisms._registry import LAWS, MECHANISMS
+from hushed.mechanisms._registry import LAWS, MECHANISMS, OTHERS
 from hushed.privacy_loss import PrivacyProfile
 from hushed.sensitivity import Sensitivity
 from hushed.spaces import NORMS
@@ -113,7 +113,8 @@ def is_free_name(name: object) -> bool:
     """Whether a mechanism of a caller may be called so: plain letters, and none of our names."""
     if type(name) is not str or _NAME.fullmatch(name) is None:
         return False
-    return name.lower() not in {*MECHANISMS, *LAWS} and not name.lower().startswith("hushed")
+    plain = name.lower()
+    return plain not in {*MECHANISMS, *LAWS, *OTHERS} and not plain.startswith("hushed")
 
 
 def _admit_stated(mechanism: Any, carried: Sensitivity) -> Admitted:

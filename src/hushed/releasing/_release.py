@@ -10,7 +10,7 @@ from hushed._functions._calls import public_name
 from hushed._functions._gate import Outside, admit_rows, answer_private_rows
 from hushed._printing import flat
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
-from hushed.mechanisms import Mechanism
+from hushed.mechanisms import InverseSensitivity, Mechanism, Smooth
 from hushed.releasing._certificate import Certificate, certify
 from hushed.releasing._keeping import (
     Charges,
@@ -24,7 +24,10 @@ from hushed.releasing._keeping import (
     write_release,
 )
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
+from hushed.releasing._statistic_release import release_statistic
+from hushed.releasing._statistics import StatisticMechanism
 from hushed.sensitivity import Sensitivity
+from hushed.statistics import Statistic
 
 _LONGEST_NOTE = 200
 
@@ -35,8 +38,9 @@ class Release:
 
     Parameters
     ----------
-    value : float, ndarray of float, int or BernsteinPolynomial
-        The private answer: a number, an array, the index of the chosen candidate, or a function.
+    value : float, ndarray of float, int, BernsteinPolynomial or a category
+        The private answer: a number, an array, the index of the chosen candidate, a function, or
+        the category that a mode chose.
     certificate : Certificate
         What it promises.
     entry : int, optional
@@ -50,9 +54,9 @@ class Release:
 
 
 def release(
-    f: Callable[[Any], Any],
+    f: Callable[[Any], Any] | Statistic,
     data: Any,
-    mechanism: Mechanism,
+    mechanism: Mechanism | StatisticMechanism,
     ledger: Charges | None = None,
     *,
     budget: str | None = None,
@@ -69,16 +73,17 @@ def release(
 
     Parameters
     ----------
-    f : callable
-        The function whose sensitivity the mechanism was calibrated to.
+    f : callable or statistic
+        The function whose sensitivity the mechanism was calibrated to, or the statistic that it was
+        made for.
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
         sees a copy, in the sampled types. Integers beyond 2**53 become the nearest doubles where
         doubles were sampled.
     mechanism : Mechanism
-        The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.Bernstein, or one of
-        your own, see `hushed.Mechanism`. What your own promises is not proven, and its certificate
-        says so.
+        The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.Bernstein,
+        hs.InverseSensitivity, hs.Smooth, or one of your own, see `hushed.Mechanism`. What your own
+        promises is not proven, and its certificate says so.
     ledger : Ledger or Charges, optional
         Where to charge the guarantee, and the law of the loss behind it, before anything is
         drawn; nothing is charged without it.
@@ -118,6 +123,18 @@ def release(
     ParameterError
         If the mechanism is none, or of ledger and budget only one is given.
     """
+    if isinstance(mechanism, InverseSensitivity | Smooth):
+        value, certificate, entry = release_statistic(
+            f,
+            data,
+            mechanism,
+            ledger,
+            budget=budget,
+            note=note or default_note(f"{type(mechanism).__name__}: {mechanism.statistic.kind}"),
+            key=key,
+            outside=outside,
+        )
+        return Release(value=value, certificate=certificate, entry=entry)
     if not callable(f):
         raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
     admitted = admit_mechanism(mechanism)

@@ -13,8 +13,15 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Mechanism
 from hushed.populations import Population, Promise, PublicTable, from_description
-from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord, certify
+from hushed.releasing._certificate import (
+    Certificate,
+    MechanismRecord,
+    SamplingRecord,
+    certify,
+    certify_statistic,
+)
 from hushed.releasing._consistency import SAME_SPLIT, build_mechanism, rebuild_mechanism
+from hushed.releasing._statistics import is_rebuilt, rebuild
 from hushed.sensitivity import Blockwise, Sensitivity, sample_sensitivity
 from hushed.sensitivity._plan import plan
 
@@ -62,6 +69,8 @@ class Verification:
         Fields that nothing here speaks for: they may have been written by anybody.
     proven : bool, default False
         True if the sensitivity was stated, not sampled, so that nothing was run.
+    statistic : str, default ""
+        Kind of the statistic, if `InverseSensitivity` or `Smooth` released one.
     """
 
     agreement: Literal["bits", "rounding", "different"]
@@ -76,6 +85,7 @@ class Verification:
     environments: tuple[str, ...]
     unchecked: tuple[str, ...]
     proven: bool = False
+    statistic: str = ""
 
     def explain(self) -> str:
         """Say the outcome in a sentence or two.
@@ -88,6 +98,12 @@ class Verification:
         return f"{self._found()}. Not checked: {', '.join(self.unchecked)}"
 
     def _found(self) -> str:
+        if self.agreement == "bits" and self.statistic:
+            return (
+                f"scale, accuracy and guarantee follow, bit for bit, from the {self.statistic} and "
+                "the public choices; they hold for every table, by the theorems in "
+                "docs/worst-case.md"
+            )
         if self.agreement == "bits" and self.proven:
             return (
                 f"scale, accuracy and guarantee follow, bit for bit, from the sensitivity "
@@ -176,6 +192,8 @@ def verify(
         )
     _check_kind(known.mechanism, mechanism)
     sampling = known.sampling
+    if known.statistic is not None:
+        return _follow_statistic(known)
     if sampling is None:
         return _follow(known, mechanism)
     if f is None:
@@ -240,6 +258,24 @@ def _check_kind(record: MechanismRecord, kind: type[Mechanism] | None) -> None:
 def _follow(known: Certificate, kind: type[Mechanism] | None) -> Verification:
     """Follow scale, accuracy and guarantee from a proven sensitivity."""
     fresh = certify(rebuild_mechanism(known, kind), values=known.mechanism.values)
+    unproven = ("the sensitivity and its argument", *_unproven(known))
+    return _compare_promises(known, fresh, unproven)
+
+
+def _follow_statistic(known: Certificate) -> Verification:
+    """Follow scale, accuracy and guarantee from a statistic and public choices."""
+    fresh = certify_statistic(rebuild(known))
+    unchecked: tuple[str, ...] = ("that this statistic was computed",)
+    if not is_rebuilt(known):  # whatever can be followed was followed when it was read
+        fresh = replace(fresh, mechanism=known.mechanism)
+        unchecked += ("the given candidates and prior, of which only a fingerprint is stated",)
+    return _compare_promises(known, fresh, unchecked)
+
+
+def _compare_promises(
+    known: Certificate, fresh: Certificate, unchecked: tuple[str, ...]
+) -> Verification:
+    """Compare what was stated with what follows."""
     found = ["scale or accuracy of the mechanism"] if known.mechanism != fresh.mechanism else []
     if known.guarantee != fresh.guarantee:
         found.append("guarantee")
@@ -254,8 +290,9 @@ def _follow(known: Certificate, kind: type[Mechanism] | None) -> Verification:
         limit=0.0,
         differences=tuple(found),
         environments=tuple(map(flat, differences(known.versions, fresh.versions))),
-        unchecked=(*_UNCHECKED, "the sensitivity and its argument", *_unproven(known)),
+        unchecked=(*_UNCHECKED, *unchecked),
         proven=True,
+        statistic="" if known.statistic is None else str(known.statistic["kind"]),
     )
 
 

@@ -12,6 +12,7 @@ from hushed._functions._settings import list_unwatched
 from hushed._numeric import round_up
 from hushed._printing import flat, format_down, format_up
 from hushed.mechanisms._registry import MECHANISMS
+from hushed.releasing._statistics import explain_accuracy, explain_assumptions, explain_reach
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, SamplingRecord
@@ -33,13 +34,21 @@ def explain_certificate(certificate: Certificate) -> str:
     str
         Paragraphs separated by blank lines.
     """
-    parts = [
-        _promise(certificate),
-        _accuracy(certificate),
-        _reach(certificate),
-        *_describe_watch(certificate),
-        _assumptions(certificate),
-    ]
+    if certificate.statistic is not None:
+        parts = [
+            _promise(certificate),
+            explain_accuracy(certificate, "people" if certificate.person else "rows"),
+            explain_reach(certificate) + _person_words(certificate),
+            explain_assumptions(),
+        ]
+    else:
+        parts = [
+            _promise(certificate),
+            _accuracy(certificate),
+            _reach(certificate),
+            *_describe_watch(certificate),
+            _assumptions(certificate),
+        ]
     if certificate.charged:
         parts.append(f"What it was charged to: {flat(certificate.charged)}")
     if certificate.mechanism.stated:

@@ -25,7 +25,7 @@ def write_release(value: Any, certificate: Certificate) -> str:
         kind = "array" if table is value else kind
         # A shape beside it: an array without numbers has one, too.
         table = {"shape": list(table.shape), "numbers": table.ravel().tolist()}
-    elif kind not in ("int", "float"):
+    elif kind not in ("int", "float", "str", "bool"):
         raise ParameterError(f"an answer of type {kind} cannot be stored")
     record = {"kind": kind, "value": table, "certificate": json.loads(certificate.to_json())}
     return json.dumps({"schema": "hushed release", "version": _VERSION} | record, sort_keys=True)

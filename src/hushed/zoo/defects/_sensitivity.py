@@ -8,6 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.mechanisms import Smooth
+from hushed.statistics import quantile
 from hushed.zoo._curves import Truth, laplace_product_delta
 from hushed.zoo._draws import clipped_sum, count, every_row
 from hushed.zoo._events import compare
@@ -88,6 +90,33 @@ def _public_size_delta(epsilon: float, *, epsilon0: float) -> float:
         return left + (far if high >= centre else 1 - far)
 
     return tails(1.0, width) - math.exp(epsilon) * tails(0.5, width / 2)
+
+
+def _everything(_: float) -> float:
+    return 1.0
+
+
+def _nothing(_: float) -> float:
+    return 0.0
+
+
+_OF_THREE = quantile(0.5, rows=3, low=0.0, high=3.0)
+
+
+def _median_of_local_scale(
+    rows: Rows, rng: np.random.Generator, size: int, /, *, epsilon: float
+) -> NDArray[np.float64]:
+    scale = _OF_THREE.local_sensitivity(rows) / epsilon
+    return np.asarray(float(_OF_THREE.value(rows)) + rng.laplace(scale=scale, size=size))
+
+
+def _median_of_smooth_scale(
+    rows: Rows, rng: np.random.Generator, size: int, /, *, epsilon: float
+) -> NDArray[np.float64]:
+    mechanism = Smooth(_OF_THREE, epsilon=epsilon)
+    scale = mechanism.factor * _OF_THREE.smooth_sensitivity(rows, mechanism.beta)
+    noise = rng.pareto(5, size=size) * rng.choice([-1.0, 1.0], size=size)  # Lomax, of tail 5
+    return np.asarray(float(_OF_THREE.value(rows)) + scale * noise)
 
 
 _all_at_least_one = compare(">=", 1.0, of=partial(np.min, axis=1))
@@ -208,6 +237,22 @@ SENSITIVITY = (
         fixed=0.5,
         source="defect class: Dwork and Roth 2014, section 3.4, needs scores that move one way",
         why="replacing a row lowers one count and raises another",
+    ),
+    Defect(
+        name="median: noise scaled to the local sensitivity",
+        pair=([2.0, 2.0, 2.0], [1.0, 2.0, 2.0]),
+        at=lambda e: Versions(
+            faulty=(partial(_median_of_local_scale, epsilon=e), Truth(math.inf, _everything)),
+            # Value and smooth sensitivity are the same on both tables.
+            fixed=(partial(_median_of_smooth_scale, epsilon=e), Truth(0.0, _nothing)),
+            event=compare("==", 2.0),
+        ),
+        output="median, shape (size,)",
+        source=(
+            "defect class: Nissim, Raskhodnikova, Smith, STOC 2007, who show that it leaks; "
+            "differentialprivacy.org, *Inverse sensitivity*, 2023"
+        ),
+        why="where no row can move the median, it is shown without noise; next to it, with some",
     ),
     Defect(
         name="mean: private number of rows treated as public",

@@ -1,0 +1,255 @@
+"""Noise scaled to the smooth sensitivity of a statistic: the scale follows the rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, get_args
+
+import mpmath
+
+from hushed import noise
+from hushed._checks import read_epsilon, require_count, require_one_of, require_probability
+from hushed._decimals import decimal_of
+from hushed._numeric import float_above
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee
+from hushed.privacy_loss import PrivacyProfile, randomised_response
+from hushed.statistics import Numeric
+
+HeavyNoise = Literal["lomax", "t2"]
+
+_TAIL = 5
+_SHARE = Fraction(3, 10)  # of epsilon: smoothing for Student's law
+_MARGIN = Fraction(1, 1 << 41)  # between the smoothing asked for and the one that is computed with
+_COMPUTED = Fraction(1, 1 << 42)  # what the rounding of a smooth sensitivity costs in smoothing
+_BITS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Smooth:
+    """Add noise in proportion to the smooth sensitivity, which is small on most tables.
+
+    Parameters
+    ----------
+    statistic : Quantile, TrimmedMean or InterquartileRange
+        What is released, from `hushed.statistics`.
+    epsilon : float
+        Privacy loss, in nats; finite, above 0. It stands for its shortest decimal.
+    noise : {"lomax", "t2"}, default "lomax"
+        Law of the noise: two-sided Lomax, or Student's t with 2 degrees.
+    tail : int, optional
+        Exponent m of Lomax noise; 5 by default. None for Student's.
+    smoothing : float, optional
+        Beta, by which the logarithm of the smooth sensitivity may differ between neighbours: at
+        most ``epsilon / tail``, the default for Lomax noise, and below ``epsilon / 2`` for
+        Student's, where 0.3 epsilon is the default. A larger one makes the smooth sensitivity
+        smaller and its factor larger. Choose it without the private rows.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter cannot be used.
+
+    Notes
+    -----
+    Nissim, Raskhodnikova and Smith, *Smooth Sensitivity and Sampling in Private Data Analysis*,
+    STOC 2007, with noise whose loss is known exactly: docs/worst-case.md. The promise is pure
+    epsilon, and holds for every table.
+    """
+
+    name: ClassVar[Literal["smooth"]] = "smooth"
+
+    statistic: Numeric
+    _: KW_ONLY
+    epsilon: float
+    noise: HeavyNoise = "lomax"
+    tail: int | None = None
+    smoothing: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.statistic, Numeric):
+            raise ParameterError(
+                "Smooth takes a statistic of numbers such as hs.statistics.median(...), got "
+                f"{type(self.statistic).__name__}"
+            )
+        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
+        require_one_of("noise", self.noise, get_args(HeavyNoise))
+        if self.noise == "lomax":
+            tail = require_count("tail", _TAIL if self.tail is None else self.tail)
+            object.__setattr__(self, "tail", tail)
+        elif self.tail is not None:
+            raise ParameterError("tail belongs to noise='lomax': leave it out", parameter="tail")
+        if self.smoothing is not None:
+            given = read_epsilon_share(self.smoothing)
+            object.__setattr__(self, "smoothing", given)
+        self._check_smoothing()
+
+    def _check_smoothing(self) -> None:
+        """Refuse a smoothing that the tail cannot hide, or that rounding leaves no room for."""
+        asked, level = self._asked, decimal_of(self.epsilon)
+        holds = self.tail * asked <= level if self.tail else 2 * asked < level
+        if not holds:
+            most = f"epsilon / {self.tail} (tail={self.tail})" if self.tail else "below epsilon / 2"
+            raise ParameterError(
+                f"smoothing must be {most}, for the tail of the noise hides no more; got "
+                f"{self.smoothing!r} at epsilon={self.epsilon}",
+                parameter="smoothing",
+            )
+        if asked <= 2 * _MARGIN:
+            raise ParameterError(
+                "smoothing must be above 2**-40, which rounding takes: ask for a larger epsilon",
+                parameter="smoothing",
+            )
+
+    @property
+    def _asked(self) -> Fraction:
+        """Smoothing as asked for, exact."""
+        if self.smoothing is not None:
+            return decimal_of(self.smoothing)
+        level = decimal_of(self.epsilon)
+        return level / self.tail if self.tail else level * _SHARE
+
+    @property
+    def beta(self) -> Fraction:
+        """Smoothing of the sensitivity that is computed: a hair below the one asked for."""
+        return self._asked - _MARGIN
+
+    @property
+    def factor(self) -> float:
+        """Scale of the noise in units of the smooth sensitivity, rounded up."""
+        return noise_factor(
+            self.noise, decimal_of(self.epsilon), self.beta + _COMPUTED, self.tail or 0
+        )
+
+    @property
+    def parameters(self) -> dict[str, float | int | bool | str]:
+        """What a certificate says of it, beside the statistic."""
+        given: dict[str, float | int | bool | str | None] = {
+            "epsilon": self.epsilon,
+            "noise": self.noise,
+            "tail": self.tail,
+            "smoothing": self.smoothing,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def loss(self) -> PrivacyProfile:
+        """Privacy loss at every level: that of any mechanism of pure epsilon."""
+        return randomised_response(self.epsilon)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a draw promises, for every pair of neighbours."""
+        return Guarantee(epsilon=self.epsilon, neighbours=self.statistic.neighbours)
+
+    def accuracy(self, beta: float = 0.05) -> float:
+        """Error in units of the smooth sensitivity, exceeded with probability at most beta.
+
+        Parameters
+        ----------
+        beta : float, default 0.05
+            Probability; in (0, 1).
+
+        Returns
+        -------
+        float
+            A public number. The smooth sensitivity that it counts is private, and so is the error
+            in the units of the answer: `error_on` says it for a public table.
+        """
+        require_probability("beta", beta)
+        if self.tail:
+            size = math.expm1(-math.log(beta) / self.tail)
+        else:
+            size = (1 - beta) * math.sqrt(2 / (beta * (2 - beta)))
+        return self.factor * size * (1 + 1e-14)
+
+    def error_on(self, public_rows: Any, beta: float = 0.05) -> float:
+        """Error on a public table, exceeded with probability at most beta.
+
+        Parameters
+        ----------
+        public_rows : array, list or frame
+            A public table like the private one: what comes out is about these rows, exactly.
+        beta : float, default 0.05
+            Probability; in (0, 1).
+
+        Returns
+        -------
+        float
+            In the units of the answer, half a step of the grid included.
+        """
+        moved = self.statistic.smooth_sensitivity(public_rows, self.beta)
+        step = math.ldexp(0.5, noise.range_grid(*self.statistic.span))
+        return self.accuracy(beta) * moved * (1 + 1e-15) + step
+
+    def draw(self, rows: Any) -> float:
+        """Release the statistic of a table.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column of numbers.
+
+        Returns
+        -------
+        float
+            In the public range of the statistic.
+        """
+        value = self.statistic.value(rows)
+        moved = self.statistic.smooth_sensitivity(rows, self.beta)
+        scale = Fraction(self.factor) * Fraction(moved)
+        low, high = self.statistic.span
+        if self.tail:
+            return noise.add_lomax(value, scale=scale, tail=self.tail, low=low, high=high)
+        return noise.add_student(value, scale=scale, low=low, high=high)
+
+
+def read_epsilon_share(value: Any) -> float:
+    """Read a smoothing, which stands for its shortest decimal as an epsilon does."""
+    try:
+        return read_epsilon(value)
+    except ParameterError:
+        raise ParameterError(
+            f"smoothing must be a finite number above 0, got {value!r}", parameter="smoothing"
+        ) from None
+
+
+@lru_cache(maxsize=256)
+def noise_factor(law: HeavyNoise, epsilon: Fraction, beta: Fraction, tail: int) -> float:
+    """Smallest factor c with which noise c S Z loses epsilon for every beta-smooth S; rounded up.
+
+    Notes
+    -----
+    Lomax, density ``(m/2) (1 + |z|)**-(m+1)``: the loss is exactly the largest of ``(m + 1) log(1 +
+    1/c)``, ``beta + (m + 1) log(1 + exp(-beta)/c)`` and ``m beta``. Student's t with d = 2 degrees:
+    the largest of ``3 asinh(1/(2 sqrt(2) c))`` and ``3/2 arcosh(cosh(beta) + exp(-beta)/(4 c**2)) +
+    beta/2``. Both are proved in docs/worst-case.md.
+    """
+    with mpmath.workprec(_BITS):
+        if law == "lomax":
+            still = 1 / mpmath.expm1(_mpf(epsilon / (tail + 1)))
+            moving = _mpf_exp(-beta) / mpmath.expm1(_mpf((epsilon - beta) / (tail + 1)))
+        else:
+            still = 1 / (mpmath.sqrt(8) * mpmath.sinh(_mpf(epsilon / 3)))
+            # cosh(a) - cosh(b) = 2 sinh((a + b)/2) sinh((a - b)/2) with a = (2 epsilon - beta) / 3
+            apart = mpmath.sinh(_mpf((epsilon + beta) / 3)) * mpmath.sinh(
+                _mpf((epsilon - 2 * beta) / 3)
+            )
+            moving = mpmath.sqrt(_mpf_exp(-beta) / (8 * apart))
+        found = max(still, moving) * (1 + mpmath.ldexp(1, 16 - _BITS))
+        exact = Fraction(int(mpmath.floor(mpmath.ldexp(found, _BITS))) + 1, 1 << _BITS)
+    above = float_above(exact)
+    if math.isinf(above):
+        raise ParameterError("the noise would exceed every double: ask for a larger epsilon")
+    return above
+
+
+def _mpf(number: Fraction) -> mpmath.mpf:
+    return mpmath.mpf(number.numerator) / number.denominator
+
+
+def _mpf_exp(number: Fraction) -> mpmath.mpf:
+    return mpmath.exp(_mpf(number))

@@ -1,0 +1,88 @@
+"""Release of a statistic that knows its sensitivities: checked, charged, computed and drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hushed._functions._calls import public_name
+from hushed._functions._gate import Outside, admit_rows
+from hushed.errors import BadFunction, ParameterError
+from hushed.releasing._certificate import Certificate, certify_statistic
+from hushed.releasing._keeping import (
+    Charges,
+    Payment,
+    check_ledger,
+    explain_stops,
+    pay,
+    read_release,
+    write_failure,
+    write_release,
+)
+from hushed.releasing._statistics import StatisticMechanism, digest_question
+
+Released = tuple[Any, Certificate, int | None]
+
+
+def release_statistic(
+    statistic: Any,
+    data: Any,
+    mechanism: StatisticMechanism,
+    ledger: Charges | None,
+    *,
+    budget: str | None,
+    note: str,
+    key: str | None,
+    outside: Outside,
+) -> Released:
+    """Charge, compute and draw; value, certificate and number of the charge."""
+    if type(statistic) is not type(mechanism.statistic) or statistic != mechanism.statistic:
+        raise ParameterError(
+            "the mechanism was made for another statistic: give its own, mechanism.statistic"
+        )
+    if outside != "clamp":
+        raise ParameterError(
+            "a statistic moves every row into its range: leave outside= out", parameter="outside"
+        )
+    check_ledger(ledger, budget, key)
+    rows = admit_rows(data, None)
+    mechanism.statistic.check(rows)
+    certify_statistic(mechanism).to_json()  # whatever it refuses is unpaid
+    question = "" if ledger is None else digest_question(mechanism)
+    promise, law = mechanism.guarantee, mechanism.loss
+    with explain_stops(ledger, budget, key):
+        paid = pay(ledger, budget, promise, note, loss=law, key=key, question=question)
+        if paid.kept is not None:
+            return _read_stored(paid, paid.kept)
+        return _draw_and_store(rows, mechanism, paid)
+
+
+def _draw_and_store(rows: Any, mechanism: StatisticMechanism, paid: Payment) -> Released:
+    """Compute and draw; what is released is stored first, a failure, too."""
+    try:
+        value = _draw(rows, mechanism, charged=paid.ledger is not None)
+    except BadFunction as failure:
+        if paid.number is None:
+            raise
+        text = write_failure(failure)
+    else:
+        certificate = certify_statistic(mechanism, charged=paid.terms)
+        if paid.number is None:
+            return value, certificate, None
+        text = write_release(value, certificate)
+    return _read_stored(paid, paid.keep(text))
+
+
+def _draw(rows: Any, mechanism: StatisticMechanism, *, charged: bool) -> Any:
+    """Draw; what fails here fails on private rows, and stays paid for."""
+    try:
+        return mechanism.draw(rows)
+    except Exception as cause:
+        name = public_name(type(cause), "an exception")
+    paid = "the charge stays" if charged else "count the budget as spent"
+    raise BadFunction(f"the statistic was not drawn ({name}); {paid}")
+
+
+def _read_stored(paid: Payment, text: str) -> Released:
+    """Read a release as it is stored; a stored failure is raised."""
+    value, certificate = read_release(text)
+    return value, certificate, paid.number

@@ -1,0 +1,38 @@
+"""Statistics that know how far one row can move them: on every table, and on this one.
+
+They are what `hushed.InverseSensitivity` and `hushed.Smooth` release, with a promise that holds for
+every table. The sensitivities themselves are private where the rows are: look at them on public
+tables only.
+"""
+
+from hushed.statistics._constructors import (
+    from_description,
+    interquartile_range,
+    maximum,
+    median,
+    minimum,
+    mode,
+    quantile,
+    trimmed_mean,
+)
+from hushed.statistics._mode import Category, Mode, Statistic
+from hushed.statistics._numeric_statistics import InterquartileRange, Quantile, TrimmedMean
+from hushed.statistics._record import Numeric
+
+__all__ = [
+    "Category",
+    "InterquartileRange",
+    "Mode",
+    "Numeric",
+    "Quantile",
+    "Statistic",
+    "TrimmedMean",
+    "from_description",
+    "interquartile_range",
+    "maximum",
+    "median",
+    "minimum",
+    "mode",
+    "quantile",
+    "trimmed_mean",
+]

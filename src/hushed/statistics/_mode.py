@@ -1,0 +1,179 @@
+"""The most frequent of some public categories."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hushed._checks import is_plain_int
+from hushed._types import Integers
+from hushed.errors import ParameterError
+from hushed.guarantee import Neighbours, RowUnit
+from hushed.statistics._lengths import mode_lengths
+from hushed.statistics._record import Numeric, check_rows, check_size, neighbours_of
+from hushed.statistics._values import cells_of, only_column
+
+Category = str | int | float | bool
+_MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode:
+    """The most frequent category; of equally frequent ones the first.
+
+    Parameters
+    ----------
+    categories : sequence of str, int, float or bool
+        Public list; rows that are none of them do not count.
+    rows : int or None, default None
+        Public number of rows; None if it is private.
+    unit : {"row", "person"}, default "row"
+        Whether each row is declared to be one person.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
+    """
+
+    kind: ClassVar[str] = "mode"
+
+    categories: Sequence[Category]
+    rows: int | None = None
+    unit: RowUnit = "row"
+
+    def __post_init__(self) -> None:
+        check_rows(self.rows, self.unit)
+        object.__setattr__(self, "categories", _read_categories(self.categories))
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Relation between two tables: a replaced row, or one more or less."""
+        return neighbours_of(self.rows)
+
+    @property
+    def invertible(self) -> bool:
+        """Whether `lengths` are known."""
+        return True
+
+    def description(self) -> dict[str, Any]:
+        """Name and parameters, as JSON holds them.
+
+        Returns
+        -------
+        dict
+            What `from_description` makes the same statistic of.
+        """
+        kept = {"categories": list(self.categories), "rows": self.rows, "unit": self.unit}
+        return {"kind": self.kind, **kept}
+
+    def check(self, rows: Any) -> None:
+        """Refuse a table by its public size and its columns; no value is looked at.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            What `count` is to count.
+
+        Raises
+        ------
+        BadRows
+            If the number of rows is public and another one, or there is more than one column.
+        """
+        check_size(rows, self.rows)
+        only_column(rows)
+
+    def count(self, rows: Any) -> Integers:
+        """Count the rows of each category.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column.
+
+        Returns
+        -------
+        ndarray of int
+            Private, if the rows are.
+        """
+        check_size(rows, self.rows)
+        places = {each: place for place, each in enumerate(self.categories)}
+        counts = [0] * (len(places) + 1)
+        for cell in cells_of(only_column(rows)):
+            counts[_place_of(cell, places)] += 1
+        return np.array(counts[:-1], dtype=np.int64)
+
+    def value(self, rows: Any) -> Category:
+        """Value on a table.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column.
+
+        Returns
+        -------
+        str, int, float or bool
+            The category.
+        """
+        return self.categories[int(np.argmax(self.count(rows)))]
+
+    def lengths(self, rows: Any, candidates: Any, *, most: int | None = None) -> Integers:
+        """Count the rows that must change before each category is the mode.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column.
+        candidates : sequence
+            All categories, in their order.
+        most : int, optional
+            Not needed here: all lengths are exact.
+
+        Returns
+        -------
+        ndarray of int
+            Private, if the rows are.
+        """
+        del most
+        if tuple(candidates) != self.categories:
+            raise ParameterError(
+                "the candidates of a mode are its categories", parameter="candidates"
+            )
+        return mode_lengths(self.count(rows), replace=self.rows is not None)
+
+
+Statistic = Numeric | Mode
+
+
+def _place_of(cell: Any, places: dict[Category, int]) -> int:
+    """Place of a category, or one beyond all; nothing is said of a cell that is none."""
+    cell = cell.item() if isinstance(cell, np.generic) else cell
+    known = type(cell) in (str, int, float, bool)
+    return places.get(cell, len(places)) if known else len(places)
+
+
+def _read_categories(given: Any) -> tuple[Category, ...]:
+    """Read a public list of categories."""
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise ParameterError("categories must be a list", parameter="categories")
+    found = tuple(each.item() if isinstance(each, np.generic) else each for each in given)
+    if not 2 <= len(found) <= _MOST:
+        raise ParameterError(
+            f"categories must be 2 to {_MOST}, got {len(found)}", parameter="categories"
+        )
+    for each in found:
+        if not (isinstance(each, str | bool | float) or is_plain_int(each)) or (
+            isinstance(each, float) and not math.isfinite(each)
+        ):
+            raise ParameterError(
+                f"a category must be a text, a finite number or a truth value, got {each!r}",
+                parameter="categories",
+            )
+    if len(set(found)) != len(found):
+        raise ParameterError("the categories must all differ", parameter="categories")
+    return found

@@ -1,0 +1,312 @@
+"""What a statistic is: a value that knows how far rows can move it, on every table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, get_args
+
+import mpmath
+import numpy as np
+
+from hushed._checks import is_real, require_count, require_one_of
+from hushed._decimals import decimal_of
+from hushed._rows import _containers as containers
+from hushed._types import Floats, Integers
+from hushed.errors import BadRows, ParameterError
+from hushed.guarantee import Neighbours, RowUnit
+from hushed.statistics._values import check_numbers, check_range, only_column, read_numbers
+from hushed.statistics._windows import Window, largest_move, smooth_bound
+
+CANDIDATES = 2000
+_DECADES = 1e6  # of a range that begins at 0, its candidates above 0 begin at this part
+
+Spacing = Literal["geometric", "even"]
+
+
+def check_rows(rows: int | None, unit: RowUnit) -> None:
+    """Refuse what is no public number of rows, and no unit."""
+    if rows is not None:
+        require_count("rows", rows, plain=True)
+    require_one_of("unit", unit, get_args(RowUnit))
+
+
+def neighbours_of(rows: int | None) -> Neighbours:
+    """Relation that follows from whether the number of rows is public."""
+    return "add-remove" if rows is None else "replace-one"
+
+
+def check_size(rows: Any, wanted: int | None) -> None:
+    """Refuse a table of another size than the public one; a private size is never refused."""
+    containers.container(rows)
+    if wanted is not None and len(rows) != wanted:
+        raise BadRows(
+            f"the statistic is for {wanted} rows, the table has {len(rows)}; give rows={len(rows)} "
+            "if the number of rows is public, and rows=None if not"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numeric:
+    """What all statistics of numbers have: a public range, and a number of rows that is public.
+
+    Parameters
+    ----------
+    rows : int or None
+        Public number of rows: a neighbour has one row replaced. None if the number is private: a
+        neighbour has one row more or less.
+    low, high : float
+        Public range: each row is moved into it; what is no number counts as its low end.
+    unit : {"row", "person"}, default "row"
+        Whether each row is declared to be one person.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
+    """
+
+    kind: ClassVar[str]
+
+    rows: int | None = None
+    low: float
+    high: float
+    unit: RowUnit = "row"
+
+    def __post_init__(self) -> None:
+        check_rows(self.rows, self.unit)
+        low, high = check_range(self.low, self.high)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    def description(self) -> dict[str, Any]:
+        """Name and parameters, as JSON holds them.
+
+        Returns
+        -------
+        dict
+            What `from_description` makes the same statistic of.
+        """
+        kept = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {"kind": self.kind, **kept}
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Relation between two tables: a replaced row, or one more or less."""
+        return neighbours_of(self.rows)
+
+    @property
+    def invertible(self) -> bool:
+        """Whether `lengths` are known."""
+        return True
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Public range of the statistic itself."""
+        return self.low, self.high
+
+    @property
+    def global_sensitivity(self) -> float:
+        """How far one row can move the statistic on the worst table, rounded up."""
+        return self.high - self.low
+
+    def check(self, rows: Any) -> None:
+        """Refuse a table by its public size and by its types; no value is looked at.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            What `read` is to read.
+
+        Raises
+        ------
+        BadRows
+            If the number of rows is public and another one, there is more than one column, or the
+            column holds no numbers by its type.
+        """
+        check_size(rows, self.rows)
+        check_numbers(only_column(rows))
+
+    def read(self, rows: Any) -> Floats:
+        """Read rows as sorted numbers of the range.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column of numbers.
+
+        Returns
+        -------
+        ndarray of float
+            Sorted; what is no number counts as the low end.
+
+        Raises
+        ------
+        BadRows
+            As `check` does.
+        """
+        self.check(rows)
+        return read_numbers(rows, self.low, self.high)
+
+    def value(self, rows: Any) -> Fraction:
+        """Value on a table.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column of numbers.
+
+        Returns
+        -------
+        Fraction
+            Exact. Of an empty table, which a private number of rows allows, the low end of `span`.
+        """
+        values = self.read(rows)
+        return self._value(values) if values.size else Fraction(self.span[0])
+
+    def local_sensitivity(self, rows: Any, changes: int = 0) -> float:
+        """How far one more row can move it after some changes of this table.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column of numbers.
+        changes : int, default 0
+            Rows that may change first.
+
+        Returns
+        -------
+        float
+            Private, if the rows are. Exact to rounding where the number of rows is public, an upper
+            bound where it is not.
+        """
+        values = self.read(rows)
+        require_count("changes", changes, least=0)
+        if not values.size:
+            return self.global_sensitivity
+        windows = self._windows(values.size)
+        return max(largest_move(values, each, self.low, self.high, changes) for each in windows)
+
+    def smooth_sensitivity(self, rows: Any, smoothing: Fraction) -> float:
+        """Smooth sensitivity: between neighbours it changes by a factor ``exp(smoothing)`` at most.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column of numbers.
+        smoothing : Fraction
+            Above 0.
+
+        Returns
+        -------
+        float
+            Private, if the rows are; rounded up.
+        """
+        values = self.read(rows)
+        if not smoothing > 0:
+            raise ParameterError(f"smoothing must be above 0, got {smoothing}")
+        if not values.size:
+            return self.global_sensitivity
+        windows = self._windows(values.size)
+        return max(smooth_bound(values, each, self.low, self.high, smoothing) for each in windows)
+
+    def lengths(self, rows: Any, candidates: Any, *, most: int | None = None) -> Integers:
+        """Count the rows that must change before the statistic equals each candidate.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column of numbers.
+        candidates : sequence of float
+            Values in `span`.
+        most : int, optional
+            Longer lengths may be returned as this one, which saves time.
+
+        Returns
+        -------
+        ndarray of int
+            Private, if the rows are. One changed row moves none of them by more than 1.
+        """
+        if not self.invertible:
+            raise ParameterError(f"no lengths are known of the {self.kind} without rows=NUMBER")
+        values, wanted = self.read(rows), read_candidates(candidates, self.span)
+        changes = values.size if most is None else min(values.size, max(most - 1, 0))
+        return self._lengths(values, wanted, changes)
+
+    def _value(self, values: Floats) -> Fraction:
+        """Value on sorted numbers, one or more."""
+        raise NotImplementedError
+
+    def _windows(self, rows: int) -> tuple[Window, ...]:
+        """Windows whose differences bound the movement: the largest one does."""
+        raise NotImplementedError
+
+    def _lengths(self, values: Floats, candidates: Floats, changes: int) -> Integers:
+        """Lengths of candidates on sorted numbers, where so many changes are looked at."""
+        raise NotImplementedError
+
+    def candidates(self, count: int = CANDIDATES) -> tuple[Floats, Spacing]:
+        """List the values to choose from by default; they follow from public numbers only.
+
+        Parameters
+        ----------
+        count : int, default 2000
+            How many; 2 or more.
+
+        Returns
+        -------
+        values : ndarray of float
+            Ascending, from one end of the statistic's range to the other.
+        spacing : {"geometric", "even"}
+            Geometric where the range is above 0, and where it begins at 0: then 0 and the numbers
+            from a millionth of the high end on. Otherwise even.
+        """
+        low, high = self.span
+        require_count("count", count, least=2)
+        if low < 0:
+            return np.unique(_spaced(low, high, count, "even")), "even"
+        if low > 0:
+            return np.unique(_spaced(low, high, count, "geometric")), "geometric"
+        above = _spaced(high / _DECADES, high, count - 1, "geometric")
+        return np.unique(np.append(0.0, above)), "geometric"
+
+
+def _spaced(low: float, high: float, count: int, spacing: Spacing) -> Floats:
+    """Space numbers evenly, or so that each is the same multiple of the one before."""
+    with mpmath.workprec(128):  # the same doubles on every computer
+        first, last = mpmath.mpf(low), mpmath.mpf(high)
+        steps = max(count - 1, 1)
+        if spacing == "even":
+            found = [first + (last - first) * k / steps for k in range(count)]
+        else:
+            ratio, found = mpmath.root(last / first, steps), [first]
+            for _ in range(count - 1):
+                found.append(found[-1] * ratio)
+        return np.asarray(np.clip(np.array([float(each) for each in found]), low, high))
+
+
+def read_candidates(candidates: Any, span: tuple[float, float]) -> Floats:
+    """Read values that a caller wants to choose from."""
+    given = np.asarray(candidates)
+    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iuf":
+        raise ParameterError(
+            "candidates must be a list of one number or more", parameter="candidates"
+        )
+    values = given.astype(np.float64)
+    if not ((values >= span[0]) & (values <= span[1])).all():
+        raise ParameterError(
+            f"every candidate must lie in [{span[0]}, {span[1]}], where the statistic lies",
+            parameter="candidates",
+        )
+    if np.unique(values).size != values.size:
+        raise ParameterError("the candidates must all differ", parameter="candidates")
+    return values
+
+
+def read_share(name: str, value: Any, most: Fraction) -> float:
+    """Read a share, which stands for its shortest decimal: 0.1 is one tenth."""
+    if not is_real(value):
+        raise ParameterError(f"{name} must be a number, got {value!r}", parameter=name)
+    if not 0 <= value <= 1 or decimal_of(value) > most:
+        raise ParameterError(f"{name} must lie in [0, {most}], got {value!r}", parameter=name)
+    return float(value)

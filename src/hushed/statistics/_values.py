@@ -1,0 +1,126 @@
+"""Rows as numbers of a public range, each row by itself, and exact sums of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hushed._checks import is_real
+from hushed._rows import _containers as containers
+from hushed._types import Floats
+from hushed.errors import BadRows, ParameterError
+
+_LARGEST_SPAN, _LEAST_SPAN = 1e300, 2.0**-900
+_MANTISSA, _HALF = 53, 26
+
+
+def check_range(low: Any, high: Any) -> tuple[float, float]:
+    """Read a public range: two doubles whose difference leaves room for rounding."""
+    for name, end in (("low", low), ("high", high)):
+        if not is_real(end) or not math.isfinite(end):
+            raise ParameterError(f"{name} must be a finite number, got {end!r}", parameter=name)
+    ends = float(low), float(high)
+    if not _LEAST_SPAN <= ends[1] - ends[0] <= _LARGEST_SPAN:
+        raise ParameterError(
+            f"high must be above low, by 2**-900 or more and 1e300 at most, got {low} and {high}",
+            parameter="high",
+        )
+    return ends
+
+
+def only_column(rows: Any) -> Any:
+    """Take the single column of a table; refuses by types and shapes alone."""
+    held = containers.container(rows)
+    if held == "list":
+        return rows
+    shape = rows.shape
+    if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
+        raise BadRows(
+            f"a statistic takes one column, got {containers.layout(rows)}; select the column first"
+        )
+    if held == "array":
+        return rows.reshape(-1)
+    return rows.iloc[:, 0] if held == "pandas" else rows[:, 0]
+
+
+def read_numbers(rows: Any, low: float, high: float) -> Floats:
+    """Sort the rows as numbers, each moved into the range; what is no number counts as its low end.
+
+    Conversion to doubles treats each row by itself, so neighbours stay neighbours.
+    """
+    numbers = _as_doubles(only_column(rows))
+    numbers[np.isnan(numbers)] = low
+    np.clip(numbers, low, high, out=numbers)
+    numbers += 0.0  # no negative zero: it equals zero, and would be told apart by its sign
+    numbers.sort()
+    return numbers
+
+
+def check_numbers(column: Any) -> None:
+    """Refuse a column that holds no numbers by its type; lists and objects are never refused."""
+    if isinstance(column, list):
+        return
+    dtype = column.dtype
+    if _is_polars(column):
+        allowed = dtype.is_numeric() or str(dtype) in ("Boolean", "Object", "Null")
+    else:
+        allowed = getattr(dtype, "kind", "O") in "biufO"
+    if not allowed:
+        raise BadRows(f"a statistic takes a column of numbers, got one of type {dtype}")
+
+
+def _as_doubles(column: Any) -> Floats:
+    """Convert a column of numbers, in an array of its own."""
+    if isinstance(column, list) or getattr(column.dtype, "kind", "O") == "O":
+        return _doubles_of(cells_of(column))
+    with np.errstate(over="ignore"):
+        if isinstance(column, np.ndarray):
+            return np.array(column, dtype=np.float64)
+        return np.array(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
+
+
+def cells_of(column: Any) -> list[Any]:
+    """Give the cells of a column as objects of Python, where its container knows how."""
+    if isinstance(column, list):
+        return column
+    cells: list[Any] = column.to_list() if _is_polars(column) else column.tolist()
+    return cells
+
+
+def _is_polars(column: Any) -> bool:
+    return type(column).__module__.startswith("polars")
+
+
+def _doubles_of(cells: Iterable[Any]) -> Floats:
+    """Convert objects one by one; what is no number becomes NaN, as nothing is said of values."""
+    return np.array([_number(cell) for cell in cells], dtype=np.float64)
+
+
+def _number(cell: Any) -> float:
+    if type(cell) is float:
+        return cell
+    if not (is_real(cell) or type(cell) in (bool, np.bool_, Fraction, Decimal)):
+        return math.nan
+    try:
+        return float(cell)
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
+    except ValueError:  # a signalling NaN
+        return math.nan
+
+
+def exact_sum(values: Floats) -> Fraction:
+    """Sum of finite doubles, without rounding."""
+    mantissas, exponents = np.frexp(values)
+    whole = np.ldexp(mantissas, _MANTISSA).astype(np.int64)
+    total = Fraction(0)
+    for exponent in np.unique(exponents).tolist():
+        part = whole[exponents == exponent]
+        high, low = int((part >> _HALF).sum()), int((part & ((1 << _HALF) - 1)).sum())
+        total += ((high << _HALF) + low) * Fraction(2) ** (exponent - _MANTISSA)
+    return total

@@ -1,0 +1,197 @@
+"""Inverse sensitivity: the exact law on small tables, and its loss on every pair of neighbours."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hushed as hs
+from hushed import noise
+from hushed.errors import ParameterError
+
+FALSE_ALARM = 1e-9
+VALUES = (0, 2, 3, 9)
+KEYS = ("a", "b", "c")
+MEDIAN = hs.statistics.median(rows=7, low=0, high=30)
+
+
+def law_of(lengths, epsilon, prior=None):
+    """Probabilities of the candidates, by the definition, without the rounding of the draw."""
+    weights = np.exp(-epsilon * np.asarray(lengths) / 2) * (1 if prior is None else prior)
+    return weights / weights.sum()
+
+
+def neighbours_of(tables, private):
+    """Give all pairs of tables that one row tells apart."""
+    if private:
+        return [(t, t[:i] + t[i + 1 :]) for t in tables for i in range(len(t))]
+    return [
+        (t, tuple(sorted((*t[:i], *t[i + 1 :], new))))
+        for t in tables
+        for i in range(len(t))
+        for new in sorted(set().union(*tables))
+    ]
+
+
+CASES = [
+    (hs.statistics.median(rows=5, low=0, high=9), VALUES, False),
+    (hs.statistics.maximum(rows=4, low=0, high=9), VALUES, False),
+    (hs.statistics.trimmed_mean(0.2, rows=5, low=0, high=9), VALUES, False),
+    (hs.statistics.interquartile_range(rows=5, low=0, high=9), VALUES, False),
+    (hs.statistics.quantile(0.3, low=0, high=9), VALUES, True),
+    (hs.statistics.minimum(low=0, high=9), VALUES, True),
+    (hs.statistics.mode(KEYS, rows=6), KEYS, False),
+    (hs.statistics.mode(KEYS), KEYS, True),
+]
+IDS = [
+    "median",
+    "maximum",
+    "mean",
+    "spread",
+    "q private",
+    "minimum private",
+    "mode",
+    "mode private",
+]
+
+
+@pytest.mark.parametrize(("statistic", "values", "private"), CASES, ids=IDS)
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_no_pair_of_small_tables_loses_more_than_epsilon(statistic, values, private, epsilon):
+    """With even and uneven weights, at the rate that is drawn with; more than half is reached."""
+    few = None if isinstance(statistic, hs.statistics.Mode) else np.linspace(0, 9, 19)
+    sizes = range(6) if private else [statistic.rows]
+    tables = [t for n in sizes for t in combinations_with_replacement(values, n)]
+    rate = 2 / noise.selection_scale(width=2.0, epsilon=epsilon)[0]
+    assert rate == pytest.approx(epsilon, rel=1e-12)
+    mechanism = hs.InverseSensitivity(statistic, epsilon=epsilon, candidates=few)
+    lengths = {t: statistic.lengths(list(t), mechanism.values) for t in tables}
+    for prior in (None, np.arange(1, len(mechanism.values) + 1) ** 2.0):
+        law = {t: np.log(law_of(lengths[t], rate, prior)) for t in tables}
+        worst = max(np.abs(law[a] - law[b]).max() for a, b in neighbours_of(tables, private))
+        assert 0.5 * epsilon < worst <= epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("prior", [None, "uneven"])
+@pytest.mark.parametrize(("statistic", "values", "private"), CASES, ids=IDS)
+def test_draws_have_the_exact_law(statistic, values, private, prior):
+    """Chi-square on one table each; false alarm 1e-9."""
+    mode = isinstance(statistic, hs.statistics.Mode)
+    few = None if mode else np.linspace(0, 9, 7)
+    count = 3 if mode else 7
+    weights = None if prior is None else [0, *range(1, count)]
+    mechanism = hs.InverseSensitivity(statistic, epsilon=1.5, candidates=few, prior=weights)
+    rows = list(values[:1]) * 4 + list(values[1:])
+    rows = rows if private else rows[: statistic.rows]
+    law = law_of(statistic.lengths(rows, mechanism.values), 1.5, weights)
+    drawn = [mechanism.values.index(mechanism.draw(rows)) for _ in range(2000)]
+    counts = np.bincount(drawn, minlength=count)
+    likely = law > 0
+    assert not counts[~likely].any()
+    assert stats.chisquare(counts[likely], 2000 * law[likely]).pvalue > FALSE_ALARM
+
+
+def test_the_accuracy_is_kept():
+    """The drawn value is explained by so many changed rows, but with probability beta at most."""
+    rows = np.arange(200.0)
+    s = hs.statistics.median(rows=200, low=-500, high=500)
+    mechanism = hs.InverseSensitivity(s, epsilon=1.0)
+    bound, error = mechanism.accuracy(0.3), mechanism.error_on(rows, 0.3)
+    drawn = [mechanism.draw(rows) for _ in range(1500)]
+    best = s.lengths(rows, mechanism.values).min()
+    astray = sum(s.lengths(rows, [x])[0] - best > bound for x in drawn)
+    assert stats.binomtest(int(astray), 1500, 0.3, alternative="greater").pvalue > FALSE_ALARM
+    beyond = sum(abs(x - 99) > error for x in drawn)
+    assert stats.binomtest(beyond, 1500, 0.3, alternative="greater").pvalue > FALSE_ALARM
+    assert error < 60  # rows lie 1 apart, and bound is about 2 log(2000 / 0.3)
+
+
+def test_a_right_prior_helps_and_a_wrong_one_costs_no_privacy():
+    """Log odds of the prior count 2 / epsilon rows each; the promise stays."""
+    rows, values = [5.0] * 3, np.linspace(0, 9, 10)
+    s = hs.statistics.median(rows=3, low=0, high=9)
+    near, far = (np.exp(-2 * np.abs(values - x)) for x in (5, 1))
+    plain = hs.InverseSensitivity(s, epsilon=0.5, candidates=values)
+    right = hs.InverseSensitivity(s, epsilon=0.5, candidates=values, prior=near)
+    wrong = hs.InverseSensitivity(s, epsilon=0.5, candidates=values, prior=far)
+    assert right.guarantee == wrong.guarantee == plain.guarantee
+    hits = [sum(m.draw(rows) == 5 for _ in range(800)) for m in (plain, right, wrong)]
+    law = [law_of(s.lengths(rows, values), 0.5, p)[5] for p in (None, near, far)]
+    for count, chance in zip(hits, law, strict=True):
+        assert stats.binomtest(count, 800, chance).pvalue > FALSE_ALARM
+    assert law[1] > 2 * law[0] > 2 * law[2]
+
+
+def test_lengths_are_cut_where_nothing_is_lost():
+    """Far from all candidates the nearest one still wins, however many rows it is away."""
+    s = hs.statistics.trimmed_mean(0.1, rows=5000, low=0, high=1)
+    mechanism = hs.InverseSensitivity(s, epsilon=1.0)
+    rows = np.full(5000, 0.25)
+    assert min(s.lengths(rows, mechanism.values)) > 500  # so many rows are trimmed
+    assert all(abs(mechanism.draw(rows) - 0.25) < 0.05 for _ in range(20))
+
+
+@pytest.mark.parametrize("text", ["mean", "spread"])
+def test_cut_lengths_move_by_1_at_most(text, monkeypatch):
+    """They are cut relative to the shortest one, which moves, too: over all pairs of neighbours."""
+    monkeypatch.setattr("hushed.mechanisms._inverse._NEGLIGIBLE", -1.0)  # a cut within reach
+    s = CASES[IDS.index(text)][0]
+    mechanism = hs.InverseSensitivity(s, epsilon=2.0, candidates=[0.1, 4.4, 4.5, 8.9])
+    tables = list(combinations_with_replacement(VALUES, s.rows))
+    kept = np.arange(4)
+    cut = {t: mechanism._near_lengths(list(t), kept) for t in tables}
+    whole = {t: s.lengths(list(t), mechanism.values) for t in tables}
+    assert any((cut[t] < whole[t]).any() for t in tables)
+    for one, other in neighbours_of(tables, private=False):
+        assert np.abs(cut[one] - cut[other]).max() <= 1
+
+
+def test_the_loss_is_of_bounded_range():
+    """As for every exponential mechanism: better than pure epsilon when composed."""
+    mechanism = hs.InverseSensitivity(MEDIAN, epsilon=1.0)
+    assert mechanism.loss.delta(1.0) == 0
+    whole = hs.Smooth(MEDIAN, epsilon=1.0).loss
+    assert mechanism.loss.delta(0.5) < whole.delta(0.5)
+
+
+def test_the_candidates_can_be_given():
+    """In the order given, without a trace of the default ones."""
+    mechanism = hs.InverseSensitivity(MEDIAN, epsilon=50.0, candidates=[22, 7, 1])
+    assert mechanism.values == (22, 7, 1)
+    assert mechanism.draw([1, 2, 4, 7, 11, 16, 22]) == 7
+    assert mechanism.spacing == "given"
+    assert hs.InverseSensitivity(MEDIAN, epsilon=1.0).spacing == "geometric"
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"epsilon": 0}, "epsilon must be"),
+        ({"epsilon": 1, "candidates": [1, 31]}, "must lie in"),
+        ({"epsilon": 1, "candidates": []}, "one number or more"),
+        ({"epsilon": 1, "candidates": [1, 1]}, "must all differ"),
+        ({"epsilon": 1, "candidates": [1, math.nan]}, "must lie in"),
+        ({"epsilon": 1, "candidates": [1, 2], "prior": [1]}, "a list of 2 numbers"),
+        ({"epsilon": 1, "candidates": [1, 2], "prior": [0, 0]}, "one above 0"),
+        ({"epsilon": 1, "candidates": [1, 2], "prior": [1, -1]}, "0 or more"),
+        ({"epsilon": 1e-8, "candidates": [1, 2], "prior": [1, 1e-300]}, "too uneven"),
+    ],
+)
+def test_bad_parameters_are_refused(options, text):
+    """Each refusal says what is allowed."""
+    with pytest.raises(ParameterError, match=text):
+        hs.InverseSensitivity(MEDIAN, **options)
+
+
+def test_what_has_no_known_lengths_is_refused_at_once():
+    """A private number of rows and an interquartile range, and what is no statistic."""
+    with pytest.raises(ParameterError, match=r"public number of rows only; give rows=NUMBER"):
+        hs.InverseSensitivity(hs.statistics.interquartile_range(low=0, high=1), epsilon=1.0)
+    with pytest.raises(ParameterError, match="takes a statistic"):
+        hs.InverseSensitivity(np.median, epsilon=1.0)
+    with pytest.raises(ParameterError, match="leave candidates out"):
+        hs.InverseSensitivity(hs.statistics.mode(KEYS), epsilon=1.0, candidates=[1.0])

@@ -1,0 +1,230 @@
+"""Release of a statistic: checked, charged, drawn, stored; a certificate for every table."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hushed as hs
+from hushed._printing import format_up
+from hushed.errors import BadFunction, BadRows, KeyInUse, Overspent, ParameterError
+
+ROWS = np.arange(1.0, 102.0)
+MEDIAN = hs.statistics.median(rows=101, low=1, high=1000)
+MODE = hs.statistics.mode(["a", "b", True])
+MECHANISMS = {
+    "inverse": hs.InverseSensitivity(MEDIAN, epsilon=1.0),
+    "lomax": hs.Smooth(MEDIAN, epsilon=1.0),
+    "t2": hs.Smooth(MEDIAN, epsilon=1.0, noise="t2"),
+    "given": hs.InverseSensitivity(
+        MEDIAN, epsilon=1.0, candidates=np.linspace(1, 1000, 50), prior=np.arange(50.0)
+    ),
+}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """Give a ledger with a budget of epsilon 2.5 for each relation."""
+    with hs.Ledger(f"sqlite:///{tmp_path}/budget.db") as opened:
+        opened.open_budget("public size", hs.Guarantee(epsilon=2.5))
+        opened.open_budget("private size", hs.Guarantee(epsilon=2.5, neighbours="add-remove"))
+        yield opened
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_release_is_charged_stored_and_certified(name, ledger):
+    """Epsilon is spent, the answer can be read again, and the certificate comes back from JSON."""
+    mechanism = MECHANISMS[name]
+    released = hs.release(MEDIAN, ROWS, mechanism, ledger, budget="public size", key="once")
+    assert 1 <= released.value <= 1000
+    again = hs.release(MEDIAN, ROWS, mechanism, ledger, budget="public size", key="once")
+    assert (again.value, again.certificate) == (released.value, released.certificate)
+    spent = ledger.balance("public size")
+    assert spent.entries == 1
+    certificate = released.certificate
+    assert certificate.guarantee == hs.Guarantee(epsilon=1.0)
+    assert hs.Certificate.from_json(certificate.to_json()) == certificate
+    assert certificate.statistic == MEDIAN.description()
+    other = hs.Smooth(MEDIAN, epsilon=0.5)
+    with pytest.raises(KeyInUse):
+        hs.release(MEDIAN, ROWS, other, ledger, budget="public size", key="once")
+
+
+def test_what_does_not_fit_is_not_computed(ledger, monkeypatch):
+    """The budget refuses before the rows are read as numbers."""
+    mechanism = MECHANISMS["lomax"]
+    for _ in range(2):
+        hs.release(MEDIAN, ROWS, mechanism, ledger, budget="public size")
+
+    def fail(*_):
+        raise AssertionError("the rows were read")
+
+    monkeypatch.setattr("hushed.statistics._record.read_numbers", fail)
+    with pytest.raises(Overspent):
+        hs.release(MEDIAN, ROWS, mechanism, ledger, budget="public size")
+    assert ledger.balance("public size").entries == 2
+
+
+def test_bad_use_costs_nothing(ledger):
+    """Another size, another statistic, another relation, rows let pass: refused and unpaid."""
+    mechanism = MECHANISMS["inverse"]
+
+    def ask(s=MEDIAN, rows=ROWS, budget="public size", **more):
+        hs.release(s, rows, mechanism, ledger, budget=budget, **more)
+
+    with pytest.raises(BadRows, match="for 101 rows, the table has 100"):
+        ask(rows=ROWS[:100])
+    with pytest.raises(BadRows, match="column of numbers"):
+        ask(rows=ROWS.astype(str))
+    with pytest.raises(ParameterError, match="made for another statistic"):
+        ask(hs.statistics.maximum(rows=101, low=1, high=1000))
+    with pytest.raises(ParameterError, match="made for another statistic"):
+        ask(np.median)
+    with pytest.raises(ParameterError, match="made for another statistic"):
+        ask(ROWS)
+    with pytest.raises(ParameterError, match="leave outside= out"):
+        ask(outside="allow")
+    with pytest.raises(ParameterError, match="add-remove"):
+        ask(budget="private size")
+    with pytest.raises(ParameterError, match="no budget was named"):
+        ask(budget=None)
+    assert ledger.balance("public size").entries == 0
+    assert ledger.balance("private size").entries == 0
+
+
+def test_a_failure_on_private_rows_stays_paid_for(ledger, monkeypatch):
+    """It is stored as an answer, and says nothing of the rows."""
+
+    def fail(*_):
+        raise MemoryError("secret")
+
+    monkeypatch.setattr("hushed.statistics._record.read_numbers", fail)
+    ask = {"ledger": ledger, "budget": "public size", "key": "k"}
+    for _ in range(2):
+        with pytest.raises(
+            BadFunction, match=r"not drawn \(MemoryError\); the charge stays"
+        ) as met:
+            hs.release(MEDIAN, ROWS, MECHANISMS["t2"], **ask)
+        assert "secret" not in str(met.value)
+        assert met.value.__context__ is None
+    assert ledger.balance("public size").entries == 1
+
+
+@pytest.mark.parametrize("rows", [[], ["a"] * 30 + ["b"], ["a", "?", None, 3.5], [True] * 30])
+def test_a_mode_is_released_from_any_number_of_rows(rows, ledger):
+    """Texts and truth values are stored and read again as they are."""
+    mechanism = hs.InverseSensitivity(MODE, epsilon=2.0)
+    released = hs.release(MODE, rows, mechanism, ledger, budget="private size")
+    assert released.value in MODE.categories
+    if len(rows) > 20:
+        assert released.value == MODE.value(rows)
+        assert type(released.value) is type(rows[0])
+
+
+def test_rows_are_not_changed():
+    """The statistic works on a copy, in every container."""
+    array, frame = ROWS[::-1].copy(), pd.DataFrame({"x": ROWS * 100})
+    for rows in (array, frame, ROWS.tolist()):
+        hs.release(MEDIAN, rows, MECHANISMS["t2"])
+    assert (array == ROWS[::-1]).all()
+    assert (frame["x"] == ROWS * 100).all()
+
+
+def test_the_certificate_says_what_holds_and_what_is_private():
+    """No population, no gamma; the error of smooth noise is private and not in it."""
+    released = hs.release(MEDIAN, ROWS, MECHANISMS["lomax"])
+    text = released.certificate.explain()
+    assert "this holds for every table and every row; no population is assumed" in text
+    assert "somebody with several is protected less" in text
+    assert "The number of rows is public: 101" in text
+    assert "quantile (q 0.5), by its smooth sensitivity" in text
+    assert "gamma = 0" in text
+    other = hs.release(MEDIAN, np.full(101, 3.0), MECHANISMS["lomax"]).certificate
+    assert replace(other, created=released.certificate.created) == released.certificate
+
+
+def test_people_are_named_where_they_were_declared():
+    """unit="person" says that each row is one person, and that nobody checked it."""
+    s = hs.statistics.mode(["a", "b"], unit="person")
+    released = hs.release(s, ["a"], hs.InverseSensitivity(s, epsilon=1.0))
+    text = released.certificate.explain()
+    assert "this holds for every table and every person; no population is assumed" in text
+    assert "was declared, and not checked" in text
+    assert "The number of rows is private, too" in text
+    assert "with the row of one person added or removed" in text
+
+
+@pytest.mark.parametrize(("name", "unit"), [("inverse", "rows"), ("t2", "smooth sensitivities")])
+def test_a_page_names_the_units_of_scale_and_accuracy(name, unit):
+    """They are not those of the answer, in which the error is private."""
+    from hushed.plots import certificate_page
+
+    certificate = hs.release(MEDIAN, ROWS, MECHANISMS[name]).certificate
+    page = certificate_page(certificate)
+    assert f"{format_up(certificate.mechanism.accuracy)} {unit}" in page
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_verify_follows_everything_from_public_choices(name):
+    """Bit for bit, and it names what it cannot check: given candidates have only a fingerprint."""
+    certificate = hs.release(MEDIAN, ROWS, MECHANISMS[name]).certificate
+    found = hs.verify(certificate.to_json())
+    assert found.reproduced
+    assert "they hold for every table" in found.explain()
+    assert "that this statistic was computed" in found.unchecked
+    assert any("fingerprint" in each for each in found.unchecked) == (name == "given")
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("guarantee", "epsilon"), 0.5),
+        (("guarantee", "neighbours"), "add-remove"),
+        (("guarantee", "gamma"), 0.1),
+        (("mechanism", "scale"), 0.25),
+        (("mechanism", "accuracy"), 0.25),
+        (("mechanism", "grid"), -3),
+        (("mechanism", "values"), 7),
+        (("mechanism", "name"), "laplace"),
+        (("mechanism", "parameters", "epsilon"), 0.5),
+        (("statistic", "rows"), None),
+        (("statistic", "kind"), "sum"),
+        (("statistic", "low"), "private"),
+        (("statistic", "unit"), "person"),
+        (("statistic",), None),
+        (("sensitivity",), 0.5),
+        (("neighbours",), "add-remove"),
+        (("argument",), "trust me"),
+        (("person",), True),
+        (("outside",), "allow"),
+        (("confirmed",), "bits"),
+    ],
+)
+def test_a_certificate_that_contradicts_itself_is_refused(name, where, value):
+    """One number changed at a time."""
+    text = json.loads(hs.release(MEDIAN, ROWS, MECHANISMS[name]).certificate.to_json())
+    inner = text
+    for step in where[:-1]:
+        inner = inner[step]
+    inner[where[-1]] = value
+    with pytest.raises(ParameterError):
+        hs.Certificate.from_json(json.dumps(text))
+
+
+def test_verify_notices_another_fingerprint_of_the_default_candidates():
+    """The certificate agrees with itself, but not with the candidates."""
+    text = json.loads(hs.release(MEDIAN, ROWS, MECHANISMS["inverse"]).certificate.to_json())
+    text["mechanism"]["parameters"]["fingerprint"] = "0" * 64
+    assert not hs.verify(json.dumps(text)).reproduced
+
+
+def test_promises_of_both_kinds_are_composed():
+    """Both mechanisms have a guarantee and a loss, as every other one."""
+    total = hs.compose([MECHANISMS["inverse"], MECHANISMS["t2"]], delta=1e-6)
+    assert total.guarantee.epsilon <= 2.0
+    assert total.guarantee.gamma == 0

@@ -1,0 +1,395 @@
+"""Statistics that know how far rows move them, against a search over all small tables."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import hushed as hs
+from hushed.errors import BadRows, ParameterError
+
+ROWS = [1, 2, 4, 7, 11, 16, 22]
+KEYS = ("a", "b", "c")
+
+
+def on_seven(make, *args):
+    """Make a statistic of the seven reference rows."""
+    return make(*args, rows=7, low=0, high=30)
+
+
+# What is computed, written down anew: no formula of the code is used below.
+
+
+def of_rank(rank):
+    return lambda table: Fraction(sorted(table)[rank - 1])
+
+
+def mean_of_ranks(dropped):
+    def mean(table):
+        kept = sorted(table)[dropped : len(table) - dropped]
+        return Fraction(sum(kept), len(kept))
+
+    return mean
+
+
+def spread(table):
+    ordered, n = sorted(table), len(table)
+    return Fraction(ordered[-(-3 * n // 4) - 1] - ordered[-(-n // 4) - 1])
+
+
+def first_mode(table):
+    return max(range(3), key=lambda key: (table.count(key), -key))
+
+
+@lru_cache(maxsize=8)
+def all_tables(values, rows):
+    """Give all tables of a size up to their order, and the rows in which each pair differs."""
+    tables = list(combinations_with_replacement(values, rows))
+    counts = np.array([[table.count(value) for value in values] for table in tables])
+    shared = np.minimum(counts[:, None, :], counts[None, :, :]).sum(axis=2)
+    return tables, rows - shared
+
+
+def searched_moves(f, values, rows):
+    """Local sensitivity of every table at every distance, by search."""
+    tables, apart = all_tables(values, rows)
+    answers = [f(table) for table in tables]
+    gaps = np.array([[float(abs(a - b)) for b in answers] for a in answers])
+    local = np.where(apart <= 1, gaps, 0).max(axis=1)
+    moves = [np.where(apart <= k, local[None, :], 0).max(axis=1) for k in range(rows + 1)]
+    return tables, np.array(moves).T
+
+
+STATISTICS = [
+    *(
+        pytest.param(
+            f"quantile({q}, rows={n}, low=LOW, high=HIGH)", of_rank(p), n, id=f"{p} of {n}"
+        )
+        for n, q, p in [
+            (1, 0.5, 1), (4, 0.5, 2), (5, 0.5, 3), (5, 0, 1), (5, 1, 5), (6, 0.3, 2), (6, 0.75, 5)
+        ]
+    ),
+    *(
+        pytest.param(
+            f"trimmed_mean({t}, rows={n}, low=LOW, high=HIGH)",
+            mean_of_ranks(m),
+            n,
+            id=f"without {m} of {n}",
+        )
+        for n, t, m in [(3, 0, 0), (5, 0.2, 1), (6, 0.2, 1), (6, 0.34, 2)]
+    ),
+    *(
+        pytest.param(
+            f"interquartile_range(rows={n}, low=LOW, high=HIGH)", spread, n, id=f"spread of {n}"
+        )
+        for n in (4, 5, 6)
+    ),
+]  # fmt: skip
+
+
+def made(text, low, high):
+    """Make the statistic that a text says, for a range."""
+    return eval(text, {**vars(hs.statistics), "LOW": low, "HIGH": high})
+
+
+@pytest.mark.parametrize(("text", "oracle", "rows"), STATISTICS)
+def test_value_and_local_sensitivities_are_those_of_a_search(text, oracle, rows):
+    """On all tables over five uneven values, at every distance."""
+    values = (0, 1, 4, 9, 11)
+    statistic = made(text, 0, 11)
+    tables, moves = searched_moves(oracle, values, rows)
+    for table, wanted in zip(tables, moves, strict=True):
+        assert statistic.value(list(table)) == oracle(table)
+        found = [statistic.local_sensitivity(list(table), k) for k in range(rows + 1)]
+        np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("smoothing", ["1/10", "1/2", "8/5"])
+@pytest.mark.parametrize(("text", "oracle", "rows"), STATISTICS)
+def test_smooth_sensitivities_are_those_of_a_search(text, oracle, rows, smoothing):
+    """The largest discounted movement, but for the floor; never below it, 2**-43 above at most."""
+    values = (-3, 0, 2, 7)
+    beta = Fraction(smoothing)
+    statistic = made(text, -3, 7)
+    tables, moves = searched_moves(oracle, values, rows)
+    discount = np.exp(-float(beta) * np.arange(rows + 1))
+    for table, moved in zip(tables, moves, strict=True):
+        wanted = max((moved * discount).max(), 0)
+        found = statistic.smooth_sensitivity(list(table), beta)
+        assert found >= wanted * (1 - 1e-15)
+        assert found <= max(wanted, 10 * 2.0**-45) * (1 + 2.0**-42)
+
+
+@pytest.mark.parametrize(
+    ("text", "oracle", "rows"), [each for each in STATISTICS if each.values[2] <= 5]
+)
+def test_lengths_are_those_of_a_search(text, oracle, rows):
+    """Fewest rows in which a table with that answer differs, over all tables of whole numbers."""
+    statistic = made(text, 0, 6)
+    tables, apart = all_tables(tuple(range(7)), rows)
+    answers = [oracle(table) for table in tables]
+    low, high = statistic.span
+    wanted = sorted({answer for answer in answers if low <= answer <= high})
+    shown = [float(answer) for answer in wanted]
+    where = [np.array([a == answer for a in answers]) for answer in wanted]
+    for i, table in enumerate(tables):
+        if len(tables) > 100 and i % 7:
+            continue
+        truth = [int(apart[i][mask].min()) for mask in where]
+        kept = [k for k, x in enumerate(shown) if Fraction(x) == wanted[k]]
+        found = statistic.lengths(list(table), shown)
+        assert [found[k] for k in kept] == [truth[k] for k in kept]
+
+
+@pytest.mark.parametrize(("text", "oracle", "rows"), STATISTICS)
+def test_one_row_moves_no_length_by_more_than_1(text, oracle, rows):
+    """Between all neighbours, for candidates that tables reach and others, cut short or not."""
+    del oracle
+    statistic = made(text, -3, 7)
+    tables, apart = all_tables((-3, 0, 2, 7), rows)
+    candidates = np.linspace(*statistic.span, 23)
+    for most in (None, 2):
+        found = np.array([statistic.lengths(list(t), candidates, most=most) for t in tables])
+        for i, j in zip(*np.nonzero(apart == 1), strict=True):
+            assert np.abs(found[i] - found[j]).max() <= 1
+
+
+def test_the_mode_of_a_public_number_of_rows_needs_as_many_rows_as_a_search_finds():
+    """Replacing rows, over all tables of 6 with three categories and one that does not count."""
+    s = hs.statistics.mode(KEYS, rows=6)
+    tables, apart = all_tables((0, 1, 2, 3), 6)
+    modes = np.array([first_mode(table) for table in tables])
+    for i, table in enumerate(tables):
+        named = [(*KEYS, "?")[place] for place in table]
+        assert s.value(named) == KEYS[modes[i]]
+        wanted = [int(apart[i][modes == key].min()) for key in range(3)]
+        assert s.lengths(named, KEYS).tolist() == wanted
+
+
+def test_the_mode_of_a_private_number_of_rows_needs_as_many_rows_as_a_search_finds():
+    """Adding and removing rows, from all tables of up to 5 rows, through tables of up to 11."""
+    s = hs.statistics.mode(KEYS)
+    every = [(a, b, c) for a in range(12) for b in range(12 - a) for c in range(12 - a - b)]
+    modes = np.array([max(range(3), key=lambda key: (n[key], -key)) for n in every])
+    grid = np.array(every)
+    for counts in (n for n in every if sum(n) <= 5):
+        rows = [key for key, n in zip(KEYS, counts, strict=True) for _ in range(n)]
+        steps = np.abs(grid - counts).sum(axis=1)
+        wanted = [int(steps[modes == key].min()) for key in range(3)]
+        assert s.lengths(rows, KEYS).tolist() == wanted
+
+
+@pytest.mark.parametrize("make", [list, np.array, lambda x: pd.DataFrame({"x": x}), pl.Series])
+def test_categories_are_counted_in_every_container(make):
+    """By value; what is none of them does not count, numbers of NumPy do."""
+    s = hs.statistics.mode([3, 4], rows=5)
+    cells = [np.int64(4), 4, 3, 5, 4] if make is list else [4, 4, 3, 5, 4]
+    table = make(cells)
+    rows = table.to_frame() if make is pl.Series else table
+    assert s.count(rows).tolist() == [1, 3]
+    flags = hs.statistics.mode([True, "a"])
+    assert hs.InverseSensitivity(flags, epsilon=1.0).values == (True, "a")
+    ones = hs.statistics.mode([1, "a"])
+    assert type(hs.InverseSensitivity(ones, epsilon=1.0).values[0]) is int
+
+
+QS = ("0", "0.02", "0.1", "0.25", "0.4", "0.5", "0.6", "0.75", "0.9", "0.98", "1")
+
+
+@pytest.mark.parametrize("q", QS)
+def test_a_quantile_of_a_private_number_of_rows_needs_as_many_rows_as_a_search_finds(q):
+    """By the numbers of rows below, at and above a value: only they matter."""
+    share, most = Fraction(q), 24
+    every = np.array(
+        [
+            (a, b, c)
+            for a in range(most + 1)
+            for b in range(most + 1 - a)
+            for c in range(most + 1 - a - b)
+        ]
+    )
+    total = every.sum(axis=1)
+    ranks = np.array([max(1, math.ceil(share * int(n))) for n in total])
+    holds = (total > 0) & (every[:, 0] < ranks) & (ranks <= every[:, 0] + every[:, 1])
+    goals = every[holds]
+    s = hs.statistics.quantile(float(q), low=0, high=2)
+    compared = 0
+    for below, at, above in every[total <= 6].tolist():
+        wanted = int(np.abs(goals - (below, at, above)).sum(axis=1).min())
+        table = [0.0] * below + [1.0] * at + [2.0] * above
+        found = int(s.lengths(table, [1.0])[0])
+        if wanted <= most - (below + at + above):  # else a nearer goal may be beyond the search
+            assert found == wanted, (below, at, above)
+            compared += 1
+        else:
+            assert found <= wanted
+    assert compared > 40
+
+
+@pytest.mark.parametrize("q", QS)
+def test_a_private_number_of_rows_has_a_smooth_bound(q):
+    """All tables of up to 6 rows: at least what a row more or less moves, and smooth."""
+    beta, share = Fraction(3, 10), Fraction(q)
+    s = hs.statistics.quantile(float(q), low=0, high=9)
+    tables = [t for n in range(7) for t in combinations_with_replacement((0, 2, 3, 9), n)]
+    bound = {t: s.smooth_sensitivity(list(t), beta) for t in tables}
+    value = {
+        t: Fraction(t[max(1, math.ceil(share * len(t))) - 1]) if t else Fraction(0) for t in tables
+    }
+    pairs = 0
+    for big in tables:
+        assert s.value(list(big)) == value[big]
+        for place in range(len(big)):
+            small = big[:place] + big[place + 1 :]
+            assert abs(value[big] - value[small]) <= min(bound[big], bound[small])
+            assert abs(math.log(bound[big] / bound[small])) <= float(beta) + 2.0**-42
+            pairs += 1
+    assert pairs > 500
+
+
+def test_the_interquartile_range_of_a_private_number_of_rows_has_a_smooth_bound():
+    """All tables of up to 9 rows: a row more or less moves both quartiles the same way."""
+    beta = Fraction(1, 5)
+    s = hs.statistics.interquartile_range(low=0, high=9)
+    tables = [t for n in range(10) for t in combinations_with_replacement((0, 2, 3, 9), n)]
+    bound = {t: s.smooth_sensitivity(list(t), beta) for t in tables}
+    local = {t: s.local_sensitivity(list(t)) for t in tables}
+    value = {t: spread(t) if t else Fraction(0) for t in tables}
+    moves = 0
+    for big in tables:
+        assert s.value(list(big)) == value[big]
+        for place in range(len(big)):
+            small = big[:place] + big[place + 1 :]
+            moved = abs(value[big] - value[small])
+            assert moved <= min(local[big], local[small]) <= min(bound[big], bound[small])
+            assert abs(math.log(bound[big] / bound[small])) <= float(beta) + 2.0**-42
+            moves += moved > 0
+    assert moves > 300
+
+
+def test_reference_values():
+    """Numbers that were derived and searched independently."""
+    median = on_seven(hs.statistics.median)
+    assert [median.local_sensitivity(ROWS, k) for k in range(8)] == [4, 9, 15, 23, 26, 28, 29, 30]
+    for r, wanted in ((0.9, 17.0586), (0.8, 11.776), (0.5, 4.5)):
+        found = median.smooth_sensitivity(ROWS, Fraction(-math.log(r)))
+        assert found == pytest.approx(wanted, rel=1e-11)
+    least, largest = on_seven(hs.statistics.minimum), on_seven(hs.statistics.maximum)
+    assert [least.local_sensitivity(ROWS, k) for k in range(4)] == [1, 3, 6, 10]
+    assert [largest.local_sensitivity(ROWS, k) for k in range(4)] == [8, 14, 19, 23]
+    mean = on_seven(hs.statistics.trimmed_mean, 0.3)
+    wanted = [4, 6, 26 / 3, 28 / 3, 29 / 3, 10]
+    assert [mean.local_sensitivity(ROWS, k) for k in range(6)] == wanted
+    candidates = [0, 2, 4, 5, 7, 8, 11, 22, 30]
+    assert median.lengths(ROWS, candidates).tolist() == [4, 2, 1, 1, 0, 1, 1, 3, 4]
+
+
+def test_far_windows_are_not_forgotten():
+    """With little smoothing the whole range counts, also beyond the windows that are looked at."""
+    rows = 40_000
+    s = hs.statistics.median(rows=rows, low=0, high=1)
+    halves = np.repeat([0.5], rows)
+    for beta in (Fraction(1, 10**6), Fraction(1, 10**4)):
+        # Half of the rows must change before the range lies open.
+        wanted = max(0.5 * math.exp(-float(beta) * (rows / 2 - 1)), math.exp(-float(beta) * 2**14))
+        found = s.smooth_sensitivity(halves, beta)
+        assert wanted * (1 - 1e-9) <= found <= wanted * (1 + 1e-9)
+
+
+def test_equal_rows_still_get_noise():
+    """Where a whole table is one value, the floor of 2**-45 of the range is left."""
+    s = hs.statistics.median(rows=2000, low=0, high=8)
+    assert s.smooth_sensitivity(np.ones(2000), Fraction(2)) >= 8 * 2.0**-45
+
+
+def test_trimmed_means_are_exact():
+    """The sum is a rational number, however badly doubles cancel."""
+    s = hs.statistics.trimmed_mean(0, rows=4, low=-1e16, high=1e16)
+    assert s.value([1e16, 1.0, -1e16, 2.0**-40]) == (1 + Fraction(1, 2**40)) / 4
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [3, None, math.nan, "text", 10**400, -5],
+        np.array([3, np.nan, np.nan, np.nan, np.inf, -5]),
+        np.array([[3.0], [np.nan], [np.nan], [np.nan], [1e300], [-5]]),
+        pd.DataFrame({"x": pd.array([3, None, None, None, 400, -5], dtype="Int64")}),
+        pd.DataFrame({"x": [3, None, "text", [1], 1e9, -5]}),
+        pl.DataFrame({"x": [3.0, None, math.nan, None, 1e300, -5.0]}),
+    ],
+    ids=["list", "array", "column", "nullable", "objects", "polars"],
+)
+def test_each_row_is_moved_into_the_range_by_itself(rows):
+    """What is no number counts as the low end, in every container."""
+    s = hs.statistics.median(rows=6, low=0, high=100)
+    assert s.read(rows).tolist() == [0, 0, 0, 0, 3, 100]
+
+
+def test_a_table_is_refused_by_its_public_size_and_types_only():
+    """A private number of rows is never refused, nor a value in a list."""
+    s = hs.statistics.median(rows=3, low=0, high=1)
+    with pytest.raises(BadRows, match="for 3 rows, the table has 2"):
+        s.value([1, 2])
+    with pytest.raises(BadRows, match="one column"):
+        s.value(np.ones((3, 2)))
+    with pytest.raises(BadRows, match="column of numbers"):
+        s.value(np.array(["a", "b", "c"]))
+    for rows in ([], [1], [object()]):
+        assert hs.statistics.median(low=0, high=1).value(rows) in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: hs.statistics.quantile(1.5, low=0, high=1), "q must lie"),
+        (lambda: hs.statistics.quantile("half", low=0, high=1), "q must be a number"),
+        (lambda: hs.statistics.median(low=1, high=1), "high must be above low"),
+        (lambda: hs.statistics.median(low=0, high=math.inf), "finite"),
+        (lambda: hs.statistics.median(rows=0, low=0, high=1), "rows must be"),
+        (lambda: hs.statistics.median(low=0, high=1, unit="user"), "unit must be"),
+        (lambda: hs.statistics.trimmed_mean(rows=None, low=0, high=1), "public number of rows"),
+        (lambda: hs.statistics.trimmed_mean(0.5, rows=4, low=0, high=1), "nothing is left"),
+        (lambda: hs.statistics.interquartile_range(rows=1, low=0, high=1), "one row"),
+        (lambda: hs.statistics.mode(["a"]), "2 to 10000"),
+        (lambda: hs.statistics.mode(["a", "a"]), "must all differ"),
+        (lambda: hs.statistics.mode("abc"), "must be a list"),
+        (lambda: hs.statistics.from_description({"kind": "sum"}), "no statistic"),
+    ],
+)
+def test_bad_parameters_are_refused(call, text):
+    """Each refusal says what is allowed."""
+    with pytest.raises(ParameterError, match=text):
+        call()
+
+
+def test_a_description_makes_the_same_statistic():
+    """As certificates need it."""
+    for s in (
+        hs.statistics.quantile(0.9, rows=7, low=0, high=1),
+        hs.statistics.trimmed_mean(rows=7, low=0, high=1, unit="person"),
+        hs.statistics.interquartile_range(low=-1, high=1),
+        hs.statistics.mode(["a", 1, True][:2], rows=2),
+    ):
+        assert hs.statistics.from_description(s.description()) == s
+
+
+def test_default_candidates_are_geometric_where_the_range_is_not_negative():
+    """From end to end of the range; even where it is negative."""
+    above, spacing = hs.statistics.median(low=1, high=1e6).candidates()
+    assert spacing == "geometric"
+    assert (above[0], above[-1], above.size) == (1, 1e6, 2000)
+    np.testing.assert_allclose(np.diff(np.log(above)), math.log(1e6) / 1999, rtol=1e-9)
+    zero, spacing = hs.statistics.median(low=0, high=50).candidates()
+    assert spacing == "geometric"
+    assert (zero[0], zero[1], zero[-1]) == (0, 5e-5, 50)
+    even, spacing = hs.statistics.median(low=-1, high=1).candidates(101)
+    assert spacing == "even"
+    np.testing.assert_allclose(even, np.linspace(-1, 1, 101), atol=1e-15)
