@@ -39,6 +39,8 @@ if _TYPE_CHECKING:
         lattice_points,
         on_lattice,
     )
+    from hushed.releasing._above_threshold import AboveThreshold, Crossing
+    from hushed.releasing._find_bound import find_bound
     from hushed.releasing._release import Release, release
     from hushed.sensitivity import (
         Blockwise,
@@ -49,12 +51,14 @@ if _TYPE_CHECKING:
     from hushed.tables import Answer, Quote, Table, table
 
 __all__ = [
+    "AboveThreshold",
     "Answer",
     "AuditReport",
     "Bernstein",
     "Blockwise",
     "Certificate",
     "Composition",
+    "Crossing",
     "DeltaEstimate",
     "Exponential",
     "Gaussian",
@@ -76,6 +80,7 @@ __all__ = [
     "epsilon_for_advantage",
     "errors",
     "estimate_delta",
+    "find_bound",
     "fixed_seed",
     "lattice_points",
     "measurements",
@@ -105,7 +110,7 @@ _HOME = {
         "guarantee": "Guarantee union_gamma",
         "ledger": "Ledger",
         "mechanisms": "Bernstein Exponential Gaussian Laplace lattice_points on_lattice",
-        "releasing": "Certificate Release release verify",
+        "releasing": "AboveThreshold Certificate Crossing Release find_bound release verify",
         "sensitivity": "Blockwise Sensitivity proven_sensitivity sample_sensitivity",
         "tables": "Answer Quote Table table",
     }.items()

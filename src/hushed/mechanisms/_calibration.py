@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from hushed._checks import require_one_of
 from hushed.errors import ParameterError
 from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace
+from hushed.mechanisms._bound_search import BoundSearch
+from hushed.mechanisms._sparse_vector import SparseVector
 from hushed.spaces import Norm, SensitivityBound
 
 Mechanism = Laplace | Gaussian | Exponential | Bernstein
 MechanismName = Literal["laplace", "gaussian", "exponential", "bernstein"]
+Certified = Mechanism | SparseVector | BoundSearch
+SearchName = Literal["above-threshold", "bound-search"]  # no argument of hs.release
+CertifiedName = Literal[MechanismName, SearchName]
 
 NORM_OF: dict[MechanismName, Norm] = {
     "laplace": "l1",
@@ -26,12 +31,16 @@ _CLASSES: dict[str, type[Any]] = {
     "gaussian": Gaussian,
     "exponential": Exponential,
     "bernstein": Bernstein,
+    "above-threshold": SparseVector,
+    "bound-search": BoundSearch,
 }
 _PARAMETERS = {
     "laplace": ("epsilon",),
     "gaussian": ("epsilon", "delta", "variant"),
     "exponential": ("epsilon", "monotone"),
     "bernstein": ("epsilon", "lattice", "dims", "order"),
+    "above-threshold": ("epsilon", "threshold", "positives", "monotone", "values"),
+    "bound-search": ("epsilon", "growth", "smallest", "above"),
 }
 
 
@@ -46,16 +55,22 @@ def calibrate(name: str, sensitivity: SensitivityBound, options: Mapping[str, An
     4.0
     """
     require_one_of("mechanism", name, get_args(MechanismName))
+    return cast("Mechanism", build(name, sensitivity, options))
+
+
+def build(name: str, sensitivity: SensitivityBound, options: Mapping[str, Any]) -> Certified:
+    """Build what a certificate speaks of: a mechanism, or a search that is no verb's argument."""
+    require_one_of("mechanism", name, get_args(CertifiedName))
     unknown = sorted(set(options) - set(_PARAMETERS[name]))
     if unknown:
         raise ParameterError(
             f"{name} takes {', '.join(_PARAMETERS[name])}; got {', '.join(unknown)} as well"
         )
-    required = {"epsilon", "delta"} & set(_PARAMETERS[name])
+    required = {"epsilon", "delta", "threshold"} & set(_PARAMETERS[name])
     missing = sorted(required - set(options))
     if missing:
         raise ParameterError(f"{name} needs {' and '.join(missing)}")
-    built: Mechanism = _CLASSES[name](sensitivity, **options)
+    built: Certified = _CLASSES[name](sensitivity, **options)
     return built
 
 
@@ -73,9 +88,9 @@ def check_shape(mechanism: Mechanism, shape: tuple[int, ...]) -> None:
         )
 
 
-def parameters(mechanism: Mechanism) -> tuple[MechanismName, dict[str, Any]]:
+def parameters(mechanism: Certified) -> tuple[CertifiedName, dict[str, Any]]:
     """Name and parameters that build a mechanism again."""
-    for name in get_args(MechanismName):
+    for name in get_args(CertifiedName):
         if type(mechanism) is _CLASSES[name]:
             return name, {key: getattr(mechanism, key) for key in _PARAMETERS[name]}
     raise ParameterError(

@@ -15,6 +15,7 @@ from hushed.noise._grid import (
 from hushed.noise._integers import (
     bernoulli,
     bernoulli_exp,
+    discrete_exponential,
     discrete_gaussian,
     discrete_laplace,
     uniform_integers,
@@ -28,6 +29,7 @@ __all__ = [
     "add_laplace",
     "bernoulli",
     "bernoulli_exp",
+    "discrete_exponential",
     "discrete_gaussian",
     "discrete_laplace",
     "gaussian_grid",

@@ -16,7 +16,7 @@ from hushed._functions._gate import Outside
 from hushed._rows._ranges import Range
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect
-from hushed.mechanisms._calibration import Mechanism, MechanismName, parameters
+from hushed.mechanisms._calibration import Certified, CertifiedName, parameters
 from hushed.releasing._consistency import accuracy_of, check_agreement, draw_scale, list_kept_ranks
 from hushed.releasing._words import explain_certificate, flat
 from hushed.sensitivity import Calibration, Route, Sampling, Sensitivity
@@ -129,7 +129,7 @@ class MechanismRecord:
 
     Parameters
     ----------
-    name : {"laplace", "gaussian", "exponential", "bernstein"}
+    name : {"laplace", "gaussian", "exponential", "bernstein", "above-threshold", "bound-search"}
         Which one.
     parameters : dict
         What it was built with.
@@ -146,7 +146,7 @@ class MechanismRecord:
 
     __pydantic_config__ = _CLOSED
 
-    name: MechanismName
+    name: CertifiedName
     parameters: dict[str, float | int | bool | str]
     scale: float
     grid: int
@@ -292,7 +292,7 @@ def _adapter() -> TypeAdapter[Certificate]:
 
 
 def certify(
-    mechanism: Mechanism,
+    mechanism: Certified,
     *,
     values: int,
     charged: str = "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,9 @@ from hushed._rows._ranges import Range
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Bernstein, Exponential, Gaussian
-from hushed.mechanisms._calibration import Mechanism, calibrate
+from hushed.mechanisms._bound_search import BoundSearch
+from hushed.mechanisms._calibration import Certified, SearchName, build
+from hushed.mechanisms._sparse_vector import SparseVector
 from hushed.sensitivity import Sensitivity
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._record import describe_sampling, shift_gamma
@@ -28,12 +30,14 @@ _QUANTILES = 201
 _PROMISE_OF = {"disjoint": "population", "given-the-rest": "given-the-rest", "resampled": "table"}
 
 
-def draw_scale(mechanism: Mechanism, values: int) -> tuple[float, int]:
+def draw_scale(mechanism: Certified, values: int) -> tuple[float, int]:
     """Noise that is drawn, the enlargement by the grid included.
 
     Scale of the noise in the units of the answer; for choices the temperature. Answers (or scores)
     are rounded to multiples of ``2**grid``.
     """
+    if isinstance(mechanism, SparseVector | BoundSearch):
+        return mechanism.scale, mechanism.grid
     if isinstance(mechanism, Exponential):
         return noise.selection_scale(width=mechanism.width, epsilon=mechanism.epsilon)
     moved = mechanism.sensitivity.value
@@ -51,7 +55,7 @@ def draw_scale(mechanism: Mechanism, values: int) -> tuple[float, int]:
         raise ParameterError("the noise would exceed every double: rescale the answer") from None
 
 
-def rebuild_mechanism(certificate: Certificate) -> Mechanism:
+def rebuild_mechanism(certificate: Certificate) -> Certified:
     """Build the mechanism again from the stated sensitivity and parameters."""
     stated = Sensitivity(
         value=certificate.sensitivity,
@@ -60,7 +64,7 @@ def rebuild_mechanism(certificate: Certificate) -> Mechanism:
         unit=certificate.guarantee.unit,
         argument=certificate.argument,
     )
-    return calibrate(certificate.mechanism.name, stated, certificate.mechanism.parameters)
+    return build(certificate.mechanism.name, stated, certificate.mechanism.parameters)
 
 
 def check_agreement(certificate: Certificate) -> None:
@@ -106,7 +110,7 @@ def _of_mechanism(certificate: Certificate) -> list[str]:
     ]
 
 
-def accuracy_of(mechanism: Mechanism, values: int) -> float:
+def accuracy_of(mechanism: Certified, values: int) -> float:
     """Error that no released number exceeds but with probability 5 %."""
     if isinstance(mechanism, Bernstein):
         return mechanism.accuracy(0.05)
@@ -145,6 +149,8 @@ def _of_gamma(certificate: Certificate) -> list[str]:
 def _of_words(certificate: Certificate) -> list[str]:
     """Compare what is said of rows, people and users."""
     unit, found = certificate.guarantee.unit, []
+    if certificate.sampling is not None and certificate.mechanism.name in get_args(SearchName):
+        found.append(f"{certificate.mechanism.name} takes no sampled sensitivity")
     if certificate.person and unit != "row":
         found.append("each row is one person, or a user has several: not both")
     if certificate.sampling is None:

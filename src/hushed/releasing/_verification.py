@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from hushed._functions._environment import differences, rounding_limit
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.mechanisms._calibration import calibrate
+from hushed.mechanisms._calibration import build
 from hushed.populations import Population, Promise, PublicTable, from_description
 from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord, certify
 from hushed.releasing._consistency import rebuild_mechanism
@@ -186,7 +186,7 @@ def verify(
     if sampling.shift:
         again = again.shifted(sampling.shift)
     options = known.mechanism.parameters
-    mechanism = calibrate(known.mechanism.name, again, options)
+    mechanism = build(known.mechanism.name, again, options)
     fresh = certify(mechanism, values=math.prod(again.sampling.shape if again.sampling else ()))
     return _compare(known, sampling, fresh)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, SamplingRecord
 
 
+_KINDS: dict[str, str] = dict.fromkeys(("above-threshold", "bound-search"), "one-sided exponential")
 _FAR = 1000  # times the kept movement: then the largest drawn one deserves a remark
 
 
@@ -81,7 +82,14 @@ def _promise(certificate: Certificate) -> str:
 def _accuracy(certificate: Certificate) -> str:
     m = certificate.mechanism
     error = format_up(m.accuracy, 4)
-    if m.name == "exponential":
+    if m.name == "above-threshold":
+        what = (
+            f"the answer to one question is right, unless it lies within {error} of the threshold; "
+            "with more questions it takes more"
+        )
+    elif m.name == "bound-search":
+        what = f"at most {error} rows lie above the bound that was found"
+    elif m.name == "exponential":
         what = f"the chosen candidate's score is within {error} of the best of {m.values}"
     elif m.name == "bernstein":
         what = f"noise moves the released function by at most {error} anywhere"
@@ -89,8 +97,9 @@ def _accuracy(certificate: Certificate) -> str:
         what = f"the released number is within {error} of the exact answer"
     else:
         what = f"all {m.values} released numbers are within {error} of the exact ones"
+    law = _KINDS.get(m.name, m.name)
     return (
-        f"How exact the answer is: {m.name} noise of scale {format_down(m.scale, 4)}, on a grid of "
+        f"How exact the answer is: {law} noise of scale {format_down(m.scale, 4)}, on a grid of "
         f"2^{m.grid}. With probability 95 % {what}."
     )
 
@@ -296,7 +305,9 @@ def _complement(gamma: float) -> str:
 def _assumptions(certificate: Certificate) -> str:
     sampling = certificate.sampling
     lines = [
-        "the number of released values does not depend on the rows",
+        _of_questions(certificate)
+        if certificate.mechanism.name == "above-threshold"
+        else "the number of released values does not depend on the rows",
         "the released answer is the function's only output: not its running time, its messages or "
         "whether it fails",
         "the function and all settings were chosen without looking at the private rows",
@@ -325,6 +336,16 @@ def _assumptions(certificate: Certificate) -> str:
         elif sampling.protect != "simultaneous":
             lines.append("the record in question sits at a random position of the table")
     return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
+
+
+def _of_questions(certificate: Certificate) -> str:
+    """Say what is left to who asks of a sparse vector."""
+    same = certificate.mechanism.parameters.get("monotone") is True
+    return (
+        f"every answer that was asked moves by at most {format_up(certificate.sensitivity)}, also "
+        "where the question followed from earlier answers, and none fails to be a number"
+        + (", and for any two neighbouring tables all of them move the same way" if same else "")
+    )
 
 
 def _describe_drawing(sampling: SamplingRecord) -> list[str]:
