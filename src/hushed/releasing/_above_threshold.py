@@ -158,12 +158,13 @@ class AboveThreshold:
             values=values,
         )
         check_ledger(ledger, budget)
-        certify(plan, values=1).to_json()  # what it refuses, or cannot be written, is unpaid
+        certificate = certify(plan, values=1)
+        certificate.to_json()  # what is refused, or cannot be written, is unpaid
         remark = note or f"AboveThreshold: at most {plan.positives} found above"
         with explain_stops(ledger, budget):
             paid = pay(ledger, budget, plan.guarantee, remark, loss=plan.loss)
         self._plan = plan
-        self._certificate = certify(plan, values=1, charged=paid.terms)
+        self._certificate = replace(certificate, charged=paid.terms) if paid.terms else certificate
         self._entry = paid.number
         self._scales = (plan.query_scale, plan.value_scale, plan.grid)
         exact = round_down(Fraction(plan.threshold), plan.grid)
