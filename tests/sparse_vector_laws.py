@@ -71,7 +71,7 @@ def log_law(answers, *, positives, bar, query_tail, gaps=None, threshold=0, quer
 
 
 def largest_loss(vectors, shifts, law, least=-60.0):
-    """Largest loss between neighbours, both directions, over outputs that are not rare beyond use."""
+    """Largest loss between neighbours, both directions; outputs rarer than exp(least) are left."""
     worst = -math.inf
     laws = {}
 

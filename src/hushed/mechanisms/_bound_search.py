@@ -24,6 +24,7 @@ from hushed.spaces import SensitivityBound
 
 SMALLEST = 2.0**-20
 _LEAST_GROWTH = 1.01
+_SHARE = Fraction(3, 4)  # of epsilon for the threshold, see Notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,7 @@ class BoundSearch:
     smallest : float, default 2**-20
         First candidate; above 0.
     above : float, optional
-        About how many rows may lie above the bound; by default 2 / epsilon, so that the answer is
-        about the largest value.
+        About how many rows may lie above the bound; by default 3 / epsilon.
 
     Raises
     ------
@@ -53,6 +53,12 @@ class BoundSearch:
     -----
     `SparseVector` on the numbers of rows above each candidate, with the sign turned. One row moves
     all of them the same way, whether it is added, removed or replaced, so they are monotone.
+
+    If the noise on the threshold is large, the search goes on beyond the largest value. It passes m
+    candidates there with probability ``exp(-e1 above) / binomial(m + e1/e2, m)``, where e1 and e2
+    are the parts of epsilon for threshold and counts. With halves that is about 1/m, and one search
+    in thirty would overshoot by ten candidates. Three quarters for the threshold make it
+    ``0.11 / binomial(m + 3, 3)``: one in 2,700.
     """
 
     sensitivity: SensitivityBound
@@ -71,7 +77,7 @@ class BoundSearch:
                 f"growth must be {_LEAST_GROWTH} or more, got {self.growth}", parameter="growth"
             )
         if self.above is None:
-            object.__setattr__(self, "above", float(2 / decimal_of(self.epsilon)))
+            object.__setattr__(self, "above", float(3 / decimal_of(self.epsilon)))
         object.__setattr__(self, "above", require_positive("above", self.above))
         self.plan  # noqa: B018  (refuses what no noise fits)
 
@@ -79,7 +85,11 @@ class BoundSearch:
     def plan(self) -> SparseVector:
         """How the counts are compared."""
         return SparseVector(
-            self.sensitivity, epsilon=self.epsilon, threshold=-(self.above or 0.0), monotone=True
+            self.sensitivity,
+            epsilon=self.epsilon,
+            threshold=-(self.above or 0.0),
+            monotone=True,
+            share=_SHARE,
         )
 
     @property

@@ -41,6 +41,9 @@ class SparseVector:
         Whether all answers move the same way, for every pair of neighbours.
     values : float, default 0
         Part of epsilon that pays for noisy values of the answers found above; 0 gives none.
+    share : Fraction, optional
+        Share of the other part that the threshold is noised for; by default the one that makes the
+        variance of a comparison least.
 
     Raises
     ------
@@ -61,6 +64,7 @@ class SparseVector:
     positives: int = 1
     monotone: bool = False
     values: float = 0.0
+    share: Fraction | None = None
 
     def __post_init__(self) -> None:
         require_movement(self.sensitivity, "AboveThreshold", "l1", "l2", "sup")
@@ -97,13 +101,15 @@ class SparseVector:
     def shares(self) -> tuple[Fraction, Fraction]:
         """Parts of epsilon that the threshold and the answers are noised for; exact.
 
-        As 1 to ``(2 positives)^(2/3)``, for monotone answers ``positives^(2/3)``, which makes the
-        variance of a comparison least (Lyu, Su and Li 2017).
+        By default as 1 to ``(2 positives)^(2/3)``, for monotone answers ``positives^(2/3)``, which
+        makes the variance of a comparison least (Lyu, Su and Li 2017).
         """
-        turns = self.positives if self.monotone else 2 * self.positives
-        ratio = Fraction(float(turns) ** (2 / 3)).limit_denominator(1000)
+        share = self.share
+        if share is None:
+            turns = self.positives if self.monotone else 2 * self.positives
+            share = 1 / (1 + Fraction(float(turns) ** (2 / 3)).limit_denominator(1000))
         level = decimal_of(self.epsilon) - decimal_of(self.values)
-        return level / (1 + ratio), level * ratio / (1 + ratio)
+        return level * share, level * (1 - share)
 
     @property
     def grid(self) -> int:
