@@ -62,8 +62,8 @@ def find_bound(
     smallest : float, default 2**-20
         First candidate; above 0, public. A larger one makes a search on few rows surer.
     above : float, optional
-        About how many rows may lie above the bound; by default 3 / epsilon. With fewer the search overshoots more
-        often.
+        About how many rows may lie above the bound; by default 3 / epsilon. With fewer rows
+        the search overshoots more often.
     neighbours : {"replace-one", "add-remove"}, default "replace-one"
         Relation that the promise refers to; it holds for both.
     unit : {"row", "person"}, default "row"
@@ -101,7 +101,7 @@ def find_bound(
     Examples
     --------
     >>> costs = [3.0, 47.0, 1100.0] * 1000
-    >>> find_bound(costs, epsilon=50.0).value
+    >>> find_bound(costs, epsilon=10.0, above=50).value
     2048.0
     """
     sensitivity = proven_sensitivity(
