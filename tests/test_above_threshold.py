@@ -70,10 +70,10 @@ class TestLoss:
         """On the grid of the integers all outputs lose at most epsilon, and some lose all of it."""
         monkeypatch.setattr(sparse, "_GRID_BITS", 0)
         plan = plan_of(epsilon, positives=positives, monotone=monotone)
-        assert (plan.grid, plan.distance) == (0, 1)
-        e1 = 1 / float(plan.threshold_scale)
+        assert (plan.grid, plan.scales.distance) == (0, 1)
+        e1 = 1 / float(plan.scales.threshold)
         shifts = same_way(3) if monotone else every_shift(3)
-        loss = enumerated_loss(e1, float(plan.query_scale), positives, shifts)
+        loss = enumerated_loss(e1, float(plan.scales.query), positives, shifts)
         assert loss == pytest.approx(epsilon, rel=EXACT)
 
     @pytest.mark.parametrize(("positives", "gaps"), [(1, 10), (2, 4)])
@@ -81,8 +81,8 @@ class TestLoss:
         """Outputs with the gap of each yes lose epsilon, as those without it do."""
         monkeypatch.setattr(sparse, "_GRID_BITS", 0)
         plan = plan_of(positives=positives)
-        e1 = 1 / float(plan.threshold_scale)
-        loss = enumerated_loss(e1, float(plan.query_scale), positives, every_shift(3), gaps=gaps)
+        e1 = 1 / float(plan.scales.threshold)
+        loss = enumerated_loss(e1, float(plan.scales.query), positives, every_shift(3), gaps=gaps)
         assert loss == pytest.approx(1.0, rel=EXACT)
 
     @pytest.mark.parametrize(("split", "wrong"), [(0.5, 1.5), (0.3, 1.7)])
@@ -115,7 +115,7 @@ class TestLoss:
         """Deviations of a comparison with Laplace noise, as tabulated; here 1.41 times less."""
         at_half = math.sqrt(2) * math.hypot(2, 4 * positives)
         assert f"{at_half:.3g}" == half
-        e1, e2 = map(float, plan_of(positives=positives).shares)
+        e1, e2 = map(float, plan_of(positives=positives).scales.shares)
         deviation = math.hypot(1 / e1, 2 * positives / e2)
         assert deviation == pytest.approx((1 + (2 * positives) ** (2 / 3)) ** 1.5, rel=1e-6)
         assert math.sqrt(2) * deviation == pytest.approx(best, rel=0.005)
@@ -132,13 +132,18 @@ class TestLoss:
                 plan = plan_of(
                     epsilon, moved=moved, positives=positives, monotone=monotone, values=values
                 )
-                yes = (1 if monotone else 2) * plan.distance
-                cost = plan.distance / plan.threshold_scale + positives * yes / plan.query_scale
+                yes = (1 if monotone else 2) * plan.scales.distance
+                cost = (
+                    plan.scales.distance / plan.scales.threshold
+                    + positives * yes / plan.scales.query
+                )
                 if values:
-                    cost += positives * plan.distance / plan.value_scale
+                    cost += positives * plan.scales.distance / plan.scales.value
                 assert cost == Fraction(repr(epsilon))
-                assert plan.distance * Fraction(2) ** plan.grid >= Fraction(moved)
-                assert plan.distance * Fraction(2) ** plan.grid <= Fraction(moved) * (1 + 2**-19)
+                assert plan.scales.distance * Fraction(2) ** plan.grid >= Fraction(moved)
+                assert plan.scales.distance * Fraction(2) ** plan.grid <= Fraction(moved) * (
+                    1 + 2**-19
+                )
 
     def test_rounding_down_moves_no_answer_further_than_the_distance(self):
         """Answers at most D apart are at most `distance` steps apart, also at the ends of cells."""
@@ -149,7 +154,7 @@ class TestLoss:
                 for low in rng.normal(place, moved + place / 1e8, 50).tolist():
                     high = Fraction(low) + Fraction(moved)
                     steps = [sparse.round_down(each, plan.grid) for each in (Fraction(low), high)]
-                    assert 0 <= steps[1] - steps[0] <= plan.distance
+                    assert 0 <= steps[1] - steps[0] <= plan.scales.distance
 
 
 class Scripted:
@@ -195,7 +200,7 @@ class TestRule:
         assert not search.ask(9)
         told = search.ask(12.5)
         assert (told.gap, told.value) == (2.5, 15.5)
-        e1, e2 = plan_of(0.75, positives=2).shares
+        e1, e2 = plan_of(0.75, positives=2).scales.shares
         per_step = [1 / e1, 4 / e2, 4 / e2, 8, 8]  # (2 positives) / e2; positives / values
         assert noise.scales == [UNIT * each for each in per_step]
 
@@ -233,7 +238,7 @@ class TestRule:
 
         runs = 1000
         plan = plan_of()
-        s1, s2 = (float(s) / UNIT for s in (plan.threshold_scale, plan.query_scale))
+        s1, s2 = (float(s) / UNIT for s in (plan.scales.threshold, plan.scales.query))
         # P(nu >= 2 + rho) for independent exponential variables.
         chance = math.exp(-2 / s2) * s2 / (s1 + s2)
         found = sum(bool(hs.AboveThreshold(2, 1.0).ask(0)) for _ in range(runs))
@@ -250,7 +255,7 @@ class TestRule:
             wrong += any(search.ask(-far) for _ in range(19)) or not search.ask(far)
         assert stats.binomtest(wrong, 300, 0.2, alternative="greater").pvalue > 1e-6
         plan = plan_of()
-        expected = float(plan.query_scale) / UNIT * math.log(2 * 20 / 0.2)
+        expected = float(plan.scales.query) / UNIT * math.log(2 * 20 / 0.2)
         assert far == pytest.approx(expected, rel=1e-5)
 
 

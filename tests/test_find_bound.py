@@ -24,8 +24,8 @@ def law_of_index(rows, plan, candidates):
     found = log_law(
         answers,
         positives=1,
-        bar=one_sided(float(inner.threshold_scale)),
-        query_tail=one_sided_tail(float(inner.query_scale)),
+        bar=one_sided(float(inner.scales.threshold)),
+        query_tail=one_sided_tail(float(inner.scales.query)),
         threshold=round(inner.threshold),
     )
     others = (0,) * (len(candidates) - 1)

@@ -138,9 +138,9 @@ class BoundSearch:
     def search(self, counts: NDArray[np.int64]) -> int:
         """Find the index of a candidate, given the rows above each; the last one if none fits."""
         plan = self.plan
-        grid, scale = plan.grid, plan.query_scale
+        grid, scale = plan.grid, plan.scales.query
         bar = round_down(Fraction(plan.threshold), grid) + discrete_exponential(
-            plan.threshold_scale
+            plan.scales.threshold
         )
         for index, count in enumerate(counts.tolist()):
             if round_down(-count, grid) + discrete_exponential(scale) >= bar:

@@ -6,6 +6,7 @@ import math
 import sys
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Rational
 
 from hushed._checks import is_real, read_epsilon, require_count, require_probability
@@ -20,6 +21,63 @@ from hushed.privacy_loss import PrivacyProfile, randomised_response
 from hushed.spaces import SensitivityBound
 
 _GRID_BITS = 20  # the grid is finer than the sensitivity and the noise by this many binary digits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scales:
+    """Noise of a sparse vector, in steps of a grid; exact.
+
+    Parameters
+    ----------
+    shares : tuple of Fraction
+        Parts of epsilon that the threshold and the answers are noised for.
+    grid : int
+        A step is ``2**grid``: 20 digits below the sensitivity and the noise.
+    distance : int
+        Steps that an answer rounded down can move.
+    threshold, query, value : Fraction
+        Scales of the noise on the threshold, on each answer, and on each value; the last is 0 if no
+        values are given.
+    """
+
+    shares: tuple[Fraction, Fraction]
+    grid: int
+    distance: int
+    threshold: Fraction
+    query: Fraction
+    value: Fraction
+
+
+@lru_cache(maxsize=1024)
+def lay_scales(
+    moved: float,
+    epsilons: tuple[float, float],
+    positives: int,
+    turns: int,
+    share: Fraction | None,
+    bits: int,
+) -> Scales:
+    """Lay the grid and split epsilon.
+
+    By default the parts for threshold and answers are as 1 to ``turns^(2/3)``, which makes the
+    variance of a comparison least (Lyu, Su and Li 2017). Keys are plain floats, so that equal keys
+    mean equal decimals.
+    """
+    if share is None:
+        share = 1 / (1 + Fraction(float(turns) ** (2 / 3)).limit_denominator(1000))
+    values = decimal_of(epsilons[1])
+    level = decimal_of(epsilons[0]) - values
+    shares = (level * share, level * (1 - share))
+    grid = floor_log2(Fraction(moved) / max(Fraction(1), shares[0])) - bits
+    distance = math.ceil(Fraction(moved) / Fraction(2) ** grid)
+    return Scales(
+        shares=shares,
+        grid=grid,
+        distance=distance,
+        threshold=distance / shares[0],
+        query=turns * distance / shares[1],
+        value=positives * distance / values if values else Fraction(0),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,59 +149,33 @@ class SparseVector:
         object.__setattr__(self, "positives", require_count("positives", self.positives))
         if not isinstance(self.monotone, bool):
             raise ParameterError(f"monotone must be True or False, got {self.monotone!r}")
-        if max(self.query_scale, self.value_scale) > LARGEST_SCALE:
+        if max(self.scales.query, self.scales.value) > LARGEST_SCALE:
             raise ParameterError(
                 f"epsilon={self.epsilon} over {self.positives} positives asks for more noise than "
                 "can be drawn; give more epsilon, or fewer positives"
             )
 
     @property
-    def shares(self) -> tuple[Fraction, Fraction]:
-        """Parts of epsilon that the threshold and the answers are noised for; exact.
-
-        By default as 1 to ``(2 positives)^(2/3)``, for monotone answers ``positives^(2/3)``, which
-        makes the variance of a comparison least (Lyu, Su and Li 2017).
-        """
-        share = self.share
-        if share is None:
-            turns = self.positives if self.monotone else 2 * self.positives
-            share = 1 / (1 + Fraction(float(turns) ** (2 / 3)).limit_denominator(1000))
-        level = decimal_of(self.epsilon) - decimal_of(self.values)
-        return level * share, level * (1 - share)
+    def scales(self) -> Scales:
+        """Grid and noise, exact."""
+        return lay_scales(
+            self.sensitivity.value,
+            (self.epsilon, self.values),
+            self.positives,
+            self.positives if self.monotone else 2 * self.positives,
+            self.share,
+            _GRID_BITS,
+        )
 
     @property
     def grid(self) -> int:
-        """Answers are rounded down to multiples of ``2**grid``: 20 digits below the noise."""
-        moved = Fraction(self.sensitivity.value)
-        return floor_log2(moved / max(Fraction(1), self.shares[0])) - _GRID_BITS
-
-    @property
-    def distance(self) -> int:
-        """Steps of the grid that an answer rounded down can move."""
-        return math.ceil(Fraction(self.sensitivity.value) / Fraction(2) ** self.grid)
-
-    @property
-    def threshold_scale(self) -> Fraction:
-        """Scale of the threshold's noise, in steps of the grid."""
-        return self.distance / self.shares[0]
-
-    @property
-    def query_scale(self) -> Fraction:
-        """Scale of each answer's noise, in steps of the grid."""
-        turns = self.positives if self.monotone else 2 * self.positives
-        return turns * self.distance / self.shares[1]
-
-    @property
-    def value_scale(self) -> Fraction:
-        """Scale of the Laplace noise on a value, in steps of the grid; 0 if none is given."""
-        if not self.values:
-            return Fraction(0)
-        return self.positives * self.distance / decimal_of(self.values)
+        """Answers are rounded down to multiples of ``2**grid``."""
+        return self.scales.grid
 
     @property
     def scale(self) -> float:
         """Scale of the noise of a comparison of one answer, in the units of the answers."""
-        return finite_above(self.query_scale * Fraction(2) ** self.grid)
+        return finite_above(self.scales.query * Fraction(2) ** self.grid)
 
     @property
     def loss(self) -> PrivacyProfile:
@@ -173,8 +205,8 @@ class SparseVector:
         """
         require_probability("beta", beta)
         require_count("dims", dims)
-        below = self.query_scale * Fraction(math.log(2) + math.log(dims) - math.log(beta))
-        above = self.threshold_scale * Fraction(math.log(2) - math.log(beta))
+        below = self.scales.query * Fraction(math.log(2) + math.log(dims) - math.log(beta))
+        above = self.scales.threshold * Fraction(math.log(2) - math.log(beta))
         far = (max(above, below) * (1 + Fraction(1, 1 << 40)) + 1) * Fraction(2) ** self.grid
         return finite_above(far)
 

@@ -166,9 +166,9 @@ class AboveThreshold:
         self._plan = plan
         self._certificate = replace(certificate, charged=paid.terms) if paid.terms else certificate
         self._entry = paid.number
-        self._scales = (plan.query_scale, plan.value_scale, plan.grid)
+        self._scales = (plan.scales.query, plan.scales.value, plan.grid)
         exact = round_down(Fraction(plan.threshold), plan.grid)
-        self._bar = exact + discrete_exponential(plan.threshold_scale)
+        self._bar = exact + discrete_exponential(plan.scales.threshold)
         self._left, self._asking = plan.positives, False
         self._lock = RLock()
         self._place = (os.getpid(), _Process.mark)
