@@ -4,6 +4,7 @@ from hushed.mechanisms._bernstein import Bernstein, BernsteinPolynomial, lattice
 from hushed.mechanisms._exponential import Exponential
 from hushed.mechanisms._gaussian import Gaussian
 from hushed.mechanisms._laplace import Laplace
+from hushed.mechanisms._top_k import TopK
 
 __all__ = [
     "Bernstein",
@@ -11,6 +12,7 @@ __all__ = [
     "Exponential",
     "Gaussian",
     "Laplace",
+    "TopK",
     "lattice_points",
     "on_lattice",
 ]

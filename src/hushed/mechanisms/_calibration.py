@@ -8,16 +8,16 @@ from typing import Any, Literal, cast, get_args
 
 from hushed._checks import require_one_of
 from hushed.errors import ParameterError
-from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace
+from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace, TopK
 from hushed.mechanisms._bound_search import BoundSearch
 from hushed.mechanisms._sparse_vector import SparseVector
 from hushed.spaces import Norm, SensitivityBound
 
-Mechanism = Laplace | Gaussian | Exponential | Bernstein
+Mechanism = Laplace | Gaussian | Exponential | Bernstein | TopK
 MechanismName = Literal["laplace", "gaussian", "exponential", "bernstein"]
 Certified = Mechanism | SparseVector | BoundSearch
 SearchName = Literal["above-threshold", "bound-search"]  # no argument of hs.release
-CertifiedName = Literal[MechanismName, SearchName]
+CertifiedName = Literal[MechanismName, "top-k", SearchName]  # the command line knows the first
 
 NORM_OF: dict[MechanismName, Norm] = {
     "laplace": "l1",
@@ -31,6 +31,7 @@ _CLASSES: dict[str, type[Any]] = {
     "gaussian": Gaussian,
     "exponential": Exponential,
     "bernstein": Bernstein,
+    "top-k": TopK,
     "above-threshold": SparseVector,
     "bound-search": BoundSearch,
 }
@@ -39,6 +40,7 @@ _PARAMETERS = {
     "gaussian": ("epsilon", "delta", "variant"),
     "exponential": ("epsilon", "monotone"),
     "bernstein": ("epsilon", "lattice", "dims", "order"),
+    "top-k": ("epsilon", "k", "monotone"),
     "above-threshold": ("epsilon", "threshold", "positives", "monotone", "values"),
     "bound-search": ("epsilon", "growth", "smallest", "above"),
 }
@@ -66,19 +68,25 @@ def build(name: str, sensitivity: SensitivityBound, options: Mapping[str, Any]) 
         raise ParameterError(
             f"{name} takes {', '.join(_PARAMETERS[name])}; got {', '.join(unknown)} as well"
         )
-    required = {"epsilon", "delta", "threshold"} & set(_PARAMETERS[name])
+    required = {"epsilon", "delta", "threshold", "k"} & set(_PARAMETERS[name])
     missing = sorted(required - set(options))
     if missing:
         raise ParameterError(f"{name} needs {' and '.join(missing)}")
-    built: Certified = _CLASSES[name](sensitivity, **options)
+    built: Certified = _CLASSES[name](sensitivity=sensitivity, **options)
     return built
 
 
 def check_shape(mechanism: Mechanism, shape: tuple[int, ...]) -> None:
     """Refuse a mechanism that cannot release answers of a shape."""
-    if isinstance(mechanism, Exponential) and len(shape) != 1:
+    if isinstance(mechanism, Exponential | TopK) and len(shape) != 1:
         raise ParameterError(
-            f"Exponential chooses by one list of scores, the sampled answers have shape {shape}"
+            f"{type(mechanism).__name__} chooses by one list of scores, the sampled answers have "
+            f"shape {shape}"
+        )
+    if isinstance(mechanism, TopK) and shape[0] < mechanism.k:
+        raise ParameterError(
+            f"TopK with k={mechanism.k} chooses among {mechanism.k} candidates or more, the "
+            f"sampled answers have {shape[0]}"
         )
     if isinstance(mechanism, Bernstein) and math.prod(shape) != mechanism.points:
         raise ParameterError(

@@ -129,7 +129,7 @@ class MechanismRecord:
 
     Parameters
     ----------
-    name : {"laplace", "gaussian", "exponential", "bernstein", "above-threshold", "bound-search"}
+    name : {"laplace", "gaussian", "exponential", "bernstein", "top-k", ...}
         Which one.
     parameters : dict
         What it was built with.

@@ -38,8 +38,9 @@ class Release:
 
     Parameters
     ----------
-    value : float, ndarray of float, int or BernsteinPolynomial
-        The private answer: a number, an array, the index of the chosen candidate, or a function.
+    value : float, ndarray of float, int, ndarray of int or BernsteinPolynomial
+        The private answer: a number, an array, the index of the chosen candidate, the indices of
+        several, or a function.
     certificate : Certificate
         What it promises.
     entry : int, optional
@@ -77,7 +78,7 @@ def release(
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
         sees a copy, in the sampled types.
-    mechanism : Laplace, Gaussian, Exponential or Bernstein
+    mechanism : Laplace, Gaussian, Exponential, TopK or Bernstein
         The calibrated mechanism.
     ledger : Ledger or Charges, optional
         Where to charge the guarantee, and the law of the loss behind it, before anything is

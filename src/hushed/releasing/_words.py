@@ -89,6 +89,11 @@ def _accuracy(certificate: Certificate) -> str:
         )
     elif m.name == "bound-search":
         what = f"at most {error} rows lie above the bound that was found"
+    elif m.name == "top-k":
+        what = (
+            f"each chosen candidate's score is within {error} of the best one for its place, of "
+            f"{m.values} candidates"
+        )
     elif m.name == "exponential":
         what = f"the chosen candidate's score is within {error} of the best of {m.values}"
     elif m.name == "bernstein":
