@@ -12,6 +12,7 @@ from tests.test_noise_exact import Recorded
 
 import hushed as hs
 from hushed.errors import BadFunction, ParameterError, WrongNorm, ZeroSensitivity
+from hushed.mechanisms import _top_k as top
 from hushed.noise import _joint as joint
 
 FALSE_ALARM = 1e-6
@@ -182,6 +183,18 @@ def test_far_and_huge_scores():
     mechanism = hs.TopK(2, counted(1e-300), epsilon=1.0)
     assert sorted(mechanism.draw([1e308, -1e308, 1e307, 0.0]).tolist()) == [0, 2]
     assert hs.TopK(2, counted(1e300), epsilon=1.0).draw([1.7e308, -1.7e308, 1e308]).size == 2
+
+
+def test_steps_are_counted_from_the_last_good_score_exactly():
+    """A common shift of any size cancels, so that a small range stays one; far scores are moved."""
+    near = np.array([0.0, 3.0, 1.0, -2.0])
+    for shift in (0.0, 2.0**40, 2.0**52):
+        assert top.list_steps(near + shift, -1, 1).tolist() == [-6, 0, -4, -10]
+        assert top.list_steps(near + shift, -1, 2).tolist() == [-2, 4, 0, -6]
+    huge = np.array([2.0**900, 2.0**900 * (1 - 2.0**-53), -(2.0**900)])
+    for grid in (840, 837):
+        assert top.list_steps(huge, grid, 1).tolist() == [0, -(2 ** (847 - grid)), -(2**61)]
+    assert top.list_steps(huge, 837, 3).tolist() == [2**61, 2**61, 0]
 
 
 @pytest.mark.parametrize(

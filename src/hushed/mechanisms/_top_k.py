@@ -13,17 +13,18 @@ from numpy.typing import ArrayLike
 from hushed._checks import read_epsilon, require_count, require_probability
 from hushed._decimals import decimal_of
 from hushed._numeric import finite_above
-from hushed._types import Integers
+from hushed._types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import finite_values, require_movement
+from hushed.mechanisms._sparse_vector import round_down
 from hushed.noise._grid import floor_log2
 from hushed.noise._joint import select_top
 from hushed.privacy_loss import PrivacyProfile, bounded_range
 from hushed.spaces import SensitivityBound
 
 _GRID_BITS = 30
-_FURTHEST = 1 << 61  # steps; a score further away is moved here
+_FURTHEST = 1 << 61  # steps from the k-th best score; others are moved here
 _MOST_PAIRS = 1 << 22  # places times candidates, which are listed
 _MOST_PLACES = 1 << 14
 _LEAST_EPSILON = 2.0**-200
@@ -161,10 +162,23 @@ class TopK:
             raise ParameterError(
                 f"the number of candidates must lie between k={self.k} and {_MOST_PAIRS // self.k}"
             )
-        with np.errstate(over="ignore"):
-            steps = np.floor(np.ldexp(values, -self.grid))
-        whole = np.clip(steps, -float(_FURTHEST), float(_FURTHEST)).astype(np.int64)
-        return select_top(whole, k=self.k, rate=self.rate)
+        return select_top(list_steps(values, self.grid, self.k), k=self.k, rate=self.rate)
+
+
+def list_steps(values: Floats, grid: int, k: int) -> Integers:
+    """Count the steps of each score, rounded down, from the k-th best one; within 2**61, exact.
+
+    Scores that all move within a range still do, since the bounds go along with the k-th best one.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        steps = np.floor(np.ldexp(values, -grid))
+    if np.abs(steps).max() < _FURTHEST // 2:
+        whole = steps.astype(np.int64)
+        return np.asarray(whole - np.partition(whole, -k)[-k])
+    exact = [round_down(Fraction(value), grid) for value in values.tolist()]
+    middle = sorted(exact)[-k]
+    moved = [max(min(each - middle, _FURTHEST), -_FURTHEST) for each in exact]
+    return np.array(moved, dtype=np.int64)
 
 
 @lru_cache(maxsize=1024)
