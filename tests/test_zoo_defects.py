@@ -182,3 +182,10 @@ def test_the_page_lists_every_specimen_and_pair():
         rows = [line for line in lines if line.startswith(f"| {name} |")]
         loss = "infinite" if math.isinf(specimen.epsilon) else f"{specimen.epsilon:.4g}"
         assert any(f"| {loss} |" in row and specimen.source in row for row in rows), name
+
+
+def test_the_noise_of_monotone_answers_loses_half_as_much_again():
+    """With halves of epsilon = 1 the loss is e1 + 2 e2 = 1.5, and 1 with twice the noise."""
+    faulty, corrected = zoo.defects.twins(1.0)[-1]
+    assert faulty.name == "sparse vector: noise of monotone answers (faulty)"
+    assert (faulty.epsilon, corrected.epsilon) == pytest.approx((1.5, 1.0), rel=1e-12)

@@ -40,10 +40,19 @@ if _TYPE_CHECKING:
         Laplace,
         Mechanism,
         Smooth,
+        TopK,
         lattice_points,
         on_lattice,
     )
-    from hushed.releasing import Certificate, Release, release, verify
+    from hushed.releasing import (
+        AboveThreshold,
+        Certificate,
+        Crossing,
+        Release,
+        find_bound,
+        release,
+        verify,
+    )
     from hushed.sensitivity import (
         Blockwise,
         Sensitivity,
@@ -53,12 +62,14 @@ if _TYPE_CHECKING:
     from hushed.tables import Answer, Quote, Table, table
 
 __all__ = [
+    "AboveThreshold",
     "Answer",
     "AuditReport",
     "Bernstein",
     "Blockwise",
     "Certificate",
     "Composition",
+    "Crossing",
     "DeltaEstimate",
     "Exponential",
     "Gaussian",
@@ -74,6 +85,7 @@ __all__ = [
     "Sensitivity",
     "Smooth",
     "Table",
+    "TopK",
     "ZeroConcentrated",
     "audit",
     "check_sensitivity",
@@ -83,6 +95,7 @@ __all__ = [
     "epsilon_for_advantage",
     "errors",
     "estimate_delta",
+    "find_bound",
     "fixed_seed",
     "lattice_points",
     "measurements",
@@ -113,8 +126,8 @@ _HOME = {
         "guarantee": "Guarantee union_gamma",
         "ledger": "Ledger",
         "mechanisms": "Bernstein Exponential Gaussian InverseSensitivity Laplace Mechanism Smooth "
-        "lattice_points on_lattice",
-        "releasing": "Certificate Release release verify",
+        "TopK lattice_points on_lattice",
+        "releasing": "AboveThreshold Certificate Crossing Release find_bound release verify",
         "sensitivity": "Blockwise Sensitivity proven_sensitivity sample_sensitivity",
         "tables": "Answer Quote Table table",
     }.items()

@@ -7,6 +7,7 @@ from hushed.mechanisms._inverse import InverseSensitivity
 from hushed.mechanisms._laplace import Laplace
 from hushed.mechanisms._protocol import Mechanism
 from hushed.mechanisms._smooth import Smooth
+from hushed.mechanisms._top_k import TopK
 
 __all__ = [
     "Bernstein",
@@ -17,6 +18,7 @@ __all__ = [
     "Laplace",
     "Mechanism",
     "Smooth",
+    "TopK",
     "lattice_points",
     "on_lattice",
 ]

@@ -20,7 +20,8 @@ class Calibrated:
     """A mechanism of this package: a frozen record of a sensitivity and its privacy parameters.
 
     ``name`` is what certificates and the command line call it, ``norms`` are those it takes, the
-    first one by default. ``outcome`` says what its error means.
+    first one by default. ``outcome`` says what its error means, ``law_name`` what its noise is
+    called, if not by the same name.
     """
 
     __slots__ = ()
@@ -29,6 +30,7 @@ class Calibrated:
     name: ClassVar[str]
     norms: ClassVar[tuple[Norm, ...]]
     outcome: ClassVar[str] = ""
+    law_name: ClassVar[str] = ""
 
     sensitivity: SensitivityBound
     epsilon: float
@@ -115,7 +117,7 @@ def parameter_names(kind: type[Any]) -> dict[str, bool]:
     return {
         each.name: each.default is dataclasses.MISSING
         for each in dataclasses.fields(kind)
-        if each.init and each.name != "sensitivity"
+        if each.init and each.name != "sensitivity" and each.metadata.get("stated", True)
     }
 
 

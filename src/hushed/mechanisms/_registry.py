@@ -8,6 +8,7 @@ from typing import Any
 from hushed._checks import require_one_of
 from hushed.errors import ParameterError
 from hushed.mechanisms._bernstein import Bernstein
+from hushed.mechanisms._bound_search import BoundSearch
 from hushed.mechanisms._calibrated import Calibrated, parameter_names
 from hushed.mechanisms._exponential import Exponential
 from hushed.mechanisms._gaussian import Gaussian
@@ -15,11 +16,18 @@ from hushed.mechanisms._inverse import InverseSensitivity
 from hushed.mechanisms._laplace import Laplace
 from hushed.mechanisms._law import Law
 from hushed.mechanisms._smooth import Smooth
+from hushed.mechanisms._sparse_vector import SparseVector
+from hushed.mechanisms._top_k import TopK
 from hushed.spaces import SensitivityBound
 
 MECHANISMS: Mapping[str, type[Calibrated]] = {
     kind.name: kind for kind in (Laplace, Gaussian, Exponential, Bernstein)
 }
+SEARCHES: Mapping[str, type[Calibrated]] = {  # they hold state, and are no argument of release
+    kind.name: kind for kind in (SparseVector, BoundSearch)
+}
+# Everything that a certificate may be about and that is built from a sensitivity.
+CERTIFIED: Mapping[str, type[Calibrated]] = {**MECHANISMS, TopK.name: TopK, **SEARCHES}
 # Mechanisms of this package that are not calibrated to a sensitivity.
 OTHERS = (InverseSensitivity.name, Smooth.name)
 LAWS: Mapping[str, type[Law]] = {kind.law.name: kind.law for kind in MECHANISMS.values()}
@@ -35,14 +43,14 @@ def calibrate(name: str, sensitivity: SensitivityBound, options: Mapping[str, An
     >>> calibrate("laplace", s, {"epsilon": 0.5}).scale
     4.0
     """
-    require_one_of("mechanism", name, MECHANISMS)
-    known = parameter_names(MECHANISMS[name])
+    require_one_of("mechanism", name, CERTIFIED)
+    known = parameter_names(CERTIFIED[name])
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise ParameterError(f"{name} takes {', '.join(known)}; got {', '.join(unknown)} as well")
     missing = sorted(each for each, needed in known.items() if needed and each not in options)
     if missing:
         raise ParameterError(f"{name} needs {' and '.join(missing)}")
-    built: Any = MECHANISMS[name]
-    found: Calibrated = built(sensitivity, **options)
+    built: Any = CERTIFIED[name]
+    found: Calibrated = built(sensitivity=sensitivity, **options)
     return found

@@ -16,6 +16,7 @@ from hushed.noise._heavy import add_lomax, add_student, range_grid
 from hushed.noise._integers import (
     bernoulli,
     bernoulli_exp,
+    discrete_exponential,
     discrete_gaussian,
     discrete_laplace,
     uniform_integers,
@@ -31,6 +32,7 @@ __all__ = [
     "add_student",
     "bernoulli",
     "bernoulli_exp",
+    "discrete_exponential",
     "discrete_gaussian",
     "discrete_laplace",
     "gaussian_grid",

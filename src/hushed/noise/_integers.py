@@ -12,7 +12,7 @@ from hushed._types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.noise._entropy import Words, operating_system_words
 from hushed.noise._scales import Scale, scale_of, single_scale
-from hushed.noise._singles import SingleSampler, gaussian_draw, laplace_draw
+from hushed.noise._singles import SingleSampler, exponential_draw, gaussian_draw, laplace_draw
 from hushed.noise._thresholds import Uniform, below, below_exp
 from hushed.noise._vectors import VectorSampler, blocks, gaussian_draws, laplace_draws
 
@@ -119,6 +119,33 @@ def discrete_gaussian(sigma: float | Fraction | Floats, size: Size = ()) -> Inte
     sampler: docs/noise/gaussian.md.
     """
     return _shaped(gaussian_draw, gaussian_draws, sigma, size)
+
+
+def discrete_exponential(scale: float | Fraction) -> int:
+    """Draw one integer of 0 or more with probability proportional to ``exp(-x/scale)``, exactly.
+
+    Parameters
+    ----------
+    scale : float or Fraction
+        Scale of the law, in integer steps; in [2**-1000, 2**55]. A double stands for the rational
+        number that it is.
+
+    Returns
+    -------
+    int
+        The draw, of any size.
+
+    Raises
+    ------
+    ParameterError
+        If the scale leaves its range.
+
+    Notes
+    -----
+    The geometric law: an exponential variable of this scale, rounded down. Proof of the sampler:
+    docs/noise/laplace.md.
+    """
+    return exponential_draw(operating_system_words(), single_scale(scale))
 
 
 def _uniform(words: Words, bound: int, count: int) -> Integers:

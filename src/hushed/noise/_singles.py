@@ -68,11 +68,11 @@ def _low(second: int, scale: Single) -> tuple[int, float]:
     return low, math.ldexp(low, -scale.low_bits)
 
 
-def _propose_laplace(words: Words, scale: Single) -> int | None:
-    raw = words.word()
+def _propose_size(words: Words, raw: int, scale: Single) -> int | None:
+    """Propose a magnitude: a geometric high part, then uniform low digits."""
     high = _geometric(words, raw, scale, 1.0)
     if not scale.low_bits:
-        return _signed(raw, high)
+        return high
     second = words.word()
     low, share = _low(second, scale)
 
@@ -80,8 +80,14 @@ def _propose_laplace(words: Words, scale: Single) -> int | None:
         return laplace_exponent(Fraction(share), scale.exact)
 
     if _accepted(words, second, scale, laplace_exponent(share, scale.high), exact):
-        return _signed(raw, (high << scale.low_bits) + low)
+        return (high << scale.low_bits) + low
     return None
+
+
+def _propose_laplace(words: Words, scale: Single) -> int | None:
+    raw = words.word()
+    size = _propose_size(words, raw, scale)
+    return None if size is None else _signed(raw, size)
 
 
 def _propose_gaussian(words: Words, scale: Single) -> int | None:
@@ -105,6 +111,14 @@ def laplace_draw(words: Words, scale: Single) -> int:
     draw: int | None = None
     while draw is None:
         draw = _propose_laplace(words, scale)
+    return draw
+
+
+def exponential_draw(words: Words, scale: Single) -> int:
+    """Draw one integer from the one-sided law; see `discrete_exponential`."""
+    draw: int | None = None
+    while draw is None:
+        draw = _propose_size(words, words.word(), scale)
     return draw
 
 

@@ -1,18 +1,23 @@
 """Releases and their certificates: what was promised, and whether it holds."""
 
+from hushed.releasing._above_threshold import AboveThreshold, Crossing
 from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord, certify
+from hushed.releasing._find_bound import find_bound
 from hushed.releasing._release import Release, release
 from hushed.releasing._verification import Verification, verify
 from hushed.releasing._words import explain_certificate
 
 __all__ = [
+    "AboveThreshold",
     "Certificate",
+    "Crossing",
     "MechanismRecord",
     "Release",
     "SamplingRecord",
     "Verification",
     "certify",
     "explain_certificate",
+    "find_bound",
     "release",
     "verify",
 ]

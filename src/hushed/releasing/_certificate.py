@@ -92,8 +92,9 @@ class MechanismRecord:
     Parameters
     ----------
     name : str
-        Which one: ``laplace``, ``gaussian``, ``exponential``, ``bernstein``,
-        ``inverse-sensitivity``, ``smooth``, or the name that a caller's own mechanism gives itself.
+        Which one: ``laplace``, ``gaussian``, ``exponential``, ``top-k``, ``bernstein``,
+        ``above-threshold``, ``bound-search``, ``inverse-sensitivity``, ``smooth``, or the name that
+        a caller's own mechanism gives itself.
     parameters : dict
         What it was built with.
     scale : float or None

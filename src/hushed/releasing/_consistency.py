@@ -12,7 +12,7 @@ from hushed import populations
 from hushed._rows._ranges import Range
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.mechanisms._registry import MECHANISMS, calibrate
+from hushed.mechanisms._registry import CERTIFIED, SEARCHES, calibrate
 from hushed.releasing._mechanisms import Admitted, admit_mechanism, is_free_name
 from hushed.releasing._statistics import STATISTIC_MECHANISMS, list_contradictions
 from hushed.sensitivity import Sensitivity
@@ -87,8 +87,8 @@ def _of_mechanism(certificate: Certificate) -> list[str]:
         return ["mechanism.values must be 1 or more"]
     if record.stated:
         return _of_stated(certificate)
-    if record.name not in MECHANISMS:
-        return [f"mechanism.name must be one of {tuple(MECHANISMS)}, got {record.name!r}"]
+    if record.name not in CERTIFIED:
+        return [f"mechanism.name must be one of {tuple(CERTIFIED)}, got {record.name!r}"]
     try:
         mechanism = rebuild_mechanism(certificate)
         mechanism.values_of((record.values,))
@@ -163,6 +163,8 @@ def _of_gamma(certificate: Certificate) -> list[str]:
 def _of_words(certificate: Certificate) -> list[str]:
     """Compare what is said of rows, people and users."""
     unit, found = certificate.guarantee.unit, []
+    if certificate.sampling is not None and certificate.mechanism.name in SEARCHES:
+        found.append(f"{certificate.mechanism.name} takes no sampled sensitivity")
     if certificate.person and unit != "row":
         found.append("each row is one person, or a user has several: not both")
     if certificate.sampling is None:

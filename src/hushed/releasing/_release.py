@@ -11,6 +11,7 @@ from hushed._functions._gate import Outside, admit_rows, answer_private_rows
 from hushed._printing import flat
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
 from hushed.mechanisms import InverseSensitivity, Mechanism, Smooth
+from hushed.mechanisms._registry import SEARCHES
 from hushed.releasing._certificate import Certificate, certify
 from hushed.releasing._keeping import (
     Charges,
@@ -38,7 +39,7 @@ class Release:
 
     Parameters
     ----------
-    value : float, ndarray of float, int, BernsteinPolynomial or a category
+    value : float, ndarray of float, int, ndarray of int, BernsteinPolynomial or a category
         The private answer: a number, an array, the index of the chosen candidate, a function, or
         the category that a mode chose.
     certificate : Certificate
@@ -81,7 +82,7 @@ def release(
         sees a copy, in the sampled types. Integers beyond 2**53 become the nearest doubles where
         doubles were sampled.
     mechanism : Mechanism
-        The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.Bernstein,
+        The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.TopK, hs.Bernstein,
         hs.InverseSensitivity, hs.Smooth, or one of your own, see `hushed.Mechanism`. What your own
         promises is not proven, and its certificate says so.
     ledger : Ledger or Charges, optional
@@ -138,6 +139,10 @@ def release(
     if not callable(f):
         raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
     admitted = admit_mechanism(mechanism)
+    if admitted.name in SEARCHES:
+        raise ParameterError(
+            f"{admitted.name} is asked by hs.AboveThreshold or hs.find_bound, and not released"
+        )
     carried = admitted.sensitivity
     check_ledger(ledger, budget, key)
     sampling = carried.sampling

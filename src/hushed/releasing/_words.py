@@ -11,7 +11,7 @@ from hushed._functions._environment import differences, packages_in
 from hushed._functions._settings import list_unwatched
 from hushed._numeric import round_up
 from hushed._printing import flat, format_down, format_up
-from hushed.mechanisms._registry import MECHANISMS
+from hushed.mechanisms._registry import CERTIFIED
 from hushed.releasing._statistics import explain_accuracy, explain_assumptions, explain_reach
 
 if TYPE_CHECKING:
@@ -103,9 +103,10 @@ def _accuracy(certificate: Certificate) -> str:
     if m.accuracy is None:
         return f"How exact the answer is: not stated of {m.name}."
     error = format_up(m.accuracy, 4)
-    outcome = MECHANISMS[m.name].outcome if m.name in MECHANISMS else ""
-    if outcome:
-        what = outcome.format(error=error, values=m.values)
+    kind = CERTIFIED.get(m.name)
+    law = kind.law_name or m.name if kind else m.name
+    if kind and kind.outcome:
+        what = kind.outcome.format(error=error, values=m.values)
     elif m.values == 1:
         what = f"the released number is within {error} of the exact answer"
     else:
@@ -113,9 +114,7 @@ def _accuracy(certificate: Certificate) -> str:
     scale = "" if m.scale is None else f" of scale {format_down(m.scale, 4)}"
     by = ", as its author states," if m.stated else ""
     grid = "" if m.grid is None else f", on a grid of 2^{m.grid}"
-    return (
-        f"How exact the answer is: {m.name} noise{scale}{grid}. With probability 95 %{by} {what}."
-    )
+    return f"How exact the answer is: {law} noise{scale}{grid}. With probability 95 %{by} {what}."
 
 
 def _reach(certificate: Certificate) -> str:
@@ -324,7 +323,9 @@ def _complement(gamma: float) -> str:
 def _assumptions(certificate: Certificate) -> str:
     sampling = certificate.sampling
     lines = [
-        "the number of released values does not depend on the rows",
+        _of_questions(certificate)
+        if certificate.mechanism.name == "above-threshold"
+        else "the number of released values does not depend on the rows",
         "the released answer is the function's only output: not its running time, its messages or "
         "whether it fails",
         "the function and all settings were chosen without looking at the private rows",
@@ -363,6 +364,16 @@ def _describe_comparison(sampling: SamplingRecord) -> str:
             "nothing else that was made from them)"
         )
     return " (nothing was compared: whatever it was made from looks the same)"
+
+
+def _of_questions(certificate: Certificate) -> str:
+    """Say what is left to who asks of a sparse vector."""
+    same = certificate.mechanism.parameters.get("monotone") is True
+    return (
+        f"every answer that was asked moves by at most {format_up(certificate.sensitivity)}, also "
+        "where the question followed from earlier answers, and none fails to be a number"
+        + (", and for any two neighbouring tables all of them move the same way" if same else "")
+    )
 
 
 def _describe_drawing(sampling: SamplingRecord) -> list[str]:

@@ -20,9 +20,12 @@ def write_release(value: Any, certificate: Certificate) -> str:
     table = value.coefficients if isinstance(value, BernsteinPolynomial) else value
     kind = "polynomial" if table is not value else type(value).__name__
     if isinstance(table, np.ndarray):
-        if table.dtype != np.float64:
+        if table.dtype == np.int64:
+            kind = "indices"
+        elif table.dtype != np.float64:
             raise ParameterError(f"an answer of type {table.dtype} cannot be stored")
-        kind = "array" if table is value else kind
+        elif table is value:
+            kind = "array"
         # A shape beside it: an array without numbers has one, too.
         table = {"shape": list(table.shape), "numbers": table.ravel().tolist()}
     elif kind not in ("int", "float", "str", "bool"):
@@ -39,8 +42,9 @@ def read_release(text: str) -> tuple[Any, Certificate]:
         if not _is_known(record):
             raise KeyError(record)  # noqa: TRY301
         value = record["value"]
-        if record["kind"] in ("array", "polynomial"):
-            value = np.array(value["numbers"], dtype=np.float64).reshape(value["shape"])
+        if record["kind"] in ("array", "indices", "polynomial"):
+            kept = np.int64 if record["kind"] == "indices" else np.float64
+            value = np.array(value["numbers"], dtype=kept).reshape(value["shape"])
         if record["kind"] == "polynomial":
             value = BernsteinPolynomial(value)
         return value, Certificate.from_json(json.dumps(record["certificate"]))

@@ -1,0 +1,163 @@
+"""A search for a clipping bound: the first of public candidates with few rows above it."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed._checks import read_epsilon, require_positive
+from hushed._decimals import decimal_of
+from hushed._numeric import finite_above
+from hushed._types import Floats
+from hushed.errors import ParameterError
+from hushed.mechanisms._calibrated import Calibrated
+from hushed.mechanisms._sparse_vector import SparseVector, round_down
+from hushed.noise import discrete_exponential
+from hushed.privacy_loss import PrivacyProfile
+from hushed.spaces import Norm, SensitivityBound
+
+SMALLEST = 2.0**-20
+_LEAST_GROWTH = 1.01
+_SHARE = Fraction(3, 4)  # of epsilon for the threshold, see Notes
+
+
+@dataclass(frozen=True, slots=True)
+class BoundSearch(Calibrated):
+    """The first candidate bound with few rows above it; `hushed.find_bound` searches by it.
+
+    Parameters
+    ----------
+    sensitivity : SensitivityBound
+        How far a count of rows moves; all of them the same way.
+    epsilon : float
+        Privacy loss of the search, in nats; finite, above 0. It stands for its shortest decimal.
+    growth : float, default 2
+        Each candidate is so many times the one before; 1.01 or more.
+    smallest : float, default 2**-20
+        First candidate; above 0.
+    above : float, optional
+        About how many rows may lie above the bound; by default 3 / epsilon.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter cannot be used.
+
+    Notes
+    -----
+    `SparseVector` on the numbers of rows above each candidate, with the sign turned. One row moves
+    all of them the same way, whether it is added, removed or replaced, so they are monotone.
+
+    If the noise on the threshold is large, the search goes on beyond the largest value. It passes m
+    candidates there with probability ``exp(-e1 above) / binomial(m + e1/e2, m)``, where e1 and e2
+    are the parts of epsilon for threshold and counts. With halves that is about 1/m, and one search
+    in thirty would overshoot by ten candidates. Three quarters for the threshold make it
+    ``0.11 / binomial(m + 3, 3)``: one in 2,700.
+    """
+
+    name: ClassVar[str] = "bound-search"
+    norms: ClassVar[tuple[Norm, ...]] = SparseVector.norms
+    outcome: ClassVar[str] = "at most {error} rows lie above the bound that was found"
+    law_name: ClassVar[str] = SparseVector.law_name
+
+    sensitivity: SensitivityBound
+    _: KW_ONLY
+    epsilon: float
+    growth: float = 2.0
+    smallest: float = SMALLEST
+    above: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
+        for name in ("growth", "smallest"):
+            object.__setattr__(self, name, require_positive(name, getattr(self, name)))
+        if self.growth < _LEAST_GROWTH:
+            raise ParameterError(
+                f"growth must be {_LEAST_GROWTH} or more, got {self.growth}", parameter="growth"
+            )
+        if self.above is None:
+            object.__setattr__(self, "above", float(3 / decimal_of(self.epsilon)))
+        object.__setattr__(self, "above", require_positive("above", self.above))
+        self.plan  # noqa: B018  (refuses what no noise fits)
+
+    @property
+    def plan(self) -> SparseVector:
+        """How the counts are compared."""
+        return SparseVector(
+            self.sensitivity,
+            epsilon=self.epsilon,
+            threshold=-(self.above or 0.0),
+            monotone=True,
+            share=_SHARE,
+        )
+
+    @property
+    def candidates(self) -> Floats:
+        """Candidate bounds, upwards; the last one is near the largest double."""
+        return list_candidates(self.smallest, self.growth)
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise on a count, in rows."""
+        return self.plan.scale
+
+    def _drawn(self, values: int) -> tuple[float, int]:  # noqa: ARG002
+        return self.scale, self.grid
+
+    @property
+    def grid(self) -> int:
+        """Counts are rounded down to multiples of ``2**grid``: not at all."""
+        return self.plan.grid
+
+    @property
+    def loss(self) -> PrivacyProfile:
+        """Privacy loss of the search at every level."""
+        return self.plan.loss
+
+    def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:  # noqa: ARG002
+        """Rows that lie above the bound found, but with chance beta; rounded up.
+
+        Parameters
+        ----------
+        beta : float, default 0.05
+            Probability; in (0, 1).
+        dims : int, default 1
+            Not used: the number of candidates is known.
+
+        Returns
+        -------
+        float
+            ``above + s2 log(2 candidates / beta)``, s2 the scale of the noise on a count.
+        """
+        far = self.plan.accuracy(beta, self.candidates.size)
+        return finite_above(decimal_of(self.above or 0.0) + decimal_of(far))
+
+    def search(self, counts: NDArray[np.int64]) -> int:
+        """Find the index of a candidate, given the rows above each; the last one if none fits."""
+        plan = self.plan
+        grid, scale = plan.grid, plan.scales.query
+        bar = round_down(Fraction(plan.threshold), grid) + discrete_exponential(
+            plan.scales.threshold
+        )
+        for index, count in enumerate(counts.tolist()):
+            if round_down(-count, grid) + discrete_exponential(scale) >= bar:
+                return index
+        return counts.size - 1
+
+
+@lru_cache(maxsize=64)
+def list_candidates(smallest: float, growth: float) -> Floats:
+    """List the candidates from the smallest one to the doubles' end."""
+    most = math.ceil((math.log(sys.float_info.max) - math.log(smallest)) / math.log(growth)) + 1
+    with np.errstate(over="ignore"):
+        ladder = np.cumprod(np.concatenate([[smallest], np.full(most, growth)]))
+    ladder = ladder[np.isfinite(ladder)]
+    ladder.flags.writeable = False
+    return ladder

@@ -1,0 +1,216 @@
+"""Top k: the best candidates by private scores, chosen together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hushed._checks import read_epsilon, require_count, require_probability
+from hushed._decimals import decimal_of
+from hushed._numeric import finite_above
+from hushed._types import Floats, Integers
+from hushed.errors import ParameterError
+from hushed.mechanisms._arguments import finite_values, require_movement
+from hushed.mechanisms._calibrated import Calibrated
+from hushed.mechanisms._sparse_vector import round_down
+from hushed.noise._grid import floor_log2
+from hushed.noise._joint import select_top
+from hushed.privacy_loss import PrivacyProfile, bounded_range
+from hushed.spaces import Norm, SensitivityBound
+
+_GRID_BITS = 30
+_FURTHEST = 1 << 61  # steps from the k-th best score; others are moved here
+_MOST_PAIRS = 1 << 22  # places times candidates, which are listed
+_MOST_PLACES = 1 << 14
+_LEAST_EPSILON = 2.0**-200
+
+
+@dataclass(frozen=True, slots=True)
+class TopK(Calibrated):
+    """Choose the k best candidates together, with the joint exponential mechanism.
+
+    Parameters
+    ----------
+    k : int
+        How many candidates are chosen; 1 or more.
+    sensitivity : SensitivityBound
+        Sensitivity of the vector of scores: in the sup norm (no score moves further), or its
+        range (largest minus smallest movement).
+    epsilon : float
+        Privacy loss of all k choices together, in nats; finite, above 0. It stands for its shortest
+        decimal.
+    monotone : bool, default False
+        Declare that adding a record moves all scores the same way; the noise is halved. Allowed
+        for a sup-norm sensitivity under add-remove neighbours only.
+
+    Raises
+    ------
+    WrongNorm, ZeroSensitivity, ParameterError
+        If a parameter cannot be used.
+
+    Notes
+    -----
+    Gillenwater, Joseph, Munoz Medina and Ribero, *A Joint Exponential Mechanism For Differentially
+    Private Top-k*, ICML 2022, here with exact draws. A choice is as good as its worst place: the
+    largest distance between the i-th best score and the i-th chosen one. Proof, and a comparison
+    with choosing one after the other: docs/noise/joint.md.
+
+    Examples
+    --------
+    >>> from hushed import proven_sensitivity
+    >>> s = proven_sensitivity(1.0, "sup", neighbours="add-remove", argument="counts of rows")
+    >>> best = TopK(2, s, epsilon=1.0, monotone=True)
+    >>> best.draw([10.0, 900.0, 2000.0, 30.0]).tolist()
+    [2, 1]
+    """
+
+    name: ClassVar[str] = "top-k"
+    norms: ClassVar[tuple[Norm, ...]] = ("sup", "range")
+    outcome: ClassVar[str] = (
+        "each chosen candidate's score is within {error} of the best one for its place, of "
+        "{values} candidates"
+    )
+
+    k: int
+    sensitivity: SensitivityBound
+    _: KW_ONLY
+    epsilon: float
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", require_count("k", self.k))
+        require_movement(self.sensitivity, "TopK", *self.norms)
+        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
+        if self.k > _MOST_PLACES or self.epsilon < _LEAST_EPSILON:
+            raise ParameterError(
+                f"k must be {_MOST_PLACES} or less and epsilon 2**-200 or more, got k={self.k}, "
+                f"epsilon={self.epsilon}"
+            )
+        if not isinstance(self.monotone, bool):
+            raise ParameterError(f"monotone must be True or False, got {self.monotone!r}")
+        if self.monotone and (
+            self.sensitivity.norm != "sup" or self.sensitivity.neighbours != "add-remove"
+        ):
+            raise ParameterError(
+                "monotone=True holds for a sup-norm sensitivity under add-remove neighbours only, "
+                f"got norm {self.sensitivity.norm!r} under {self.sensitivity.neighbours!r}"
+            )
+
+    def _values_of(self, shape: tuple[int, ...] | None) -> int:
+        if shape is None:
+            return 1
+        if len(shape) != 1:
+            raise ParameterError(
+                f"TopK chooses by one list of scores, the sampled answers have shape {shape}"
+            )
+        if shape[0] < self.k:
+            raise ParameterError(
+                f"TopK with k={self.k} chooses among {self.k} candidates or more, the sampled "
+                f"answers have {shape[0]}"
+            )
+        return shape[0]
+
+    def _drawn(self, values: int) -> tuple[float, int]:  # noqa: ARG002
+        return self.scale, self.grid
+
+    @property
+    def grid(self) -> int:
+        """Scores are rounded down to multiples of ``2**grid``."""
+        return floor_log2(Fraction(self.sensitivity.value)) - _GRID_BITS
+
+    @property
+    def rate(self) -> Fraction:
+        """What a step of loss costs in the logarithm of the probability; exact."""
+        return compute_rate(
+            self.k, self.sensitivity.value, self.sensitivity.norm, self.epsilon, self.monotone
+        )
+
+    @property
+    def scale(self) -> float:
+        """Temperature: a choice this much worse is e times less likely; units of the score."""
+        return finite_above(Fraction(2) ** self.grid / self.rate)
+
+    @property
+    def loss(self) -> PrivacyProfile:
+        """Privacy loss at every level: the losses of all choices lie in a range of epsilon."""
+        return bounded_range(self.epsilon)
+
+    def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
+        """Shortfall of every place against the best one for it, but with probability beta.
+
+        Parameters
+        ----------
+        beta : float, default 0.05
+            Probability; in (0, 1).
+        dims : int, default 1
+            Number of candidates; where it is below k, k is taken.
+
+        Returns
+        -------
+        float
+            ``scale log(n (n - 1) ... (n - k + 1) / beta)``, rounded up, plus one grid step.
+        """
+        require_probability("beta", beta)
+        count = max(require_count("dims", dims), self.k)
+        choices = math.lgamma(count + 1) - math.lgamma(count - self.k + 1)
+        far = Fraction(max(choices, 0.0) * (1 + 1e-9) + 1e-9 - math.log(beta)) / self.rate
+        return finite_above((far + 1) * Fraction(2) ** self.grid)
+
+    def draw(self, scores: ArrayLike) -> Integers:
+        """Choose candidates.
+
+        Parameters
+        ----------
+        scores : array of float, shape (candidates,)
+            Score of each candidate; larger is better.
+
+        Returns
+        -------
+        ndarray of int64, shape (k,)
+            Indices of k different candidates; the first is meant for the best score, and so on.
+        """
+        values = finite_values(scores)
+        if values.ndim != 1:
+            raise ParameterError("scores must be one list of numbers")  # the shape is private
+        if not self.k <= values.size <= _MOST_PAIRS // self.k:
+            raise ParameterError(
+                f"the number of candidates must lie between k={self.k} and {_MOST_PAIRS // self.k}"
+            )
+        return select_top(list_steps(values, self.grid, self.k), k=self.k, rate=self.rate)
+
+
+def list_steps(values: Floats, grid: int, k: int) -> Integers:
+    """Count the steps of each score, rounded down, from the k-th best one; within 2**61, exact.
+
+    Scores that all move within a range still do, since the bounds go along with the k-th best one.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        steps = np.floor(np.ldexp(values, -grid))
+    if np.abs(steps).max() < _FURTHEST // 2:
+        whole = steps.astype(np.int64)
+        return np.asarray(whole - np.partition(whole, -k)[-k])
+    exact = [round_down(Fraction(value), grid) for value in values.tolist()]
+    middle = sorted(exact)[-k]
+    moved = [max(min(each - middle, _FURTHEST), -_FURTHEST) for each in exact]
+    return np.array(moved, dtype=np.int64)
+
+
+@lru_cache(maxsize=1024)
+def compute_rate(k: int, moved: float, norm: str, epsilon: float, monotone: bool) -> Fraction:
+    """Divide epsilon by the range of the loss of a choice, in steps of the grid.
+
+    Scores move within a range r; so do ordered scores. The difference of two of them moves by r at
+    most either way, and so does the largest of several differences: a range of 2 r. With one place
+    all choices have the same ordered score in common, and r is enough.
+    """
+    step = Fraction(2) ** (floor_log2(Fraction(moved)) - _GRID_BITS)
+    distance = math.ceil(Fraction(moved) / step)
+    # Rounding down moves two scores apart by less than one step.
+    spread = {"sup": (1 if monotone else 2) * distance, "range": distance + 1}[norm]
+    return decimal_of(epsilon) / (spread if k == 1 else 2 * spread)

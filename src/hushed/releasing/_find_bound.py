@@ -1,0 +1,167 @@
+"""A clipping bound for a private column, found privately: no range has to be known."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+from hushed._checks import require_one_of
+from hushed._types import Floats
+from hushed.errors import BadRows
+from hushed.guarantee import Neighbours, RowUnit, Unit
+from hushed.mechanisms._bound_search import SMALLEST, BoundSearch
+from hushed.releasing._certificate import certify
+from hushed.releasing._keeping import (
+    Charges,
+    check_ledger,
+    explain_stops,
+    pay,
+    read_release,
+    write_release,
+)
+from hushed.releasing._release import Release
+from hushed.sensitivity import proven_sensitivity
+
+_ARGUMENT = (
+    "a row changes each number of rows above a candidate by at most 1, and all of them in the same "
+    "direction, whether it is added, removed or replaced (docs/noise/sparse-vector.md)"
+)
+
+
+def find_bound(
+    column: Any,
+    *,
+    epsilon: float,
+    growth: float = 2.0,
+    smallest: float = SMALLEST,
+    above: float | None = None,
+    neighbours: Neighbours = "replace-one",
+    unit: RowUnit = "row",
+    ledger: Charges | None = None,
+    budget: str | None = None,
+    note: str = "",
+    key: str | None = None,
+) -> Release:
+    """Find an upper bound to clip a private column at, where no range is known.
+
+    The candidates are ``smallest``, ``growth smallest``, ``growth**2 smallest`` and so on. The
+    first one is chosen that has only few rows above it, up to noise.
+
+    Parameters
+    ----------
+    column : array, list or series of numbers, shape (n,)
+        The private values. A missing one counts as below every bound.
+    epsilon : float
+        Privacy loss of the search, in nats; finite, above 0. It stands for its shortest decimal.
+        Half of what a sum may cost in all is a good share.
+    growth : float, default 2
+        Each candidate is so many times the one before; 1.01 or more.
+    smallest : float, default 2**-20
+        First candidate; above 0, public. A larger one makes a search on few rows surer.
+    above : float, optional
+        About how many rows may lie above the bound; by default 3 / epsilon. With fewer rows
+        the search overshoots more often.
+    neighbours : {"replace-one", "add-remove"}, default "replace-one"
+        Relation that the promise refers to; it holds for both.
+    unit : {"row", "person"}, default "row"
+        ``"person"`` declares that each row is one person; it is for rows otherwise.
+    ledger : Ledger or Charges, optional
+        Where to charge before anything is drawn.
+    budget : str, optional
+        Name of the budget in the ledger; required with one.
+    note : str, default ""
+        Remark for the ledger.
+    key : str, optional
+        A name of your own for this search, which needs a `Ledger`: asking the same again under it
+        tells the stored bound, at no cost.
+
+    Returns
+    -------
+    Release
+        The bound, one of the candidates, as ``value``, with its certificate.
+
+    Raises
+    ------
+    BadRows
+        If the column is not one list of numbers; nothing is charged.
+    Overspent
+        If it does not fit into the budget.
+    ParameterError
+        If a parameter cannot be used; nothing is charged.
+
+    Notes
+    -----
+    Values above the bound exist, as a rule: the search stops where few are left, and its one-sided
+    noise stops it early rather than late. A sum of clipped values is then too small. For values
+    below 0, search in the negated column, too, and pay for both.
+
+    Examples
+    --------
+    >>> costs = [3.0, 47.0, 1100.0] * 1000
+    >>> find_bound(costs, epsilon=10.0, above=50).value
+    2048.0
+    """
+    sensitivity = proven_sensitivity(
+        1.0, neighbours=neighbours, unit=_row_unit(unit), argument=_ARGUMENT
+    )
+    plan = BoundSearch(sensitivity, epsilon=epsilon, growth=growth, smallest=smallest, above=above)
+    check_ledger(ledger, budget, key)
+    values = _read_column(column)
+    certify(plan, values=1).to_json()  # what it refuses, or cannot be written, is unpaid
+    remark = note or "find_bound: a clipping bound for a column"
+    with explain_stops(ledger, budget, key):
+        paid = pay(
+            ledger,
+            budget,
+            plan.guarantee,
+            remark,
+            loss=plan.loss,
+            key=key,
+            question=_describe(plan),
+        )
+        if paid.kept is None:
+            ladder = plan.candidates
+            counts = values.size - np.searchsorted(values, ladder, side="right")
+            bound = float(ladder[plan.search(counts)])
+            certificate = certify(plan, values=1, charged=paid.terms)
+            if paid.number is None:
+                return Release(value=bound, certificate=certificate)
+            text = paid.keep(write_release(bound, certificate))
+        else:
+            text = paid.kept
+    value, certificate = read_release(text)
+    return Release(value=value, certificate=certificate, entry=paid.number)
+
+
+def _row_unit(unit: RowUnit) -> Unit | RowUnit:
+    """Refuse users: how many rows one has is not bounded here."""
+    require_one_of("unit", unit, ("row", "person"))
+    return unit
+
+
+def _describe(plan: BoundSearch) -> str:
+    """Digest what is asked; the column is known by the caller's key."""
+    facts = [plan.epsilon, plan.growth, plan.smallest, plan.above]
+    text = json.dumps(["find_bound", *facts, plan.guarantee.neighbours])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _read_column(column: Any) -> Floats:
+    """Read the private values as sorted doubles; no value is shown, nor what failed on one."""
+    problem = ""
+    try:
+        values = np.array(column, dtype=np.float64)
+        if values.ndim != 1 or np.iscomplexobj(column):
+            problem = "it has another shape or complex numbers"
+    except Exception:  # its text may hold a value
+        problem = "it holds what is no number"
+    if problem:
+        raise BadRows(
+            f"the column must be one list of real numbers: {problem}; nothing was charged"
+        )
+    values = np.where(np.isnan(values), -np.inf, values)
+    values.sort()
+    return values

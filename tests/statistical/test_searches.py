@@ -1,0 +1,95 @@
+"""Long runs of the searches: audits of right and wrong ones, laws, overshoot."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hushed as hs
+from hushed.mechanisms import _bound_search as bounds
+
+pytestmark = pytest.mark.slow
+
+FALSE_ALARM = 1e-6
+PAIR = ((0.0, -1.0), (1.0, -2.0))  # one answer rises, the other falls
+
+
+def first_above(rows, *, monotone):
+    """Index of the first answer found above 0; 2 if none is."""
+    search = hs.AboveThreshold(0, 1.0, monotone=monotone)
+    for index, answer in enumerate(rows):
+        if search.ask(answer):
+            return index
+    return len(rows)
+
+
+def audited(mechanism, pairs, **options):
+    return hs.audit(
+        mechanism,
+        pairs,
+        claim=hs.Guarantee(epsilon=1.0, neighbours=options.pop("neighbours", "replace-one")),
+        samples=10_000,
+        confidence=0.99,
+        workers=1,
+        **options,
+    )
+
+
+@pytest.mark.parametrize(("monotone", "verdict"), [(False, "not refuted"), (True, "violated")])
+def test_the_audit_spares_the_right_one_and_finds_the_wrong_statement(monotone, verdict):
+    """Stated monotone, though one answer rises and one falls, it loses 1.5 of 1."""
+    report = audited(lambda rows: first_above(rows, monotone=monotone), [PAIR], relation="answers")
+    assert report.verdict == verdict
+
+
+def test_the_audit_spares_the_gap():
+    """Index and gap together keep the claim."""
+
+    def told(rows):
+        search = hs.AboveThreshold(0, 1.0)
+        for index, answer in enumerate(rows):
+            if crossing := search.ask(answer):
+                return float(index), round(2 * crossing.gap)
+        return float(len(rows)), -1
+
+    assert audited(told, [PAIR], relation="answers").verdict == "not refuted"
+
+
+def test_the_audit_spares_the_search_for_a_bound():
+    """Ten rows against nine, the last far above."""
+    near = [1.0] * 9
+    report = audited(
+        lambda rows: (
+            hs.find_bound(
+                rows, epsilon=1.0, smallest=1.0, growth=1e3, neighbours="add-remove"
+            ).value
+        ),
+        [([*near, 1e9], near)],
+        neighbours="add-remove",
+    )
+    assert report.verdict == "not refuted"
+
+
+def test_outcomes_come_as_often_as_the_law_says():
+    """First, second or none of two answers, against the integrals done by hand (chi-square)."""
+    runs = 12_000
+    e1 = 1 / (1 + 2 ** (2 / 3))
+    s1, s2 = 1 / e1, 2 / (1 - e1)
+    w = s2 / (s1 + s2)
+    first = w  # answer 0 at threshold 0: noise above the threshold's
+    second = math.exp(-1 / s2) * (w - s2 / (s2 + 2 * s1))
+    counts = np.bincount([first_above(PAIR[0], monotone=False) for _ in range(runs)], minlength=3)
+    law = np.array([first, second, 1 - first - second])
+    assert stats.chisquare(counts, runs * law).pvalue > FALSE_ALARM
+
+
+def test_overshooting_in_long_runs():
+    """100,000 searches of an empty column: passed candidates against 0.105 / binomial(m+3, 3)."""
+    plan = bounds.BoundSearch(hs.proven_sensitivity(1.0, argument="assumed"), epsilon=1.0)
+    nothing = np.zeros(500, dtype=np.int64)
+    runs = 100_000
+    passed = np.array([plan.search(nothing) for _ in range(runs)])
+    for m in (1, 2, 3, 5, 10):
+        chance = math.exp(-2.25) / math.comb(m + 3, 3)
+        assert stats.binomtest(int((passed >= m).sum()), runs, chance).pvalue > FALSE_ALARM

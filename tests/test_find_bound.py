@@ -1,0 +1,204 @@
+"""The private search for a clipping bound: exact losses, overshoot, errors, charge."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.sparse_vector_laws import log_law, one_sided, one_sided_tail
+
+import hushed as hs
+from hushed.errors import BadRows, KeyInUse, Overspent, ParameterError
+from hushed.mechanisms import _bound_search as bounds
+from hushed.mechanisms import _sparse_vector as sparse
+
+COUNT = hs.proven_sensitivity(1.0, argument="by assumption")
+
+
+def law_of_index(rows, plan, candidates):
+    """Log probability of each candidate, on integers: the first with few rows above it."""
+    inner = plan.plan
+    answers = tuple(-sum(row > each for row in rows) for each in candidates)
+    found = log_law(
+        answers,
+        positives=1,
+        bar=one_sided(float(inner.scales.threshold)),
+        query_tail=one_sided_tail(float(inner.scales.query)),
+        threshold=round(inner.threshold),
+    )
+    others = (0,) * (len(candidates) - 1)
+    last = np.logaddexp(found.pop((*others, 0)), found.pop((*others, 1)))
+    return np.array([*found.values(), last])
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+def test_every_small_table_keeps_epsilon(monkeypatch, neighbours, epsilon):
+    """All tables of up to five rows, one of them missing or infinite: epsilon, and all of it."""
+    monkeypatch.setattr(sparse, "_GRID_BITS", 0)
+    plan = bounds.BoundSearch(COUNT, epsilon=epsilon, above=3.0)
+    candidates, cells = (1, 2, 4), (math.nan, 1.5, 3.0, math.inf)
+    worst = 0.0
+    for n in range(5):
+        for rows in itertools.combinations_with_replacement(cells, n):
+            if neighbours == "add-remove":
+                others = [(*rows, each) for each in cells]
+            else:
+                others = [(*rows[:i], each, *rows[i + 1 :]) for i in range(n) for each in cells]
+            one = law_of_index(rows, plan, candidates)
+            for other in others:
+                worst = max(worst, np.abs(one - law_of_index(other, plan, candidates)).max())
+    assert worst == pytest.approx(epsilon, rel=1e-12)
+
+
+def test_the_counts_are_compared_as_the_law_says(monkeypatch):
+    """With noise written down: the first candidate whose count and noise reach the threshold."""
+    draws = [2 * 2**20, 0, 2**20, 3 * 2**20]  # threshold -3 + 2 = -1
+    scales = []
+    monkeypatch.setattr(
+        bounds, "discrete_exponential", lambda scale: (scales.append(scale), draws.pop(0))[1]
+    )
+    plan = bounds.BoundSearch(COUNT, epsilon=1.0)
+    assert plan.search(np.array([9, 4, 4, 4])) == 2
+    assert scales == [Fraction(2**22, 3), 2**22, 2**22, 2**22]
+    assert plan.above == 3.0
+
+
+def test_candidates_are_powers_up_to_the_end_of_the_doubles():
+    """With growth 2 they are exact; the last one is the largest below infinity."""
+    ladder = bounds.list_candidates(2.0**-20, 2.0)
+    assert ladder.tolist() == [2.0**i for i in range(-20, 1024)]
+    slow = bounds.list_candidates(1.0, 1.3)
+    assert math.log(slow[-1]) + math.log(1.3) > 1024 * math.log(2)
+    assert np.all(np.diff(slow) > 0)
+
+
+def test_overshooting_is_as_rare_as_the_formula_says():
+    """All values below the first candidate: it passes m of them with 0.105 / binomial(m + 3, 3)."""
+    runs = 6000
+    plan = bounds.BoundSearch(COUNT, epsilon=1.0)
+    nothing = np.zeros(200, dtype=np.int64)
+    passed = np.array([plan.search(nothing) for _ in range(runs)])
+    for m in (1, 2, 5):
+        chance = math.exp(-2.25) / math.comb(m + 3, 3)
+        assert stats.binomtest(int((passed >= m).sum()), runs, chance).pvalue > 1e-6
+
+
+def test_the_rows_above_are_as_few_as_the_accuracy_says():
+    """Of 400 searches those that leave more rows above are at most 5 % (false alarm 1e-6)."""
+    plan = bounds.BoundSearch(COUNT, epsilon=1.0)
+    counts = np.arange(300, -1, -1)
+    most = plan.accuracy(0.05)
+    left = np.array([counts[plan.search(counts)] for _ in range(400)])
+    wrong = int((left > most).sum())
+    assert stats.binomtest(wrong, 400, 0.05, alternative="greater").pvalue > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("name", "epsilon", "noted"),
+    [("lognormal", 1.0, 3.7), ("incomes", 1.0, 1.3), ("lognormal", 0.2, 12), ("incomes", 0.2, 5)],
+)
+def test_errors_of_sums_without_a_range(name, epsilon, noted):
+    """Half for the search, half for the sum: median near the noted one, and few are far off."""
+    rng = np.random.default_rng(11)
+    rows = {
+        "lognormal": rng.lognormal(4, 1.5, 2000),
+        "incomes": 45_000 * rng.lognormal(0, 0.8, 1000),
+    }[name]
+    plan = bounds.BoundSearch(COUNT, epsilon=epsilon / 2)
+    ladder, errors = plan.candidates, []
+    counts = np.array([(rows > each).sum() for each in ladder])
+    for _ in range(300):
+        bound = ladder[plan.search(counts)]
+        noisy = np.minimum(rows, bound).sum() + rng.laplace(scale=2 * bound / epsilon)
+        errors.append(100 * abs(noisy / rows.sum() - 1))
+    assert np.median(errors) < 1.5 * noted
+    far = sum(each > 60 for each in errors)
+    assert stats.binomtest(far, 300, 0.02, alternative="greater").pvalue > 1e-6
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [1.0, 3.0, 900.0] * 300,
+        np.array([1, 3, 900] * 300),
+        np.array([1, 3, 900] * 300, dtype=np.float32),
+        [1.0, 3.0, 900.0, None] * 300,
+        [-5.0, 900.0, math.nan, -math.inf] * 300,
+    ],
+)
+def test_a_column_comes_in_any_container(column):
+    """With 50 rows to spare, any other power than the next one comes less often than e^-3000."""
+    found = hs.find_bound(column, epsilon=100.0, above=50)
+    assert found.value == 1024.0
+    assert found.certificate.guarantee == hs.Guarantee(epsilon=100.0)
+
+
+def test_series_of_pandas_and_polars():
+    """Columns of frames, with missing cells."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    for column in (pandas.Series([1, None, 900] * 300), polars.Series([1, None, 900] * 300)):
+        assert hs.find_bound(column, epsilon=100.0, above=50).value == 1024.0
+
+
+@pytest.mark.parametrize("column", [["secret"], [[1.0]], 3.0, [1j], {"a": 1}, [object()], None])
+def test_what_is_no_column_is_refused_and_not_shown(column, tmp_path):
+    """Nothing is charged, and no value is in the message."""
+    with hs.Ledger(f"sqlite:///{tmp_path}/b.db") as book:
+        book.open_budget("b", hs.Guarantee(epsilon=1.0))
+        with pytest.raises(BadRows, match="one list of real numbers") as refused:
+            hs.find_bound(column, epsilon=1.0, ledger=book, budget="b")
+        assert "secret" not in str(refused.value)
+        assert refused.value.__context__ is None
+        assert list(book.entries("b")) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epsilon": 0.0},
+        {"growth": 1.0},
+        {"growth": math.inf},
+        {"smallest": 0.0},
+        {"above": -1.0},
+        {"unit": "user"},
+        {"neighbours": "both"},
+        {"key": "k"},
+    ],
+)
+def test_what_cannot_be_used_is_refused(wrong):
+    """One wrong parameter each."""
+    with pytest.raises(ParameterError):
+        hs.find_bound([1.0, 2.0], **{"epsilon": 1.0} | wrong)
+
+
+def test_it_is_charged_once_and_kept_under_its_key(tmp_path):
+    """The same key tells the same bound; another question under it is refused."""
+    with hs.Ledger(f"sqlite:///{tmp_path}/b.db") as book:
+        book.open_budget("b", hs.Guarantee(epsilon=1.0, neighbours="add-remove"), method="basic")
+        ask = {"ledger": book, "budget": "b", "neighbours": "add-remove", "key": "costs"}
+        first = hs.find_bound([5.0] * 100, epsilon=0.6, **ask)
+        again = hs.find_bound([7e9], epsilon=0.6, **ask)
+        assert (first.value, first.entry, first.certificate) == (
+            again.value,
+            again.entry,
+            again.certificate,
+        )
+        assert [each.guarantee.epsilon for each in book.entries("b")] == [0.6]
+        with pytest.raises(KeyInUse):
+            hs.find_bound([5.0], epsilon=0.6, growth=3.0, **ask)
+        with pytest.raises(Overspent):
+            hs.find_bound([5.0], epsilon=0.6, **ask | {"key": None})
+
+
+def test_the_certificate_is_read_verified_and_says_what_is_left_above():
+    """JSON and back; the proof is ours, so that no word of the caller is in it."""
+    known = hs.find_bound([1.0] * 50, epsilon=1.0, unit="person").certificate
+    assert hs.Certificate.from_json(known.to_json()) == known
+    assert hs.verify(known).reproduced
+    text = known.explain()
+    assert "rows lie above the bound that was found" in text
+    assert "all of them in the same direction" in text
+    assert "who asked" not in text
