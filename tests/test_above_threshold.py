@@ -487,5 +487,5 @@ class TestCharge:
 
 def test_it_is_no_mechanism_of_release():
     """hs.release takes mechanisms that draw; this one is asked."""
-    with pytest.raises(ParameterError, match="third argument"):
+    with pytest.raises(ParameterError, match="only a mechanism such as"):
         hs.release(len, [1, 2], hs.AboveThreshold(1, 1.0))

@@ -104,7 +104,7 @@ class TopK(Calibrated):
 
     def _values_of(self, shape: tuple[int, ...] | None) -> int:
         if shape is None:
-            return 1
+            return self.k
         if len(shape) != 1:
             raise ParameterError(
                 f"TopK chooses by one list of scores, the sampled answers have shape {shape}"
