@@ -114,15 +114,15 @@ def test_each_table_of_a_block_is_asked_alone(case):
         sample(BATCHES[case], rows=50, batch=True)
 
 
-class Common:
-    """A population of the user's, whose tables have a part in common."""
+class Own:
+    """A population of the user's."""
 
     def draw(self, rng, count):
         seen.append(count)
-        return rng.random(count) + 100 * rng.random()
+        return rng.random(count)
 
     def describe(self):
-        return {"kind": "common"}
+        return {"kind": "own"}
 
 
 seen = []
@@ -131,7 +131,7 @@ seen = []
 def test_a_population_of_ones_own_is_asked_table_by_table():
     """As without batch: rows of one call may have more in common than rows of two."""
     seen.clear()
-    sample(lambda t: t.max(axis=1), population=Common(), rows=9, pairs=50, batch=True)
+    sample(lambda t: t.max(axis=1), population=Own(), rows=9, pairs=50, batch=True)
     assert set(seen) == {10}
 
 
@@ -247,6 +247,38 @@ def test_honest_simulators_pass(case, rows):
     for seed in range(5):
         s = sample(len, hs.populations.Simulator(HONEST[case]), rows=rows, pairs=10, seed=seed)
         assert (s.pairs, s.value) == (10, 0)  # nothing was refused; the number of rows never moves
+
+
+IN_ORDER = {
+    "sorted": lambda rng, n: np.sort(rng.random(n)),
+    "waiting times": lambda rng, n: np.cumsum(rng.exponential(size=n))[::-1],
+    "two groups": lambda rng, n: np.repeat([0.0, 3.0], [n // 2, n - n // 2]) + rng.normal(size=n),
+    "two spreads": lambda rng, n: np.repeat([50.0, 1], [n // 2, n - n // 2]) * rng.normal(size=n),
+    "a sorted column": lambda rng, n: np.stack([np.sort(rng.random(n)), rng.random(n)], axis=1),
+    "texts": lambda rng, n: sorted(rng.choice(["no", "yes"], n).tolist()),
+}
+IN_COMMON = {
+    "an offset": lambda rng, n: 2 * rng.normal() + rng.normal(size=n),
+    "a scale": lambda rng, n: rng.exponential() ** 4 * rng.normal(size=n),
+    "a walk": lambda rng, n: rng.permutation(np.cumsum(rng.normal(size=n))),
+    "one of ten tables": lambda rng, n: np.random.default_rng(rng.integers(10)).normal(size=n),
+    "a share": lambda rng, n: (rng.random(n) < rng.random()).astype(int),
+}
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("case", IN_ORDER)
+def test_rows_that_come_in_order_are_refused(case, symmetric):
+    """The rows that are exchanged would all be large ones, or all of one group."""
+    with pytest.raises(BadRows, match="in an order"):
+        sample(len, hs.populations.Simulator(IN_ORDER[case]), rows=40, symmetric=symmetric)
+
+
+@pytest.mark.parametrize("case", IN_COMMON)
+def test_rows_with_a_part_in_common_are_refused(case):
+    """They are nearer to each other than a person of the population is to another one."""
+    with pytest.raises(BadRows, match=r"in common|one table from two"):
+        sample(len, hs.populations.Simulator(IN_COMMON[case]), rows=60)
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import combinations, islice
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,12 @@ from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows
 from hushed.populations import OWN
 from hushed.sensitivity._designs import Design
+from hushed.sensitivity._independence import check_independence
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial, draw_block, draw_table
 from hushed.spaces import Norm, size
 
 _SMALL = 1e-6  # share of the sampled sensitivity that order, or company, may move an answer by
-_TABLES, _MOST_TABLES = 4, 16
+_TABLES = 16
 _ORDERED_TABLES, _ORDERS = 3, 2
 _REMEMBERED_TRIALS = 8
 _ALONE = 64  # tables of a block that are asked on their own
@@ -39,7 +40,7 @@ def check_population(design: Design, first: Any, *, seed: int, private: bool) ->
     like = containers.signature(first)
     source = (
         draw_table(design, generator, trial, like, private=private)
-        for trial, generator in enumerate(streams(seed, 0, _MOST_TABLES))
+        for trial, generator in enumerate(streams(seed, 0, _TABLES))
     )
     again = next(source)
     if content([first]) != content([again]) and not containers.is_same(first, again):
@@ -47,15 +48,14 @@ def check_population(design: Design, first: Any, *, seed: int, private: bool) ->
             "the population gave unequal rows from equal generators: draw(rng, count) must use no "
             "other randomness than rng, and keep no state"
         )
-    drawn = [_columns(first), *(_columns(each) for each in islice(source, _TABLES - 1))]
+    drawn = [_columns(first), *map(_columns, source)]
     if _stands_still(drawn):  # an honest law of few values may repeat itself, but not that often
-        drawn += [_columns(each) for each in source]
-        if _stands_still(drawn):
-            raise BadRows(
-                "the population gave equal rows, or an equal column, from unequal generators, as "
-                "if it did not use rng: take all randomness of draw(rng, count) from rng, and "
-                "leave out a column that does not vary from table to table"
-            )
+        raise BadRows(
+            "the population gave equal rows, or an equal column, from unequal generators, as "
+            "if it did not use rng: take all randomness of draw(rng, count) from rng, and "
+            "leave out a column that does not vary from table to table"
+        )
+    check_independence(drawn)
     if design.rows >= _FEW_ROWS and any(map(_all_differ, drawn[0])):
         marks = [content(columns) for columns in drawn]
         if any(a == b for a, b in combinations(marks, 2)):

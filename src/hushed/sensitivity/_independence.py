@@ -1,0 +1,108 @@
+"""Whether the rows of a user's population look independent, by rank tests on drawn tables.
+
+Rows that come in order, or group after group, are replaced by rows unlike the average one. Rows
+that have something in common are nearer to each other than independent ones. Either way the pairs
+move less than a person's row does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hushed._types import Floats
+from hushed.errors import BadRows
+
+_FARTHEST = 7.5  # standard deviations: with chance 1e-13 in independent rows
+_LEAST = 1e-13
+_FIRST, _MOST_COLUMNS = 1000, 30
+_PLAIN = (str, bytes, bool, int, float, type(None), np.generic)
+
+
+def check_independence(tables: list[list[Any]]) -> None:
+    """Refuse tables, each a list of columns, whose rows come in order or have a part in common."""
+    for held in list(zip(*tables, strict=True))[:_MOST_COLUMNS]:
+        ranks = _rank(list(held))
+        if ranks is None:
+            continue
+        spread = np.abs(ranks - ranks.mean())
+        if max(_measure_trend(ranks), _measure_trend(spread)) > _FARTHEST:
+            raise BadRows(
+                "the population gives its rows in an order (sorted, or group after group), so that "
+                "the rows which are exchanged are unlike the others: let draw(rng, count) shuffle "
+                "them, as rng.permutation does"
+            )
+        if min(_compare_tables(ranks), _compare_tables(spread)) < _LEAST:
+            raise BadRows(
+                "rows of one draw of the population are more alike than rows of two, as if they "
+                "had a part in common: draw(rng, count) must give independent rows"
+            )
+
+
+def _rank(columns: list[Any]) -> Floats | None:
+    """Ranks of a column of all tables together, shape (tables, rows); None if it tells nothing."""
+    arrays = [_read(each) for each in columns]
+    held = [each for each in arrays if each is not None]
+    if len(held) < len(arrays) or len({(each.shape, each.dtype.kind) for each in held}) > 1:
+        return None
+    shape = len(held), len(held[0])
+    values, places, counts = np.unique(
+        np.concatenate(held), return_inverse=True, return_counts=True
+    )
+    table = places.reshape(shape)
+    if len(values) < 2 or (table == table[0]).all():  # constant, or a counter
+        return None
+    middles = np.cumsum(counts) - (counts - 1) / 2
+    return np.asarray(middles[table], dtype=np.float64)
+
+
+def _read(column: Any) -> Any:
+    """Values that have an order, of rows evenly spread; None if there are others."""
+    step = -(-len(column) // _FIRST)
+    part = column[::step]
+    found = part if isinstance(part, np.ndarray) else None
+    if found is None or found.dtype.kind == "O":
+        listed = list(part)
+        if not all(isinstance(each, _PLAIN) for each in listed):
+            return None
+        real = all(isinstance(each, bool | int | float | np.number) for each in listed)
+        found = np.array(listed, dtype=np.float64) if real else np.array(list(map(str, listed)))
+    return found if found.ndim == 1 and found.dtype.kind in "biufmMUS" else None
+
+
+def _measure_trend(ranks: Floats) -> float:
+    """Tell by how many standard deviations ranks go up or down with the place of a row.
+
+    Notes
+    -----
+    In exchangeable rows the correlation of ranks with places has the variance 1 / (rows - 1),
+    with ties as without.
+    """
+    places = np.arange(ranks.shape[1]) - (ranks.shape[1] - 1) / 2
+    centred = ranks - ranks.mean(axis=1, keepdims=True)
+    sizes = np.sqrt((centred**2).sum(axis=1) * (places**2).sum())
+    used = sizes > 0
+    if not used.any() or ranks.shape[1] < 2:
+        return 0.0
+    correlations = centred[used] @ places / sizes[used]
+    return float(abs(correlations.sum()) * np.sqrt((ranks.shape[1] - 1) / used.sum()))
+
+
+def _compare_tables(ranks: Floats) -> float:
+    """Chance of tables that differ so much, if all rows are independent (Kruskal and Wallis).
+
+    Notes
+    -----
+    ``H = (N - 1) sum_k n (mean_k - mean)^2 / sum (rank - mean)^2`` is nearly chi-square with as
+    many degrees of freedom as there are tables, less one.
+    """
+    from scipy.special import gammaincc  # noqa: PLC0415
+
+    tables, rows = ranks.shape
+    total = ((ranks - ranks.mean()) ** 2).sum()
+    if not total:
+        return 1.0
+    between = rows * ((ranks.mean(axis=1) - ranks.mean()) ** 2).sum()
+    height = (ranks.size - 1) * between / total
+    return float(gammaincc((tables - 1) / 2, height / 2))
