@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import threading
 import time
+import tracemalloc
 from functools import partial
 
 import duckdb
@@ -359,6 +360,51 @@ class TestNoise:
                 pytest.fail("charged, and not answered")
             except HushedError:
                 assert len(ledger.log) == before
+
+
+class TestSize:
+    """What would not fit into the memory is refused before the charge, by public numbers alone."""
+
+    @pytest.mark.parametrize("kind", ["histogram", "quantiles"])
+    def test_too_many_numbers_are_not_charged(self, kind, ledger):
+        """A thousand keys with ten thousand bins each."""
+        table = hs.table(pa.table({"x": [1.0] * 50, "g": [0] * 50}))
+        more = {"bins": 10_000} if kind == "histogram" else {"candidates": 10_001}
+        given = [[0.5]] if kind == "quantiles" else []
+        for keys, fits in ((range(1000), False), (range(3), True)):
+            asked = table.group_by("g", keys=list(keys))
+            query = getattr(asked, kind)("x", *given, low=0, high=2, **more)
+            if fits:
+                assert len(query.release(epsilon=50.0, ledger=ledger, budget="b")) == 3
+                continue
+            with pytest.raises(ParameterError, match="10000000: use fewer keys, bins"):
+                query.release(epsilon=50.0, ledger=ledger, budget="b")
+            assert ledger.log == []
+
+    def test_keys_that_are_not_selected_take_no_memory(self):
+        """Two thousand keys of one row each, of which none is released, with ten thousand bins."""
+        table = hs.table(pa.table({"x": [1.0] * 2000, "g": list(range(2000))}))
+        query = table.group_by("g", select_partitions=True)
+        query = query.histogram("x", low=0, high=2, bins=10_000)
+        query.release(epsilon=1.0, delta=1e-9)  # imports
+        tracemalloc.start()
+        try:
+            assert len(query.release(epsilon=1.0, delta=1e-9)) == 0
+            assert tracemalloc.get_traced_memory()[1] < 20e6  # written out: 160e6
+        finally:
+            tracemalloc.stop()
+
+    def test_too_many_selected_keys_stay_paid(self, ledger, monkeypatch):
+        """Their number is what the selection released; the answer is refused, as it would fail."""
+        monkeypatch.setattr(_release, "_MOST_NUMBERS", 30)
+        table = hs.table(pa.table({"x": [1.0] * 400, "g": [i % 4 for i in range(400)]}))
+        query = table.group_by("g", select_partitions=True).histogram("x", low=0, high=2)
+        with pytest.raises(QueryFailed, match="would read 40: partition selection kept too many"):
+            query.release(epsilon=9.0, delta=1e-6, ledger=ledger, budget="b")
+        assert len(ledger.log) == 1
+        monkeypatch.setattr(_release, "_MOST_NUMBERS", 40)
+        bins = query.release(epsilon=9.0, delta=1e-6).values["histogram_x"]
+        assert [max(range(10), key=each.__getitem__) for each in bins] == [5] * 4
 
 
 class TestTime:

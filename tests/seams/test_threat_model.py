@@ -161,6 +161,21 @@ def test_a_user_is_a_spelling(tmp_path):
     assert np.median(answers) == 4
 
 
+def test_a_budget_does_not_know_who_a_user_is(tmp_path):
+    """Where the number of a visit is called the user, one patient decides the whole answer."""
+    visits = pa.table({"visit": list(range(100)), "patient": ["Ada"] * 100})
+    with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as book:
+        limit = hs.Guarantee(epsilon=40.0, neighbours="add-remove", unit="user")
+        book.open_budget("patients", limit)
+        found = {}
+        for named in ("patient", "visit"):
+            asked = hs.table(visits, user=named).bound_contributions(max_rows_per_user=1).count()
+            answer = asked.release(epsilon=20.0, ledger=book, budget="patients")
+            found[named] = answer.value("count")
+        assert found["patient"] <= 10
+        assert found["visit"] >= 90
+
+
 def test_a_text_of_several_lines_is_rows_of_several_users(tmp_path):
     """One record of a CSV file, as other programs read it, is as many rows as it has lines."""
     path, other = tmp_path / "rows.csv", tmp_path / "rows.parquet"

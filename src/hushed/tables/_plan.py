@@ -138,9 +138,15 @@ def noise_dims() -> int:
 
 def gaussian_numbers(parts: Sequence[Part], groups: int) -> int:
     """Count the numbers with Gaussian noise in an answer for this many groups."""
-    normal = [part.measurement for part in parts if isinstance(part.noise, GaussianNoise)]
+    return count_numbers([p for p in parts if isinstance(p.noise, GaussianNoise)], groups)
+
+
+def count_numbers(parts: Sequence[Part], groups: int) -> int:
+    """Count the numbers that are read from the rows of this many groups."""
+    measured = [part.measurement for part in parts]
     return groups * sum(
-        each.feature.bins if each.role == "bins" and each.feature else 1 for each in normal
+        each.feature.bins if each.role in ("bins", "rank") and each.feature else 1
+        for each in measured
     )
 
 

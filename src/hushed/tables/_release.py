@@ -18,6 +18,7 @@ from hushed.tables._plan import (
     GaussianNoise,
     NoiseName,
     Plan,
+    count_numbers,
     gaussian_numbers,
     noise_dims,
     plan_noise,
@@ -28,6 +29,7 @@ from hushed.tables._storage import read_answer, write_answer
 from hushed.tables._warnings import data_warnings, present_rows
 
 _MOST_AGGREGATES = 100
+_MOST_NUMBERS = 5_000_000  # about 500 MB, and half a minute of noise
 
 
 def plan_query(query: Query, *, epsilon: float, delta: float, noise_name: NoiseName) -> Plan:
@@ -61,7 +63,13 @@ def plan_query(query: Query, *, epsilon: float, delta: float, noise_name: NoiseN
 def _require_few(
     plan: Plan, groups: int, problem: type[ParameterError | QueryFailed], advice: str
 ) -> None:
-    """Refuse more numbers with Gaussian noise than the proof allows, all together."""
+    """Refuse more numbers than the memory or, with Gaussian noise, the proof allows."""
+    whole = count_numbers(plan.parts, groups)
+    if whole > _MOST_NUMBERS:
+        raise problem(
+            f"a query reads at most {_MOST_NUMBERS} numbers (every bin, and every candidate of a "
+            f"quantile, of every group), and this one would read {whole}: {advice}"
+        )
     found = gaussian_numbers(plan.parts, groups)
     if found > noise_dims():
         raise problem(
@@ -97,20 +105,24 @@ def _rehearse(
 def _run(ready: PreparedScan, plan: Plan, beta: float, clock: engine.Clock) -> Answer:
     """Run the scan, add noise, and build the answer; exact numbers end here."""
     cells = run_scan(ready, clock)
-    keys, values = list(cells.keys), [list(column) for column in cells.values]
+    keys, values = list(cells.keys), list(cells.values)
     if plan.selection is not None and cells.users is not None:
         chosen = select_partitions(plan.selection, [key[0] for key in keys], cells.users)
+        _require_few(plan, len(chosen), QueryFailed, "partition selection kept too many keys")
         place = {key[0]: i for i, key in enumerate(keys)}
         names = fetch_keys(ready, chosen, clock)
         ordered = sorted(chosen, key=lambda name: names[name])
         values = [[column[place[name]] for name in ordered] for column in values]
         keys = [names[name] for name in ordered]
-        _require_few(plan, len(keys), QueryFailed, "partition selection kept too many keys")
     return _build_answer(ready, plan, keys, values, beta)
 
 
 def _build_answer(
-    ready: PreparedScan, plan: Plan, keys: Sequence[Key], values: Sequence[list[Any]], beta: float
+    ready: PreparedScan,
+    plan: Plan,
+    keys: Sequence[Key],
+    values: Sequence[Sequence[Any]],
+    beta: float,
 ) -> Answer:
     """Add noise to exact cells, and compute the answer from the noisy ones."""
     query = ready.scan.query

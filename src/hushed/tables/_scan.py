@@ -62,15 +62,35 @@ class Cells:
     ----------
     keys : tuple of tuple
         The public keys; under partition selection one opaque key each.
-    values : tuple of list
+    values : tuple of sequence
         For each measurement, one whole number (or list of them) for each key.
     users : list of int, optional
         Units of privacy of each opaque key.
     """
 
     keys: tuple[Key, ...]
-    values: tuple[list[Any], ...]
+    values: tuple[Sequence[Any], ...]
     users: list[int] | None
+
+
+class _BinColumn(Sequence[list[int]]):
+    """Bins of every group, each written out when it is asked for.
+
+    How many groups there are is private under partition selection, and bins without rows are not in
+    the engine's answer: all of them at once might not fit into the memory.
+    """
+
+    __slots__ = ("_bins", "_counts", "_keys")
+
+    def __init__(self, keys: Sequence[Key], counts: Mapping[Key, Mapping[int, int]], bins: int):
+        self._keys, self._counts, self._bins = keys, counts, bins
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __getitem__(self, place: Any) -> Any:
+        counts = self._counts.get(self._keys[place], {})
+        return [counts.get(i, 0) for i in range(self._bins)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,18 +167,16 @@ def run_scan(prepared: PreparedScan, clock: engine.Clock = _NO_LIMIT) -> Cells:
     if prepared.plain is not None:
         plain = _index_by_key(scan, engine.fetch(scan.connection, prepared.plain, clock))
     binned = {
-        feature: _read_bins(
-            scan, engine.fetch(scan.connection, planned, clock), names[feature], feature
-        )
+        feature: _read_bins(scan, engine.fetch(scan.connection, planned, clock), names[feature])
         for feature, planned in prepared.binned.items()
     }
     keys = tuple(plain) if scan.query.keys.selected else tuple(scan.query.keys.combinations())
     empty: dict[str, int] = defaultdict(int)
-    values: list[list[Any]] = []
+    values: list[Sequence[Any]] = []
     for each in scan.measured:
         if each.role in ("bins", "rank") and each.feature is not None:
-            found, empty_bins = binned[each.feature], [0] * each.feature.bins
-            values.append([list(found.get(key, empty_bins)) for key in keys])
+            column = _BinColumn(keys, binned[each.feature], each.feature.bins)
+            values.append(column if scan.keys.selected else list(column))
         else:
             cell = _cell_name(each, names)
             values.append([int(plain.get(key, empty)[cell] or 0) for key in keys])
@@ -385,12 +403,12 @@ def _count_bins(scan: Scan, rows: Any, secret: int, bin_name: str) -> Any:
 
 
 def _read_bins(
-    scan: Scan, found: Mapping[str, list[Any]], bin_name: str, feature: Feature
-) -> dict[Key, list[int]]:
-    """Read the number of rows in each bin of each group."""
+    scan: Scan, found: Mapping[str, list[Any]], bin_name: str
+) -> dict[Key, dict[int, int]]:
+    """Read the number of rows in each bin of each group; bins without rows are left out."""
     ids = _group_columns(scan)
-    counts: dict[Key, list[int]] = {}
+    counts: dict[Key, dict[int, int]] = {}
     for i, number in enumerate(found["rows"]):
         key = tuple(found[name][i] for name in ids)
-        counts.setdefault(key, [0] * feature.bins)[found[bin_name][i]] = number
+        counts.setdefault(key, {})[found[bin_name][i]] = number
     return counts
