@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._printing import flat
 from hushed.auditing._mechanisms import Raised
 from hushed.errors import BadFunction
 
@@ -77,12 +78,10 @@ def choose_encoder(probes: Iterable[Any]) -> Encoder:
     names: dict[float, str] = {}
     widest = 1
     for output in outputs:
-        kinds, leaves = _read_leaves(output)
+        texts, _, leaves = read_object(output)
         widest = max(widest, len(leaves))
         if len(names) < _NAMED:
-            names[_hash_text(_name_type(output))] = _name_type(output)
-            names[_hash_text(",".join(kinds))] = _shorten(",".join(kinds))
-            names[_hash_text(_write_canonically(output))] = _shorten(_write_canonically(output))
+            names |= {_hash_text(text): _shorten(flat(text)) for text in texts}
     return Encoder(width=min(widest, _WIDEST), objects=True, names=names)
 
 
@@ -97,16 +96,25 @@ def _flatten_array(outputs: Any) -> Floats | None:
 
 
 def _encode_object(output: Any, width: int) -> list[float]:
-    kinds, leaves = _read_leaves(output)
-    scalar = isinstance(output, np.ndarray) and not output.ndim  # Sized, but without a length
-    length = float(len(output)) if isinstance(output, Sized) and not scalar else -1.0
-    head = [
-        _hash_text(_name_type(output)),
-        length,
-        _hash_text(",".join(kinds)),
-        _hash_text(_write_canonically(output)),
-    ]
+    (kind, kinds, whole), length, leaves = read_object(output)
+    head = [_hash_text(kind), length, _hash_text(kinds), _hash_text(whole)]
     return head + leaves[:width] + [np.nan] * (width - len(leaves))
+
+
+def read_object(output: Any) -> tuple[tuple[str, str, str], float, list[float]]:
+    """Type, types of the parts and whole output as texts; its length; the numbers in it.
+
+    What cannot be read, because it holds itself or fails when it is looked at, is known by its type
+    alone: that merges outputs, which can only make a bound smaller.
+    """
+    kind = _name_type(output)
+    try:
+        kinds, leaves = _read_leaves(output)
+        scalar = isinstance(output, np.ndarray) and not output.ndim  # Sized, but without a length
+        length = float(len(output)) if isinstance(output, Sized) and not scalar else -1.0
+        return (kind, ",".join(kinds), _write_canonically(output)), length, leaves
+    except Exception:  # RecursionError, or whatever its own methods raise
+        return (kind, "unreadable", f"unreadable {kind}"), -1.0, []
 
 
 def _read_leaves(output: Any) -> tuple[list[str], list[float]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushed._functions._trials import run_trials
 from hushed.auditing._mechanisms import BatchRaised, Raised, Source
-from hushed.auditing._outputs import Encoder, choose_encoder
+from hushed.auditing._outputs import Encoder, choose_encoder, read_object
 from hushed.auditing._pairs import Pair
 from hushed.auditing._scores import Event
 from hushed.errors import BadFunction
@@ -181,7 +181,7 @@ def _require_an_answer(source: Source, pairs: list[Pair], seed: int) -> None:
 
 def _require_fresh(one: Any, other: Any) -> None:
     """Refuse two batches that agree in everything, though their runs differ: the same numbers."""
-    first, second = ([repr(output) for output in list(each)] for each in (one, other))
+    first, second = ([read_object(output)[0] for output in list(each)] for each in (one, other))
     if first == second and len(set(first)) > len(first) // 2 > 4:
         raise BadFunction(
             "the mechanism draws the same numbers at every call: it seeds a generator of its own; "
