@@ -112,7 +112,7 @@ def _of_record(certificate: Certificate, wanted: Drawn) -> list[str]:
         for name, one, other in zip(
             ("scale", "grid", "values", "accuracy"), stated, wanted, strict=True
         )
-        if not math.isclose(one, other, rel_tol=_CLOSE)
+        if one is None or not math.isclose(one, other, rel_tol=_CLOSE)
     ]
 
 
@@ -145,17 +145,18 @@ def _of_promise(certificate: Certificate, mechanism: StatisticMechanism) -> list
 def explain_accuracy(certificate: Certificate, rows: str) -> str:
     """Say how exact the answer is, as far as that is public."""
     record = certificate.mechanism
+    scale, accuracy = float(record.scale or 0), float(record.accuracy or 0)
     if record.name == "smooth":
         return (
             "How exact the answer is: the noise has the scale of the answer's smooth sensitivity "
-            f"on these rows, times {format_down(record.scale, 4)}. That sensitivity is private, "
+            f"on these rows, times {format_down(scale, 4)}. That sensitivity is private, "
             "and so is the error; with probability 95 % it is at most "
-            f"{format_up(record.accuracy, 4)} times as large. "
+            f"{format_up(accuracy, 4)} times as large. "
             f"What was drawn was rounded to a multiple of 2^{record.grid} and moved into the range."
         )
     return (
         f"How exact the answer is: it is one of {record.values} public values. With probability "
-        f"95 % it is what the table would have answered with {math.ceil(record.accuracy)} {rows} "
+        f"95 % it is what the table would have answered with {math.ceil(accuracy)} {rows} "
         "changed, or fewer, beyond those that the best of these values needs."
     )
 
