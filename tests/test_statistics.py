@@ -303,6 +303,15 @@ def test_far_windows_are_not_forgotten():
         assert wanted * (1 - 1e-9) <= found <= wanted * (1 + 1e-9)
 
 
+def test_the_empty_table_has_the_whole_range_as_its_bound():
+    """Rounded up: with these ends the nearest double is too small."""
+    low, high = -(2.0**-60), 1.0 + 2.0**-52
+    s = hs.statistics.median(low=low, high=high)
+    assert Fraction(high - low) < Fraction(high) - Fraction(low)
+    for bound in (s.smooth_sensitivity([], Fraction(1)), s.local_sensitivity([])):
+        assert Fraction(bound) >= Fraction(high) - Fraction(low)
+
+
 def test_equal_rows_still_get_noise():
     """Where a whole table is one value, the floor of 2**-45 of the range is left."""
     s = hs.statistics.median(rows=2000, low=0, high=8)

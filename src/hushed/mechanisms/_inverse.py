@@ -13,6 +13,7 @@ import numpy as np
 
 from hushed import noise
 from hushed._checks import read_epsilon, require_probability
+from hushed._printing import format_up
 from hushed._types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
@@ -23,6 +24,7 @@ from hushed.statistics._record import read_candidates
 WIDTH = 2.0  # one row moves every length by at most 1, some up and some down
 _GRID = 2.0**20  # the logarithm of a prior is rounded to whole parts of this
 _FARTHEST = 2.0**32
+_MOST_QUADRATIC = 1 << 14
 _NEGLIGIBLE = 60.0  # lengths are cut where a value has e**-60 of the best one's probability
 
 
@@ -81,6 +83,16 @@ class InverseSensitivity:
         if self.prior is not None:
             prior = _read_prior(self.prior, len(self.values), self.epsilon)
             object.__setattr__(self, "prior", prior)
+        if (
+            self.statistic.quadratic
+            and min(self._reach, self.statistic.rows or 0) > _MOST_QUADRATIC
+        ):
+            least = self.epsilon * self._reach / _MOST_QUADRATIC
+            raise ParameterError(
+                f"epsilon must be {format_up(least, 3)} or more for so many rows: the search for "
+                f"the lengths of the {self.statistic.kind} would take minutes; or use hs.Smooth",
+                parameter="epsilon",
+            )
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -191,8 +203,7 @@ class InverseSensitivity:
 
         So cut, they still move by at most 1 with a row: the shortest one does, too.
         """
-        farther = (_NEGLIGIBLE - math.log(self.least)) * 2 / self.epsilon
-        more = math.ceil(min(farther, _FARTHEST))
+        more = self._reach
         most = 2 * more
         while True:
             lengths = self.statistic.lengths(rows, self.values, most=most)[kept]
@@ -200,6 +211,12 @@ class InverseSensitivity:
             if reach <= most or int(lengths.max()) < most:
                 return np.asarray(np.minimum(lengths, reach))
             most *= 2
+
+    @property
+    def _reach(self) -> int:
+        """Rows beyond the shortest length at which a candidate has a negligible chance."""
+        farther = (_NEGLIGIBLE - math.log(self.least)) * 2 / self.epsilon
+        return math.ceil(min(farther, _FARTHEST))
 
     def _offers(self) -> tuple[Integers, Floats]:
         """Places of the candidates that can win, and what the prior adds to their scores."""

@@ -146,18 +146,18 @@ def _of_promise(certificate: Certificate, mechanism: StatisticMechanism) -> list
 def explain_accuracy(certificate: Certificate, rows: str) -> str:
     """Say how exact the answer is, as far as that is public."""
     record = certificate.mechanism
-    scale, error = record.scale or 0.0, record.accuracy or 0.0  # both are stated of a statistic
+    scale, accuracy = float(record.scale or 0), float(record.accuracy or 0)
     if record.name == "smooth":
         return (
             "How exact the answer is: the noise has the scale of the answer's smooth sensitivity "
             f"on these rows, times {format_down(scale, 4)}. That sensitivity is private, "
             "and so is the error; with probability 95 % it is at most "
-            f"{format_up(error, 4)} times as large. "
+            f"{format_up(accuracy, 4)} times as large. "
             f"What was drawn was rounded to a multiple of 2^{record.grid} and moved into the range."
         )
     return (
         f"How exact the answer is: it is one of {record.values} public values. With probability "
-        f"95 % it is what the table would have answered with {math.ceil(error)} {rows} "
+        f"95 % it is what the table would have answered with {math.ceil(accuracy)} {rows} "
         "changed, or fewer, beyond those that the best of these values needs."
     )
 

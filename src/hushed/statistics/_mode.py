@@ -41,6 +41,7 @@ class Mode:
     """
 
     kind: ClassVar[str] = "mode"
+    quadratic: ClassVar[bool] = False
 
     categories: Sequence[Category]
     rows: int | None = None

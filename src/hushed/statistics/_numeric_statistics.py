@@ -165,6 +165,7 @@ class InterquartileRange(Numeric):
     """
 
     kind: ClassVar[str] = "interquartile range"
+    quadratic: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         Numeric.__post_init__(self)

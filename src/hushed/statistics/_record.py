@@ -11,6 +11,7 @@ import numpy as np
 
 from hushed._checks import is_real, require_count, require_one_of
 from hushed._decimals import decimal_of
+from hushed._numeric import float_above
 from hushed._rows import _containers as containers
 from hushed._types import Floats, Integers
 from hushed.errors import BadRows, ParameterError
@@ -67,6 +68,7 @@ class Numeric:
     """
 
     kind: ClassVar[str]
+    quadratic: ClassVar[bool] = False  # whether lengths take the square of the changes
 
     rows: int | None = None
     low: float
@@ -108,7 +110,7 @@ class Numeric:
     @property
     def global_sensitivity(self) -> float:
         """How far one row can move the statistic on the worst table, rounded up."""
-        return self.high - self.low
+        return float_above(Fraction(self.high) - Fraction(self.low))
 
     def check(self, rows: Any) -> None:
         """Refuse a table by its public size and by its types; no value is looked at.
