@@ -4,6 +4,7 @@ from hushed.mechanisms._bernstein import Bernstein, BernsteinPolynomial, lattice
 from hushed.mechanisms._exponential import Exponential
 from hushed.mechanisms._gaussian import Gaussian
 from hushed.mechanisms._laplace import Laplace
+from hushed.mechanisms._noisy_max import NoisyMax, Winner
 from hushed.mechanisms._top_k import TopK
 
 __all__ = [
@@ -12,7 +13,9 @@ __all__ = [
     "Exponential",
     "Gaussian",
     "Laplace",
+    "NoisyMax",
     "TopK",
+    "Winner",
     "lattice_points",
     "on_lattice",
 ]

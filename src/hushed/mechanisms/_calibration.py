@@ -8,16 +8,18 @@ from typing import Any, Literal, cast, get_args
 
 from hushed._checks import require_one_of
 from hushed.errors import ParameterError
-from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace, TopK
+from hushed.mechanisms import Bernstein, Exponential, Gaussian, Laplace, NoisyMax, TopK
 from hushed.mechanisms._bound_search import BoundSearch
 from hushed.mechanisms._sparse_vector import SparseVector
 from hushed.spaces import Norm, SensitivityBound
 
-Mechanism = Laplace | Gaussian | Exponential | Bernstein | TopK
+Mechanism = Laplace | Gaussian | Exponential | Bernstein | TopK | NoisyMax
 MechanismName = Literal["laplace", "gaussian", "exponential", "bernstein"]
 Certified = Mechanism | SparseVector | BoundSearch
 SearchName = Literal["above-threshold", "bound-search"]  # no argument of hs.release
-CertifiedName = Literal[MechanismName, "top-k", SearchName]  # the command line knows the first
+CertifiedName = Literal[
+    MechanismName, "top-k", "noisy-max", SearchName
+]  # the command line knows the first
 
 NORM_OF: dict[MechanismName, Norm] = {
     "laplace": "l1",
@@ -32,6 +34,7 @@ _CLASSES: dict[str, type[Any]] = {
     "exponential": Exponential,
     "bernstein": Bernstein,
     "top-k": TopK,
+    "noisy-max": NoisyMax,
     "above-threshold": SparseVector,
     "bound-search": BoundSearch,
 }
@@ -41,6 +44,7 @@ _PARAMETERS = {
     "exponential": ("epsilon", "monotone"),
     "bernstein": ("epsilon", "lattice", "dims", "order"),
     "top-k": ("epsilon", "k", "monotone"),
+    "noisy-max": ("epsilon", "monotone"),
     "above-threshold": ("epsilon", "threshold", "positives", "monotone", "values"),
     "bound-search": ("epsilon", "growth", "smallest", "above"),
 }
@@ -78,7 +82,7 @@ def build(name: str, sensitivity: SensitivityBound, options: Mapping[str, Any]) 
 
 def check_shape(mechanism: Mechanism, shape: tuple[int, ...]) -> None:
     """Refuse a mechanism that cannot release answers of a shape."""
-    if isinstance(mechanism, Exponential | TopK) and len(shape) != 1:
+    if isinstance(mechanism, Exponential | TopK | NoisyMax) and len(shape) != 1:
         raise ParameterError(
             f"{type(mechanism).__name__} chooses by one list of scores, the sampled answers have "
             f"shape {shape}"

@@ -12,7 +12,7 @@ from hushed import noise, populations
 from hushed._rows._ranges import Range
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.mechanisms import Bernstein, Exponential, Gaussian, TopK
+from hushed.mechanisms import Bernstein, Exponential, Gaussian, NoisyMax, TopK
 from hushed.mechanisms._bound_search import BoundSearch
 from hushed.mechanisms._calibration import Certified, SearchName, build
 from hushed.mechanisms._sparse_vector import SparseVector
@@ -36,7 +36,7 @@ def draw_scale(mechanism: Certified, values: int) -> tuple[float, int]:
     Scale of the noise in the units of the answer; for choices the temperature. Answers (or scores)
     are rounded to multiples of ``2**grid``.
     """
-    if isinstance(mechanism, TopK | SparseVector | BoundSearch):
+    if isinstance(mechanism, TopK | NoisyMax | SparseVector | BoundSearch):
         return mechanism.scale, mechanism.grid
     if isinstance(mechanism, Exponential):
         return noise.selection_scale(width=mechanism.width, epsilon=mechanism.epsilon)

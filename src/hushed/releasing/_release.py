@@ -38,9 +38,9 @@ class Release:
 
     Parameters
     ----------
-    value : float, ndarray of float, int, ndarray of int or BernsteinPolynomial
+    value : float, ndarray of float, int, ndarray of int, Winner or BernsteinPolynomial
         The private answer: a number, an array, the index of the chosen candidate, the indices of
-        several, or a function.
+        several, a candidate with its gap, or a function.
     certificate : Certificate
         What it promises.
     entry : int, optional
@@ -78,7 +78,7 @@ def release(
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
         sees a copy, in the sampled types.
-    mechanism : Laplace, Gaussian, Exponential, TopK or Bernstein
+    mechanism : Laplace, Gaussian, Exponential, TopK, NoisyMax or Bernstein
         The calibrated mechanism.
     ledger : Ledger or Charges, optional
         Where to charge the guarantee, and the law of the loss behind it, before anything is

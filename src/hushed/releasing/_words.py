@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, SamplingRecord
 
 
-_KINDS: dict[str, str] = dict.fromkeys(("above-threshold", "bound-search"), "one-sided exponential")
+_KINDS: dict[str, str] = {
+    "above-threshold": "one-sided exponential",
+    "bound-search": "one-sided exponential",
+    "noisy-max": "Laplace",
+    "top-k": "joint exponential",
+}
 _FAR = 1000  # times the kept movement: then the largest drawn one deserves a remark
 
 
@@ -94,7 +99,7 @@ def _accuracy(certificate: Certificate) -> str:
             f"each chosen candidate's score is within {error} of the best one for its place, of "
             f"{m.values} candidates"
         )
-    elif m.name == "exponential":
+    elif m.name in ("exponential", "noisy-max"):
         what = f"the chosen candidate's score is within {error} of the best of {m.values}"
     elif m.name == "bernstein":
         what = f"noise moves the released function by at most {error} anywhere"
