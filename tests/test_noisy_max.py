@@ -55,7 +55,7 @@ CASES = {
 @pytest.mark.parametrize("case", list(CASES))
 @pytest.mark.parametrize("count", [2, 3])
 def test_index_and_gap_lose_epsilon_and_no_more(monkeypatch, case, count):
-    """All scores of 0 to 2, all movements, all gaps: at most epsilon, and all of it for some."""
+    """All scores of 0 to 2, all movements, gaps up to 12: at most epsilon, and all but 0.1 %."""
     monkeypatch.setattr(noisy_max, "_GRID_BITS", 0)
     sensitivity, monotone, moves = CASES[case]
     scale = float(hs.NoisyMax(sensitivity, epsilon=1.0, monotone=monotone).noise_scale)
@@ -65,11 +65,11 @@ def test_index_and_gap_lose_epsilon_and_no_more(monkeypatch, case, count):
         for shift in itertools.product(moves, repeat=count):
             other = law([a + b for a, b in zip(scores, shift, strict=True)], scale)
             worst = max(worst, np.abs(one - other).max())
-    assert worst == pytest.approx(1.0, rel=1e-9)
+    assert 0.999 < worst <= 1 + 1e-9
 
 
-def test_a_gap_that_forgets_ties_would_lose_more():
-    """Told without the step that a tie takes, 0 is told of ties that the first one cannot have."""
+def test_for_two_candidates_all_pairs_of_noise_give_the_same_law():
+    """Summed over both draws, the second is ahead by g as often as it has the gap g - 1."""
     plain = {}
     for scores in ((0, 0), (1, -1)):
         at, mass = two_sided(2.0)

@@ -115,7 +115,9 @@ _HOME = {
         "_functions._calls": "fixed_seed",
         "guarantee": "Guarantee union_gamma",
         "ledger": "Ledger",
-        "mechanisms": "Bernstein Exponential Gaussian Laplace NoisyMax TopK Winner lattice_points on_lattice",
+        "mechanisms": (
+            "Bernstein Exponential Gaussian Laplace NoisyMax TopK Winner lattice_points on_lattice"
+        ),
         "releasing": "AboveThreshold Certificate Crossing Release find_bound release verify",
         "sensitivity": "Blockwise Sensitivity proven_sensitivity sample_sensitivity",
         "tables": "Answer Quote Table table",

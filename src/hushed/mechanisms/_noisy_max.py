@@ -159,9 +159,9 @@ class NoisyMax:
             raise ParameterError("scores must be one list of two numbers or more")
         noisy = add_noise(list_steps(values, self.grid, 1), self.noise_scale)
         index = int(np.argmax(noisy))  # of equal ones the first
-        rest = np.delete(noisy, index)
-        rest[:index] += 1  # whoever comes first wins a tie: to be ahead of it takes one step more
-        return Winner(index=index, gap=to_double(int(noisy[index]) - int(rest.max()), self.grid))
+        # Whoever comes first wins a tie: to be ahead of it takes one step more.
+        ahead = [int(part.max()) for part in (noisy[:index] + 1, noisy[index + 1 :]) if part.size]
+        return Winner(index=index, gap=to_double(int(noisy[index]) - max(ahead), self.grid))
 
 
 def add_noise(steps: Integers, scale: Fraction) -> NDArray[np.int64] | NDArray[np.object_]:
