@@ -17,9 +17,8 @@ Mechanism = Laplace | Gaussian | Exponential | Bernstein | TopK | NoisyMax
 MechanismName = Literal["laplace", "gaussian", "exponential", "bernstein"]
 Certified = Mechanism | SparseVector | BoundSearch
 SearchName = Literal["above-threshold", "bound-search"]  # no argument of hs.release
-CertifiedName = Literal[
-    MechanismName, "top-k", "noisy-max", SearchName
-]  # the command line knows the first
+# The command line knows the first of them only.
+CertifiedName = Literal[MechanismName, "top-k", "noisy-max", SearchName]
 
 NORM_OF: dict[MechanismName, Norm] = {
     "laplace": "l1",
