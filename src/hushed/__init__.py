@@ -39,8 +39,10 @@ if _TYPE_CHECKING:
         InverseSensitivity,
         Laplace,
         Mechanism,
+        NoisyMax,
         Smooth,
         TopK,
+        Winner,
         lattice_points,
         on_lattice,
     )
@@ -78,6 +80,7 @@ __all__ = [
     "Laplace",
     "Ledger",
     "Mechanism",
+    "NoisyMax",
     "PopulationPairs",
     "Quote",
     "Release",
@@ -86,6 +89,7 @@ __all__ = [
     "Smooth",
     "Table",
     "TopK",
+    "Winner",
     "ZeroConcentrated",
     "audit",
     "check_sensitivity",
@@ -125,8 +129,8 @@ _HOME = {
         "_functions._calls": "fixed_seed",
         "guarantee": "Guarantee union_gamma",
         "ledger": "Ledger",
-        "mechanisms": "Bernstein Exponential Gaussian InverseSensitivity Laplace Mechanism Smooth "
-        "TopK lattice_points on_lattice",
+        "mechanisms": "Bernstein Exponential Gaussian InverseSensitivity Laplace Mechanism "
+        "NoisyMax Smooth TopK Winner lattice_points on_lattice",
         "releasing": "AboveThreshold Certificate Crossing Release find_bound release verify",
         "sensitivity": "Blockwise Sensitivity proven_sensitivity sample_sensitivity",
         "tables": "Answer Quote Table table",

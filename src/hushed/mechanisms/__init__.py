@@ -5,6 +5,7 @@ from hushed.mechanisms._exponential import Exponential
 from hushed.mechanisms._gaussian import Gaussian
 from hushed.mechanisms._inverse import InverseSensitivity
 from hushed.mechanisms._laplace import Laplace
+from hushed.mechanisms._noisy_max import NoisyMax, Winner
 from hushed.mechanisms._protocol import Mechanism
 from hushed.mechanisms._smooth import Smooth
 from hushed.mechanisms._top_k import TopK
@@ -17,8 +18,10 @@ __all__ = [
     "InverseSensitivity",
     "Laplace",
     "Mechanism",
+    "NoisyMax",
     "Smooth",
     "TopK",
+    "Winner",
     "lattice_points",
     "on_lattice",
 ]

@@ -15,6 +15,7 @@ from hushed.mechanisms._gaussian import Gaussian
 from hushed.mechanisms._inverse import InverseSensitivity
 from hushed.mechanisms._laplace import Laplace
 from hushed.mechanisms._law import Law
+from hushed.mechanisms._noisy_max import NoisyMax
 from hushed.mechanisms._smooth import Smooth
 from hushed.mechanisms._sparse_vector import SparseVector
 from hushed.mechanisms._top_k import TopK
@@ -26,8 +27,10 @@ MECHANISMS: Mapping[str, type[Calibrated]] = {
 SEARCHES: Mapping[str, type[Calibrated]] = {  # they hold state, and are no argument of release
     kind.name: kind for kind in (SparseVector, BoundSearch)
 }
+# Choices that say more than an index; the command line does not know them.
+CHOICES: Mapping[str, type[Calibrated]] = {kind.name: kind for kind in (TopK, NoisyMax)}
 # Everything that a certificate may be about and that is built from a sensitivity.
-CERTIFIED: Mapping[str, type[Calibrated]] = {**MECHANISMS, TopK.name: TopK, **SEARCHES}
+CERTIFIED: Mapping[str, type[Calibrated]] = {**MECHANISMS, **CHOICES, **SEARCHES}
 # Mechanisms of this package that are not calibrated to a sensitivity.
 OTHERS = (InverseSensitivity.name, Smooth.name)
 LAWS: Mapping[str, type[Law]] = {kind.law.name: kind.law for kind in MECHANISMS.values()}

@@ -72,6 +72,7 @@ class TopK(Calibrated):
 
     name: ClassVar[str] = "top-k"
     norms: ClassVar[tuple[Norm, ...]] = ("sup", "range")
+    law_name: ClassVar[str] = "joint exponential"
     outcome: ClassVar[str] = (
         "each chosen candidate's score is within {error} of the best one for its place, of "
         "{values} candidates"
@@ -92,15 +93,7 @@ class TopK(Calibrated):
                 f"k must be {_MOST_PLACES} or less and epsilon 2**-200 or more, got k={self.k}, "
                 f"epsilon={self.epsilon}"
             )
-        if not isinstance(self.monotone, bool):
-            raise ParameterError(f"monotone must be True or False, got {self.monotone!r}")
-        if self.monotone and (
-            self.sensitivity.norm != "sup" or self.sensitivity.neighbours != "add-remove"
-        ):
-            raise ParameterError(
-                "monotone=True holds for a sup-norm sensitivity under add-remove neighbours only, "
-                f"got norm {self.sensitivity.norm!r} under {self.sensitivity.neighbours!r}"
-            )
+        require_monotone(self.monotone, self.sensitivity)
 
     def _values_of(self, shape: tuple[int, ...] | None) -> int:
         if shape is None:
@@ -183,6 +176,17 @@ class TopK(Calibrated):
                 f"the number of candidates must lie between k={self.k} and {_MOST_PAIRS // self.k}"
             )
         return select_top(list_steps(values, self.grid, self.k), k=self.k, rate=self.rate)
+
+
+def require_monotone(monotone: bool, sensitivity: SensitivityBound) -> None:
+    """Refuse the declaration where a replaced record may raise one score and lower another."""
+    if not isinstance(monotone, bool):
+        raise ParameterError(f"monotone must be True or False, got {monotone!r}")
+    if monotone and (sensitivity.norm != "sup" or sensitivity.neighbours != "add-remove"):
+        raise ParameterError(
+            "monotone=True holds for a sup-norm sensitivity under add-remove neighbours only, "
+            f"got norm {sensitivity.norm!r} under {sensitivity.neighbours!r}"
+        )
 
 
 def list_steps(values: Floats, grid: int, k: int) -> Integers:

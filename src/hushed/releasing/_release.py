@@ -39,9 +39,9 @@ class Release:
 
     Parameters
     ----------
-    value : float, ndarray of float, int, ndarray of int, BernsteinPolynomial or a category
-        The private answer: a number, an array, the index of the chosen candidate, a function, or
-        the category that a mode chose.
+    value : float, int, ndarray, Winner, BernsteinPolynomial or a category
+        The private answer: a number, an array, the index of the chosen candidate, the indices of
+        several, a candidate with its gap, a function, or the category that a mode chose.
     certificate : Certificate
         What it promises.
     entry : int, optional
@@ -82,9 +82,9 @@ def release(
         sees a copy, in the sampled types. Integers beyond 2**53 become the nearest doubles where
         doubles were sampled.
     mechanism : Mechanism
-        The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.TopK, hs.Bernstein,
-        hs.InverseSensitivity, hs.Smooth, or one of your own, see `hushed.Mechanism`. What your own
-        promises is not proven, and its certificate says so.
+        The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.TopK, hs.NoisyMax,
+        hs.Bernstein, hs.InverseSensitivity, hs.Smooth, or one of your own, see `hushed.Mechanism`.
+        What your own promises is not proven, and its certificate says so.
     ledger : Ledger or Charges, optional
         Where to charge the guarantee, and the law of the loss behind it, before anything is
         drawn; nothing is charged without it.

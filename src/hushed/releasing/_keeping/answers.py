@@ -9,6 +9,7 @@ import numpy as np
 
 from hushed import errors
 from hushed.errors import BadFunction, DamagedLedger, ParameterError, QueryFailed
+from hushed.mechanisms import Winner
 from hushed.mechanisms._bernstein import BernsteinPolynomial
 from hushed.releasing._certificate import Certificate
 
@@ -19,7 +20,9 @@ def write_release(value: Any, certificate: Certificate) -> str:
     """Write a released answer as JSON, every double exact."""
     table = value.coefficients if isinstance(value, BernsteinPolynomial) else value
     kind = "polynomial" if table is not value else type(value).__name__
-    if isinstance(table, np.ndarray):
+    if isinstance(value, Winner):
+        kind, table = "winner", {"index": value.index, "gap": value.gap}
+    elif isinstance(table, np.ndarray):
         if table.dtype == np.int64:
             kind = "indices"
         elif table.dtype != np.float64:
@@ -45,6 +48,8 @@ def read_release(text: str) -> tuple[Any, Certificate]:
         if record["kind"] in ("array", "indices", "polynomial"):
             kept = np.int64 if record["kind"] == "indices" else np.float64
             value = np.array(value["numbers"], dtype=kept).reshape(value["shape"])
+        if record["kind"] == "winner":
+            value = Winner(index=value["index"], gap=value["gap"])
         if record["kind"] == "polynomial":
             value = BernsteinPolynomial(value)
         return value, Certificate.from_json(json.dumps(record["certificate"]))
