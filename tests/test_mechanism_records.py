@@ -177,6 +177,11 @@ class TestOnePlace:
         certificate = hs.release(mean, np.ones(5), Toy(bound(0.2, "l1"), epsilon=1.0)).certificate
         assert certificate.mechanism.stated
 
+    def test_a_wrong_norm_names_it(self, entered):
+        """Among the mechanisms that take the norm that was measured."""
+        with pytest.raises(hs.errors.WrongNorm, match="or use Laplace or Toy"):
+            hs.Gaussian(bound(1.0, "l1"), epsilon=1.0, delta=1e-6)
+
     def test_it_ends_a_chain(self, entered):
         """By its name, with the loss of its law."""
         space = Space(domain=Numbers(type="float", dims=3), metric=L1)

@@ -13,12 +13,6 @@ from hushed.spaces import Norm, SensitivityBound
 from hushed.spaces._cells import moved_by_rounding
 
 _LEAST_EPSILON, _LARGEST_EPSILON = 2.0**-200, 1e300
-_BEST = {
-    "l1": "Laplace",
-    "l2": "Gaussian",
-    "sup": "Exponential or Bernstein",
-    "range": "Exponential",
-}
 
 
 def require_movement(movement: SensitivityBound, mechanism: str, *norms: Norm) -> None:
@@ -32,7 +26,7 @@ def require_movement(movement: SensitivityBound, mechanism: str, *norms: Norm) -
         wanted = " or ".join(repr(norm) for norm in norms)
         raise WrongNorm(
             f"{mechanism} needs a sensitivity in the norm {wanted}, got {movement.norm!r}; "
-            f"sample it with norm={norms[0]!r}, or use {_BEST[movement.norm]}"
+            f"sample it with norm={norms[0]!r}, or use {_mechanisms_for(movement.norm)}"
         )
     if movement.value == 0:
         raise ZeroSensitivity(
@@ -41,6 +35,13 @@ def require_movement(movement: SensitivityBound, mechanism: str, *norms: Norm) -
             "the function may ignore its rows, round its answer, or react to rarer rows than the "
             "population yields"
         )
+
+
+def _mechanisms_for(norm: Norm) -> str:
+    """Name the mechanisms that take a norm."""
+    from hushed.mechanisms._registry import MECHANISMS  # noqa: PLC0415  (they import this module)
+
+    return " or ".join(kind.__name__ for kind in MECHANISMS.values() if norm in kind.norms)
 
 
 def finite_values(value: ArrayLike) -> NDArray[np.float64]:
