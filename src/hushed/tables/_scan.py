@@ -176,7 +176,7 @@ def run_scan(prepared: PreparedScan, clock: engine.Clock = _NO_LIMIT) -> Cells:
     for each in scan.measured:
         if each.role in ("bins", "rank") and each.feature is not None:
             column = _BinColumn(keys, binned[each.feature], each.feature.bins)
-            values.append(column if scan.keys.selected else list(column))
+            values.append(column if scan.query.keys.selected else list(column))
         else:
             cell = _cell_name(each, names)
             values.append([int(plain.get(key, empty)[cell] or 0) for key in keys])
