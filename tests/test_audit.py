@@ -384,6 +384,7 @@ class TestBadInput:
             quick(clear, samples=needed - 1)
 
     @pytest.mark.parametrize("pairs", ["patterns", "one above"])
+    @pytest.mark.slow
     def test_runs_that_find_no_room_judge(self, monkeypatch, pairs):
         """With room for 500 outputs of a split as many runs are made, most in the final split."""
 
@@ -554,6 +555,7 @@ class TestPairs:
 
 
 class TestKinds:
+    @pytest.mark.slow
     def test_a_command(self, tmp_path):
         """A program that reads and writes lines is audited like a function; its end is an event."""
         program = tmp_path / "p.py"

@@ -162,6 +162,7 @@ def test_the_zoo_counts_caught_and_accused(monkeypatch):
     assert "0 of 1 private ones accused. All verdicts and bounds hold together with" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_zoo_shares_out_its_error(monkeypatch):
     """Among two mechanisms each is bounded as sharply as alone at half of the error."""
     one = zoo.find("NoisyHist2")

@@ -1,6 +1,7 @@
 """Shares shrunk towards scores: rare events scatter less, counts overrule a wrong score."""
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from hushed.auditing._scores import fit_slope
@@ -19,6 +20,7 @@ def normal_scores(rng, factor=1.0):
     return tuple(factor * (SHIFT * x - SHIFT**2 / 2) for x in sides)
 
 
+@pytest.mark.slow
 def test_rare_events_scatter_less():
     """Root mean squared errors of log ratios of rare events over 40 repeats: 0.6 of raw ones."""
     rng = np.random.default_rng(11)

@@ -53,6 +53,7 @@ def race(words: list[int], penalties: list[Fraction], bits: int = 64) -> int:
         return min(range(len(keys)), key=lambda index: keys[index])
 
 
+@pytest.mark.slow
 def test_the_race_is_exact_over_all_words_of_a_reduced_width() -> None:
     """Over all pairs of 7-digit words, the decided share encloses the law tightly."""
     penalties = {0: Fraction(0), 1: Fraction(3, 4)}

@@ -245,7 +245,10 @@ def test_single_precision_beside_texts_is_seen_through():
         assert overlaps(PublicTable(private), frame)
 
 
-@pytest.mark.parametrize(("rows", "public_rows"), [(20, 4000), (50, 20_000), (200, 200_000)])
+@pytest.mark.parametrize(
+    ("rows", "public_rows"),
+    [(20, 4000), (50, 20_000), pytest.param(200, 200_000, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("digits", [0, -2])
 def test_rounded_numbers_are_found_in_any_large_table(rows, public_rows, digits):
     """Incomes to the hundred are nearly all different among few, and all found among many."""

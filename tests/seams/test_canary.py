@@ -619,6 +619,7 @@ class TestNames:
         assert not same_function(first, second)
 
 
+@pytest.mark.slow
 def test_odd_things_end():
     """Things that hold themselves, or one another many times over, are looked at in no time."""
     ring: list = [1]

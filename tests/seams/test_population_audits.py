@@ -126,6 +126,7 @@ class TestMarginalGamma:
         assert found.explain().startswith("VIOLATED for this sensitivity: the claim")
         assert "'marginal'" in found.explain()
 
+    @pytest.mark.slow
     def test_the_other_calibrations_are_judged(self):
         """Their share speaks of the one sensitivity, up to the luck that gamma counts in."""
         mechanism = self.mechanism("training-conditional")

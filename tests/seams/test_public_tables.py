@@ -105,6 +105,7 @@ class TestCoverage:
             assert stats.binom.cdf(found, runs, gamma) > FALSE_ALARM
 
     @pytest.mark.parametrize("f", FUNCTIONS)
+    @pytest.mark.slow
     def test_drawing_with_replacement_fails_this_very_test(self, f):
         """Resampled tables, where the same gamma is asked of the same law, break it."""
         settings = {"rows": 20, "gamma": 0.05, "calibration": "marginal"}

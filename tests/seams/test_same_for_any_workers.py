@@ -372,7 +372,13 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize("name", STATES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        each if each in ("environment", "number") else pytest.param(each, marks=pytest.mark.slow)
+        for each in STATES
+    ],
+)
 def test_what_was_set_after_the_import_holds_in_workers(name, tmp_path):
     """Workers import a module anew: where it is another one there, trials are run here."""
     module, change = STATES[name]
