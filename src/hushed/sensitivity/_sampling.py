@@ -277,7 +277,7 @@ def sample_sensitivity(
         unwatched=unwatched,
         design=design,
         blocks=blocks,
-        locked=blocks == 1 and isinstance(first, np.ndarray) and not known.fresh,
+        locked=isinstance(first, np.ndarray) and not known.fresh,
         limit=most,
         support=ranges,
     )
