@@ -63,7 +63,7 @@ def test_the_certificate_says_what_was_compared():
     """And that nothing was where a law was named instead of a table."""
     public = hs.populations.PublicTable(FRESH)
     for population, words in (
-        (public, "copies of half of the private rows, as they are or rounded, but nothing else"),
+        (public, "copies of half of the private rows, as they are or rounded, if there are 20"),
         (hs.populations.Normal(50, 10), "nothing was compared"),
     ):
         s = hs.sample_sensitivity(mean, population, rows=100, gamma=0.3, workers=1)
