@@ -272,10 +272,23 @@ def test_coarse_tables_share_rows_without_being_the_same():
     assert overlaps(PublicTable(rng.permutation(private)), private)
 
 
-def test_other_populations_cannot_be_looked_into():
-    """A range or a simulator is taken at its word."""
+def test_a_simulator_is_asked_for_one_table():
+    """One that hands out the private rows is seen through; a range is taken at its word."""
     assert not overlaps(Uniform(low=0, high=1), ROWS)
-    assert not overlaps(Simulator(lambda rng, n: ROWS[:n]), ROWS)
+    assert not overlaps(Simulator(lambda rng, n: rng.normal(size=(n, 2))), ROWS)
+    assert not overlaps(Simulator(lambda rng, n: np.clip(rng.normal(size=(n, 2)), 0, 1)), ROWS)
+    assert overlaps(Simulator(lambda rng, n: ROWS[rng.integers(len(ROWS), size=n)]), ROWS)
+    assert overlaps(Simulator(lambda rng, n: rng.choice(ROWS, n).round(5)), ROWS)
+
+
+@pytest.mark.parametrize("values", [2, 5, 100, 1000])
+@pytest.mark.parametrize("rows", [2, 19, 20, 60])
+def test_simulators_of_few_values_are_no_copies(values, rows):
+    """Rows that are equal by chance accuse nobody."""
+    source = Simulator(lambda rng, n: rng.integers(values, size=n))
+    for seed in range(30):
+        private = np.random.default_rng(seed + 1).integers(values, size=rows)
+        assert not overlaps(source, private)
 
 
 def test_a_small_table_asks_for_nobody():

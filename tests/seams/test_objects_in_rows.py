@@ -120,3 +120,18 @@ def test_lists_in_cells_of_a_frame_are_not_written_to_unseen():
 
     with pytest.raises(BadFunction, match="changes the rows"):
         hs.sample_sensitivity(remember, people, rows=12, gamma=0.3, workers=1)
+
+
+@pytest.mark.parametrize("held", FRAMES)
+@pytest.mark.parametrize("kind", [Person, Slots])
+def test_copies_of_private_objects_are_noticed(kind, held):
+    """By what they hold: where an object lies tells nothing, and is no part of a digest."""
+    made = FRAMES[held][0]
+    rng = np.random.default_rng(5)
+    private, fresh = rng.random(50).tolist(), rng.random(2000).tolist()
+    table = hs.populations.PublicTable(made([kind(age) for age in private + fresh]))
+    again = hs.populations.PublicTable(made([kind(age) for age in private + fresh]))
+    assert hs.populations.overlaps(table, made([kind(age) for age in private]))
+    other = rng.random(50).tolist()
+    assert not hs.populations.overlaps(table, made([kind(age) for age in other]))
+    assert table.describe()["sha256"] == again.describe()["sha256"]

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import hushed as hs
-from hushed.errors import PrivateRowsAsPopulation
+from hushed.errors import BadFunction, PrivateRowsAsPopulation
 
 PRIVATE = np.random.default_rng(7).normal(50, 10, size=100)
 FRESH = np.random.default_rng(8).normal(50, 10, size=20_000)
@@ -63,7 +63,7 @@ def test_the_certificate_says_what_was_compared():
     """And that nothing was where a law was named instead of a table."""
     public = hs.populations.PublicTable(FRESH)
     for population, words in (
-        (public, "copies of half of the private rows, as they are or rounded, but nothing else"),
+        (public, "copies of half of the private rows, as they are or rounded, if there are 20"),
         (hs.populations.Normal(50, 10), "nothing was compared"),
     ):
         s = hs.sample_sensitivity(mean, population, rows=100, gamma=0.3, workers=1)
@@ -92,3 +92,23 @@ def test_rows_of_any_numbers_are_compared(kind):
     assert public.describe()["rows"] == 3000
     with pytest.raises(hs.errors.ZeroSensitivity):
         hs.Laplace(s, epsilon=1.0)
+
+
+@pytest.mark.parametrize("held", ["array", "pandas"])
+def test_a_public_table_that_was_written_to_since_is_refused(held, ledger):
+    """It may have held the private rows while it was sampled, and hold others now."""
+    make = {"array": lambda x: x, "pandas": lambda x: pd.DataFrame({"x": x})}[held]
+    frame = make(np.concatenate([FRESH[:5000], PRIVATE]))
+    public = hs.populations.PublicTable(frame)
+
+    def average(rows):
+        return float(np.asarray(rows).mean())
+
+    s = hs.sample_sensitivity(average, public, rows=100, gamma=0.3, workers=1)
+    if held == "array":
+        frame[-100:] = FRESH[-100:]
+    else:
+        frame.loc[5000:, "x"] = FRESH[-100:]
+    with pytest.raises(BadFunction, match="public table was changed since"):
+        hs.release(average, make(PRIVATE), hs.Laplace(s, epsilon=1.0), ledger, budget="x")
+    assert ledger.log == []

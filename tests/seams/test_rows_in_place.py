@@ -75,6 +75,23 @@ def test_private_arrays_are_locked_as_sampled_ones():
     assert private.flags.writeable
 
 
+def test_blocks_of_private_rows_are_locked_as_sampled_ones():
+    """What writes where it may, and it may not in the sample, may not in a block either."""
+
+    def writing(rows):
+        try:
+            if rows.min() > 0.9:  # rare in the sample
+                rows[:] = 1e6
+        except ValueError:
+            pass
+        return rows.mean()
+
+    blocks = hs.Blockwise(writing, rows=_ROWS)
+    s = hs.sample_sensitivity(blocks, Uniform(low=0, high=1), rows=4 * _ROWS, workers=1)
+    released = hs.release(blocks, np.full(4 * _ROWS, 0.99), hs.Laplace(s, epsilon=1e6))
+    assert released.value == pytest.approx(0.99, abs=1e-3)
+
+
 def test_functions_that_need_to_write_still_may():
     """What fails on locked arrays was sampled on copies, and is released on one."""
 

@@ -22,7 +22,7 @@ from hushed._functions._silence import silence
 from hushed._rows import _containers as containers
 from hushed._rows._owned import cast_rows, copy_rows, deep
 from hushed._rows._ranges import Range, clamp
-from hushed._rows._variations import is_shown_in_place
+from hushed._rows._variations import show_in_place
 from hushed.errors import (
     BadFunction,
     BadRows,
@@ -127,9 +127,7 @@ def answer_private_rows(
 ) -> NDArray[np.float64]:
     """Answer of a function on private rows; one of stacked tables is given a stack of one."""
     if sampled is not None and sampled.locked:  # as sampled: it may ask whether it can write
-        if is_shown_in_place(rows):
-            rows = np.concatenate([rows, rows[:1]])[: len(rows)]  # nor does it own them
-        rows.flags.writeable = False
+        rows = show_in_place(rows)
     given = rows[None] if sampled is not None and sampled.batch else rows
     with one_thread():
         exact = answer(function, given, private=True)

@@ -12,7 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ def _torch(module: Any) -> list[Any]:
     One by one: versions differ in what may be read together.
     """
     return [
-        *(_read(lambda torch, name=name: getattr(torch, name)(), module) for name in _TORCH),
+        *(_read(methodcaller(name), module) for name in _TORCH),
         *(_read(attrgetter(f"backends.{path}"), module) for path in _TORCH_BACKENDS),
     ]
 

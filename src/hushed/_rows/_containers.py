@@ -265,14 +265,15 @@ def _has_same_values(first: Any, second: Any) -> bool:
         return _has_same_values(ours, theirs)
     if isinstance(first, np.ndarray) and first.ndim:
         return is_same(first, second)
-    if kind.__eq__ is object.__eq__ and not isinstance(first, type):
-        return _holds_same(first, second)
     return _is_equal(first, second)
 
 
 def _is_equal(first: Any, second: Any) -> bool:
     if hasattr(first, "equals"):  # a series or frame within a row
         return bool(first.equals(second))
+    own: Any = type(first).__eq__
+    if own is object.__eq__ and not isinstance(first, type):
+        return _holds_same(first, second)
     nan = isinstance(first, float) and math.isnan(first) and math.isnan(second)
     return nan or bool(np.all(first == second))
 

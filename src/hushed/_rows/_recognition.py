@@ -172,11 +172,22 @@ def _rows(frame: Any) -> list[tuple[Any, ...]]:
 def _cell(value: Any) -> Any:
     real = isinstance(value, int | float | np.integer | np.floating | np.bool_)
     if not real or isinstance(value, np.timedelta64):  # which NumPy calls an integer
-        return str(value)
+        return _describe_object(value)
     try:
         return float(value) + 0.0  # negative zero is zero
     except OverflowError:  # a whole number beyond the doubles
         return hex(value)
+
+
+def _describe_object(value: Any) -> str:
+    """Text of what is no number; of an object that only tells where it lies, of what it holds."""
+    kind: Any = type(value)
+    if kind.__repr__ is not object.__repr__ or kind.__str__ is not object.__str__:
+        return str(value)
+    try:
+        return f"{kind.__qualname__} {value.__reduce_ex__(4)[1:3]!r}"
+    except Exception:  # pickle keeps nothing of it
+        return str(value)
 
 
 def _cast(numbers: Floats, kind: type[np.floating[Any]]) -> Floats:

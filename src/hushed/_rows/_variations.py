@@ -39,7 +39,15 @@ def variations(
         table[position] = kept[0]
 
 
-def is_shown_in_place(table: NDArray[Any]) -> bool:
+def show_in_place(rows: NDArray[Any]) -> NDArray[Any]:
+    """Lock an array, and let it be part of a larger one, as drawn tables are."""
+    if _is_shown_in_place(rows):
+        rows = np.concatenate([rows, rows[:1]])[: len(rows)]
+    rows.flags.writeable = False
+    return rows
+
+
+def _is_shown_in_place(table: NDArray[Any]) -> bool:
     """Whether a function is shown a part of an array, locked, and no copy: nothing can change."""
     if not table.dtype.hasobject:
         return True
@@ -47,7 +55,7 @@ def is_shown_in_place(table: NDArray[Any]) -> bool:
 
 
 def _handing(table: NDArray[Any], *, fresh: bool) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    if is_shown_in_place(table):
+    if _is_shown_in_place(table):
         return (lambda view: view.copy()) if fresh else (lambda view: view)
 
     def apart(view: NDArray[Any]) -> NDArray[Any]:

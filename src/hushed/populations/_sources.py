@@ -461,6 +461,7 @@ class Simulator:
         return {"kind": "simulator", "name": self.name}
 
 
+_FEWEST = 20  # rows that a drawn table is compared with
 OWN = (Uniform, Normal, Exponential, PublicTable)
 """What surely draws independent rows from its generator alone, unless a subclass does otherwise."""
 
@@ -574,10 +575,16 @@ def overlaps(population: Population, private: Any) -> bool:
     bool
         True if it is a public table that is the private one, shares its memory, holds the same
         rows in any order, or shares at least half of the rows of the smaller table, if the private
-        rows are nearly all different. A population fitted to private rows by other means is
-        not seen.
+        rows are nearly all different. A simulator, or a population of one's own, is asked for one
+        table, which is compared with a private one of 20 rows or more. A population fitted to
+        private rows by other means is not seen.
     """
-    return isinstance(population, PublicTable) and shares_rows(population.frame, private)
+    if isinstance(population, PublicTable):
+        return shares_rows(population.frame, private)
+    if type(population) in OWN or len(private) < _FEWEST:
+        return False
+    # One row more: few values in as many rows may be the same ones by chance.
+    return shares_rows(population.draw(np.random.default_rng(0), len(private) + 1), private)
 
 
 def _ranges(low: Floats, high: Floats) -> tuple[Range, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from hushed._checks import is_whole
 from hushed._functions._calls import answer
 from hushed._rows import _containers as containers
+from hushed._rows._variations import show_in_place
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 
@@ -72,8 +73,11 @@ class Blockwise:
         if blocks == 1:
             return self.function(table)
         order = np.random.default_rng(_DEALING).permutation(len(table))
-        parts = (order[i : i + self.rows] for i in range(0, len(order), self.rows))
-        answers = [answer(self.function, containers.take(table, p), private=False) for p in parts]
+        places = (order[i : i + self.rows] for i in range(0, len(order), self.rows))
+        parts: Iterable[Any] = (containers.take(table, each) for each in places)
+        if isinstance(table, np.ndarray) and not table.flags.writeable:  # nor may a block be
+            parts = map(show_in_place, parts)
+        answers = [answer(self.function, part, private=False) for part in parts]
         if any(each.shape != answers[0].shape for each in answers):
             raise BadFunction("the function's answer changes shape between blocks")
         stacked = np.stack(answers).reshape(blocks, -1)

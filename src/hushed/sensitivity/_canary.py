@@ -16,6 +16,7 @@ from hushed._functions._settings import reset, settings
 from hushed._functions._trials import streams
 from hushed._rows._owned import copy_rows
 from hushed.errors import BadFunction, HushedError
+from hushed.populations import PublicTable
 from hushed.sensitivity._designs import Design
 from hushed.sensitivity._pairs import BlockTrial, PairTrial, draw_table
 
@@ -107,6 +108,7 @@ def confirm(function: Callable[[Any], Any], sampling: Sampling) -> Agreement:
             f"since the sensitivity was sampled, {_name_few(odd)} changed, on which answers may "
             "depend: set it as it was, or sample again"
         )
+    _check_public_table(sampling)
     since = list_changes(sampling.state, found.marks, sampling.unwatched)
     table = first_table(sampling.design, seed=sampling.seed, private=sampling.data_dependent)
     drawn = content(table)
@@ -126,6 +128,18 @@ def confirm(function: Callable[[Any], Any], sampling: Sampling) -> Agreement:
     if others and _is_rounding(again, sampling):
         return Agreement(agreement="rounding", differences=others)
     raise BadFunction(_why(others, same_rows=drawn == sampling.table))
+
+
+def _check_public_table(sampling: Sampling) -> None:
+    """Refuse a public table that was written to: what was sampled is nowhere to be compared."""
+    source = sampling.source
+    if not isinstance(source, PublicTable):
+        return
+    if source.describe().get("sha256") != sampling.population.get("sha256"):
+        raise BadFunction(
+            "the public table was changed since the sensitivity was sampled: nobody can tell "
+            "whether it held the private rows; sample it again"
+        )
 
 
 def _refuse_strangers(found: Look, sampling: Sampling) -> None:

@@ -279,7 +279,7 @@ def sample_sensitivity(
         design=design,
         blocks=blocks,
         shift=0.0,
-        locked=blocks == 1 and isinstance(first, np.ndarray) and not known.fresh,
+        locked=isinstance(first, np.ndarray) and not known.fresh,
         limit=most,
         support=ranges,
     )
