@@ -41,8 +41,9 @@ _REASONS = (  # words of libpq and of the server, and the reason that we give
     ("ssl", "the server and this machine do not agree on encryption"),
 )
 _READ_AS = MappingProxyType(
-    {  # how our words are read; a role or a database may have settings of its own
+    {  # how words are read, here and there; a role or a database may have settings of its own
         "client_encoding": "'UTF8'",  # another one may have fewer letters
+        "quote_all_identifiers": "off",  # else names of types are quoted, and not known to Ibis
         "standard_conforming_strings": "on",  # else a backslash of a constant ends it
     }
 )
