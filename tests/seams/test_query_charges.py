@@ -729,6 +729,20 @@ def test_a_role_that_speaks_few_letters_is_answered_in_all(encoding, postgres):
     assert again == told
 
 
+def test_a_role_that_quotes_all_names_is_answered(postgres):
+    """The types of columns are known by names without quotation marks, too."""
+    database = postgres.create_database()
+    postgres.run(
+        "CREATE TABLE t AS SELECT DATE '2020-01-02' AS d, 1.5::float8 AS x, 'a'::text AS w",
+        f"ALTER DATABASE {database} SET quote_all_identifiers = on",
+        database=database,
+    )
+    table = hs.table(postgres.url(database), "t")
+    assert dict(table.columns) == {"d": "date", "x": "float", "w": "string"}
+    query = table.filter("d == '2020-01-02' and w == 'a'").count()
+    assert query.release(epsilon=50.0).value("count") == 1
+
+
 @pytest.mark.parametrize("conforming", ["on", "off"])
 def test_a_constant_with_a_backslash_is_a_constant(conforming, postgres):
     """Whatever a role says of backslashes, no constant or key ends early and goes on as SQL."""

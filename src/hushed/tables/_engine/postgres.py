@@ -101,8 +101,9 @@ _FORMS: Mapping[str, str] = MappingProxyType(
     }
 )
 _READ_AS: Mapping[str, str] = MappingProxyType(
-    {  # how our words are read; a role or a database may have settings of its own
+    {  # how words are read, here and there; a role or a database may have settings of its own
         "client_encoding": "'UTF8'",  # another one may have fewer letters
+        "quote_all_identifiers": "off",  # else names of types are quoted, and not known to Ibis
         "standard_conforming_strings": "on",  # else a backslash of a constant ends it
     }
 )
