@@ -1,11 +1,13 @@
-"""Both ends of the bracket of a single law hold the truth, next to its largest loss and to 1."""
+"""Brackets hold the truth: of single laws next to their ends, of sums of very large losses."""
 
 import random
+import warnings
 
 import mpmath
 import pytest
 
 from hushed import privacy_loss
+from hushed.errors import ParameterError
 
 DIGITS = 400
 ROUNDS = 40
@@ -90,3 +92,28 @@ def test_epsilon_lies_between(seed):
                 if found.low > 0:
                     below = mpmath.mpf(min(found.low, 1e6)) * (1 - mpmath.mpf(10) ** -30)
                     assert hockey_stick(outcomes, below) > allowed
+
+
+@pytest.mark.parametrize("name", ["laplace", "bounded_range"])
+@pytest.mark.parametrize("count", [2, 10, 1000])
+def test_many_large_losses_keep_nothing(name, count):
+    """Far below their sum delta is as good as 1, and the upper end is not below it."""
+    for bound in (300.0, 4538.509726818561, 6717.077307459129, 9941.39712597032, 1e6, 4e10, 7e11):
+        curve = getattr(privacy_loss, name)(bound).compose(count)
+        for share in (0.0, 0.3):
+            # Half of the losses or more are within 10 of the bound: no sum of them is this small.
+            assert curve.delta_bracket(share * bound).high >= 1 - 2.0**-52
+
+
+@pytest.mark.parametrize("level", [1e17, 1e308])
+def test_losses_beyond_all_sense_are_answered_or_refused(level):
+    """Neither the memory nor a warning of NumPy ends what cannot be told apart from no privacy."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for curve in (privacy_loss.bounded_range(level), privacy_loss.approximate(level)):
+            several = [curve.compose(100), privacy_loss.gaussian(2.0)]
+            try:
+                found = privacy_loss.compose(several).epsilon_bracket(1e-6)
+            except ParameterError:
+                continue
+            assert found.high >= 99 * level

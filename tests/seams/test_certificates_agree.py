@@ -423,6 +423,8 @@ FALSE_FIELDS = [
       for field in ("tail_mass", "sampling_error") for x in (1e-9, 0.5)),
     *((name, "sampling.largest", 1e-3) for name in NAMES),
     *((name, "argument", " ") for name in NAMES),
+    ("independent", "sampling.population", {"kind": "custom", "name": float("nan")}),
+    ("independent", "sampling.population", {"kind": "custom", "name": [float("inf")]}),
     ("independent", "sampling.tail_mass", 5.0),
     ("independent", "sampling.sampling_error", -5.0),
     ("independent", "sampling.seed", -1),

@@ -39,7 +39,7 @@ def _ladder(parts: Parts) -> tuple[Floats, Floats]:
     ``delta(e) <= E[exp(t (S - e))] t**t / (1 + t)**(1 + t)``: Canonne, Kamath and Steinke, *The
     Discrete Gaussian for Differential Privacy*, NeurIPS 2020, Proposition 12.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # losses that no grid takes: refused later
+    with np.errstate(all="ignore"):  # losses that no grid takes: refused later
         tilts = LADDER / spread(parts)
         best = tilts * np.log1p(1.0 / tilts) + np.log1p(tilts)
     return tilts, log_mgf(parts, tilts) - best
@@ -183,7 +183,8 @@ class ComposedPLD:
         if not spread(self.parts):  # all finite losses are 0
             return (0.0, 0.0) if delta >= self.infinite else (math.inf, math.inf)
         tilts, logs = _ladder(self.parts)
-        chernoff = (logs - math.log(left)) / tilts
+        with np.errstate(over="ignore"):  # tilts of the largest losses
+            chernoff = (logs - math.log(left)) / tilts
         best = int(np.argmin(chernoff))
 
         def ask(found: Window) -> tuple[float, float]:

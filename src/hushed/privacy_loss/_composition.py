@@ -44,6 +44,7 @@ _LEAK = 42.0  # each truncated tail holds less than exp(-42) = 6e-19 of the tilt
 _BUMP = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0])  # steps of the bump, in units of mu
 _MISSED = 0.2
 _LEAST, _MOST = 1e-120, 1e120
+_MOST_BINS = 2**26  # of one law
 _WHOLE = 0.999  # mass of a tilted law, of which only a leak may be missing
 
 
@@ -208,7 +209,7 @@ def window(parts: Parts, theta: float, size: int) -> Window:
     The tilted curve with its error bounds.
     """
     grid = _Grid.fit(parts, theta, size)
-    product, blur = _product(parts, grid)
+    product, blur, missing = _product(parts, grid)
     from scipy import fft  # noqa: PLC0415
 
     masses = np.maximum(fft.irfft(product, size), 0.0)
@@ -220,10 +221,11 @@ def window(parts: Parts, theta: float, size: int) -> Window:
     above, curve = _sums(masses, grid.step, theta)
     if not math.isfinite(noise + float(masses[0] + above[0])):  # not a number is above nothing
         raise Faded
-    # A mass is off by `noise` absolutely and by 64 units per law relatively.
+    # A mass is off by `noise` and by what the laws lack absolutely, and relatively by `share`.
     in_mass, in_curve = _weights(theta, grid.step, size)
-    unsure = grid.leak + noise * in_mass + 64 * _UNIT * number
-    budget = grid.leak + noise * in_curve + 64 * _UNIT * number * curve
+    share = _relative_error(parts, grid)
+    unsure = grid.leak + missing + noise * in_mass + share
+    budget = grid.leak + missing + noise * in_curve + share * curve
     slide = 8 * _UNIT * sum(count * grid.reach[i] for i, (_, count) in enumerate(parts))
     return Window(
         first=grid.first,
@@ -237,6 +239,20 @@ def window(parts: Parts, theta: float, size: int) -> Window:
         unsure=unsure,
         slide=slide,
     )
+
+
+def _relative_error(parts: Parts, grid: _Grid) -> float:
+    """Bound on the relative error of a tilted mass, and of what it is multiplied by at the end.
+
+    64 units per law, and as many as the exponents are large: of densities, of the tilt, and of the
+    total that takes it back.
+    """
+    end = max(abs(grid.first), abs(grid.first + grid.size)) * grid.step
+    size = 8 * (abs(grid.log_total) + grid.theta * end)
+    for reach, (family, count) in zip(grid.reach, parts, strict=True):
+        largest = family.supremum if math.isfinite(family.supremum) else 0.0
+        size += count * (64 + 8 * (1 + grid.theta) * max(reach, largest))
+    return min(1.0, _UNIT * size)
 
 
 def _weights(theta: float, step: float, size: int) -> tuple[float, float]:
@@ -327,19 +343,20 @@ def _outside(log: Floats, move: Floats, ends: tuple[float, float], bound: float)
     )
 
 
-def _product(parts: Parts, grid: _Grid) -> tuple[NDArray[np.complex128], Floats]:
-    """Transform of the tilted rounded sum, and a bound on the error of each frequency."""
+def _product(parts: Parts, grid: _Grid) -> tuple[NDArray[np.complex128], Floats, float]:
+    """Transform of the tilted rounded sum, a bound on the error of each frequency, missing mass."""
     from scipy import fft  # noqa: PLC0415
 
     one_error = (8 * math.log2(grid.size) + 8) * _UNIT
     product = np.ones(grid.size // 2 + 1, dtype=np.complex128)
     blur = np.zeros(grid.size // 2 + 1)
-    log_high = np.zeros(grid.size // 2 + 1)
+    log_high, missing = np.zeros(grid.size // 2 + 1), 0.0
     for (family, count), log_part, ends in zip(parts, grid.log_parts, grid.ranges, strict=True):
         masses = _rounded(family, grid, log_part, ends)
         whole = float(masses.sum())
         if whole < _WHOLE:
             raise Faded
+        missing += count * max(0.0, 1.0 - whole)  # more than the leak for very large losses
         factor = fft.rfft(masses)
         size = np.abs(factor)
         error = one_error * whole
@@ -347,13 +364,15 @@ def _product(parts: Parts, grid: _Grid) -> tuple[NDArray[np.complex128], Floats]
         blur += count * error / np.maximum(size, 1e-300)
         product *= factor**count if count > 1 else factor
     # The product of (size + error) less the product of the sizes; log(1 + x) is at most x.
-    return product, np.exp(log_high) * -np.expm1(-blur)
+    return product, np.exp(log_high) * -np.expm1(-blur), missing
 
 
 def _rounded(family: Family, grid: _Grid, log_part: float, ends: tuple[float, float]) -> Floats:
     """Tilted masses of one law on the grid, folded onto the window's length."""
     first = math.floor(ends[0] / grid.step) - 1
     count = math.ceil(ends[1] / grid.step) + 1 - first
+    if count > _MOST_BINS:  # its ends were lost to rounding, for the losses are so large
+        raise Faded
     mass, rise = family.bins(first, count, grid.step)
     up = np.minimum(rise * ((1.0 + 16 * _UNIT) / -math.expm1(-grid.step)), mass)
     points = np.zeros(count + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -181,6 +182,10 @@ def _of_sampling(sampling: SamplingRecord) -> list[str]:
     """List what no sampler writes."""
     asked = (sampling.requested_gamma, sampling.asked_pairs)
     columns = [each[0] for each in sampling.support]
+    try:
+        json.dumps(sampling.population, allow_nan=False)
+    except (TypeError, ValueError):
+        return ["sampling.population holds what is no number, text or list of them"]
     rules = {
         "sampling.rank must lie between 1 and sampling.pairs": 1 <= sampling.rank <= sampling.pairs,
         "sampling.gamma must lie in (0, 1)": 0 < sampling.gamma < 1,
