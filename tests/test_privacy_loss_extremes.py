@@ -11,6 +11,7 @@ import mpmath
 import pytest
 
 from hushed import privacy_loss
+from hushed.errors import ParameterError
 from hushed.privacy_loss._discrete import DiscretePLD
 
 NEAR_ONE = (1 + 2.0**-52, 1 + 1e-12, 1 + 1e-8, 1.0001, 1.01, 1.9)
@@ -162,3 +163,12 @@ class TestVeryDifferentLaws:
         assert found == pytest.approx(truth, rel=1e-12)
         assert found >= truth * (1 - 1e-15)
         assert privacy_loss.pair([0.75, 0.25], [1.0, 0.0]).compose(3).epsilon(0.9) == 0.0
+
+
+def test_laws_too_different_to_compose_are_refused_in_words():
+    """One loss of 1e69 nats beside tiny ones: asked for a level or a delta, it says why not."""
+    laws = [privacy_loss.gaussian(1e-99), privacy_loss.laplace(1e69), privacy_loss.laplace(1e-173)]
+    joint = privacy_loss.compose(laws)
+    for ask in (lambda: joint.epsilon(1e-6), lambda: joint.delta(1.0)):
+        with pytest.raises(ParameterError, match=r"1e\+69 nats cannot be composed in doubles"):
+            ask()

@@ -497,3 +497,12 @@ def test_the_largest_answer_of_all_tables_is_kept():
     found = hs.sample_sensitivity(first_row, UNIT, rows=3, pairs=200, workers=1, seed=4)
     assert abs(float(found.sampling.answer)) < 0.9
     assert 0.95 < found.sampling.largest <= 1
+
+
+def test_tables_too_large_to_be_stacked_come_alone():
+    """A batch function is given one large table at a time, and is measured all the same."""
+    rows, pairs = 70_000, 19
+    options = {"rows": rows, "pairs": pairs, "workers": 1, "seed": 2, "calibration": "marginal"}
+    stacked = hs.sample_sensitivity(lambda t: t.mean(axis=1), UNIT, batch=True, **options)
+    assert stacked.pairs == pairs
+    assert 0 < stacked.value < 1 / rows

@@ -56,7 +56,11 @@ AREAS = {
             "tests/seams/test_declarations.py",
             "tests/seams/test_what_was_sampled_only.py",
         ),
-        far=("tests/test_certificate.py", "tests/seams/test_canary.py"),
+        far=(
+            "tests/test_certificate.py",
+            "tests/seams/test_canary.py",
+            "tests/seams/test_same_for_any_workers.py",
+        ),
     ),
     "mechanisms": Area(
         files="src/hushed/mechanisms/*.py",
