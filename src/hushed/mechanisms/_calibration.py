@@ -105,6 +105,6 @@ def parameters(mechanism: Certified) -> tuple[CertifiedName, dict[str, Any]]:
         if type(mechanism) is _CLASSES[name]:
             return name, {key: getattr(mechanism, key) for key in _PARAMETERS[name]}
     raise ParameterError(
-        f"expected hs.Laplace, hs.Gaussian, hs.Exponential or hs.Bernstein, "
+        "expected hs.Laplace, hs.Gaussian, hs.Exponential, hs.TopK, hs.NoisyMax or hs.Bernstein, "
         f"got {type(mechanism).__name__}"
     )
