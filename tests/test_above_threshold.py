@@ -370,7 +370,7 @@ class TestState:
         assert search.ask(1e6)
 
     def test_a_fork_in_the_middle_of_a_question_is_noticed(self, monkeypatch):
-        """The child, which has the same question half answered, shows nothing and spends nothing."""
+        """The child, which has the same question half answered, shows and spends nothing."""
         search = hs.AboveThreshold(0, 1.0)
 
         def forked(scale):
