@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 import threading
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -285,8 +286,11 @@ class TestState:
         assert search.left == 1
         assert search.ask(1e6)
 
-    def test_eight_threads_find_no_more_than_is_left(self):
-        """Eight threads ask one object 200 times each: exactly five yes, then refusals."""
+    @pytest.mark.parametrize("slow", [False, True])
+    def test_eight_threads_find_no_more_than_is_left(self, monkeypatch, slow):
+        """Eight threads ask one object 200 times each, also while noise is drawn: five yes."""
+        if slow:
+            monkeypatch.setattr(above, "discrete_exponential", lambda scale: time.sleep(0.002) or 0)
         search = hs.AboveThreshold(0, 1.0, positives=5)
         told, refused, start = [], [], threading.Barrier(8)
 
@@ -364,6 +368,20 @@ class TestState:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert search.ask(1e6)
+
+    def test_a_fork_in_the_middle_of_a_question_is_noticed(self, monkeypatch):
+        """The child, which has the same question half answered, shows and spends nothing."""
+        search = hs.AboveThreshold(0, 1.0)
+
+        def forked(scale):
+            monkeypatch.setattr(above._Process, "mark", object())
+            return 0
+
+        with monkeypatch.context() as patch:
+            patch.setattr(above, "discrete_exponential", forked)
+            with pytest.raises(Refusal, match="another process"):
+                search.ask(1e6)
+        assert search.left == 1
 
     def test_nothing_secret_is_printed(self, monkeypatch):
         """Its text holds what was stated, and not the noisy threshold."""

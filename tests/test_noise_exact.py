@@ -12,7 +12,12 @@ import pytest
 
 from hushed.noise import _thresholds as thresholds
 from hushed.noise._scales import scale_of, single_scale
-from hushed.noise._singles import _propose_gaussian, gaussian_draw, laplace_draw
+from hushed.noise._singles import (
+    _propose_gaussian,
+    exponential_draw,
+    gaussian_draw,
+    laplace_draw,
+)
 from hushed.noise._thresholds import Uniform, below, below_exp, exp_bounds, floor_exponential
 from hushed.noise._vectors import gaussian_draws, laplace_draws
 
@@ -191,6 +196,40 @@ def test_the_thresholds_of_the_laplace_sampler_imply_its_law(
             law = (1 - q) / (1 + q) * q**value
             error = mpmath.mpf(implied.numerator) / implied.denominator - law
             assert abs(error) < mpmath.mpf(2) ** -120
+
+
+@pytest.mark.parametrize("scale", [0.125, 1.0, Fraction(10, 3), 4000.0])
+def test_the_thresholds_of_the_one_sided_sampler_imply_its_law(scale: float | Fraction) -> None:
+    """Words and ties give P(draw >= v) = exp(-v / scale) to 120 digits, whatever the first bit."""
+    split = single_scale(scale)
+    assert split.low_bits == 0
+
+    def drawn(raw: int, more: int) -> int:
+        found = exponential_draw(Recorded([raw, more], rest=0), split)
+        assert found == exponential_draw(Recorded([raw | PREFIX, more], rest=0), split)
+        return found
+
+    for value in (1, 2, 5):
+        sure = count_true(lambda raw, v=value: drawn(raw, WORD - 1) >= v, 63)
+        tie = count_true(lambda more, v=value, s=sure: drawn(s, more) >= v, 64)
+        implied = Fraction(sure, PREFIX) + Fraction(tie, PREFIX * WORD)
+        with mpmath.workdps(80):
+            law = mpmath.exp(-value / (mpmath.mpf(split.exact.numerator) / split.exact.denominator))
+            error = mpmath.mpf(implied.numerator) / implied.denominator - law
+            assert abs(error) < mpmath.mpf(2) ** -120
+
+
+@pytest.mark.parametrize("high", [0, 3])
+def test_low_digits_of_a_wide_scale_are_kept_with_their_weight(high: int) -> None:
+    """Scale 2^40: low digits follow, kept if a uniform number is below exp(-x)."""
+    split = single_scale(Fraction(2**40))
+    raw = math.floor(math.exp(-(high + 0.5) / split.high) * PREFIX)
+    for low in (0, 1 << 20, (1 << split.low_bits) - 1):
+        kept = exponential_draw(Recorded([raw, low], rest=0), split)
+        assert kept == (high << split.low_bits) + low
+        refused = WORD - (1 << split.low_bits) + low  # all ones: above exp(-x) unless x is 0
+        again = exponential_draw(Recorded([raw, refused, raw, 7], rest=0), split)
+        assert again == (high << split.low_bits) + (low if low == 0 else 7)
 
 
 def implied_acceptance(sigma: float, raw: int) -> Fraction:

@@ -1,11 +1,13 @@
 """Noisy max with its gap: exact losses by enumeration, the rule for ties, draws, release."""
 
 import itertools
+import json
 import math
 
 import numpy as np
 import pytest
 from scipy import stats
+from tests.commands import ended
 from tests.sparse_vector_laws import two_sided
 
 import hushed as hs
@@ -164,7 +166,14 @@ def test_it_releases_stores_and_certifies(tmp_path):
         book.open_budget("b", hs.Guarantee(epsilon=1.0, neighbours="add-remove"), method="basic")
         first = hs.release(visits, rows, mechanism, book, budget="b", key="top")
         again = hs.release(visits, rows, mechanism, book, budget="b", key="top")
+        told = ended(
+            "ledger", "answer", f"sqlite:///{tmp_path}/b.db", "b", "top", "--json", cwd=tmp_path
+        )
     assert first.value == again.value
+    assert json.loads(told.stdout)["value"] == {
+        "index": first.value.index,
+        "gap": first.value.gap,
+    }
     assert first.value.index == 4
     assert abs(first.value.gap - 400) < 100
     known = first.certificate

@@ -24,6 +24,8 @@ def plain_value(value: Any) -> Any:
     """Give a released value as JSON holds it."""
     if isinstance(value, BernsteinPolynomial):
         value = value.coefficients
+    if isinstance(value, hs.Winner):
+        return {"index": value.index, "gap": value.gap}
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 

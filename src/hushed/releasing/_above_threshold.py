@@ -48,8 +48,7 @@ class Crossing:
     above : bool
         Whether the noisy answer reached the noisy threshold.
     gap : float, optional
-        By how much, both with their noise; None if it did not. It costs nothing more. The noise
-        on it has the mean ``query scale - threshold scale`` before it is known to be 0 or more.
+        By how much, the noise of both included; None if it did not. It costs nothing more.
     value : float, optional
         The answer with Laplace noise of its own, where ``values`` pays for it; None otherwise.
     """
