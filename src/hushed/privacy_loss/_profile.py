@@ -417,7 +417,7 @@ class PrivacyProfile:
         return combine([(self, read_count("count", count, 0, _MOST))])
 
 
-def _moved(family: PrivacyLossDistribution, level: float) -> float:
+def _moved(family: Family, level: float) -> float:
     """Bound on how far the level and the law were moved by rounding, and by twice the blur.
 
     Each by a unit in the last place, and atoms by up to a few.
