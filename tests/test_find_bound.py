@@ -143,12 +143,25 @@ def test_series_of_pandas_and_polars():
         assert hs.find_bound(column, epsilon=100.0, above=50).value == 1024.0
 
 
-@pytest.mark.parametrize("column", [["secret"], [[1.0]], 3.0, [1j], {"a": 1}, [object()], None])
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array(["secret"]),
+        np.ones((2, 1)),
+        3.0,
+        np.array([1j]),
+        np.array(["2020-01-01"], dtype="datetime64[s]"),
+        {"a": 1},
+        (each for each in [1.0]),
+        None,
+    ],
+    ids=lambda column: type(column).__name__,
+)
 def test_what_is_no_column_is_refused_and_not_shown(column, tmp_path):
-    """Nothing is charged, and no value is in the message."""
+    """By type and shape alone: nothing is charged, and no value is in the message."""
     with hs.Ledger(f"sqlite:///{tmp_path}/b.db") as book:
         book.open_budget("b", hs.Guarantee(epsilon=1.0))
-        with pytest.raises(BadRows, match="one list of real numbers") as refused:
+        with pytest.raises(BadRows, match=r"list of real|column of numbers") as refused:
             hs.find_bound(column, epsilon=1.0, ledger=book, budget="b")
         assert "secret" not in str(refused.value)
         assert refused.value.__context__ is None

@@ -45,6 +45,15 @@ def require_positive(name: str, value: Any) -> float:
     return number
 
 
+def read_finite(name: str, value: Any) -> float:
+    """Refuse anything but a finite number; one beyond the doubles is none."""
+    number = _double(value)
+    if not math.isfinite(number):
+        shown = "an integer beyond all doubles" if is_whole(value) else repr(value)
+        raise ParameterError(f"{name} must be a finite number, got {shown}", parameter=name)
+    return number
+
+
 def require_probability(name: str, value: Any) -> float:
     """Refuse anything but a number strictly between 0 and 1."""
     number = _double(value)

@@ -64,7 +64,9 @@ class BoundSearch(Calibrated):
 
     name: ClassVar[str] = "bound-search"
     norms: ClassVar[tuple[Norm, ...]] = SparseVector.norms
-    outcome: ClassVar[str] = "at most {error} rows lie above the bound that was found"
+    outcome: ClassVar[str] = (
+        "at most {error} rows lie above the bound that was found, unless it is the last candidate"
+    )
     law_name: ClassVar[str] = SparseVector.law_name
 
     sensitivity: SensitivityBound
@@ -122,7 +124,7 @@ class BoundSearch(Calibrated):
         return self.plan.loss
 
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:  # noqa: ARG002
-        """Rows that lie above the bound found, but with chance beta; rounded up.
+        """Rows above the bound found, but with chance beta, unless it is the last; rounded up.
 
         Parameters
         ----------

@@ -19,6 +19,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile, bounded_range
 from hushed.statistics import Mode, Numeric, Statistic
+from hushed.statistics._constructors import KINDS
 from hushed.statistics._record import read_candidates
 
 WIDTH = 2.0  # one row moves every length by at most 1, some up and some down
@@ -65,7 +66,7 @@ class InverseSensitivity:
     prior: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.statistic, Numeric | Mode):
+        if type(self.statistic) not in KINDS.values():  # a subclass may compute anything
             raise ParameterError(
                 "InverseSensitivity takes a statistic such as hs.statistics.median(...), got "
                 f"{type(self.statistic).__name__}"

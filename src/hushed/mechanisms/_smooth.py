@@ -18,10 +18,11 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile, randomised_response
 from hushed.statistics import Numeric
+from hushed.statistics._constructors import KINDS
 
 HeavyNoise = Literal["lomax", "t2"]
 
-_TAIL = 5
+_TAIL, _LARGEST_TAIL = 5, 1000
 _SHARE = Fraction(3, 10)  # of epsilon: smoothing for Student's law
 _MARGIN = Fraction(1, 1 << 41)  # between the smoothing asked for and the one that is computed with
 _COMPUTED = Fraction(1, 1 << 42)  # what the rounding of a smooth sensitivity costs in smoothing
@@ -41,7 +42,7 @@ class Smooth:
     noise : {"lomax", "t2"}, default "lomax"
         Law of the noise: two-sided Lomax, or Student's t with 2 degrees.
     tail : int, optional
-        Exponent m of Lomax noise; 5 by default. None for Student's.
+        Exponent m of Lomax noise, 1 to 1000; 5 by default. None for Student's.
     smoothing : float, optional
         Beta, by which the logarithm of the smooth sensitivity may differ between neighbours: at
         most ``epsilon / tail``, the default for Lomax noise, and below ``epsilon / 2`` for
@@ -70,7 +71,7 @@ class Smooth:
     smoothing: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.statistic, Numeric):
+        if not isinstance(self.statistic, Numeric) or type(self.statistic) not in KINDS.values():
             raise ParameterError(
                 "Smooth takes a statistic of numbers such as hs.statistics.median(...), got "
                 f"{type(self.statistic).__name__}"
@@ -79,6 +80,12 @@ class Smooth:
         require_one_of("noise", self.noise, get_args(HeavyNoise))
         if self.noise == "lomax":
             tail = require_count("tail", _TAIL if self.tail is None else self.tail)
+            if tail > _LARGEST_TAIL:
+                raise ParameterError(
+                    f"tail must be {_LARGEST_TAIL} or less: its powers are exact, and "
+                    "beyond that the noise is nearly Laplace noise anyway",
+                    parameter="tail",
+                )
             object.__setattr__(self, "tail", tail)
         elif self.tail is not None:
             raise ParameterError("tail belongs to noise='lomax': leave it out", parameter="tail")

@@ -10,7 +10,7 @@ from functools import lru_cache
 from numbers import Rational
 from typing import ClassVar
 
-from hushed._checks import is_real, read_epsilon, require_count, require_probability
+from hushed._checks import read_epsilon, read_finite, require_count, require_probability
 from hushed._decimals import decimal_of, read
 from hushed._numeric import finite_above
 from hushed.errors import ParameterError
@@ -150,14 +150,12 @@ class SparseVector(Calibrated):
                 parameter="values",
             )
         object.__setattr__(self, "values", values)
-        if not is_real(self.threshold) or not math.isfinite(self.threshold):
-            raise ParameterError(
-                f"threshold must be a finite number, got {self.threshold!r}", parameter="threshold"
-            )
-        object.__setattr__(self, "threshold", float(self.threshold))
+        object.__setattr__(self, "threshold", read_finite("threshold", self.threshold))
         object.__setattr__(self, "positives", require_count("positives", self.positives))
         if not isinstance(self.monotone, bool):
             raise ParameterError(f"monotone must be True or False, got {self.monotone!r}")
+        if self.positives > LARGEST_SCALE:
+            raise ParameterError("positives must be 2**55 or less", parameter="positives")
         if max(self.scales.query, self.scales.value) > LARGEST_SCALE:
             raise ParameterError(
                 f"epsilon={self.epsilon} over {self.positives} positives asks for more noise than "
@@ -229,4 +227,4 @@ def to_double(steps: int, grid: int) -> float:
     try:
         return float(steps * Fraction(2) ** grid)
     except OverflowError:
-        return math.copysign(sys.float_info.max, steps)
+        return math.copysign(sys.float_info.max, 1 if steps > 0 else -1)

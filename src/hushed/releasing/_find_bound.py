@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from hushed.releasing._keeping import (
 )
 from hushed.releasing._release import Release
 from hushed.sensitivity import proven_sensitivity
+from hushed.statistics._values import check_numbers, read_numbers
 
 _ARGUMENT = (
     "a row changes each number of rows above a candidate by at most 1, and all of them in the same "
@@ -53,7 +55,8 @@ def find_bound(
     Parameters
     ----------
     column : array, list or series of numbers, shape (n,)
-        The private values. A missing one counts as below every bound.
+        The private values. A missing one, and what is no number among objects, counts as below
+        every bound: nothing is refused for what a row holds.
     epsilon : float
         Privacy loss of the search, in nats; finite, above 0. It stands for its shortest decimal.
         Half of what a sum may cost in all is a good share.
@@ -86,7 +89,7 @@ def find_bound(
     Raises
     ------
     BadRows
-        If the column is not one list of numbers; nothing is charged.
+        If the column is not one list of numbers by its type and shape; nothing is charged.
     Overspent
         If it does not fit into the budget.
     ParameterError
@@ -150,18 +153,16 @@ def _describe(plan: BoundSearch) -> str:
 
 
 def _read_column(column: Any) -> Floats:
-    """Read the private values as sorted doubles; no value is shown, nor what failed on one."""
-    problem = ""
-    try:
-        values = np.array(column, dtype=np.float64)
-        if values.ndim != 1 or np.iscomplexobj(column):
-            problem = "it has another shape or complex numbers"
-    except Exception:  # its text may hold a value
-        problem = "it holds what is no number"
-    if problem:
+    """Read the private values as sorted doubles; refused by types and shape alone, unpaid."""
+    held = list(column) if isinstance(column, tuple | range) else column
+    known = isinstance(held, list | np.ndarray) or type(held).__name__ == "Series"
+    if not known and hasattr(held, "__array__"):
+        held = np.asarray(held)
+    shape = (0,) if isinstance(held, list) else getattr(held, "shape", None)
+    if not isinstance(shape, tuple) or len(shape) != 1 or isinstance(held, np.ma.MaskedArray):
         raise BadRows(
-            f"the column must be one list of real numbers: {problem}; nothing was charged"
+            "the column must be one list of real numbers: a list, an array of one dimension or a "
+            f"series, got {type(column).__name__}; nothing was charged"
         )
-    values = np.where(np.isnan(values), -np.inf, values)
-    values.sort()
-    return values
+    check_numbers(held)
+    return read_numbers(held, -math.inf, math.inf)

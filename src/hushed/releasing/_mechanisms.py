@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -275,6 +276,8 @@ def _draw_privately(mechanism: Any, exact: Floats, name: str) -> Any:
 def _read_drawn(value: Any, shape: tuple[int, ...]) -> float | int | Floats | None:
     """Read a number, or numbers in the shape of the answer, as plain ones; None if neither."""
     found = value.item() if isinstance(value, np.generic) else value
+    if type(found) is int and abs(found) > sys.float_info.max:
+        return None
     if type(found) in (int, float):
         return found  # type: ignore[no-any-return]
     if type(found) is not np.ndarray or found.dtype.kind not in "iuf" or found.shape != shape:

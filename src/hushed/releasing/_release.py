@@ -124,7 +124,11 @@ def release(
     ParameterError
         If the mechanism is none, or of ledger and budget only one is given.
     """
-    if isinstance(mechanism, InverseSensitivity | Smooth):
+    # A subclass may draw anything: it is none of ours.
+    if isinstance(mechanism, InverseSensitivity | Smooth) and type(mechanism) in (
+        InverseSensitivity,
+        Smooth,
+    ):
         value, certificate, entry = release_statistic(
             f,
             data,

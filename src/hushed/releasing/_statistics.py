@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 from hushed import noise
@@ -112,8 +113,15 @@ def _of_record(certificate: Certificate, wanted: Drawn) -> list[str]:
         for name, one, other in zip(
             ("scale", "grid", "values", "accuracy"), stated, wanted, strict=True
         )
-        if one is None or not math.isclose(one, other, rel_tol=_CLOSE)
+        if one is None or not _near(one, other)
     ]
+
+
+def _near(one: float, other: float) -> bool:
+    """Whether a stated number is the one that follows; whole numbers are compared exactly."""
+    if isinstance(one, int) and isinstance(other, int):
+        return one == other
+    return abs(one) <= sys.float_info.max and math.isclose(one, other, rel_tol=_CLOSE)
 
 
 def _of_promise(certificate: Certificate, mechanism: StatisticMechanism) -> list[str]:

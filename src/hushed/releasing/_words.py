@@ -15,7 +15,7 @@ from hushed.mechanisms._registry import CERTIFIED
 from hushed.releasing._statistics import explain_accuracy, explain_assumptions, explain_reach
 
 if TYPE_CHECKING:
-    from hushed.releasing._certificate import Certificate, SamplingRecord
+    from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
 
 
 _FAR = 1000  # times the kept movement: then the largest drawn one deserves a remark
@@ -321,15 +321,20 @@ def _complement(gamma: float) -> str:
 
 
 def _assumptions(certificate: Certificate) -> str:
-    sampling = certificate.sampling
+    sampling, record = certificate.sampling, certificate.mechanism
     lines = [
         _of_questions(certificate)
-        if certificate.mechanism.name == "above-threshold"
+        if record.name == "above-threshold"
         else "the number of released values does not depend on the rows",
         "the released answer is the function's only output: not its running time, its messages or "
         "whether it fails",
         "the function and all settings were chosen without looking at the private rows",
     ]
+    if _is_monotone(record) and record.name != "above-threshold":
+        lines.append(
+            "for any two neighbouring tables all scores move the same way, as declared: epsilon "
+            "rests on it"
+        )
     if sampling is not None:
         drawn = _describe_drawing(sampling)
         lines = [
@@ -366,9 +371,14 @@ def _describe_comparison(sampling: SamplingRecord) -> str:
     return " (nothing was compared: whatever it was made from looks the same)"
 
 
+def _is_monotone(record: MechanismRecord) -> bool:
+    """Whether a caller declared that all answers move the same way, which nothing here checks."""
+    return record.parameters.get("monotone") is True and not record.stated
+
+
 def _of_questions(certificate: Certificate) -> str:
     """Say what is left to who asks of a sparse vector."""
-    same = certificate.mechanism.parameters.get("monotone") is True
+    same = _is_monotone(certificate.mechanism)
     return (
         f"every answer that was asked moves by at most {format_up(certificate.sensitivity)}, also "
         "where the question followed from earlier answers, and none fails to be a number"

@@ -10,7 +10,7 @@ from hushed.guarantee import RowUnit
 from hushed.statistics._mode import Category, Mode, Statistic
 from hushed.statistics._numeric_statistics import InterquartileRange, Quantile, TrimmedMean
 
-_KINDS: dict[str, Any] = {
+KINDS: dict[str, Any] = {
     each.kind: each for each in (Quantile, TrimmedMean, InterquartileRange, Mode)
 }
 
@@ -194,10 +194,10 @@ def from_description(
     """
     known = {name: value for name, value in description.items() if name != "kind"}
     kind = description.get("kind")
-    if kind not in _KINDS:
-        raise ParameterError(f"no statistic is of the kind {kind!r}; there are {tuple(_KINDS)}")
+    if kind not in KINDS:
+        raise ParameterError(f"no statistic is of the kind {kind!r}; there are {tuple(KINDS)}")
     try:
-        made: Statistic = _KINDS[kind](**known)
+        made: Statistic = KINDS[kind](**known)
     except TypeError as problem:
         raise ParameterError(f"that describes no {kind}: {problem}") from None
     return made

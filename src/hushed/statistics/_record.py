@@ -148,7 +148,7 @@ class Numeric:
             As `check` does.
         """
         self.check(rows)
-        return read_numbers(rows, self.low, self.high)
+        return read_numbers(only_column(rows), self.low, self.high)
 
     def value(self, rows: Any) -> Fraction:
         """Value on a table.

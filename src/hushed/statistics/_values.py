@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import is_real
+from hushed._checks import is_real, read_finite
 from hushed._rows import _containers as containers
 from hushed._types import Floats
 from hushed.errors import BadRows, ParameterError
@@ -21,10 +21,7 @@ _MANTISSA, _HALF = 53, 26
 
 def check_range(low: Any, high: Any) -> tuple[float, float]:
     """Read a public range: two doubles whose difference leaves room for rounding."""
-    for name, end in (("low", low), ("high", high)):
-        if not is_real(end) or not math.isfinite(end):
-            raise ParameterError(f"{name} must be a finite number, got {end!r}", parameter=name)
-    ends = float(low), float(high)
+    ends = read_finite("low", low), read_finite("high", high)
     if not _LEAST_SPAN <= ends[1] - ends[0] <= _LARGEST_SPAN:
         raise ParameterError(
             f"high must be above low, by 2**-900 or more and 1e300 at most, got {low} and {high}",
@@ -48,12 +45,12 @@ def only_column(rows: Any) -> Any:
     return rows.iloc[:, 0] if held == "pandas" else rows[:, 0]
 
 
-def read_numbers(rows: Any, low: float, high: float) -> Floats:
-    """Sort the rows as numbers, each moved into the range; what is no number counts as its low end.
+def read_numbers(column: Any, low: float, high: float) -> Floats:
+    """Sort a column as numbers, each moved into a range; what is no number counts as its low end.
 
     Conversion to doubles treats each row by itself, so neighbours stay neighbours.
     """
-    numbers = _as_doubles(only_column(rows))
+    numbers = _as_doubles(column)
     numbers[np.isnan(numbers)] = low
     np.clip(numbers, low, high, out=numbers)
     numbers += 0.0  # no negative zero: it equals zero, and would be told apart by its sign
@@ -71,7 +68,7 @@ def check_numbers(column: Any) -> None:
     else:
         allowed = getattr(dtype, "kind", "O") in "biufO"
     if not allowed:
-        raise BadRows(f"a statistic takes a column of numbers, got one of type {dtype}")
+        raise BadRows(f"what is needed is a column of numbers, got one of type {dtype}")
 
 
 def _as_doubles(column: Any) -> Floats:

@@ -1,0 +1,154 @@
+"""Worst-case mechanisms at their doors: odd cells, huge numbers, subclasses, altered numbers."""
+
+import json
+import sys
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed.errors import BadFunction, ParameterError
+
+ROWS = np.arange(20.0)
+MEDIAN = hs.statistics.median(rows=20, low=0, high=30)
+COUNTS = hs.proven_sensitivity(
+    1.0, "sup", neighbours="add-remove", argument="each row is in one count"
+)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["secret", 10**400, Decimal("sNaN"), 1j, [1.0], None, object()],
+    ids=lambda x: str(x)[:9],
+)
+def test_a_bound_is_found_whatever_one_cell_holds(cell):
+    """A refusal because of one row would tell that row, unpaid and with certainty."""
+    pandas = pytest.importorskip("pandas")
+    for column in ([5.0] * 900 + [cell], pandas.Series([5.0] * 900 + [cell], dtype=object)):
+        assert hs.find_bound(column, epsilon=100.0, above=50).value == 8.0
+
+
+@pytest.mark.parametrize("values", [0.0, 0.5])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_answer_beyond_the_doubles_is_answered(values, sign):
+    """Once it is found above, its turn is spent: the gap must be told, and be no error."""
+    search = hs.AboveThreshold(sign * 1e300, 1.0, positives=2, values=values)
+    found = search.ask(sign * 10**400)
+    assert found.above is (sign > 0)
+    assert search.left == 2 - found.above
+    assert found.gap == (sys.float_info.max if sign > 0 else None)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda huge: hs.AboveThreshold(huge, 1.0),
+        lambda huge: hs.AboveThreshold(-huge, 1.0),
+        lambda huge: hs.AboveThreshold(1.0, 1.0, positives=huge),
+        lambda huge: hs.statistics.median(low=0, high=huge),
+        lambda huge: hs.statistics.median(low=-huge, high=0),
+        lambda huge: hs.Smooth(MEDIAN, epsilon=1.0, tail=huge),
+    ],
+)
+def test_integers_beyond_all_doubles_are_refused_in_words(make):
+    """Also those that Python does not print."""
+    for huge in (10**400, 10**5000):
+        with pytest.raises(ParameterError, match=r"finite number|or less"):
+            make(huge)
+
+
+def test_a_tail_that_would_take_minutes_is_refused():
+    """Its powers are exact whole numbers, computed after the charge."""
+    with pytest.raises(ParameterError, match="1000 or less"):
+        hs.Smooth(MEDIAN, epsilon=1.0, tail=100_000)
+
+
+class OwnQuantile(hs.statistics.Quantile):
+    """One that computes something else."""
+
+    def value(self, rows):
+        return super().value(rows) * 1000
+
+
+class OwnDraw(hs.InverseSensitivity):
+    """One that draws nothing."""
+
+    def draw(self, rows):
+        return float(max(rows))
+
+
+def test_a_subclass_of_a_statistic_is_none_of_ours():
+    """Its certificate would promise for every table what only its author could know."""
+    own = OwnQuantile(q=0.5, rows=20, low=0, high=30)
+    for mechanism in (hs.InverseSensitivity, hs.Smooth):
+        with pytest.raises(ParameterError, match="takes a statistic"):
+            mechanism(own, epsilon=1.0)
+        with pytest.raises(ParameterError, match="takes a statistic"):
+            mechanism(hs.statistics.Numeric(low=0, high=1), epsilon=1.0)
+
+
+def test_a_subclass_of_its_mechanisms_is_none_of_ours():
+    """It is not released under their names."""
+    with pytest.raises(ParameterError):
+        hs.release(MEDIAN, ROWS, OwnDraw(MEDIAN, epsilon=1.0))
+
+
+def scores(rows):
+    return np.array([rows.size / 2, rows.size / 3, 1.0])
+
+
+@pytest.mark.parametrize("kind", [hs.Exponential, hs.NoisyMax, lambda s, **k: hs.TopK(2, s, **k)])
+def test_what_was_declared_of_scores_is_assumed_in_words(kind):
+    """Epsilon would be twice as large without it, and nothing checks it."""
+    for monotone in (True, False):
+        made = hs.release(scores, ROWS, kind(COUNTS, epsilon=1.0, monotone=monotone))
+        assert ("all scores move the same way" in made.certificate.explain()) is monotone
+
+
+@pytest.mark.parametrize("field", ["grid", "values", "scale", "accuracy"])
+@pytest.mark.parametrize("mechanism", [hs.InverseSensitivity, hs.Smooth])
+def test_huge_numbers_on_a_certificate_are_refused_in_words(field, mechanism):
+    """They come from anybody."""
+    loaded = json.loads(
+        hs.release(MEDIAN, ROWS, mechanism(MEDIAN, epsilon=1.0)).certificate.to_json()
+    )
+    for value in (10**400, -(10**400)):
+        loaded["mechanism"][field] = value
+        with pytest.raises(ParameterError):
+            hs.Certificate.from_json(json.dumps(loaded))
+
+
+class Huge:
+    """A mechanism whose answer no ledger can hold."""
+
+    name = "huge"
+    norms = ("sup",)
+    loss = scale = None
+
+    def __init__(self, sensitivity, epsilon):
+        self.sensitivity, self.parameters = sensitivity, {"epsilon": epsilon}
+        self.guarantee = sensitivity.guarantee(epsilon)
+
+    def accuracy(self, beta=0.05, dims=1):
+        return None
+
+    def draw(self, value):
+        return 10**5000
+
+
+def test_an_answer_that_cannot_be_stored_is_a_stored_failure(tmp_path):
+    """The charge has its answer: that it failed."""
+    with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=2.0, neighbours="add-remove"))
+        for _ in range(2):
+            with pytest.raises(BadFunction, match="neither a number"):
+                hs.release(len, ROWS, Huge(COUNTS, 1.0), ledger, budget="b", key="k")
+        assert len(list(ledger.entries("b"))) == 1
+
+
+def test_rows_beyond_the_last_candidate_are_named_in_the_accuracy():
+    """With 1,000 infinite values there are 1,000 rows above the largest candidate."""
+    found = hs.find_bound([np.inf] * 1000, epsilon=1.0)
+    assert found.value < np.inf
+    assert "unless it is the last candidate" in found.certificate.explain()
