@@ -13,7 +13,6 @@ import hushed as hs
 from hushed import noise
 from hushed.errors import ParameterError
 from hushed.releasing import certify
-from hushed.releasing._consistency import draw_scale
 from hushed.sensitivity import choose_rank
 
 UNIT = hs.populations.Uniform(low=0, high=1)
@@ -583,7 +582,7 @@ def test_no_noise_is_described_that_is_not_known():
         epsilon: float = 1.0
 
     with pytest.raises(ParameterError, match="Other"):
-        draw_scale(Other(), 1)
+        certify(Other(), values=1)
 
 
 def test_a_split_found_by_another_library_is_no_difference(monkeypatch):

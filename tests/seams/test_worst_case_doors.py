@@ -152,3 +152,54 @@ def test_rows_beyond_the_last_candidate_are_named_in_the_accuracy():
     found = hs.find_bound([np.inf] * 1000, epsilon=1.0)
     assert found.value < np.inf
     assert "unless it is the last candidate" in found.certificate.explain()
+
+
+def mode(**options):
+    statistic = hs.statistics.mode(["a", "b"], rows=20)
+    return statistic, hs.InverseSensitivity(statistic, epsilon=1.0, **options)
+
+
+MADE = {
+    "default": (MEDIAN, hs.InverseSensitivity(MEDIAN, epsilon=1.0)),
+    "given": (
+        MEDIAN,
+        hs.InverseSensitivity(MEDIAN, epsilon=1.0, candidates=[1, 2, 3], prior=[1, 2, 3]),
+    ),
+    "mode": mode(prior=[1, 2]),
+    "smooth": (MEDIAN, hs.Smooth(MEDIAN, epsilon=1.0, smoothing=0.1)),
+}
+
+
+@pytest.mark.parametrize("which", MADE)
+def test_parameters_of_a_statistic_keep_their_names_and_types(which):
+    """No true for 1, no text for a number, nothing more and nothing less."""
+    statistic, mechanism = MADE[which]
+    loaded = json.loads(hs.release(statistic, ROWS, mechanism).certificate.to_json())
+    assert hs.verify(json.dumps(loaded)).reproduced
+    stated = loaded["mechanism"]["parameters"]
+    others = {}
+    for name, value in stated.items():
+        others[name] = [5, "x"] if isinstance(value, str) else [str(value), None]
+        if not isinstance(value, str):
+            others[name] += [int(value)] if type(value) is bool else [True, False]
+    altered = [stated | {name: value} for name, tried in others.items() for value in tried]
+    altered += [stated | {"more": 1}, {name: stated[name] for name in list(stated)[1:]}]
+    for parameters in altered:
+        text = json.dumps(loaded | {"mechanism": loaded["mechanism"] | {"parameters": parameters}})
+        with pytest.raises(ParameterError):
+            pytest.fail(f"{parameters}: {hs.Certificate.from_json(text)}")
+    for name in ("unit", "rows"):
+        rest = {each: value for each, value in loaded["statistic"].items() if each != name}
+        with pytest.raises(ParameterError):
+            hs.Certificate.from_json(json.dumps(loaded | {"statistic": rest}))
+
+
+def test_a_search_finds_one_value():
+    """Its accuracy does not depend on how many are stated, so this has to be looked at itself."""
+    searches = (hs.find_bound([1.0] * 9, epsilon=1.0), hs.AboveThreshold(1.0, 1.0))
+    for search in searches:
+        loaded = json.loads(search.certificate.to_json())
+        for values in (2, 10**400):
+            loaded["mechanism"]["values"] = values
+            with pytest.raises(ParameterError):
+                hs.Certificate.from_json(json.dumps(loaded))

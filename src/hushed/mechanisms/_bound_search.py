@@ -110,6 +110,9 @@ class BoundSearch(Calibrated):
         """Scale of the noise on a count, in rows."""
         return self.plan.scale
 
+    def _values_of(self, shape: tuple[int, ...] | None) -> int:  # noqa: ARG002
+        return 1
+
     def _drawn(self, values: int) -> tuple[float, int]:  # noqa: ARG002
         return self.scale, self.grid
 

@@ -174,6 +174,9 @@ class SparseVector(Calibrated):
             _GRID_BITS,
         )
 
+    def _values_of(self, shape: tuple[int, ...] | None) -> int:  # noqa: ARG002
+        return 1
+
     def _drawn(self, values: int) -> tuple[float, int]:  # noqa: ARG002
         return self.scale, self.grid
 

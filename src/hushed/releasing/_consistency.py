@@ -92,7 +92,8 @@ def _of_mechanism(certificate: Certificate) -> list[str]:
         return [f"mechanism.name must be one of {tuple(CERTIFIED)}, got {record.name!r}"]
     try:
         mechanism = rebuild_mechanism(certificate)
-        mechanism.values_of((record.values,))
+        if mechanism.values_of((record.values,)) != record.values:
+            return [f"{record.name} does not release {record.values} values"]
         scale, grid = mechanism.drawn(record.values)
         fresh, accuracy = mechanism.guarantee, mechanism.error(record.values)
     except (HushedError, TypeError, ValueError, OverflowError, ZeroDivisionError) as problem:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import sys
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +24,7 @@ StatisticMechanism = InverseSensitivity | Smooth
 STATISTIC_MECHANISMS = (InverseSensitivity.name, Smooth.name)
 Drawn = tuple[float, int, int, float]  # scale, grid, values and accuracy of a mechanism's record
 
+_FINGERPRINT = re.compile("[0-9a-f]{64}")
 _CLOSE = 1e-9  # mathematical libraries differ in the last digits
 _LAWS = {"lomax": "two-sided Lomax noise", "t2": "Student noise of 2 degrees"}
 
@@ -92,7 +94,40 @@ def list_contradictions(certificate: Certificate) -> list[str]:
             wanted = _stated_choice(certificate)
     except (HushedError, KeyError, TypeError, ValueError, OverflowError) as problem:
         return [f"statistic and parameters make no mechanism ({problem})"]
-    return [*_of_record(certificate, wanted), *_of_promise(certificate, mechanism)]
+    return [
+        *_of_parameters(certificate, mechanism),
+        *_of_record(certificate, wanted),
+        *_of_promise(certificate, mechanism),
+    ]
+
+
+def _of_parameters(certificate: Certificate, mechanism: StatisticMechanism) -> list[str]:
+    """Compare names and kinds of all that is stated; given candidates have no more than those."""
+    stated, fresh = certificate.mechanism.parameters, mechanism.parameters
+    if set(stated) != set(fresh):
+        return [f"mechanism.parameters must be {', '.join(fresh)}"]
+    found = [
+        f"mechanism.parameters.{name} is of another type"
+        for name, value in fresh.items()
+        if not _alike(stated[name], value)
+    ]
+    if isinstance(mechanism, InverseSensitivity) and not found:
+        chosen = stated["spacing"] == "given" and isinstance(mechanism.statistic, Numeric)
+        same = (stated["spacing"], stated["candidates"]) == (fresh["spacing"], fresh["candidates"])
+        if not (chosen or same):
+            found.append("mechanism.parameters.spacing and candidates are not of that statistic")
+        if not _FINGERPRINT.fullmatch(str(stated["fingerprint"])):
+            found.append("mechanism.parameters.fingerprint is none")
+    if certificate.statistic != mechanism.statistic.description():
+        found.append("statistic is not described in full")
+    return found
+
+
+def _alike(one: object, other: object) -> bool:
+    """Whether both are numbers, texts or truth values; a whole number must stay one."""
+    if type(other) is float:
+        return type(one) in (int, float)
+    return type(one) is type(other)
 
 
 def _stated_choice(certificate: Certificate) -> Drawn:
