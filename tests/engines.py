@@ -79,6 +79,8 @@ def placed(request: pytest.FixtureRequest) -> Callable[[str, pa.Table], tuple[An
             url, name = request.getfixturevalue("postgres_url"), f"t{next(_NUMBERS)}"
             to_postgres(frame, url, name)
             return url, name
+        if engine != "spark":
+            raise ValueError(f"no test brings a frame to {engine!r}: add it here")
         folder = request.getfixturevalue("tmp_path")
         return on_spark(request.getfixturevalue("spark"), frame, folder)
 

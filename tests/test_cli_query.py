@@ -117,7 +117,7 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
         (("--count-users",), "--user COLUMN"),
         (("--count", "--max-rows-per-user", 3), "--user COLUMN"),
         (("--sum", "cost:0:1", "--sum", "cost:0:2"), "ask for each output once"),
-        (("--count", "--noise", "gaussian"), "--delta: Gaussian noise cannot be had with"),
+        (("--count", "--noise", "gaussian"), "--delta: Gaussian noise needs a delta above 0"),
         (("--count", "--delta", 1e-6), "--noise gaussian"),
         (("--count", "--budget", "b"), "--budget was given without --ledger"),
         (("--count", "--header", "a,a"), "--header must name"),

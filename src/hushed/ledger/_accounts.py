@@ -290,7 +290,7 @@ class Ledger:
             raise ParameterError("an answer is a text without zero bytes and lone surrogates")
         with self._store.spending() as connection:
             if entry.budget != name or not rows.is_written(connection, entry):
-                raise ParameterError(f"the entry is none of budget {name!r} of this ledger")
+                raise ParameterError(f"the entry does not belong to budget {name!r} of this ledger")
             insert_answer(connection, entry, text)
             kept = answer_at(connection, name, entry.number)
         if kept is None:

@@ -262,7 +262,11 @@ def _of_rows(sampling: SamplingRecord) -> list[str]:
     if not sampling.population_is_public:
         empty = (known, sampling.tables, len(sampling.support), len(sampling.movements))
         right = not any(empty) and not sampling.largest and route in ("independent", "resampled")
-        return [] if right else ["of a population made from private rows no more than its kind"]
+        return (
+            []
+            if right
+            else ["a population made from private rows may state only its kind and name"]
+        )
     said = sampling.population
     if (said.get("kind") == "public table") != (route != "independent"):
         return ["sampling.route contradicts sampling.population"]

@@ -176,7 +176,7 @@ def sample_sensitivity(
     described = description(population)
     if described.get("kind") == "public table" and not isinstance(population, PublicTable):
         raise ParameterError(
-            "the population describes itself as a public table, but is none: its tables would "
+            "the population describes itself as a public table but is not one: its tables would "
             "share rows; hand in the hs.populations.PublicTable itself"
         )
     design = choose_design(

@@ -217,7 +217,7 @@ def _check_delta(delta: float, *, select_partitions: bool, noise_name: str) -> N
     if delta == 0 and (select_partitions or noise_name == "gaussian"):
         feature = "partition selection" if select_partitions else "Gaussian noise"
         raise ParameterError(
-            f"{feature} cannot be had with a delta of 0; give one far below 1 / number of users, "
+            f"{feature} needs a delta above 0; give one far below 1 / number of users, "
             "such as 1e-8",
             parameter="delta",
         )

@@ -34,7 +34,8 @@ def hold(connection: Connection, clock: Clock) -> Iterator[None]:
     """Lock a connection, so that other threads wait."""
     if clock.limit is not None and not connection.engine.stoppable:
         raise ParameterError(
-            "a query on Spark cannot be stopped from here; set limits in Spark", parameter="timeout"
+            f"a query on {connection.engine} cannot be stopped from here; set limits there",
+            parameter="timeout",
         )
     if os.getpid() != connection.process:
         raise EngineUnavailable(
