@@ -237,10 +237,10 @@ class TestNames:
             assert "glossary.md" in text
 
     def test_every_question_has_an_answer(self):
-        """Ten tasks, and for each at least one function to start from."""
+        """Ten tasks or more, and for each at least one function to start from."""
         part = HOUSE.read_text().partition("## Where do I find")[2]
         rows = re.findall(r"^\| (\w.*?\?) \| (.+) \|$", part, re.M)
-        assert len(rows) == 10
+        assert len(rows) >= 10
         for question, answer in rows:
             assert any(name for _, name in named_files(answer)), question
 

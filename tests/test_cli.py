@@ -352,7 +352,7 @@ class TestWrittenFiles:
         assert "not writable" in refused(*RELEASE, "--out", "c.json", code=2)
 
     def test_other_files_need_force(self, folder):
-        """A file that is no certificate is replaced with --force alone; a former one always."""
+        """A file that is not a certificate is replaced with --force alone; a former one always."""
         (folder / "c.json").write_text("my notes")
         (folder / "c.html").write_text("<title>my page</title>")
         files = ("--out", "c.json", "--html", "c.html")

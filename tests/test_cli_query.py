@@ -314,7 +314,7 @@ class TestQueryFile:
         assert all(word in message for word in words), message
 
     def test_a_file_that_cannot_be_read_is_refused(self, ask, tmp_path):
-        """One that is missing, and one that is no text."""
+        """One that is missing, and one that is not a text."""
         (tmp_path / "bytes.toml").write_bytes(b"note = '\xff'")
         for name, word in (("nowhere.toml", "No such file"), ("bytes.toml", "UTF-8")):
             ended = ask("", "--file", str(tmp_path / name), "--count", "--epsilon", "1")

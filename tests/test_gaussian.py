@@ -67,7 +67,7 @@ def test_classic_refuses_large_epsilon():
 
 @pytest.mark.parametrize("delta", [0, 1, -0.1, 1.5, float("nan"), None, "0.1", True])
 def test_delta_out_of_range(delta):
-    """Delta 0 and 1, NaN and what is no number are refused."""
+    """Delta 0 and 1, NaN and what is not a number are refused."""
     with pytest.raises(ParameterError, match="delta"):
         hs.Gaussian(ONE, epsilon=1, delta=delta)
 

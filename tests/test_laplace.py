@@ -28,7 +28,7 @@ def test_scale_and_guarantee():
     "epsilon", [0, -1, float("nan"), float("inf"), -0.0, True, "1", None, 1j, np.nan]
 )
 def test_epsilon_out_of_range(epsilon):
-    """Zero, negative, NaN, infinite epsilon and what is no number are refused."""
+    """Zero, negative, NaN, infinite epsilon and what is not a number are refused."""
     with pytest.raises(ParameterError, match="epsilon"):
         hs.Laplace(ONE, epsilon=epsilon)
 

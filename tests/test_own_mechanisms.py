@@ -166,7 +166,7 @@ REFUSED = {
     "parameters of another class": ({"parameters": {"eps": 1.0}}, "cannot be built again"),
     "parameters of another instance": ({"parameters": {"epsilon": 0.5}}, "another"),
     "a negative scale": ({"scale": -1.0}, "scale must be"),
-    "an error that is no number": ({"accuracy": lambda *_: "small"}, "accuracy must be"),
+    "an error that is not a number": ({"accuracy": lambda *_: "small"}, "accuracy must be"),
     "another sensitivity": ({"sensitivity": property(lambda self: replace(PROVEN))}, "must keep"),
 }
 

@@ -83,6 +83,6 @@ def test_constants(value, supremum):
 
 
 def test_nan_is_refused():
-    """A bound that is no number bounds nothing."""
+    """A bound that is not a number bounds nothing."""
     with pytest.raises(ParameterError, match="NaN"):
         privacy_loss.profile(lambda level: math.nan if level > 0.3 else 0.1)

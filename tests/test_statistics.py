@@ -337,7 +337,7 @@ def test_trimmed_means_are_exact():
     ids=["list", "array", "column", "nullable", "objects", "polars"],
 )
 def test_each_row_is_moved_into_the_range_by_itself(rows):
-    """What is no number counts as the low end, in every container."""
+    """What is not a number counts as the low end, in every container."""
     s = hs.statistics.median(rows=6, low=0, high=100)
     assert s.read(rows).tolist() == [0, 0, 0, 0, 3, 100]
 

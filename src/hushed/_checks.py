@@ -1,7 +1,7 @@
 """Validators: what a parameter must be, said once.
 
 Each returns the value as a plain one, or raises `ParameterError` with the name of the parameter:
-what was met and what is allowed. A truth value is no number, wherever a number is asked for.
+what was met and what is allowed. A truth value is not a number, wherever a number is asked for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Types that many modules speak of: arrays, and the types of columns."""
+"""Types that many modules use: arrays, and the types of columns."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ class TooFewRows(Refusal):
     given : int
         Rows of the public table.
     needed : int
-        Rows that would do.
+        Rows that would be enough.
     gamma : float
         The wanted gamma.
     supported : float, optional
@@ -319,7 +319,7 @@ class BudgetExists(ParameterError):
 
 
 class KeyInUse(ParameterError):
-    """A key of the caller already stands for another question; nothing was charged."""
+    """A key of the caller already belongs to another question; nothing was charged."""
 
 
 class NotALedger(Refusal):

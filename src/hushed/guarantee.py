@@ -51,7 +51,7 @@ class Guarantee:
         rows, and a query that keeps one row of each user may swap it for another when that row
         goes, and so move by more than when the user goes.
     protect : {"record", "everyone", "simultaneous"}, default "record"
-        Whom ``gamma`` speaks of: one record at a time, or all records of the table at once, by
+        Whom ``gamma`` is about: one record at a time, or all records of the table at once, by
         the union bound (``"everyone"``) or by a sampled maximum (``"simultaneous"``).
     data_dependent : bool, default False
         True when the population was made from the private rows. The numbers are then nominal:
@@ -131,7 +131,7 @@ def union_gamma(guarantees: Iterable[Guarantee]) -> float:
     The event behind a sampled sensitivity concerns the pair and the sampler, not the noise:
     releasing again with the same estimate adds no new event. Different estimates are added by
     the union bound. A gamma stated by hand, without an estimate, is its own event every time.
-    Promises under ``protect="record"`` speak of one pair; adding them bounds the failure of
+    Promises under ``protect="record"`` are about one pair; adding them bounds the failure of
     one and the same pair.
     """
     events: dict[str, float] = {}

@@ -185,7 +185,7 @@ def test_a_line_that_was_cut_off_spoils_no_other(tmp_path):
 
 
 def test_a_broken_manifest_counts_as_not_finished(tmp_path):
-    """A manifest that is no JSON, or holds something else, is no proof of anything."""
+    """A manifest that is not JSON, or holds something else, is no proof of anything."""
     store = RunStore(folder=tmp_path, figure="f", run="r")
     assert store.load_verdict() is None
     for text in ("{", "[]", '{"run": "r"}', '{"run": "r", "files": {"gone.csv": "0"}}'):

@@ -70,6 +70,6 @@ def test_no_epsilon_reaches_an_error_below_the_step_of_the_grid():
 @pytest.mark.parametrize("norm", ["sup", "range"])
 @pytest.mark.parametrize(("moved", "epsilon"), [(1e308, 0.1), (1e300, 1e-20)])
 def test_scales_beyond_all_doubles_are_refused_in_words(norm, moved, epsilon):
-    """The accuracy of such a choice is no number; the message says what to do."""
+    """The accuracy of such a choice is not a number; the message says what to do."""
     with pytest.raises(ParameterError, match=r"rescale|finite"):
         hs.Exponential(proven(moved, norm), epsilon=epsilon).accuracy(0.05, 3)

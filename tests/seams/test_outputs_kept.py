@@ -233,7 +233,7 @@ def test_pages_of_audits_replace_their_own_kind_alone(folder):
     (folder / "page.html").write_text("precious")
     refused = run(*line)
     assert refused.exit_code == 2
-    assert "exists and is no former audit report" in refused.stderr
+    assert "exists and is not an earlier audit report" in refused.stderr
     assert (folder / "page.html").read_text() == "precious"
     assert run(*line, "--force").exit_code in (0, 1)
     assert "<title>Audit</title>" in (folder / "page.html").read_text()
@@ -247,7 +247,7 @@ def test_figures_replace_figures_alone(folder, suffix):
     path.write_bytes(b"\x89PNG\r\n\x1a\n precious <svg></svg>")
     refused = run("ledger", "show", URL, "b", "--plot", path)
     assert refused.exit_code == 2
-    assert "exists and is no figure of hushed" in refused.stderr
+    assert "exists and is not a figure of hushed" in refused.stderr
     assert b"precious" in path.read_bytes()
     path.unlink()
     for _ in range(2):

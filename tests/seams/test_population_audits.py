@@ -1,4 +1,4 @@
-"""An audit of drawn pairs judges the pairs that a sampled promise speaks of, and says which."""
+"""An audit of drawn pairs judges the pairs that a sampled promise is about, and says which."""
 
 import dataclasses
 import json
@@ -128,7 +128,7 @@ class TestMarginalGamma:
 
     @pytest.mark.slow
     def test_the_other_calibrations_are_judged(self):
-        """Their share speaks of the one sensitivity, up to the luck that gamma counts in."""
+        """Their share is about the one sensitivity, up to the luck that gamma counts in."""
         mechanism = self.mechanism("training-conditional")
         found = judged(np.sum, mechanism.sensitivity.value, mechanism.guarantee, rows=5)
         assert found.verdict == "not refuted"

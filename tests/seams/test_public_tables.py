@@ -335,7 +335,7 @@ def asked(population, **settings):
 
 
 class TestRefusals:
-    """Too few rows: how many would do, and what these ones support."""
+    """Too few rows: how many would be enough, and what these ones support."""
 
     @pytest.mark.parametrize("calibration", ["marginal", "training-conditional", "dkw"])
     @pytest.mark.parametrize("promise", ["population", "given-the-rest"])
@@ -733,7 +733,7 @@ class TestBlocks:
             error = error.__context__ or error.__cause__
 
     def test_sizes_that_do_not_divide(self):
-        """Every block is full; the message names sizes that would do."""
+        """Every block is full; the message names sizes that would be enough."""
         with pytest.raises(ParameterError, match="Sizes that divide: 2, 4, 5, 10"):
             hs.sample_sensitivity(
                 hs.Blockwise(mean, rows=7), hs.populations.Uniform(low=0, high=1), rows=100

@@ -153,7 +153,7 @@ _LOOKS_TYPED = re.compile(
 
 
 def _label(name: object) -> str:
-    """Name of a column; one that is no text is told apart from the text of it."""
+    """Name of a column; one that is not a text is told apart from the text of it."""
     odd = type(name) is not str or _LOOKS_TYPED.search(name)
     return f"{name} ({type(name).__name__})" if odd else str(name)
 

@@ -96,14 +96,14 @@ def check_columns(ranges: tuple[Range, ...], layout: containers.Layout) -> None:
     """Refuse ranges of columns that are not there, or hold no numbers."""
     if layout.container == "list" or not ranges:
         return
-    # As bounds name them: labels tell what is no text from the text of it.
+    # As bounds name them: labels tell what is not a text from the text of it.
     names = [re.sub(r" \((int|str)\)$", "", name) for name in layout.columns] or [""]
     times, kinds = Counter(names), dict(zip(names, layout.kinds, strict=True))
     for each in ranges:
         if times[each.column] != 1 or kinds[each.column] != "number":
             there = ", ".join(map(repr, names[:8])) if layout.columns else "one number a row"
             raise ParameterError(
-                f"bounds were given for {each.column!r}, which is no column of numbers, or no "
+                f"bounds were given for {each.column!r}, which is not a column of numbers, or no "
                 f"single one; there is {there}"
             )
 
@@ -176,7 +176,7 @@ def _series(column: Any, one: Range) -> Any:
     ends = _find_ends(getattr(dtype, "numpy_dtype", dtype), one)
     if ends is None:
         return column
-    if getattr(dtype, "kind", "") == "f":  # its NaN is no missing value to pandas
+    if getattr(dtype, "kind", "") == "f":  # its NaN is not a missing value to pandas
         values, gone = column.to_numpy(dtype.numpy_dtype, na_value=math.nan), column.isna()
         moved = type(column)(_clip(np.array(values), one), index=column.index)
         moved = moved.astype(dtype)

@@ -180,7 +180,7 @@ def _cell(value: Any) -> Any:
 
 
 def _describe_object(value: Any) -> str:
-    """Text of what is no number; of an object that only tells where it lies, of what it holds."""
+    """Text of what is not a number; of an object that shows only its address, of its content."""
     kind: Any = type(value)
     if kind.__repr__ is not object.__repr__ or kind.__str__ is not object.__str__:
         return str(value)

@@ -353,7 +353,7 @@ def joined(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guara
 
 
 def _check_alike(promises: Sequence[Guarantee]) -> None:
-    """Refuse promises that speak of different neighbours."""
+    """Refuse promises about different neighbours."""
     relations = {promise.neighbours for promise in promises}
     if len(relations) > 1:
         raise ParameterError(

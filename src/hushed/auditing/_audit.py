@@ -209,7 +209,7 @@ def _list_pairs(
         return draw_pairs(pairs, neighbours, seed)
     if claim.gamma > 0:
         raise ParameterError(
-            f"gamma = {claim.gamma:g} speaks of pairs drawn from a population; give "
+            f"gamma = {claim.gamma:g} is about pairs drawn from a population; give "
             "pairs=PopulationPairs(population=..., rows=..., count=...)"
         )
     return read_pairs(pairs, relation=relation, answers=answers)

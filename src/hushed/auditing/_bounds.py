@@ -58,7 +58,7 @@ class Counts:
             (self.other_hits, self.other_samples),
         ):
             if samples < 1 or not 0 <= hits <= samples:
-                raise ParameterError(f"{hits} hits in {samples} samples are no counts")
+                raise ParameterError(f"{hits} hits in {samples} samples are not counts")
 
     @property
     def other_share(self) -> float:
@@ -267,7 +267,7 @@ class JointTest:
         return _find_last_rejected(lambda each: self._excess(epsilon, each), guess, 1.0)
 
     def divergence_low(self, _order: float, /) -> float:
-        """Refused: the test speaks of (epsilon, delta) alone."""
+        """Refused: the test is about (epsilon, delta) alone."""
         raise ParameterError("claims about divergences are judged from a Rectangle")
 
     def _guess(self) -> Rectangle:

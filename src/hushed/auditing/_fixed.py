@@ -193,8 +193,8 @@ def compute_minimum_detectable(
 ) -> float:
     """Compute the smallest violation that would have been caught with probability 0.95.
 
-    Epsilon at the claimed delta, rho, or the divergence; infinite if nothing would do. Rounded up:
-    both counts are taken at their unlucky 2.5 % points. `other_share` is the probability of the
+    Epsilon at the claimed delta, rho, or the divergence; infinite if no value is enough. Rounded
+    up: both counts are taken at their unlucky 2.5 % points. `other_share` is the probability of the
     event on the table where it is rarer; `weight` that of the joint test, None for the rectangle.
     """
     from scipy import stats  # noqa: PLC0415

@@ -58,7 +58,7 @@ class Command:
     Notes
     -----
     A line read is one JSON object ``{"rows": ..., "seed": ...}``; the seed is a fresh 63-bit
-    number that the program may use or ignore. A line written is one JSON value; what is no JSON
+    number that the program may use or ignore. A line written is one JSON value; what is not JSON
     counts as text. A program has to flush each line: if it ends early, the run after the last
     complete line is the one that failed, and the rest is run again in a new process.
     """

@@ -45,7 +45,7 @@ class Encoder:
         return self.width + len(STRUCTURE) * self.objects
 
     def encode(self, outputs: Any) -> Floats:
-        """Encode outputs, one row each; NaN stands for what is no number."""
+        """Encode outputs, one row each; NaN stands for what is not a number."""
         if self.objects:
             return np.array([_encode_object(output, self.width) for output in outputs]).reshape(
                 len(outputs), self.columns
@@ -166,7 +166,7 @@ def _write_canonically(output: Any) -> str:
         return f"{_name_type(output)} {list(map(_write_canonically, _list_parts(output)))!r}"
     if isinstance(output, np.generic):
         return repr(output.item())
-    return _ADDRESS.sub("", repr(output))  # where an object lies in memory is no output
+    return _ADDRESS.sub("", repr(output))  # where an object lies in memory is not an output
 
 
 def _hash_text(text: str) -> float:

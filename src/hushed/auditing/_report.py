@@ -223,7 +223,7 @@ class AuditReport:
         return f"{head} {claim.describe_measured(self.measured)}{both}.{self._name_pairs()}"
 
     def _describe_draws(self) -> str:
-        """Say how drawn pairs differ, and what their share speaks of."""
+        """Say how drawn pairs differ, and what their share is about."""
         if self.population is None:
             return ""
         done = "taken away" if self.relation == "add-remove" else "replaced"

@@ -148,7 +148,7 @@ def audit(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Replace a file that is no former report.", rich_help_panel=OUTPUT
+            "--force", help="Replace a file that is not an earlier report.", rich_help_panel=OUTPUT
         ),
     ] = False,
     json: Annotated[
@@ -289,7 +289,7 @@ def _pairs_in_file(spec: str) -> list[Pair]:
     try:
         content = decoder.loads(path.read_text(encoding="utf-8"))
     except ValueError as cause:
-        raise ParameterError(f"{path.name} is no JSON: {cause}") from None
+        raise ParameterError(f"{path.name} is not JSON: {cause}") from None
     if not isinstance(content, list) or not all(
         isinstance(each, list) and len(each) == 2 for each in content
     ):
@@ -370,7 +370,7 @@ def _zoo_in_words(rows: list[dict[str, Any]], samples: int, confidence: float) -
 
 
 def _audit_specimen(specimen: Any, options: dict[str, Any]) -> AuditReport:
-    """Audit on the specimen's pairs; on values alone, for its truth speaks of real numbers."""
+    """Audit on the specimen's pairs; on values alone, because its truth is about real numbers."""
     relation: Relation = "answers"
     if specimen.relation == "one-row":
         relation = specimen.claim.neighbours

@@ -138,7 +138,7 @@ def _by_place(
             found[str(int(name) - 1)] = ends
         else:
             raise ParameterError(
-                f"bounds were given for {name!r}, which is no column; there is "
+                f"bounds were given for {name!r}, which is not a column; there is "
                 f"{', '.join(map(repr, columns)) or 'a place from 1 onwards'}"
             )
     return found
@@ -161,7 +161,7 @@ def _distribution(kind: str, rest: str, spec: str) -> Population:
         columns = [[float(x) for x in part.split(",")] for part in rest.split(":")]
     except ValueError:
         raise ParameterError(
-            f"population {plain_path(spec)} holds something that is no number"
+            f"population {plain_path(spec)} holds something that is not a number"
         ) from None
     if any(len(column) != width for column in columns):
         raise ParameterError(f"{kind} takes {width} number(s) per column, got {plain_path(spec)}")

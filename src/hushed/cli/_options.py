@@ -39,7 +39,7 @@ PairsOption = Annotated[
 PromiseOption = Annotated[
     Promise | None,
     typer.Option(
-        help="For a file of public rows, what gamma speaks of: the population behind them "
+        help="For a file of public rows, what gamma is about: the population behind them "
         "(default: no two pairs share a row, so many rows are needed), tables whose other rows "
         "are given, or tables drawn from these rows only.",
         rich_help_panel=SAMPLING,
@@ -57,7 +57,7 @@ CalibrationOption = Annotated[
     Calibration, typer.Option(help="How the movement to keep is chosen.", rich_help_panel=SAMPLING)
 ]
 ProtectOption = Annotated[
-    Protect, typer.Option(help="Whom gamma speaks of.", rich_help_panel=SAMPLING)
+    Protect, typer.Option(help="Whom gamma is about.", rich_help_panel=SAMPLING)
 ]
 FrameOption = Annotated[
     Frame, typer.Option(help="What the function gets: array or frame.", rich_help_panel=ROWS)

@@ -202,7 +202,9 @@ def release(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Replace files that are no former certificates.", rich_help_panel=OUTPUT
+            "--force",
+            help="Replace files that are not earlier certificates.",
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
     json: JsonOption = False,
@@ -347,7 +349,7 @@ def _certificate(path: Path) -> hs.Certificate:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise ParameterError(f"{path.name} is no certificate: not text in UTF-8") from None
+        raise ParameterError(f"{path.name} is not a certificate: not text in UTF-8") from None
     return hs.Certificate.from_json(text)
 
 

@@ -47,7 +47,7 @@ def check_targets(
         taken[_real(path)] = f"the file of {option}, too"
         _check_place(option, path)
         if path.exists() and not force and not _former(path, former):
-            what = "exists" if former is None else f"exists and is no former {former}"
+            what = "exists" if former is None else f"exists and is not an earlier {former}"
             raise ParameterError(
                 f"{option} {path} {what}; name another file, or say --force to replace it"
             )
@@ -63,7 +63,8 @@ def check_figure(path: Path | None) -> None:
         _check_place("--plot", path)
         if path.exists() and not is_figure(path):
             raise ParameterError(
-                f"--plot {path} exists and is no figure of hushed; name another file, or remove it"
+                f"--plot {path} exists and is not a figure of hushed; name another file, or "
+                "remove it"
             )
 
 

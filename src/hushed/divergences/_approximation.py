@@ -75,7 +75,7 @@ def best_absolute_value(degree: int, kink: float = 0.0) -> BestPolynomial:
     Raises
     ------
     ParameterError
-        If the degree or the kink leaves its range, or the exchange does not settle.
+        If the degree or the kink leaves its range, or the exchange does not converge.
 
     Notes
     -----
@@ -135,7 +135,7 @@ def _exchange(orders: NDArray[np.int64], kink: float) -> tuple[NDArray[np.float6
             return found, largest
     raise ParameterError(
         f"no best polynomial of degree {int(orders[-1])} for a kink at {kink}: "
-        "the exchange did not settle; move the kink or lower the degree"
+        "the exchange did not converge; move the kink or lower the degree"
     )
 
 

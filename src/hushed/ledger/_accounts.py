@@ -215,7 +215,7 @@ class Ledger:
         Overspent
             If it does not fit; nothing is charged.
         KeyInUse
-            If the key stands for another question, or for another price; nothing is charged.
+            If the key belongs to another question, or for another price; nothing is charged.
         NotFound
             If there is no such budget.
         ParameterError
@@ -466,7 +466,7 @@ class Ledger:
         expect : str, optional
             ``NUMBER:DIGEST``, as this method returned it some time before; the first 16 or more
             digits of the digest will do. The chain alone cannot tell that its last entries were
-            taken off, or that all of it was written anew.
+            taken off, or that all of it was rewritten.
 
         Returns
         -------
@@ -662,7 +662,7 @@ def _require_same_question(
     same = (entry.question, entry.law) == (question, law)
     if not same or _price(entry.guarantee) != _price(guarantee):
         raise KeyInUse(
-            f"the key {entry.key!r} of budget {budget.name!r} stands for another question (entry "
+            f"the key {entry.key!r} of budget {budget.name!r} belongs to another question (entry "
             f"{entry.number}: {entry.note!r}): read its answer again with ledger.answer, or ask "
             "this one under another key. Nothing was charged"
         )

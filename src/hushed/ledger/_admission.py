@@ -17,7 +17,7 @@ _ROUNDED = 1 + 2.0**-48  # sums of doubles
 
 
 def check_promise(budget: Budget, promise: Guarantee, loss: PrivacyProfile | None) -> None:
-    """Refuse what the budget's limit does not speak of."""
+    """Refuse what the budget's limit is not about."""
     limit = budget.limit
     if not isinstance(promise, Guarantee):
         raise ParameterError(
@@ -44,7 +44,7 @@ def check_promise(budget: Budget, promise: Guarantee, loss: PrivacyProfile | Non
 
 
 def _mismatches(limit: Guarantee, promise: Guarantee) -> list[str]:
-    """Everything in which a promise speaks of something else than the limit, not just the first."""
+    """Everything in which a promise is about something else than the limit, not just the first."""
     found = []
     if promise.neighbours != limit.neighbours:
         found.append(
@@ -56,7 +56,7 @@ def _mismatches(limit: Guarantee, promise: Guarantee) -> list[str]:
         found[-1] += ", and neither promise implies the other, so they do not add up"
     if _for_fewer(limit, promise):
         found.append(
-            f"the budget speaks of all records at once (protect={limit.protect!r}), the charge of "
+            f"the budget is about all records at once (protect={limit.protect!r}), the charge of "
             "one record at a time"
         )
     if promise.data_dependent and not limit.data_dependent:

@@ -37,5 +37,5 @@ def check_anchor(name: str, wanted: tuple[int, str], entries: int, link: str) ->
     if not link.startswith(digits):
         raise DamagedLedger(
             f"entry {number} of budget {name!r} is not the one that was noted down: the ledger was "
-            "written anew, or is another one"
+            "rewritten, or is another one"
         )

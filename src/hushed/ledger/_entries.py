@@ -215,7 +215,7 @@ def read_entry(body: str, link: str, before: str | None, number: int, budget: st
     if not all(cost.amount >= 0 and cost.delta >= 0 for cost in entry.costs):  # nor not a number
         raise DamagedLedger(f"entry {number} of budget {budget!r} costs less than nothing")
     if not isinstance(entry.key, str | None):
-        raise DamagedLedger(f"entry {number} of budget {budget!r} has a key that is no text")
+        raise DamagedLedger(f"entry {number} of budget {budget!r} has a key that is not a text")
     if (entry.budget, entry.number) != (budget, number):
         raise DamagedLedger(f"entry {number} of budget {budget!r} was written for another place")
     return entry
@@ -229,7 +229,7 @@ def _parse(body: str, kind: str) -> dict[str, Any]:
     try:
         record = json.loads(body)
     except (ValueError, RecursionError):
-        raise DamagedLedger("a record is no JSON any more") from None
+        raise DamagedLedger("a record is not valid JSON any more") from None
     if not isinstance(record, dict) or record.get("kind") != kind:
         raise DamagedLedger(f"a record is not of the kind {kind!r} that belongs there")
     return record

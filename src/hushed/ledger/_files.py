@@ -117,11 +117,11 @@ def inspect(path: Path, *, create: bool) -> None:
             raise NotFound(f"there is no folder for the ledger {path.name}")
         return
     if not path.is_file():
-        raise NotALedger(f"{path.name} is no file")
+        raise NotALedger(f"{path.name} is not a file")
     identity_of(path)
     check_place(path)
     if 0 < path.stat().st_size < _SMALLEST:  # SQLite would take it for an empty database
-        raise NotALedger(f"{path.name} is no SQLite file; nothing was changed")
+        raise NotALedger(f"{path.name} is not an SQLite file; nothing was changed")
     try:
         mark, tables = _marks(path)
     except sqlite3.DatabaseError as error:
@@ -164,7 +164,7 @@ def _marks(path: Path) -> tuple[int, list[str]]:
 
 def _unreadable(path: Path, error: sqlite3.DatabaseError) -> Exception:
     if "not a database" in str(error):
-        return NotALedger(f"{path.name} is no SQLite file; nothing was changed")
+        return NotALedger(f"{path.name} is not an SQLite file; nothing was changed")
     if any(word in str(error) for word in _NO_DATABASE):
         return DamagedLedger(f"{path.name} cannot be read as an SQLite file")
     return LedgerUnavailable(f"{path.name} cannot be opened ({error})")

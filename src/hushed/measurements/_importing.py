@@ -2,7 +2,7 @@
 
 What comes from OpenDP keeps its own function, arithmetic and map: its proofs are trusted, only
 membership in the source domain is checked before, which OpenDP does not do. Answers go in without
-rounding, so that its map speaks of ours: 32-bit floats are refused there, and numbers are moved
+rounding, so that its map is about ours: 32-bit floats are refused there, and numbers are moved
 into the bounds of its domain and the range of its type, which brings no two of them farther apart.
 """
 

@@ -101,8 +101,8 @@ class Smooth:
         if not holds:
             most = f"epsilon / {self.tail} (tail={self.tail})" if self.tail else "below epsilon / 2"
             raise ParameterError(
-                f"smoothing must be {most}, because the tail of the noise hides no more than that; got "
-                f"{self.smoothing!r} at epsilon={self.epsilon}",
+                f"smoothing must be {most}, because the tail of the noise hides no more than that; "
+                f"got {self.smoothing!r} at epsilon={self.epsilon}",
                 parameter="smoothing",
             )
         if asked <= 2 * _MARGIN:

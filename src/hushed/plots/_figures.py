@@ -47,7 +47,7 @@ def check_suffix(path: Path) -> None:
     Raises
     ------
     ParameterError
-        If the suffix is another one.
+        If the suffix is different.
     MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """
@@ -76,7 +76,7 @@ def save_figure(figure: Any, path: str | Path) -> Path:
     Raises
     ------
     ParameterError
-        If the suffix is another one.
+        If the suffix is different.
     MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """

@@ -278,7 +278,7 @@ class PublicTable:
     name : str, optional
         What to call the table in a certificate.
     promise : {"population", "given-the-rest", "table"}, default "population"
-        What a sampled sensitivity speaks of. ``"population"``: the law that public and private
+        What a sampled sensitivity is about. ``"population"``: the law that public and private
         rows come from; every sampled pair is made of rows of its own, so that the number of rows
         limits how small gamma can be. ``"given-the-rest"``: the weaker promise for tables whose
         other rows are drawn from these rows; only the record replaced and its replacement are

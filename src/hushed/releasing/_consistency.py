@@ -173,7 +173,9 @@ def _of_words(certificate: Certificate) -> list[str]:
         if not is_proof(certificate.argument):
             found.append("argument of a proven sensitivity must say why it holds, not of samples")
         if certificate.confirmed or certificate.outside != "no range":
-            found.append("confirmed and outside speak of a sampled sensitivity, this one is proven")
+            found.append(
+                "confirmed and outside are about a sampled sensitivity, this one is proven"
+            )
     elif (certificate.neighbours, unit) != ("replace-one", "row"):
         found.append("a sampled sensitivity is for a replaced row")
     return found
@@ -186,7 +188,7 @@ def _of_sampling(sampling: SamplingRecord) -> list[str]:
     try:
         json.dumps(sampling.population, allow_nan=False)
     except (TypeError, ValueError):
-        return ["sampling.population holds what is no number, text or list of them"]
+        return ["sampling.population holds what is not a number, text or list of them"]
     rules = {
         "sampling.rank must lie between 1 and sampling.pairs": 1 <= sampling.rank <= sampling.pairs,
         "sampling.gamma must lie in (0, 1)": 0 < sampling.gamma < 1,
@@ -262,11 +264,8 @@ def _of_rows(sampling: SamplingRecord) -> list[str]:
     if not sampling.population_is_public:
         empty = (known, sampling.tables, len(sampling.support), len(sampling.movements))
         right = not any(empty) and not sampling.largest and route in ("independent", "resampled")
-        return (
-            []
-            if right
-            else ["a population made from private rows may state only its kind and name"]
-        )
+        wrong = "a population made from private rows may state only its kind and name"
+        return [] if right else [wrong]
     said = sampling.population
     if (said.get("kind") == "public table") != (route != "independent"):
         return ["sampling.route contradicts sampling.population"]
@@ -284,8 +283,7 @@ def _of_rows(sampling: SamplingRecord) -> list[str]:
         "sampling.tables does not follow from sampling.public_rows": sampling.tables
         == known // count,
         "sampling.public_rows are too few for that route": known >= needed.get(route, 1),
-        "sampling.protect speaks of all records, though the rest is given": route
-        != "given-the-rest"
+        "sampling.protect is about all records, though the rest is given": route != "given-the-rest"
         or sampling.protect == "record",
     }
     return [text for text, holds in rules.items() if not holds]

@@ -55,7 +55,7 @@ def find_bound(
     Parameters
     ----------
     column : array, list or series of numbers, shape (n,)
-        The private values. A missing one, and what is no number among objects, counts as below
+        The private values. A missing one, and what is not a number among objects, counts as below
         every bound: nothing is refused for what a row holds.
     epsilon : float
         Privacy loss of the search, in nats; finite, above 0. It stands for its shortest decimal.

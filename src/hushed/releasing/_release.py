@@ -118,7 +118,7 @@ def release(
         before the charge); or if it fails on the private rows, or its answer cannot be released:
         no private value is shown, and the charge stays.
     KeyInUse
-        If the key stands for another question; nothing is charged.
+        If the key belongs to another question; nothing is charged.
     KeyboardInterrupt
         If stopped from the charge on; it says what stays, and how to ask again.
     ParameterError

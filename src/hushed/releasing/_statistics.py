@@ -221,7 +221,7 @@ def explain_reach(certificate: Certificate) -> str:
     if "low" in statistic:
         range_words = (
             f" Each row was moved into [{statistic['low']:.10g}, {statistic['high']:.10g}] by "
-            "itself; what is no number counted as the low end."
+            "itself; what is not a number counted as the low end."
         )
     share = next(
         (f" ({each} {statistic[each]!r})" for each in ("q", "trim") if each in statistic), ""

@@ -135,7 +135,7 @@ class Verification:
             )
         elif not self.environments:
             text += (
-                ". The computers are alike in all that is recorded: the function may be another one"
+                ". The computers are alike in all that is recorded: the function may be different"
             )
         return text
 
@@ -179,8 +179,8 @@ def verify(
     Raises
     ------
     ParameterError
-        If it is no certificate or contradicts itself, the function or the population is missing,
-        or the sampling it speaks of would take more than `MOST_DRAWS` draws.
+        If it is not a certificate or contradicts itself, the function or the population is missing,
+        or the sampling it is about would take more than `MOST_DRAWS` draws.
     """
     known = certificate
     if isinstance(known, str | bytes):
@@ -308,7 +308,7 @@ def _check_work(sampling: SamplingRecord) -> None:
     )
     if rank.pairs * (sampling.rows + 1) > MOST_DRAWS:
         raise ParameterError(
-            f"the certificate speaks of {rank.pairs} pairs of tables with {sampling.rows} rows: "
+            f"the certificate is about {rank.pairs} pairs of tables with {sampling.rows} rows: "
             "more than is sampled again on a certificate's word; sample the sensitivity yourself "
             "and compare"
         )
@@ -386,7 +386,7 @@ def _differences(
     """List what differs: first what rounding cannot explain, then what it may."""
     exact = []
     if old.population != new.population:
-        exact.append("the population is another one")
+        exact.append("the population is different")
     if (old.pairs, old.rank, old.gamma) != (new.pairs, new.rank, new.gamma):
         exact.append(f"rank {old.rank} of {old.pairs} recorded, {new.rank} of {new.pairs} now")
     if len(old.movements) != len(new.movements):

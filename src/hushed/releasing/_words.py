@@ -196,7 +196,7 @@ def _plain_words(texts: tuple[str, ...]) -> str:
 
 
 def _route_words(sampling: SamplingRecord, size: int) -> list[str]:
-    """How the rows were drawn, and which law the promise therefore speaks of; no full stops."""
+    """How the rows were drawn, and which law the promise is therefore about; no full stops."""
     words = []
     if sampling.blocks > 1:
         words.append(

@@ -100,7 +100,7 @@ class Blockwise:
         Raises
         ------
         ParameterError
-            If the table does not fall into whole blocks; the message names sizes that would do.
+            If the table does not fall into whole blocks; the message names sizes that divide.
         """
         if rows < self.rows or rows % self.rows:
             fitting = [d for d in range(2, min(rows, 100_000) + 1) if rows % d == 0]

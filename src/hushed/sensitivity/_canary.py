@@ -199,7 +199,7 @@ def _why(others: tuple[str, ...], *, same_rows: bool) -> str:
     if not same_rows:
         return (
             "the population no longer gives the rows that were sampled, and the function's answer "
-            "on the first table is another one: a population must draw equal rows from equal "
+            "on the first table is different: a population must draw equal rows from equal "
             "generators; sample it again"
         )
     said = (

@@ -140,7 +140,7 @@ def choose_design(
     calibration : {"training-conditional", "marginal", "dkw"}
         How the rank was chosen.
     protect : {"record", "everyone", "simultaneous"}
-        Whom gamma speaks of.
+        Whom gamma is about.
     seed : int
         Seed of the sampler.
     nominal : bool
@@ -178,7 +178,7 @@ def choose_design(
     given = population.promise == "given-the-rest"
     if given and protect != "record":
         raise ParameterError(
-            f"promise='given-the-rest' speaks of one record among given others, so that there is "
+            f"promise='given-the-rest' is about one record among given others, so that there is "
             f"no protect={protect!r} of all of them"
         )
     needed = 2 * pairs + 1 if given else pairs * count
@@ -266,7 +266,7 @@ class _Ask:
                 f"rows={fitting})"
             )
         if self.protect == "record" and known > 2 * self.pairs:
-            ways.append("settle for the weaker promise='given-the-rest'")
+            ways.append("accept the weaker promise='given-the-rest'")
         return ways
 
 

@@ -55,7 +55,7 @@ class SamplingFacts:
     requested_gamma, asked_pairs : float and int, optional
         What the caller asked for; None where it followed from the other.
     protect : {"record", "everyone", "simultaneous"}
-        Whom gamma speaks of.
+        Whom gamma is about.
     rows : int
         Rows in the private table, and in each sampled one unless blocks are averaged.
     seed : int
@@ -291,7 +291,7 @@ class Sensitivity:
         -------
         Sensitivity
             The same value with gamma enlarged by ``sqrt(r tau / 2)``, rounded up, where r is
-            the number of rows that the promise speaks of: n + 1 for one record, 2 n otherwise.
+            the number of rows that the promise is about: n + 1 for one record, 2 n otherwise.
 
         Raises
         ------
@@ -355,7 +355,7 @@ def is_proof(argument: object) -> bool:
 
 
 def _count_involved(rows: int, protect: Protect) -> int:
-    """Count the rows that a promise speaks of."""
+    """Count the rows that a promise is about."""
     return rows + 1 if protect == "record" else 2 * rows
 
 

@@ -137,8 +137,8 @@ def sample_sensitivity(
     TooFewPairs
         If ``pairs`` cannot support ``gamma``; the message says how many can.
     TooFewRows
-        If a public table has too few rows for ``gamma``; the message says how many would do, and
-        which gamma they support.
+        If a public table has too few rows for ``gamma``; the message says how many would be
+        enough, and which gamma they support.
     BadFunction, RandomFunction
         If the function raises, changes its input, is random, returns something else than finite
         numbers of one shape, or is not what it was declared to be.

@@ -118,7 +118,7 @@ class Cell:
         -------
         float, int, str or None
             A number moved into the bounds; in a cell of integers rounded to the nearest one, ties
-            to even, and moved to within ``2**53``. NaN, None, and what is no number here, or no
+            to even, and moved to within ``2**53``. NaN, None, and what is not a number here, or no
             string in a cell of strings, becomes missing (NaN among floats, None among strings).
             Where nothing may be missing it becomes the constant of the cell: the low bound, 0
             without bounds, the empty string.

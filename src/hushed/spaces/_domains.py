@@ -89,7 +89,7 @@ class Table:
         if not self.columns:
             raise ParameterError("a table needs at least one column")
         if self.key is not None and self.key not in dict(self.columns):
-            raise ParameterError(f"the key {self.key!r} is no column; {self._names()}")
+            raise ParameterError(f"the key {self.key!r} is not a column; {self._names()}")
 
     @classmethod
     def of(
@@ -391,7 +391,7 @@ class Opaque:
         Raises
         ------
         BadRows
-            If the number of rows is another one.
+            If the number of rows is different.
         """
         if self.size is not None:
             refuse_size(len(data), self.size)

@@ -123,7 +123,7 @@ class Distance:
         Bound on the distance; 0 or more, may be infinite. An integer between tables.
     terms : tuple of Guarantee, default ()
         What the sampled sensitivities on the way promise (their epsilon is 0): they carry gamma,
-        and whom it speaks of.
+        and whom it is about.
 
     Raises
     ------

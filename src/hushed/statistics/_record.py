@@ -57,7 +57,7 @@ class Numeric:
         Public number of rows: a neighbour has one row replaced. None if the number is private: a
         neighbour has one row more or less.
     low, high : float
-        Public range: each row is moved into it; what is no number counts as its low end.
+        Public range: each row is moved into it; what is not a number counts as its low end.
     unit : {"row", "person"}, default "row"
         Whether each row is declared to be one person.
 
@@ -140,7 +140,7 @@ class Numeric:
         Returns
         -------
         ndarray of float
-            Sorted; what is no number counts as the low end.
+            Sorted; what is not a number counts as the low end.
 
         Raises
         ------

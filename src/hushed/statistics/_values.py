@@ -94,7 +94,7 @@ def _is_polars(column: Any) -> bool:
 
 
 def _doubles_of(cells: Iterable[Any]) -> Floats:
-    """Convert objects one by one; what is no number becomes NaN, as nothing is said of values."""
+    """Convert objects one by one; what is no number becomes NaN, and no value is shown."""
     return np.array([_number(cell) for cell in cells], dtype=np.float64)
 
 

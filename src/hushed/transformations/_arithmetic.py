@@ -168,7 +168,7 @@ def mean_error(largest: float) -> float:
 def variance_error(*, low: float, high: float) -> float:
     """Bound the error of the mean of squared deviations from a computed mean.
 
-    The computation it speaks of: the mean m as in `mean_error`; each deviation and its square in
+    The computation it is about: the mean m as in `mean_error`; each deviation and its square in
     doubles; the squares summed exactly and rounded once; one division.
 
     Parameters

@@ -198,7 +198,7 @@ def neighbours_at(space: Space, d_in: int) -> Neighbours:
     neighbours = space.neighbours
     if neighbours is None:
         raise ParameterError(
-            f"a promise speaks of rows, not of {space}: chain it behind them, or ask map for the "
+            f"a guarantee is about rows, not of {space}: chain it behind them, or ask map for the "
             "loss at a distance"
         )
     distance_in(space, d_in)

@@ -179,7 +179,7 @@ def from_sensitivity(
     def relation(d_in: Distance) -> Distance:
         if d_in.value > 1 and getattr(getattr(sampling, "design", None), "rest", False):
             raise ParameterError(
-                "a sensitivity given the rest speaks of one replaced row: on the way to several, "
+                "a sensitivity given the rest is about one replaced row: on the way to several, "
                 "the rest is no longer what was given; sample with promise='population'"
             )
         return _carried(d_in, sensitivity.value, promise)
@@ -207,7 +207,7 @@ def _check_sampled(sensitivity: SensitivityBound, shape: tuple[int, ...], dims: 
     if not sensitivity.value:
         raise ZeroSensitivity(
             "the sampled sensitivity is 0: no pair moved the function, so that any noise would "
-            "count as no loss at all, and the answer could be told exactly"
+            "count as no loss at all, and the exact answer could be recovered"
         )
 
 

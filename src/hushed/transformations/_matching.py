@@ -81,7 +81,7 @@ def take_column(
     bounded: bool = False,
     complete: bool = False,
 ) -> Column:
-    """Refuse a space that is no column, or lacks what a step needs."""
+    """Refuse a space that is not a column, or lacks what a step needs."""
     wanted = "a column" + " of numbers" * (numeric or bounded)
     wanted += " with bounds" * bounded + " without missing values" * complete
     if isinstance(space.domain, Table):

@@ -63,7 +63,7 @@ def resize(size: int, fill: float | str) -> Step[Transformation]:
     def build(space: Space) -> Transformation:
         column = take_column(space, "resize")
         if column.cell.check([fill])[0] != fill:
-            raise ParameterError(f"{fill!r} is no cell of a column of {column.cell}")
+            raise ParameterError(f"{fill!r} is not a cell of a column of {column.cell}")
         pairs = space.metric.name == "symmetric" and column.size is not None
         return Transformation(
             name=f"resize({size})",

@@ -45,7 +45,7 @@ class Specimen:
         query answers of which one may move by at most 1; or records, of which one is replaced,
         added or removed, as ``claim.neighbours`` says.
     pairs : tuple of (rows, neighbour)
-        Neighbours that show the truth; all numbers below speak of the first one.
+        Neighbours that show the truth; all numbers below are about the first one.
     private : bool
         Whether the claim is true.
     output : str

@@ -48,7 +48,7 @@ class Boosted:
 
 def _join_features(encoder: Encoder, encoded: Floats, maps: tuple[FeatureMap, ...]) -> Floats:
     joined = np.concatenate([apply_feature_map(encoder, encoded, name) for name in maps], axis=1)
-    # What is no number gets one of its own: trees refuse a column without any number.
+    # What is not a number gets one of its own: trees refuse a column without any number.
     return np.where(np.isnan(joined), -2e300, np.clip(joined, -1e300, 1e300))
 
 

@@ -111,7 +111,7 @@ def explain_stops(ledger: object, budget: str | None, key: str | None = None) ->
     else:
         advice = f"look at the last entry of budget {budget!r}; a charge stays"
         if hasattr(ledger, "answer"):
-            advice += ", and ledger.answer(budget, NUMBER) tells its answer if it was stored"
+            advice += ", and ledger.answer(budget, NUMBER) returns its answer if it was stored"
     raise KeyboardInterrupt(f"stopped; nothing was shown, but it may have been charged: {advice}")
 
 
