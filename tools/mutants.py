@@ -44,51 +44,51 @@ class Area:
 AREAS = {
     "noise": Area(
         files="src/hushed/noise/*.py",
-        near=("tests/test_noise_*.py", "tests/test_tables_noise.py"),
+        near=("tests/noise/test_*.py", "tests/inside/noise/test_*.py", "tests/tables/test_noise.py"),
         far=("tests/statistical/test_noise_laws.py", "tests/seams/test_decimals.py"),
     ),
     "sensitivity": Area(
         files="src/hushed/sensitivity/*.py",
         near=(
-            "tests/test_sensitivity.py",
-            "tests/test_ranks.py",
-            "tests/test_audit_sensitivity.py",
+            "tests/sensitivity/test_sensitivity.py",
+            "tests/sensitivity/test_ranks.py",
+            "tests/auditing/test_sensitivity.py",
             "tests/seams/test_declarations.py",
             "tests/seams/test_what_was_sampled_only.py",
         ),
         far=(
-            "tests/test_certificate.py",
+            "tests/releasing/test_certificate.py",
             "tests/seams/test_canary.py",
             "tests/seams/test_same_for_any_workers.py",
         ),
     ),
     "mechanisms": Area(
         files="src/hushed/mechanisms/*.py",
-        near=("tests/test_laplace.py", "tests/test_exponential.py", "tests/test_bernstein.py",
-              "tests/test_gaussian.py"),
-        far=("tests/seams/test_discreteness.py", "tests/test_release.py"),
+        near=("tests/mechanisms/test_laplace.py", "tests/mechanisms/test_exponential.py", "tests/mechanisms/test_bernstein.py",
+              "tests/mechanisms/test_gaussian.py"),
+        far=("tests/seams/test_discreteness.py", "tests/releasing/test_release.py"),
     ),
     "ledger": Area(
         files="src/hushed/ledger/*.py",
-        near=("tests/test_ledger.py", "tests/test_ledger_extremes.py", "tests/test_filters.py",
+        near=("tests/ledger/test_ledger.py", "tests/ledger/test_extremes.py", "tests/accounting/test_filters.py",
               "tests/seams/test_laws_of_charges.py", "tests/property/test_ledger_model.py"),
-        far=("tests/seams/test_ledger_file.py", "tests/test_ledger_cli.py"),
+        far=("tests/seams/test_ledger_file.py", "tests/cli/test_ledgers.py"),
     ),
     "accounting": Area(
         files="src/hushed/accounting/*.py",
-        near=("tests/test_filters.py", "tests/test_accounting.py"),
-        far=("tests/seams/test_extremes_of_accounting.py", "tests/test_ledger_extremes.py"),
+        near=("tests/accounting/test_filters.py", "tests/accounting/test_compose.py"),
+        far=("tests/seams/test_extremes_of_accounting.py", "tests/ledger/test_extremes.py"),
     ),
     "privacy_loss": Area(
         files="src/hushed/privacy_loss/*.py",
-        near=("tests/test_privacy_loss_extremes.py", "tests/test_privacy_loss_profile.py",
-              "tests/test_privacy_loss.py", "tests/property/test_privacy_loss_properties.py"),
-        far=("tests/test_gaussian.py", "tests/test_accounting.py"),
+        near=("tests/privacy_loss/test_extremes.py", "tests/privacy_loss/test_profile.py",
+              "tests/privacy_loss/test_privacy_loss.py", "tests/property/test_privacy_loss_properties.py"),
+        far=("tests/mechanisms/test_gaussian.py", "tests/accounting/test_compose.py"),
     ),
     "gate": Area(
         files="src/hushed/_functions/_gate.py",
-        near=("tests/test_functions.py", "tests/seams/test_gate_*.py"),
-        far=("tests/test_release.py",),
+        near=("tests/inside/functions/test_functions.py", "tests/seams/test_gate_*.py"),
+        far=("tests/releasing/test_release.py",),
     ),
 }  # fmt: skip
 # Asks a server, which not every machine has; its tests are skipped there, and would see nothing.

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from tests.conftest import CANARY_TEXT, TRACES
 from tests.engines import MASTER
-from tests.test_tables_normalised import counts, private_counts
+from tests.tables.test_normalised import counts, private_counts
 
 import hushed as hs
 from hushed.errors import NotFound, ParameterError, QueryFailed
 from hushed.tables._engine.spark import master_url
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parents[1]
 ADDRESS = f"spark://{MASTER}"
 ENDINGS = {
     "stopped with the charge": ("QueryFailed", 1),

@@ -43,7 +43,7 @@ import papers
 from hushed.cli import COMMANDS, EXAMPLES, load
 from papers.__main__ import parser as papers_parser
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "papers/README.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
@@ -453,8 +453,8 @@ def test_tests_that_are_named_exist():
     texts = [text for page in PAGES for text in spans(page)]
     missing = missing_tests(texts)
     assert missing == []
-    assert missing_tests(["tests/test_docs.py::nobody", "tests/nothing.py"]) == [
-        "tests/test_docs.py::nobody",
+    assert missing_tests(["tests/project/test_docs.py::nobody", "tests/nothing.py"]) == [
+        "tests/project/test_docs.py::nobody",
         "tests/nothing.py",
     ]
 

@@ -15,7 +15,7 @@ from numpydoc.validate import validate
 
 import hushed
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 CHECKS = frozenset(PROJECT["tool"]["numpydoc_validation"]["checks"])
 

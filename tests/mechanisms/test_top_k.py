@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy import stats
-from tests.test_noise_exact import Recorded
+from tests.noise.test_exact import Recorded
 
 import hushed as hs
 from hushed.errors import BadFunction, ParameterError, WrongNorm, ZeroSensitivity

@@ -13,7 +13,7 @@ import pytest
 
 import hushed
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples"
+FOLDER = Path(__file__).resolve().parents[2] / "examples"
 SCRIPTS = sorted(p for p in FOLDER.glob("*.py") if 'if __name__ == "__main__"' in p.read_text())
 SLOW = {"audit_own_mechanism", "demo", "scikit_learn_model"}
 

@@ -174,7 +174,7 @@ def test_clipped_noise_by_summing():
 
 def test_the_page_lists_every_specimen_and_pair():
     """The documentation's tables hold every name with its loss and source."""
-    page = (Path(__file__).resolve().parent.parent / "docs" / "zoo.md").read_text()
+    page = (Path(__file__).resolve().parents[2] / "docs" / "zoo.md").read_text()
     lines = page.splitlines()
     named = [(s.name, s) for s in zoo.specimens(0.1)]
     named += [(name, faulty) for name, (faulty, _) in zip(IDS, PAIRS, strict=True)]

@@ -22,7 +22,7 @@ import hushed
 import hushed as hs
 import papers
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SOURCE = Path(hushed.__file__).resolve().parent
 HOUSE = ROOT / "docs" / "architecture.md"
 PAGES = [ROOT / "CONTRIBUTING.md", HOUSE, ROOT / "docs" / "glossary.md"]
