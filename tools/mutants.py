@@ -44,7 +44,11 @@ class Area:
 AREAS = {
     "noise": Area(
         files="src/hushed/noise/*.py",
-        near=("tests/noise/test_*.py", "tests/inside/noise/test_*.py", "tests/tables/test_noise.py"),
+        near=(
+            "tests/noise/test_*.py",
+            "tests/inside/noise/test_*.py",
+            "tests/tables/test_noise.py",
+        ),
         far=("tests/statistical/test_noise_laws.py", "tests/seams/test_decimals.py"),
     ),
     "sensitivity": Area(
@@ -64,13 +68,13 @@ AREAS = {
     ),
     "mechanisms": Area(
         files="src/hushed/mechanisms/*.py",
-        near=("tests/mechanisms/test_laplace.py", "tests/mechanisms/test_exponential.py", "tests/mechanisms/test_bernstein.py",
-              "tests/mechanisms/test_gaussian.py"),
+        near=("tests/mechanisms/test_*.py",),
         far=("tests/seams/test_discreteness.py", "tests/releasing/test_release.py"),
     ),
     "ledger": Area(
         files="src/hushed/ledger/*.py",
-        near=("tests/ledger/test_ledger.py", "tests/ledger/test_extremes.py", "tests/accounting/test_filters.py",
+        near=("tests/ledger/test_ledger.py", "tests/ledger/test_extremes.py",
+              "tests/accounting/test_filters.py",
               "tests/seams/test_laws_of_charges.py", "tests/property/test_ledger_model.py"),
         far=("tests/seams/test_ledger_file.py", "tests/cli/test_ledgers.py"),
     ),
@@ -82,7 +86,8 @@ AREAS = {
     "privacy_loss": Area(
         files="src/hushed/privacy_loss/*.py",
         near=("tests/privacy_loss/test_extremes.py", "tests/privacy_loss/test_profile.py",
-              "tests/privacy_loss/test_privacy_loss.py", "tests/property/test_privacy_loss_properties.py"),
+              "tests/privacy_loss/test_privacy_loss.py",
+              "tests/property/test_privacy_loss_properties.py"),
         far=("tests/mechanisms/test_gaussian.py", "tests/accounting/test_compose.py"),
     ),
     "gate": Area(

@@ -733,7 +733,7 @@ class TestBlocks:
             error = error.__context__ or error.__cause__
 
     def test_sizes_that_do_not_divide(self):
-        """Every block is full; the message names sizes that would be enough."""
+        """Every block is full; the message names sizes that divide."""
         with pytest.raises(ParameterError, match="Sizes that divide: 2, 4, 5, 10"):
             hs.sample_sensitivity(
                 hs.Blockwise(mean, rows=7), hs.populations.Uniform(low=0, high=1), rows=100
