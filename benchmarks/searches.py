@@ -1,6 +1,6 @@
 """Time of many questions, and errors of sums whose bound was searched for.
 
-Run with ``python -m benchmarks.searches``. Nothing that can be installed beside us has a sparse
+Run with ``python -m benchmarks searches``. Nothing that can be installed beside us has a sparse
 vector, so the peers are what one is made of by hand: an exact Laplace draw of OpenDP for each
 question, and numpy's Laplace (whose bits are not private). Predicted: 20 ms for 1,000 questions,
 10 times less than OpenDP's draws, 10 times more than numpy's.
@@ -18,7 +18,7 @@ import hushed as hs
 from hushed.mechanisms._bound_search import BoundSearch
 
 QUESTIONS = 1000
-SEARCHES = 2000
+SEARCHES, QUICK = 2000, 20
 
 
 def seconds(work: Callable[[], object], repeats: int = 5) -> float:
@@ -57,14 +57,14 @@ def ask_opendp() -> float | None:
     return seconds(lambda: [noisy(3) for _ in range(QUESTIONS)], 2)
 
 
-def errors(rows: np.ndarray, epsilon: float) -> np.ndarray:
+def errors(rows: np.ndarray, epsilon: float, searches: int) -> np.ndarray:
     """Relative errors of sums, half of epsilon for the bound, half for the sum."""
     proven = hs.proven_sensitivity(1.0, argument="a count of rows")
     plan = BoundSearch(proven, epsilon=epsilon / 2)
     ladder, total = plan.candidates, rows.sum()
     counts = np.array([(rows > bound).sum() for bound in ladder])
-    noise = np.random.default_rng().laplace(size=SEARCHES)
-    found = ladder[[plan.search(counts) for _ in range(SEARCHES)]]
+    noise = np.random.default_rng().laplace(size=searches)
+    found = ladder[[plan.search(counts) for _ in range(searches)]]
     clipped = {bound: np.minimum(rows, bound).sum() for bound in set(found.tolist())}
     sums = np.array([clipped[bound] for bound in found.tolist()])
     return np.abs((sums + noise * found * 2 / epsilon) / total - 1)
@@ -90,8 +90,8 @@ def choose_top() -> dict[str, float]:
     return taken | {"OpenDP, one by one": seconds(lambda: noisy(counts), 2)}
 
 
-def main() -> None:
-    """Print times and errors."""
+def main(*, quick: bool) -> None:
+    """Print times and errors; a quick run has few searches for the errors."""
     for name, each in choose_top().items():
         print(f"10 of 1,000 candidates, {name}: {1e3 * each:.2f} ms")
     ours, bare, peer = seconds(ask_hushed), seconds(ask_numpy), ask_opendp()
@@ -99,16 +99,12 @@ def main() -> None:
     if peer is not None:
         print(f"OpenDP, one exact Laplace draw a question: {1e3 * peer:.1f} ms")
         print(f"ratios to hushed: OpenDP {peer / ours:.1f}, numpy {bare / ours:.2f}")
-    rng = np.random.default_rng(1)
+    searches, rng = QUICK if quick else SEARCHES, np.random.default_rng(1)
     tables = {
         "lognormal(4, 1.5), n = 2,000": rng.lognormal(4, 1.5, 2000),
         "incomes, n = 1,000": 45_000 * rng.lognormal(0, 0.8, 1000),
     }
     for name, rows in tables.items():
         for epsilon in (1.0, 0.2):
-            middle, high, highest = np.quantile(errors(rows, epsilon), [0.5, 0.95, 0.99])
+            middle, high, highest = np.quantile(errors(rows, epsilon, searches), [0.5, 0.95, 0.99])
             print(f"{name}, epsilon {epsilon}: {middle:.1%}, 95 %: {high:.1%}, 99 %: {highest:.1%}")
-
-
-if __name__ == "__main__":
-    main()

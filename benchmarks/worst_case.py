@@ -1,6 +1,6 @@
 """Speed and error of the statistics that hold for every table.
 
-Run with ``python -m benchmarks.worst_case``. Times are processor time of the best of a few runs
+Run with ``python -m benchmarks worst_case``. Times are processor time of the best of a few runs
 on one thread. Predicted before the first run: 0.1 s for the median of a million rows by inverse
 sensitivity (half of it the sort), 0.01 s for a smooth sensitivity of 10,000 rows, a millisecond for
 a release of 1,000 rows.
@@ -17,7 +17,7 @@ import numpy as np
 
 import hushed as hs
 
-RELEASES = 2000
+RELEASES, QUICK = 2000, 40
 MOST = {"median of a million, inverse": 0.2, "smooth sensitivity, median of 10,000": 1.0}
 
 
@@ -68,10 +68,12 @@ def mechanisms(s: hs.statistics.Quantile, epsilon: float) -> dict[str, object]:
     }
 
 
-def errors(rng: np.random.Generator, rows: int, epsilon: float) -> dict[str, tuple[float, float]]:
+def errors(
+    rng: np.random.Generator, rows: int, epsilon: float, releases: int
+) -> dict[str, tuple[float, float]]:
     """Median and 95 % error of each on fresh tables; the global Laplace mechanism as well."""
     s = hs.statistics.median(rows=rows, low=1, high=1e6)
-    tables = [incomes(rng, rows) for _ in range(RELEASES)]
+    tables = [incomes(rng, rows) for _ in range(releases)]
     exact = np.array([float(s.value(each)) for each in tables])
     found = {}
     for name, mechanism in mechanisms(s, epsilon).items():
@@ -83,8 +85,8 @@ def errors(rng: np.random.Generator, rows: int, epsilon: float) -> dict[str, tup
     return found
 
 
-def main() -> None:
-    """Print both tables."""
+def main(*, quick: bool) -> None:
+    """Print both tables; a quick run has few releases for the errors."""
     rng = np.random.default_rng(7)
     for name, taken in times(rng).items():
         limit = f"  (at most {MOST[name]})" if name in MOST else ""
@@ -93,11 +95,8 @@ def main() -> None:
         "\n| mechanism | n = 1000, epsilon = 1 | n = 1000, epsilon = 0.1 | n = 100, epsilon = 1 |"
     )
     print("|---|---|---|---|")
-    cases = [errors(rng, *case) for case in ((1000, 1.0), (1000, 0.1), (100, 1.0))]
+    releases = QUICK if quick else RELEASES
+    cases = [errors(rng, *case, releases) for case in ((1000, 1.0), (1000, 0.1), (100, 1.0))]
     for name in cases[0]:
         shown = (f"{case[name][0]:,.0f} / {case[name][1]:,.0f}" for case in cases)
         print(f"| {name} | {' | '.join(shown)} |")
-
-
-if __name__ == "__main__":
-    main()

@@ -347,7 +347,7 @@ class TestWrittenFiles:
         """A missing folder, a folder as target and a locked folder are found before sampling."""
         assert "no folder" in refused(*RELEASE, "--out", "nowhere/c.json", code=2)
         assert "is a folder" in refused(*RELEASE, "--out", ".", code=2)
-        locked = SimpleNamespace(access=lambda path, mode: False, W_OK=os.W_OK)
+        locked = SimpleNamespace(access=lambda path, mode: False, W_OK=os.W_OK, path=os.path)
         monkeypatch.setattr("hushed.cli._written.os", locked)
         assert "not writable" in refused(*RELEASE, "--out", "c.json", code=2)
 

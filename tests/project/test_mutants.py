@@ -75,6 +75,7 @@ def sample(mutants, *changes):
     return mutants.draw_sample(changes, {"src/code_here.py": CODE}, "here", 9, rng)
 
 
+@pytest.mark.slow
 def test_seen_faults_are_killed_and_the_others_survive(mutants, checkout):
     """A test that fails and one that never ends kill; a fault that no test asks about survives."""
     before = {p: p.read_bytes() for p in checkout.glob("[!.]*/*.py")}

@@ -54,7 +54,13 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("name", ODD)
+DEAR = ("itself", "deep")  # seconds each
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=pytest.mark.slow) if each in DEAR else each for each in ODD],
+)
 @pytest.mark.parametrize("sequential", [False, True])
 def test_an_output_that_cannot_be_read_is_an_outcome(name, sequential):
     """One that is as good as certain on one table alone is caught, and told in one line."""

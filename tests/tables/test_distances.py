@@ -75,6 +75,7 @@ def norm(moved, noise):
     return sum(moved) if noise == "Laplace" else math.hypot(*moved)
 
 
+@pytest.mark.slow
 class TestNeighbours:
     @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
     def test_the_last_distance_is_the_largest_movement(self, noise, movements):

@@ -169,7 +169,7 @@ def query(
     explain: Annotated[
         bool,
         typer.Option(
-            "--explain",
+            "--explain/--no-explain",
             help="With --quote: show how far one user or row moves each number, and the noise "
             "that hides it.",
             rich_help_panel=OUTPUT,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from hushed._checks import require_one_of
 from hushed.errors import ParameterError
@@ -30,7 +31,9 @@ SEARCHES: Mapping[str, type[Calibrated]] = {  # they hold state, and are no argu
 # Choices that say more than an index; the command line does not know them.
 CHOICES: Mapping[str, type[Calibrated]] = {kind.name: kind for kind in (TopK, NoisyMax)}
 # Everything that a certificate may be about and that is built from a sensitivity.
-CERTIFIED: Mapping[str, type[Calibrated]] = {**MECHANISMS, **CHOICES, **SEARCHES}
+CERTIFIED: Mapping[str, type[Calibrated]] = ChainMap(
+    dict(SEARCHES), dict(CHOICES), cast("dict[str, type[Calibrated]]", MECHANISMS)
+)
 # Mechanisms of this package that are not calibrated to a sensitivity.
 OTHERS = (InverseSensitivity.name, Smooth.name)
 LAWS: Mapping[str, type[Law]] = {kind.law.name: kind.law for kind in MECHANISMS.values()}
