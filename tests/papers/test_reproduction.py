@@ -114,8 +114,11 @@ def test_a_finished_figure_is_not_run_again(tmp_path, installed):
 
 @pytest.mark.parametrize(
     "change",
-    ["seed", *(pytest.param(each, marks=pytest.mark.slow) for each in ("settings", "file", "gone"))]
-    + ["code"],
+    [
+        "seed",
+        "code",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("settings", "file", "gone")),
+    ],
 )
 def test_whatever_changes_the_result_makes_it_run_again(tmp_path, installed, monkeypatch, change):
     """Another seed, other settings, an edited or missing file, other code: none is reused."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from hushed._checks import require_one_of
 from hushed.errors import ParameterError
@@ -22,18 +22,17 @@ from hushed.mechanisms._sparse_vector import SparseVector
 from hushed.mechanisms._top_k import TopK
 from hushed.spaces import SensitivityBound
 
-MECHANISMS: Mapping[str, type[Calibrated]] = {
+MECHANISMS: dict[str, type[Calibrated]] = {
     kind.name: kind for kind in (Laplace, Gaussian, Exponential, Bernstein)
 }
-SEARCHES: Mapping[str, type[Calibrated]] = {  # they hold state, and are no argument of release
+SEARCHES: dict[str, type[Calibrated]] = {  # they hold state, and are no argument of release
     kind.name: kind for kind in (SparseVector, BoundSearch)
 }
 # Choices that say more than an index; the command line does not know them.
-CHOICES: Mapping[str, type[Calibrated]] = {kind.name: kind for kind in (TopK, NoisyMax)}
+CHOICES: dict[str, type[Calibrated]] = {kind.name: kind for kind in (TopK, NoisyMax)}
 # Everything that a certificate may be about and that is built from a sensitivity.
-CERTIFIED: Mapping[str, type[Calibrated]] = ChainMap(
-    dict(SEARCHES), dict(CHOICES), cast("dict[str, type[Calibrated]]", MECHANISMS)
-)
+# A view: the maps are looked at from the left, and listed from the right.
+CERTIFIED: Mapping[str, type[Calibrated]] = ChainMap(SEARCHES, CHOICES, MECHANISMS)
 # Mechanisms of this package that are not calibrated to a sensitivity.
 OTHERS = (InverseSensitivity.name, Smooth.name)
 LAWS: Mapping[str, type[Law]] = {kind.law.name: kind.law for kind in MECHANISMS.values()}

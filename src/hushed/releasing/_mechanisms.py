@@ -225,7 +225,7 @@ def _read_parameters(stated: Any, kind: str) -> dict[str, Parameter]:
             raise ParameterError(f"a parameter of {kind} has the name {name!r}")
         plain = value.item() if isinstance(value, np.generic) else value
         short = type(plain) is str and len(plain) <= _LONGEST_TEXT and plain.isprintable()
-        number = type(plain) in (bool, int, float) and math.isfinite(plain)
+        number = type(plain) in (bool, int, float) and abs(plain) <= sys.float_info.max
         if not (short or number):
             raise ParameterError(
                 f"parameter {name} of {kind} must be a finite number, a truth value or a short "
