@@ -116,7 +116,7 @@ class TestSensitivity:
         ("population", "word"),
         [
             ("uniform:0", "2 number"),
-            ("uniform:1,x", "no number"),
+            ("uniform:1,x", "not a number"),
             ("uniform:3,1", "low must not exceed"),
             ("nowhere.csv", "no such file"),
         ],

@@ -196,7 +196,7 @@ class TestOnePlace:
         np.savetxt(tmp_path / "rows.csv", np.linspace(0, 1, 50))
         code = (
             "import sys; sys.path.insert(0, sys.argv[1]);"
-            "from test_mechanism_records import Toy, ToyNoise, LAWS, MECHANISMS;"
+            "from test_records import Toy, ToyNoise, LAWS, MECHANISMS;"
             "MECHANISMS['toy'], LAWS['toy'] = Toy, ToyNoise;"
             "from hushed.cli import app; app(sys.argv[2:])"
         )
