@@ -180,7 +180,7 @@ def test_answers_are_stored_for_entries_of_this_ledger_alone(book, tmp_path):
     book.open_budget("c", G(epsilon=1.0))
     own = book.charge("c", G(epsilon=0.5))
     for name, entry in (("b", foreign), ("b", own)):
-        with pytest.raises(ParameterError, match="none of budget"):
+        with pytest.raises(ParameterError, match="does not belong to budget"):
             book.keep_answer(name, entry, "x")
     for text in (7, "nul\x00", "\ud800"):
         with pytest.raises(ParameterError, match="text"):

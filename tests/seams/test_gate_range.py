@@ -272,7 +272,7 @@ def test_a_population_of_ones_own_states_its_range():
     assert "[0, 1] in columns '0', '1'" in r.certificate.explain()
     with pytest.raises(BadRows, match="outside of the range"):
         released(mean, data, Own([(0, 1), (0, 1)], width=2.0))
-    with pytest.raises(ParameterError, match="no column of numbers"):
+    with pytest.raises(ParameterError, match="not a column of numbers"):
         released(mean, data, Own({"age": (0, 1)}))
 
 
@@ -341,7 +341,7 @@ def test_bounds_that_public_rows_leave():
     """A table or simulator outside of its own bounds is another population than is said."""
     with pytest.raises(ParameterError, match="public rows lie outside"):
         P.PublicTable(FRAME, bounds={"age": (0, 50)}, promise="table")
-    with pytest.raises(ParameterError, match="no column of numbers"):
+    with pytest.raises(ParameterError, match="not a column of numbers"):
         P.PublicTable(FRAME.assign(age="x"), bounds={"age": (0, 50)}, promise="table")
     for draw in (lambda rng, n: rng.random(n) * 2, lambda rng, n: np.where(rng.random(n), NAN, 1)):
         with pytest.raises(BadRows, match="outside of its bounds"):

@@ -158,5 +158,5 @@ def test_a_joint_test_says_nothing_of_divergences():
 @pytest.mark.parametrize("bad", [(-1, 5, 0), (6, 5, 0), (0, 0, 0), (1, 5, 6)])
 def test_bad_counts_are_refused(bad):
     """Counts lie between 0 and the samples."""
-    with pytest.raises(ParameterError, match="no counts"):
+    with pytest.raises(ParameterError, match="not counts"):
         counts(bad[0], bad[1], bad[2], bad[1])
