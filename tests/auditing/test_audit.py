@@ -136,6 +136,7 @@ class TestVerdicts:
         assert found.verdict == "violated"
         assert found.measured > (0.125 if isinstance(claim, ZeroConcentrated) else 0.5)
 
+    @pytest.mark.slow
     def test_gamma_lets_a_share_of_pairs_fail(self):
         """Sums of uniforms move less than 0.9 on 99 % of pairs, and less than 0.1 on 19 %."""
         pairs = PopulationPairs(population=populations.Uniform(low=0, high=1), rows=3, count=12)

@@ -110,6 +110,7 @@ class TestEveryTable:
                 delta = sum(max(0, p - mpmath.exp(level) * q) for p, q in pairs)
                 assert delta <= curve.delta(level) + 1e-15
 
+    @pytest.mark.slow
     def test_rho_covers_the_law(self):
         """Renyi divergences of the enumerated laws are at most rho times the order; almost tight.
 

@@ -63,6 +63,7 @@ def test_one_figure_as_json_twice(tmp_path, capsys):
         assert found["summary"] == {"agrees": 1, "disagrees": 0, "no claim": 0}
 
 
+@pytest.mark.slow
 def test_a_disagreeing_figure_is_still_done(tmp_path, capsys):
     """A verdict against the paper is a result, not a failure: exit code 0."""
     assert main(["dbb20", "11", "--out", str(tmp_path), "--json"]) == 0
@@ -181,6 +182,7 @@ def test_the_list_names_everything_and_runs_nothing(tmp_path, capsys, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_several_figures_are_run_under_one_number(tmp_path, capsys):
     """The number of a theorem runs every figure that is about it."""
     assert main(["dbb20", "lemma", "5.2.1", "--out", str(tmp_path)]) == 0
@@ -196,6 +198,7 @@ def test_several_figures_are_run_under_one_number(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("paper", "package"), [("ra17", "sklearn"), ("dbb20", "statsmodels"), ("lo19", "altair")]
 )
+@pytest.mark.slow
 def test_a_missing_package_is_named_with_what_to_install(tmp_path, paper, package):
     """Exit code 2 before anything is run or written, and the group to install."""
     missing = f"import sys; sys.modules[{package!r}] = None"

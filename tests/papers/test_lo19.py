@@ -22,6 +22,7 @@ def test_instances_have_the_reference_divergence(name, truth):
     assert synthetic._truth(*synthetic._instance(name, 100)) == pytest.approx(truth, abs=5e-7)
 
 
+@pytest.mark.slow
 def test_errors_are_those_measured_before():
     """Mean squared errors at S = 100, n = 1000, within five standard errors of the reference.
 

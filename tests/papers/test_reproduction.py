@@ -152,6 +152,7 @@ def test_settings_and_version_are_in_the_name_of_a_run(monkeypatch):
     assert run_digest(experiment, {"a": 1}, 0) != one
 
 
+@pytest.mark.slow
 def test_an_interrupted_figure_goes_on_where_it_stopped(tmp_path, installed):
     """Points finished before Ctrl-C are kept, and the result is that of an undisturbed run."""
     measured = []
@@ -200,6 +201,7 @@ def test_a_broken_manifest_counts_as_not_finished(tmp_path):
         assert store.load_verdict() is None
 
 
+@pytest.mark.slow
 def test_quick_and_full_runs_stand_side_by_side(tmp_path, installed):
     """A quick run never replaces a full one."""
     run = installed(toy([]))

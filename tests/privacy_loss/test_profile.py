@@ -49,6 +49,7 @@ def test_a_step():
     st.floats(0.0, 6.0),
 )
 @settings(max_examples=30, deadline=None)
+@pytest.mark.slow
 def test_finite_pairs(counts, level):
     """Any pair of laws that is told by its deltas alone, both ways: safe at every level."""
     p, q = (np.array(side, dtype=float) for side in zip(*counts, strict=True))

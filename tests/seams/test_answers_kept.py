@@ -328,6 +328,7 @@ with hs.Ledger(sys.argv[1]) as book:
 """
 
 
+@pytest.mark.slow
 def test_a_crash_before_the_answer_is_stored_is_repeated_at_no_cost(book, url, tmp_path):
     """Killed between charge and answer; run again, twice, the script pays nothing more."""
     script = tmp_path / "script.py"

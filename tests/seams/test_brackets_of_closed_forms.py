@@ -96,6 +96,7 @@ def test_epsilon_lies_between(seed):
 
 @pytest.mark.parametrize("name", ["laplace", "bounded_range"])
 @pytest.mark.parametrize("count", [2, 10, 1000])
+@pytest.mark.slow
 def test_many_large_losses_keep_nothing(name, count):
     """Far below their sum delta is as good as 1, and the upper end is not below it."""
     for bound in (300.0, 4538.509726818561, 6717.077307459129, 9941.39712597032, 1e6, 4e10, 7e11):

@@ -557,6 +557,7 @@ OTHERS = ("mine.model", "inner", "hs.fixed_seed(mine.f)")
 @pytest.mark.parametrize(
     "name", ["mine.f", *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)]
 )
+@pytest.mark.slow
 def test_another_process_may_release(name, tmp_path):
     """A pickled sensitivity is good in another process, and a change there is still seen."""
     (tmp_path / "mine.py").write_text(MODULE)

@@ -286,6 +286,7 @@ def test_a_process_whose_output_cannot_be_written(folder, words):
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("form", [("--json",), ()], ids=["json", "text"])
+@pytest.mark.slow
 def test_an_answer_of_a_query_that_cannot_be_written_is_kept(folder, form):
     """The line says how to read it again, and that reads it."""
     ledger = ("--ledger", "sqlite:///rows.db", "--budget", "rows")

@@ -60,6 +60,7 @@ def test_a_right_release_is_not_accused():
 @pytest.mark.parametrize(
     "neighbours", ["replace-one", pytest.param("add-remove", marks=pytest.mark.slow)]
 )
+@pytest.mark.slow
 def test_a_violation_for_all_people_but_one_is_caught(function, neighbours):
     """Nearly no noise for 19 of 20 rows; which row goes free makes no difference."""
     claim = hs.Guarantee(epsilon=1, gamma=0.2, neighbours=neighbours)
@@ -68,6 +69,7 @@ def test_a_violation_for_all_people_but_one_is_caught(function, neighbours):
     assert 0.2 < found.population.share_low <= 0.95
 
 
+@pytest.mark.slow
 def test_a_row_that_is_declared_to_stand_for_all_is_the_last():
     """With symmetric=True the last row changes, as in the sampling of a sensitivity."""
     claim = hs.Guarantee(epsilon=1, gamma=0.2)
@@ -78,6 +80,7 @@ def test_a_row_that_is_declared_to_stand_for_all_is_the_last():
     assert judged(all_but_first, 0.02, claim, rows=20, symmetric=True).verdict == "violated"
 
 
+@pytest.mark.slow
 def test_the_report_names_what_was_done():
     """Each pair names its row, the report how rows were chosen."""
     claim = hs.Guarantee(epsilon=1, gamma=0.2, neighbours="add-remove")
@@ -107,6 +110,7 @@ def test_drawn_pairs_are_neighbours_in_every_position(neighbours, rows):
     assert seen == set(range(rows))
 
 
+@pytest.mark.slow
 class TestMarginalGamma:
     """A gamma over sampler and pair together is not contradicted by one sampler's share."""
 
@@ -126,7 +130,6 @@ class TestMarginalGamma:
         assert found.explain().startswith("VIOLATED for this sensitivity: the claim")
         assert "'marginal'" in found.explain()
 
-    @pytest.mark.slow
     def test_the_other_calibrations_are_judged(self):
         """Their share is about the one sensitivity, up to the luck that gamma counts in."""
         mechanism = self.mechanism("training-conditional")

@@ -113,6 +113,7 @@ class TestCoverage:
         assert not believable(found, 500, 0.05)
 
     @pytest.mark.parametrize("f", FUNCTIONS)
+    @pytest.mark.slow
     def test_training_conditional(self, f):
         """The default calibration keeps its gamma over tables, samplers and pairs."""
         pairs = choose_rank("training-conditional", gamma=Fraction(1, 5)).pairs

@@ -413,6 +413,7 @@ def test_what_was_set_after_the_import_holds_in_workers(name, tmp_path):
     assert not ended.returncode, ended.stderr
 
 
+@pytest.mark.slow
 def test_what_a_worker_cannot_load_is_run_here(tmp_path):
     """A cache of a script can be sent, and is not found where it arrives."""
     script = tmp_path / "script.py"

@@ -235,6 +235,7 @@ def test_shown_value_of_one_query():
     assert none == pytest.approx(1 - mean, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_shown_value_curve_does_not_depend_on_the_panels():
     """Doubling the panels eight times over moves the curve of the shown value by less than 2e-6."""
     specimen = zoo.find("SVT3")

@@ -202,6 +202,7 @@ def test_a_worker_that_dies_once_is_replaced(tmp_path):
     assert np.array_equal(found[:, 0], run_trials(draws, 24, seed=5, workers=1)[:, 0])
 
 
+@pytest.mark.slow
 def test_workers_that_always_die_are_given_up():
     """After three attempts the error names the trials and what to try."""
     parent = os.getpid()
