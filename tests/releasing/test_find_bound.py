@@ -10,7 +10,7 @@ from scipy import stats
 from tests.sparse_vector_laws import log_law, one_sided, one_sided_tail
 
 import hushed as hs
-from hushed.errors import BadRows, KeyInUse, Overspent, ParameterError
+from hushed.errors import BadFunction, BadRows, KeyInUse, Overspent, ParameterError
 from hushed.mechanisms import _bound_search as bounds
 from hushed.mechanisms import _sparse_vector as sparse
 
@@ -202,8 +202,28 @@ def test_it_is_charged_once_and_kept_under_its_key(tmp_path):
         assert [each.guarantee.epsilon for each in book.entries("b")] == [0.6]
         with pytest.raises(KeyInUse):
             hs.find_bound([5.0], epsilon=0.6, growth=3.0, **ask)
+        with pytest.raises(KeyInUse):
+            hs.find_bound([5.0], epsilon=0.6, unit="person", **ask)
         with pytest.raises(Overspent):
             hs.find_bound([5.0], epsilon=0.6, **ask | {"key": None})
+
+
+def test_a_search_that_fails_after_its_charge_is_kept_and_shows_no_value(tmp_path, monkeypatch):
+    """The failure is the answer under the key, as that of any release is."""
+
+    def fails(self, counts):
+        raise MemoryError(f"counts {counts.tolist()}")
+
+    monkeypatch.setattr(bounds.BoundSearch, "search", fails)
+    with hs.Ledger(f"sqlite:///{tmp_path}/b.db") as book:
+        book.open_budget("b", hs.Guarantee(epsilon=1.0))
+        ask = {"epsilon": 0.6, "ledger": book, "budget": "b", "key": "costs"}
+        for _ in range(2):
+            with pytest.raises(BadFunction) as failed:
+                hs.find_bound([5.0] * 12345, **ask)
+            assert "the charge stays" in str(failed.value)
+            assert "12345" not in str(failed.value)
+        assert len(book.entries("b")) == 1
 
 
 def test_the_certificate_is_read_verified_and_says_what_is_left_above():

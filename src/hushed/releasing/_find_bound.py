@@ -15,16 +15,10 @@ from hushed.errors import BadRows
 from hushed.guarantee import Neighbours, RowUnit, Unit
 from hushed.mechanisms._bound_search import SMALLEST, BoundSearch
 from hushed.releasing._certificate import certify
-from hushed.releasing._keeping import (
-    Charges,
-    check_ledger,
-    explain_stops,
-    pay,
-    read_release,
-    write_release,
-)
+from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._release import Release
-from hushed.sensitivity import proven_sensitivity
+from hushed.releasing._statistic_release import draw_and_store
+from hushed.sensitivity import Sensitivity, proven_sensitivity
 from hushed.statistics._values import check_numbers, read_numbers
 
 _ARGUMENT = (
@@ -123,20 +117,22 @@ def find_bound(
             remark,
             loss=plan.loss,
             key=key,
-            question=_describe(plan),
+            question=_describe(plan, sensitivity),
         )
-        if paid.kept is None:
-            ladder = plan.candidates
-            counts = values.size - np.searchsorted(values, ladder, side="right")
-            bound = float(ladder[plan.search(counts)])
-            certificate = certify(plan, values=1, charged=paid.terms)
-            if paid.number is None:
-                return Release(value=bound, certificate=certificate)
-            text = paid.keep(write_release(bound, certificate))
-        else:
-            text = paid.kept
-    value, certificate = read_release(text)
-    return Release(value=value, certificate=certificate, entry=paid.number)
+        value, certificate, entry = draw_and_store(
+            lambda: _search(plan, values),
+            lambda: certify(plan, values=1, charged=paid.terms),
+            paid,
+            "bound",
+        )
+    return Release(value=value, certificate=certificate, entry=entry)
+
+
+def _search(plan: BoundSearch, values: Floats) -> float:
+    """Search for the bound of sorted private values."""
+    ladder = plan.candidates
+    counts = values.size - np.searchsorted(values, ladder, side="right")
+    return float(ladder[plan.search(counts)])
 
 
 def _row_unit(unit: RowUnit) -> Unit | RowUnit:
@@ -145,10 +141,11 @@ def _row_unit(unit: RowUnit) -> Unit | RowUnit:
     return unit
 
 
-def _describe(plan: BoundSearch) -> str:
+def _describe(plan: BoundSearch, sensitivity: Sensitivity) -> str:
     """Digest what is asked; the column is known by the caller's key."""
     facts = [plan.epsilon, plan.growth, plan.smallest, plan.above]
-    text = json.dumps(["find_bound", *facts, plan.guarantee.neighbours])
+    whom = [plan.guarantee.neighbours, sensitivity.unit, sensitivity.person]
+    text = json.dumps(["find_bound", *facts, *whom])
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hushed._functions._calls import public_name
@@ -51,35 +52,42 @@ def release_statistic(
     promise, law = mechanism.guarantee, mechanism.loss
     with explain_stops(ledger, budget, key):
         paid = pay(ledger, budget, promise, note, loss=law, key=key, question=question)
-        if paid.kept is not None:
-            return _read_stored(paid, paid.kept)
-        return _draw_and_store(rows, mechanism, paid)
+        return draw_and_store(
+            lambda: mechanism.draw(rows),
+            lambda: certify_statistic(mechanism, charged=paid.terms),
+            paid,
+            "statistic",
+        )
 
 
-def _draw_and_store(rows: Any, mechanism: StatisticMechanism, paid: Payment) -> Released:
-    """Compute and draw; what is released is stored first, a failure, too."""
+def draw_and_store(
+    draw: Callable[[], Any], certified: Callable[[], Certificate], paid: Payment, what: str
+) -> Released:
+    """Compute and draw after the charge; what is released is stored first, a failure, too."""
+    if paid.kept is not None:
+        return _read_stored(paid, paid.kept)
     try:
-        value = _draw(rows, mechanism, charged=paid.ledger is not None)
+        value = _draw(draw, what, charged=paid.ledger is not None)
     except BadFunction as failure:
         if paid.number is None:
             raise
         text = write_failure(failure)
     else:
-        certificate = certify_statistic(mechanism, charged=paid.terms)
+        certificate = certified()
         if paid.number is None:
             return value, certificate, None
         text = write_release(value, certificate)
     return _read_stored(paid, paid.keep(text))
 
 
-def _draw(rows: Any, mechanism: StatisticMechanism, *, charged: bool) -> Any:
+def _draw(draw: Callable[[], Any], what: str, *, charged: bool) -> Any:
     """Draw; what fails here fails on private rows, and stays paid for."""
     try:
-        return mechanism.draw(rows)
+        return draw()
     except Exception as cause:
         name = public_name(type(cause), "an exception")
     paid = "the charge stays" if charged else "count the budget as spent"
-    raise BadFunction(f"the statistic was not drawn ({name}); {paid}")
+    raise BadFunction(f"the {what} was not drawn ({name}); {paid}")
 
 
 def _read_stored(paid: Payment, text: str) -> Released:
