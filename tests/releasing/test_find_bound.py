@@ -208,6 +208,12 @@ def test_it_is_charged_once_and_kept_under_its_key(tmp_path):
             hs.find_bound([5.0], epsilon=0.6, **ask | {"key": None})
 
 
+def test_a_table_is_refused_with_its_dimensions():
+    """Whoever hands in a whole table is told what was met."""
+    with pytest.raises(BadRows, match=r"got ndarray of 2 dimensions; nothing was charged"):
+        hs.find_bound(np.ones((3, 3)), epsilon=1.0)
+
+
 def test_a_search_that_fails_after_its_charge_is_kept_and_shows_no_value(tmp_path, monkeypatch):
     """The failure is the answer under the key, as that of any release is."""
 

@@ -149,6 +149,13 @@ def _describe(plan: BoundSearch, sensitivity: Sensitivity) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _dimensions(shape: object) -> str:
+    """Words for the layout of an array that is no single column."""
+    if not isinstance(shape, tuple) or len(shape) == 1:
+        return ""
+    return f" of {len(shape)} dimensions"
+
+
 def _read_column(column: Any) -> Floats:
     """Read the private values as sorted doubles; refused by types and shape alone, unpaid."""
     held = list(column) if isinstance(column, tuple | range) else column
@@ -159,7 +166,7 @@ def _read_column(column: Any) -> Floats:
     if not isinstance(shape, tuple) or len(shape) != 1 or isinstance(held, np.ma.MaskedArray):
         raise BadRows(
             "the column must be one list of real numbers: a list, an array of one dimension or a "
-            f"series, got {type(column).__name__}; nothing was charged"
+            f"series, got {type(column).__name__}{_dimensions(shape)}; nothing was charged"
         )
     check_numbers(held)
     return read_numbers(held, -math.inf, math.inf)
