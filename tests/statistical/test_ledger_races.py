@@ -111,8 +111,11 @@ def kill_once(processes, url, wait, *, started):
     return [number for (number,) in RECORD.iter_unpack(told)]
 
 
-def kill_many(processes, make_url, trials, *, each=50):
-    """Kill spenders at random moments; how many charges were answered, how many were not."""
+def kill_many(processes, make_url, trials, *, each=50, settled=lambda url: None):
+    """Kill spenders at random moments; how many charges were answered, how many were not.
+
+    A server finishes what a killed client had sent: settled(url) returns when it has.
+    """
     rng = np.random.default_rng(20)
     answered = unanswered = 0
     for start in range(0, trials, each):
@@ -125,6 +128,7 @@ def kill_many(processes, make_url, trials, *, each=50):
                 started = bool(rng.random() < 0.9)
                 wait = float(rng.uniform(0.0, 0.01 if started else 0.1))
                 numbers = kill_once(processes, url, wait, started=started)
+                settled(url)
                 entries = book.balance("b").entries
                 # Nothing lost: what was answered is there, in order. Nothing unpaid: no answer
                 # without its entry. At most one charge, the last, was made and not answered.
@@ -160,6 +164,20 @@ def test_a_thousand_killed_spenders_lose_nothing(processes, tmp_path):
 
 @pytest.mark.slow
 def test_killed_clients_of_a_server_lose_nothing(processes, postgres):
-    """Two hundred kill -9 of clients of PostgreSQL."""
-    answered, _ = kill_many(processes, lambda: postgres.url(postgres.create_database()), 200)
+    """Two hundred kill -9 of clients of PostgreSQL; what they sent may be committed after them."""
+    answered, _ = kill_many(
+        processes,
+        lambda: postgres.url(postgres.create_database()),
+        200,
+        settled=lambda url: wait_for_the_server(postgres, url),
+    )
     assert answered > 0
+
+
+def wait_for_the_server(postgres, url):
+    """Return when only one session, the ledger of the test, is left on the database."""
+    sessions = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{url.rsplit('/', 1)[1]}'"
+    ends = time.monotonic() + 60
+    while (left := int(postgres.run(sessions))) > 1:
+        assert time.monotonic() < ends, f"{left - 1} sessions of killed clients are still there"
+        time.sleep(0.005)
