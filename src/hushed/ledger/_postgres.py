@@ -37,7 +37,7 @@ _LAW = (
 )
 _PROMISE = (
     rf'[{{]"data_dependent":(true|false),"delta":("0x1[.]0p[+]0"|{_SHARE}),"epsilon":{_AMOUNT},'
-    rf'"estimates":\[(\["{_PLAIN}*",{_SHARE}\],?)*\],"gamma":{_SHARE},"marginal":(true|false),'
+    rf'"estimates":\[(\[{_WORD},{_SHARE}\],?)*\],"gamma":{_SHARE},"marginal":(true|false),'
     r'"neighbours":"(replace-one|add-remove)","protect":"(record|everyone|simultaneous)",'
     r'"unit":"(row|user)"[}]'
 )
@@ -78,6 +78,8 @@ BEGIN
     OR link IS DISTINCT FROM
       encode(sha256(convert_to(head.digest || chr(10) || content, 'UTF8')), 'hex')
     OR jsonb_array_length(told -> 'costs') IS DISTINCT FROM filters
+    OR (SELECT count(*) <> count(DISTINCT named.pair ->> 0)
+      FROM jsonb_array_elements(told #> '{{guarantee,estimates}}') AS named (pair))
   THEN RAISE EXCEPTION 'a ledger takes the next entry of its chain and nothing else'; END IF;
   INSERT INTO hushed_entries (budget, number, body, digest) VALUES (asked, place, content, link);
   UPDATE hushed_heads SET entries = place, digest = link WHERE budget = asked;

@@ -105,6 +105,7 @@ def _rehearse(
 def _run(ready: PreparedScan, plan: Plan, beta: float, clock: engine.Clock) -> Answer:
     """Run the scan, add noise, and build the answer; exact numbers end here."""
     cells = run_scan(ready, clock)
+    engine.require_time(ready.scan.connection, clock)  # how many keys there are may be private
     keys, values = list(cells.keys), list(cells.values)
     if plan.selection is not None and cells.users is not None:
         chosen = select_partitions(plan.selection, [key[0] for key in keys], cells.users)

@@ -473,7 +473,7 @@ class Table:
             Seconds that the query may take, including the wait for other threads, but not the wait
             for the ledger, which has a limit of its own; not on Spark. A query that is stopped
             after the charge stays paid, because a slow query says something about the rows, without
-            noise: see the page on tables.
+            noise: see the page on tables. The time of drawing noise does not count.
 
         Returns
         -------

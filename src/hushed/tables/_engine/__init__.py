@@ -10,7 +10,14 @@ from hushed.tables._engine.clock import Clock
 from hushed.tables._engine.connections import Connection, normalise_columns
 from hushed.tables._engine.databases import check_installed
 from hushed.tables._engine.dialect import Dialect, PlannedQuery
-from hushed.tables._engine.execution import ConnectionLost, compile_query, fetch, hold, plan
+from hushed.tables._engine.execution import (
+    ConnectionLost,
+    compile_query,
+    fetch,
+    hold,
+    plan,
+    require_time,
+)
 from hushed.tables._engine.files import open_frame
 from hushed.tables._engine.opening import connect
 from hushed.tables._engine.operations import (
@@ -63,6 +70,7 @@ __all__ = [
     "open_frame",
     "plan",
     "presence_stages",
+    "require_time",
     "row_rank",
     "squares_stages",
     "steps_stages",
