@@ -12,6 +12,7 @@ from typing import Any, get_args
 import numpy as np
 
 from hushed._checks import is_whole, require_one_of
+from hushed._functions._anew import pack
 from hushed._functions._calls import Probe, probe
 from hushed._functions._environment import facts
 from hushed._functions._fingerprints import content, identity, list_changes, look
@@ -33,12 +34,12 @@ from hushed.sensitivity._blockwise import Blockwise, bound_average, limit
 from hushed.sensitivity._canary import Alike, first_table, shown
 from hushed.sensitivity._declarations import (
     block_dependence,
-    check_memory,
     check_population,
     check_small,
     order_dependence,
 )
 from hushed.sensitivity._designs import choose_design
+from hushed.sensitivity._memory import check_anew, check_memory
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Calibration
@@ -192,6 +193,7 @@ def sample_sensitivity(
     )
     first = first_table(design, seed=used, private=data_dependent)
     check_population(design, first, seed=used, private=data_dependent)
+    packed = pack(f)  # as it was before it was asked anything
     known = _probe(f, first, design.rows, batch=batch, private=data_dependent)
     shape, layout, before = known.shape, containers.layout(first), look(f)
     settled = settings()
@@ -238,6 +240,10 @@ def sample_sensitivity(
         check_small(size / blocks, value, declared)
     between = shown(first, design.rows, batch=batch)
     check_memory(evaluate, found, between, value * blocks, seed=used)
+    if unwatched:
+        steady = {name: mark for name, mark in before.marks.items() if name not in moving}
+        alone = replace(alike, marks=steady)
+        check_anew(evaluate, packed, alone, value * blocks, trials=trials, seed=used)
     largest = max(float(found[..., 1].max()), float(np.abs(known.answer).max()))
     most = limit(value, blocks, math.prod(shape))
     if blocks > 1 and 0 < most / 2 < largest:
