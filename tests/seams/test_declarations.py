@@ -1,6 +1,9 @@
 """What is declared of a function or a population is tried on the very thing it is used for."""
 
+import functools
 import math
+import threading
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -390,3 +393,84 @@ def test_what_only_counts_its_calls_passes(batch):
         return given.max(axis=1) if batch else given.max()
 
     assert sample(counted, rows=5, batch=batch).value > 0
+
+
+class Shelf:
+    """Keeps answers in its class."""
+
+    kept: ClassVar = {}
+
+    def __call__(self, rows):
+        return self.kept.setdefault(rows[0], rows.mean())
+
+
+def by_first_row():
+    """Keep answers in a closure, under the first row."""
+    kept = {}
+    return lambda rows: kept.setdefault(rows[0], rows.mean())
+
+
+def by_first_rows():
+    """The same for stacked tables."""
+    kept = {}
+    return lambda stack: np.array([kept.setdefault(rows[0], rows.mean()) for rows in stack])
+
+
+class Key:
+    """Rows that pass for equal if they begin alike."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __hash__(self):
+        return hash(self.rows[0])
+
+    def __eq__(self, other):
+        return self.rows[0] == other.rows[0]
+
+
+def by_decorator():
+    """Keep answers in a cache of functools."""
+    mean = functools.lru_cache(None)(lambda key: key.rows.mean())
+    return lambda rows: mean(Key(rows))
+
+
+SHARED = {
+    "closure": (by_first_row(), {}),
+    "class": (Shelf(), {}),
+    "batch": (by_first_rows(), {"batch": True}),
+    "decorator": (by_decorator(), {}),
+    "all rows": (by_first_row(), {"protect": "simultaneous", "rows": 10}),
+    "blocks": (hs.Blockwise(by_first_row(), rows=20), {"rows": 60}),
+    "workers": (by_first_row(), {"workers": 2}),
+}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [c if c in ("closure", "class") else pytest.param(c, marks=pytest.mark.slow) for c in SHARED],
+)
+def test_a_cache_under_what_neighbours_have_in_common_hides_no_movement(case):
+    """In a new process, which never saw the other one, a neighbour gets another answer."""
+    f, settings = SHARED[case]
+    with pytest.raises(BadFunction, match="in a new process"):
+        sample(f, **settings)
+
+
+def test_a_cache_under_all_rows_passes():
+    """It gives the answers that it would give without."""
+    kept = {}
+    s = sample(lambda rows: kept.setdefault(rows.tobytes(), rows.mean()))
+    assert len(kept) > 60
+    assert s.value == sample(np.mean).value
+
+
+def test_what_cannot_be_asked_in_a_new_process_is_named():
+    """A lock goes nowhere: the certificate says that it was not watched."""
+    kept, lock = {}, threading.Lock()
+
+    def locked(rows):
+        with lock:
+            return kept.setdefault(rows.tobytes(), rows.mean())
+
+    assert set(sample(locked).sampling.unwatched) == {"kept", "lock"}

@@ -228,12 +228,12 @@ def _chunk(
     evaluate, filters = _unpack(_Payload(payload, digest))
     if evaluate is None:
         return None
-    with _filtered_as(filters):
+    with filtered_as(filters):
         return _evaluate(evaluate, seed, start, stop)
 
 
 @contextmanager
-def _filtered_as(filters: list[Any] | None) -> Iterator[None]:
+def filtered_as(filters: list[Any] | None) -> Iterator[None]:
     """Filter warnings in a worker process, which does one thing at a time, as where it was sent."""
     if filters is None:  # by a thread of this process
         yield
@@ -277,7 +277,7 @@ def _unpack(payload: _Payload) -> tuple[Evaluate | None, list[Any] | None]:
     except Exception:  # as a cache that is only kept in a script or notebook
         return None, None
     filters = None if sender == os.getpid() else told
-    with _filtered_as(filters):
+    with filtered_as(filters):
         return (evaluate if alike is None or alike(evaluate) else None), filters
 
 

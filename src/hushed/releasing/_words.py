@@ -348,7 +348,8 @@ def _assumptions(certificate: Certificate) -> str:
             else "the population was made from the private rows, so none of this protects them",
             "the sampler's seed was fixed in advance: trying several and keeping the smallest "
             "sensitivity voids gamma",
-            "the function is deterministic, and keeps nothing of the rows for its next call",
+            "the function is deterministic, and keeps nothing of the rows for its next call (what "
+            "it keeps in files, databases or other processes is not seen)",
             *lines,
         ]
         if sampling.symmetric:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._functions._calls import answer
-from hushed._functions._environment import compute_alone, rounding_limit
+from hushed._functions._environment import compute_alone
 from hushed._functions._fingerprints import content
 from hushed._functions._trials import streams
 from hushed._rows import _containers as containers
@@ -20,13 +19,12 @@ from hushed.errors import BadFunction, BadRows
 from hushed.populations import OWN
 from hushed.sensitivity._designs import Design
 from hushed.sensitivity._independence import check_independence
-from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial, draw_block, draw_table
+from hushed.sensitivity._pairs import BlockTrial, PairTrial, draw_block, draw_table
 from hushed.spaces import Norm, size
 
 _SMALL = 1e-6  # share of the sampled sensitivity that order, or company, may move an answer by
 _TABLES = 16
 _ORDERED_TABLES, _ORDERS = 3, 2
-_REMEMBERED_TRIALS = 8
 _ALONE = 64  # tables of a block that are asked on their own
 _FEW_ROWS = 12
 _MOST_COLUMNS = 10_000
@@ -151,57 +149,6 @@ def block_dependence(trial: BlockTrial, *, seed: int) -> float:
     return max(
         _measure_gap(together[i : i + 1], asked(drawn[i : i + 1, :n]), trial.norm) for i in places
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Apart:
-    """A function that is asked of tables in memory of their own, with other tables between."""
-
-    function: Function
-    between: Any
-    kept: list[Any] = field(default_factory=list)  # so that no place in memory is used twice
-
-    def __call__(self, rows: Any) -> Any:
-        between, apart = copy_rows(self.between), _move(rows)
-        self.kept.extend((between, apart))
-        self.function(between)
-        return self.function(apart)
-
-
-def _move(rows: Any) -> Any:
-    """Copy a table as it lies: a part of a larger array stays one, for that may decide rounding."""
-    if not isinstance(rows, np.ndarray) or rows.dtype.hasobject:
-        return copy_rows(rows)
-    whole = rows if rows.base is None else rows.base
-    start = rows.ctypes.data - whole.ctypes.data
-    moved = np.ndarray(rows.shape, rows.dtype, whole.copy(), start, rows.strides)
-    moved.flags.writeable = rows.flags.writeable
-    return moved
-
-
-def check_memory(
-    trial: PairTrial | BlockTrial, found: Floats, between: Any, value: float, *, seed: int
-) -> None:
-    """Refuse a function whose answer depends on what it was asked before.
-
-    Neighbours are asked one after the other, and may lie in the same place of memory: what starts
-    from its last answer, or gives that again for a table in the same place, hides how far it
-    moves. Let pass is rounding that is small against the sensitivity: some libraries add up in an
-    order that follows from where a table lies.
-    """
-    count = min(_REMEMBERED_TRIALS, len(found))
-    apart = replace(trial, function=_Apart(trial.function, between))
-    again = compute_alone(lambda: apart(streams(seed, 0, count)))
-    largest = float(np.abs(found[..., 1]).max())
-    allowed = min(rounding_limit(largest, trial.shape, "l1"), _SMALL * value)
-    with np.errstate(invalid="ignore"):
-        moved = np.where(again == found[:count], 0.0, np.abs(again - found[:count]))
-    if not moved.max() <= allowed:
-        raise BadFunction(
-            "the function's answer depends on what it was asked before, or on where a table lies: "
-            "neighbours are asked one after the other, in one place. Let it keep nothing of its "
-            "rows, and start from the same state"
-        )
 
 
 def _measure_gap(first: Floats, second: Floats, norm: Norm) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._functions._anew import pack
 from hushed._functions._calls import Probe, probe
 from hushed._functions._environment import facts
 from hushed._functions._fingerprints import Look, content, identity, list_changes, look
@@ -33,12 +34,12 @@ from hushed.sensitivity._blockwise import Blockwise, bound_average, limit
 from hushed.sensitivity._canary import Alike, first_table, shown
 from hushed.sensitivity._declarations import (
     block_dependence,
-    check_memory,
     check_population,
     check_small,
     order_dependence,
 )
 from hushed.sensitivity._designs import Design, choose_design
+from hushed.sensitivity._memory import check_anew, check_memory
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity._ranks import Calibration, Rank
 from hushed.sensitivity._record import Sampling
@@ -82,6 +83,7 @@ class _Start:
     first: Any  # the first table
     table: str  # its digest
     known: Probe  # what the function answered on it
+    packed: bytes  # the function, before it was asked anything
     look: Look  # the function
     settings: dict[str, str]
     ranges: tuple[Range, ...]
@@ -102,8 +104,14 @@ def run_sampling(request: Request, *, workers: int | None, progress: bool) -> Sa
     draws = bound_average(np.sort(found[..., 0].ravel()[:pairs]), request.blocks)
     draws.flags.writeable = False
     after = look(request.function)
-    unwatched = _list_unwatched(start, after)
+    moving = {
+        *list_changes(start.look.marks, after.marks),
+        *reset(start.settings, settings()),
+    }
+    unwatched = _name_few({*moving, *after.unseen})
     _check_declarations(request, start, trial, found, moved, float(draws[request.rank.rank - 1]))
+    if unwatched:
+        _check_anew(request, start, trial, moving, float(draws[request.rank.rank - 1]))
     return _record(request, start, found, draws, after, unwatched)
 
 
@@ -114,6 +122,7 @@ def _start(request: Request) -> _Start:
     design = _choose_design(request, described)
     first = first_table(design, seed=seed, private=private)
     check_population(design, first, seed=seed, private=private)
+    packed = pack(request.function)
     known = _probe(request.function, first, design.rows, batch=request.batch, private=private)
     before, settled = look(request.function), settings()
     ranges = _support(request.population, first, containers.layout(first))
@@ -125,6 +134,7 @@ def _start(request: Request) -> _Start:
         first=first,
         table=content(first),
         known=known,
+        packed=packed,
         look=before,
         settings=settled,
         ranges=ranges,
@@ -205,7 +215,15 @@ def _run(
     progress: bool,
 ) -> Floats:
     """Run the trials, in workers that know the function for the one that was sent."""
-    alike = Alike(
+    alike, trials = _alike(request, start), _count_trials(request, trial)
+    with _progress(trials, shown=progress) as report:
+        return run_trials(
+            trial, trials, seed=request.seed, workers=workers, report=report, alike=alike
+        )
+
+
+def _alike(request: Request, start: _Start) -> Alike:
+    return Alike(
         seed=request.seed,
         batch=request.batch,
         marks=start.look.marks,
@@ -213,17 +231,10 @@ def _run(
         answer=start.known.answer,
         table=start.table,
     )
-    trials = -(-request.rank.pairs // (trial.at_once if request.batch else 1))
-    with _progress(trials, shown=progress) as report:
-        return run_trials(
-            trial, trials, seed=request.seed, workers=workers, report=report, alike=alike
-        )
 
 
-def _list_unwatched(start: _Start, after: Look) -> tuple[str, ...]:
-    """List what has no digest, or changed by the function itself: a counter, a cache."""
-    changed = list_changes(start.look.marks, after.marks)
-    return _name_few({*changed, *reset(start.settings, settings()), *after.unseen})
+def _count_trials(request: Request, trial: PairTrial | BlockTrial) -> int:
+    return -(-request.rank.pairs // (trial.at_once if request.batch else 1))
 
 
 def _check_declarations(
@@ -239,6 +250,25 @@ def _check_declarations(
         check_small(size / request.blocks, value, declared)
     between = shown(start.first, start.design.rows, batch=request.batch)
     check_memory(trial, found, between, value * request.blocks, seed=request.seed)
+
+
+def _check_anew(
+    request: Request,
+    start: _Start,
+    trial: PairTrial | BlockTrial,
+    moving: set[str],
+    value: float,
+) -> None:
+    """Ask the function as it was before the run, where not all of it can be watched."""
+    marks = {name: mark for name, mark in start.look.marks.items() if name not in moving}
+    check_anew(
+        trial,
+        start.packed,
+        replace(_alike(request, start), marks=marks),
+        value * request.blocks,
+        trials=_count_trials(request, trial),
+        seed=request.seed,
+    )
 
 
 def _record(
