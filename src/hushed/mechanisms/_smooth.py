@@ -173,6 +173,25 @@ class Smooth:
             size = (1 - beta) * math.sqrt(2 / (beta * (2 - beta)))
         return self.factor * size * (1 + 1e-14)
 
+    def exceeds(self, size: float) -> float:
+        """Probability of an error above a size; it is what `accuracy` inverts.
+
+        Parameters
+        ----------
+        size : float
+            In units of the smooth sensitivity; 0 or more.
+
+        Returns
+        -------
+        float
+            As doubles compute it. What moving the answer into its range does is left out.
+        """
+        far = size / self.factor
+        if self.tail:
+            return math.exp(-self.tail * math.log1p(far))
+        root = math.sqrt(2 + far * far)
+        return 2 / (root * (root + far))  # 1 - far / root, where nothing cancels
+
     def error_on(self, public_rows: Any, beta: float = 0.05) -> float:
         """Error on a public table, exceeded with probability at most beta.
 
