@@ -98,7 +98,7 @@ class Scaled:
 
     scales: Floats
     rooms: Floats
-    exceeds: Callable[[float], float]
+    exceeds: Callable[[Floats], Floats]
 
     @property
     def tables(self) -> int:
@@ -117,11 +117,7 @@ class Scaled:
 
     def _beyond(self, error: float) -> float:
         sides = (self.rooms > error).sum(axis=1) / 2
-        beyond = [
-            side * self.exceeds(error / scale)
-            for side, scale in zip(sides.tolist(), self.scales.tolist(), strict=True)
-        ]
-        return math.fsum(beyond) / self.tables
+        return float(np.mean(sides * self.exceeds(error / self.scales)))
 
     def take(self, kept: Integers) -> Scaled:
         """Mixture over some of the tables alone."""
@@ -129,7 +125,7 @@ class Scaled:
 
 
 def estimate_spread(law: ErrorLaw, beta: float) -> float:
-    """Standard error of a quantile of errors, as far as the choice of tables goes.
+    """Estimate the standard error of a quantile that the choice of tables leaves.
 
     Notes
     -----

@@ -175,7 +175,7 @@ def _measure_table(
     rows: Any,
     _: np.random.Generator,
 ) -> Floats:
-    """Error of each candidate and its chance: the farther its rank from the wanted one, the less."""
+    """Error of each candidate, then its chance: the less, the farther its rank is off."""
     values = statistic.read(rows)
     exact = float(statistic.value(rows))
     below = np.searchsorted(values, points, side="left")
@@ -206,7 +206,7 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
             seed=question.seed,
             workers=question.workers,
         )
-        made: Any = _calibrated(law, found, 1.0, question.delta)
+        _calibrated(law, found, 1.0, question.delta)
     except (TooFewRows, TooFewPairs, ZeroSensitivity) as refusal:
         return str(refusal)
     if found.sampling is None:  # it was sampled just now
@@ -226,7 +226,7 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
     who = "people" if question.unit == "person" else "rows"
     share = format_up(100 * found.gamma, 3)
     return Offer(
-        promise=f"random: but for {share} % of {who} like the population's",
+        promise=f"random: all but {share} % of the population's {who}",
         calls=2 * found.sampling.pairs + 1,
         at=price,
     )
@@ -240,10 +240,10 @@ def _calibrated(law: str, found: Any, epsilon: float, delta: float) -> Laplace |
 
 ROUTES: tuple[Route, ...] = (
     Route("inverse sensitivity", _offer_inverse),
-    Route("smooth sensitivity, t2", partial(_offer_smooth, "t2")),
-    Route("smooth sensitivity, lomax", partial(_offer_smooth, "lomax")),
+    Route("smooth, t2", partial(_offer_smooth, "t2")),
+    Route("smooth, lomax", partial(_offer_smooth, "lomax")),
     Route("global sensitivity", _offer_global),
-    Route(f"table query, {_TABLE_CANDIDATES} values", _offer_table),
+    Route("table query", _offer_table),
     Route("sampled, Laplace", partial(_offer_sampled, "laplace")),
     Route("sampled, Gaussian", partial(_offer_sampled, "gaussian")),
 )
