@@ -29,6 +29,7 @@ if _TYPE_CHECKING:
         audit,
         check_sensitivity,
     )
+    from hushed.comparing import ComparedRoute, Comparison, LeftOut, compare
     from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
     from hushed.guarantee import Guarantee, union_gamma
     from hushed.ledger import Ledger
@@ -70,6 +71,8 @@ __all__ = [
     "Bernstein",
     "Blockwise",
     "Certificate",
+    "ComparedRoute",
+    "Comparison",
     "Composition",
     "Crossing",
     "DeltaEstimate",
@@ -79,6 +82,7 @@ __all__ = [
     "InverseSensitivity",
     "Laplace",
     "Ledger",
+    "LeftOut",
     "Mechanism",
     "NoisyMax",
     "PopulationPairs",
@@ -93,6 +97,7 @@ __all__ = [
     "ZeroConcentrated",
     "audit",
     "check_sensitivity",
+    "compare",
     "compose",
     "cost",
     "count_outcomes",
@@ -125,6 +130,7 @@ _HOME = {
     for module, names in {
         "accounting": "Composition compose epsilon_for_advantage parallel",
         "auditing": "AuditReport PopulationPairs Renyi ZeroConcentrated audit check_sensitivity",
+        "comparing": "ComparedRoute Comparison LeftOut compare",
         "divergences": "DeltaEstimate count_outcomes estimate_delta",
         "_functions._calls": "fixed_seed",
         "guarantee": "Guarantee union_gamma",

@@ -163,7 +163,7 @@ def release(
     charged_first = "" if ledger is None else "; if the budget was charged, the charge stays"
     with finish(json=json, stopped=f"stopped; nothing was released{charged_first}") as result:
         inputs = inputs_of(data, function, population) + files_of(ledger)
-        _check_files(out, html, inputs, force=force)
+        check_files(out, html, inputs, force=force)
         given = {"delta": delta, "lattice": lattice, "dims": dims, "order": order}
         target = Target(
             name=mechanism,
@@ -218,7 +218,7 @@ def release(
             print_line(describe_release(value, certificate))
     # Standard output is complete: what goes wrong from here on is told on standard error.
     with finish(json=False, stopped="stopped; the answer was released, its files may be missing"):
-        _write_files(certificate, out, html)
+        write_files(certificate, out, html)
 
 
 def verify(
@@ -269,7 +269,7 @@ def verify(
             print_line(found.explain())
 
 
-def _check_files(
+def check_files(
     out: Path | None, html: Path | None, inputs: Sequence[Path], *, force: bool
 ) -> None:
     """Find whatever would keep the certificate from being written before anything runs."""
@@ -280,7 +280,8 @@ def _check_files(
         altair_or_refuse()
 
 
-def _write_files(certificate: hs.Certificate, out: Path | None, html: Path | None) -> None:
+def write_files(certificate: hs.Certificate, out: Path | None, html: Path | None) -> None:
+    """Write a certificate as JSON and as a page, where it was asked for."""
     if out is not None:
         out.write_text(certificate.to_json() + "\n", encoding="utf-8")
         print_note(f"certificate written to {out}")

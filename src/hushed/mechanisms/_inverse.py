@@ -181,6 +181,27 @@ class InverseSensitivity:
         exact = float(self.statistic.value(public_rows))
         return float(np.abs(np.array(self.values)[kept][near] - exact).max())
 
+    def chances_on(self, public_rows: Any) -> Floats:
+        """Probability with which each value is drawn on a public table.
+
+        Parameters
+        ----------
+        public_rows : array, list or frame
+            A public table like the private one: what comes out is about these rows.
+
+        Returns
+        -------
+        ndarray of float
+            One number for each of `values`, as doubles compute it; together they are 1.
+        """
+        kept, offsets = self._offers()
+        scores = offsets - self._near_lengths(public_rows, kept)
+        reach = noise.selection_scale(width=WIDTH, epsilon=self.epsilon)[0]
+        weights = np.exp((scores - scores.max()) / reach)
+        chances = np.zeros(len(self.values))
+        chances[kept] = weights / weights.sum()
+        return chances
+
     def draw(self, rows: Any) -> Any:
         """Release the statistic of a table.
 
