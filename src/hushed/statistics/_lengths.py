@@ -7,6 +7,7 @@ length of v is the first k whose interval holds v. The proofs are in docs/worst-
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,21 @@ import numpy as np
 from hushed._types import Floats, Integers
 from hushed.statistics._values import exact_sum
 from hushed.statistics._windows import Window
+
+Rounding = Callable[[Floats], Floats]
+
+
+def round_to_nearest(candidates: Floats) -> Rounding:
+    """Make the map of numbers to the nearest candidate: it never falls, and a tie goes down."""
+    ladder = np.sort(candidates)
+    middles = ladder[:-1] + (ladder[1:] - ladder[:-1]) / 2
+    bars = np.minimum(middles, np.nextafter(ladder[1:], -np.inf))  # each candidate stays itself
+    return lambda values: np.asarray(ladder[np.searchsorted(bars, values)])
+
+
+def leave(values: Floats) -> Floats:
+    """Round nothing."""
+    return values
 
 
 def rank_lengths(values: Floats, rank: int, candidates: Floats) -> Integers:

@@ -16,6 +16,7 @@ from hushed._rows import _containers as containers
 from hushed._types import Floats, Integers
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours, RowUnit
+from hushed.statistics._lengths import Rounding, leave, round_to_nearest
 from hushed.statistics._values import check_numbers, check_range, only_column, read_numbers
 from hushed.statistics._windows import Window, largest_move, smooth_bound
 
@@ -212,7 +213,9 @@ class Numeric:
         windows = self._windows(values.size)
         return max(smooth_bound(values, each, self.low, self.high, smoothing) for each in windows)
 
-    def lengths(self, rows: Any, candidates: Any, *, most: int | None = None) -> Integers:
+    def lengths(
+        self, rows: Any, candidates: Any, *, most: int | None = None, nearest: bool = False
+    ) -> Integers:
         """Count the rows that must change before the statistic equals each candidate.
 
         Parameters
@@ -223,6 +226,9 @@ class Numeric:
             Values in `span`.
         most : int, optional
             Longer lengths may be returned as this one, which saves time.
+        nearest : bool, default False
+            Count the rows that must change before a candidate is the one nearest to the statistic,
+            the lower one of two. Then one of them needs none.
 
         Returns
         -------
@@ -233,7 +239,8 @@ class Numeric:
             raise ParameterError(f"no lengths are known of the {self.kind} without rows=NUMBER")
         values, wanted = self.read(rows), read_candidates(candidates, self.span)
         changes = values.size if most is None else min(values.size, max(most - 1, 0))
-        return self._lengths(values, wanted, changes)
+        rounding = round_to_nearest(wanted) if nearest else leave
+        return self._lengths(values, wanted, changes, rounding)
 
     def _value(self, values: Floats) -> Fraction:
         """Value on sorted numbers, one or more."""
@@ -243,8 +250,10 @@ class Numeric:
         """Windows whose differences bound the movement: the largest one does."""
         raise NotImplementedError
 
-    def _lengths(self, values: Floats, candidates: Floats, changes: int) -> Integers:
-        """Lengths of candidates on sorted numbers, where so many changes are looked at."""
+    def _lengths(
+        self, values: Floats, candidates: Floats, changes: int, rounding: Rounding
+    ) -> Integers:
+        """Lengths on sorted numbers, as far as so many changes; the statistic is rounded so."""
         raise NotImplementedError
 
     def candidates(self, count: int = CANDIDATES) -> tuple[Floats, Spacing]:
