@@ -8,6 +8,7 @@ if _TYPE_CHECKING:
     __version__: str
 
     from hushed import (
+        blocks,
         cost,
         errors,
         measurements,
@@ -29,6 +30,7 @@ if _TYPE_CHECKING:
         audit,
         check_sensitivity,
     )
+    from hushed.blocks import Blocks, public_prior
     from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
     from hushed.guarantee import Guarantee, union_gamma
     from hushed.ledger import Ledger
@@ -68,6 +70,7 @@ __all__ = [
     "Answer",
     "AuditReport",
     "Bernstein",
+    "Blocks",
     "Blockwise",
     "Certificate",
     "Composition",
@@ -92,6 +95,7 @@ __all__ = [
     "Winner",
     "ZeroConcentrated",
     "audit",
+    "blocks",
     "check_sensitivity",
     "compose",
     "cost",
@@ -108,6 +112,7 @@ __all__ = [
     "populations",
     "privacy_loss",
     "proven_sensitivity",
+    "public_prior",
     "release",
     "risk",
     "sample_sensitivity",
@@ -125,6 +130,7 @@ _HOME = {
     for module, names in {
         "accounting": "Composition compose epsilon_for_advantage parallel",
         "auditing": "AuditReport PopulationPairs Renyi ZeroConcentrated audit check_sensitivity",
+        "blocks": "Blocks public_prior",
         "divergences": "DeltaEstimate count_outcomes estimate_delta",
         "_functions._calls": "fixed_seed",
         "guarantee": "Guarantee union_gamma",
