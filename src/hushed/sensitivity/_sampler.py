@@ -83,7 +83,7 @@ class _Start:
     first: Any  # the first table
     table: str  # its digest
     known: Probe  # what the function answered on it
-    packed: bytes  # the function, before it was asked anything
+    packed: bytes | None  # the function, before it was asked anything
     look: Look  # the function
     settings: dict[str, str]
     ranges: tuple[Range, ...]
