@@ -6,6 +6,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 from sqlalchemy import make_url
+from sqlalchemy.event import listen
 from typer.testing import CliRunner
 
 import hushed as hs
@@ -350,3 +351,30 @@ def test_a_missing_right_is_told_with_who_can_grant_it(team):
     ):
         eve.charge("b", G(epsilon=0.25))
     assert "try again" not in str(refused.value)
+
+
+def test_charges_reach_the_disk_behind_a_pooler_that_forgets(postgres, postgres_url):
+    """What was set for a session is gone with it; a charge waits for the disk still."""
+    database = make_url(postgres_url).database
+    postgres.run(f"ALTER DATABASE {database} SET synchronous_commit = off")
+    with hs.Ledger(postgres_url) as book:
+        book.open_budget("b", G(epsilon=1.0))
+    watched = (
+        "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO seen "
+        "VALUES (TG_TABLE_NAME, current_setting('synchronous_commit')); RETURN NULL; END $$"
+    )
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("CREATE TABLE seen (name TEXT, value TEXT)")
+        owner.execute(watched)
+        for table in ("entries", "answers"):
+            owner.execute(
+                f"CREATE CONSTRAINT TRIGGER look AFTER INSERT ON hushed_{table} "
+                "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION look()"
+            )
+    with hs.Ledger(postgres_url) as book:
+        store = book._store
+        listen(store.engine(), "begin", lambda found: found.exec_driver_sql("RESET ALL"))
+        book.keep_answer("b", book.charge("b", G(epsilon=0.25)), "1")
+    with psycopg.connect(postgres_url) as owner:
+        found = owner.execute("SELECT DISTINCT name, value FROM seen ORDER BY name").fetchall()
+    assert found == [("hushed_answers", "on"), ("hushed_entries", "on")]

@@ -68,6 +68,7 @@ DECLARE
   filters INTEGER;
   told JSONB := content::jsonb;
 BEGIN
+  PERFORM set_config('synchronous_commit', 'on', true);  -- a pooler may forget what was set
   SELECT * INTO head FROM hushed_heads h WHERE h.budget = asked FOR UPDATE;
   SELECT jsonb_array_length(b.body::jsonb -> 'filters') INTO filters
     FROM hushed_budgets b WHERE b.name = asked;
@@ -88,6 +89,7 @@ END $$""",
     f"""CREATE FUNCTION hushed_keep(asked TEXT, place INTEGER, content TEXT, link TEXT)
 RETURNS VOID LANGUAGE plpgsql {_DEFINER}
 BEGIN
+  PERFORM set_config('synchronous_commit', 'on', true);
   IF NOT EXISTS (SELECT FROM hushed_entries e WHERE e.budget = asked AND e.number = place
     AND {_MINE}
     AND link = encode(sha256(convert_to(e.digest || chr(10) || content, 'UTF8')), 'hex'))
