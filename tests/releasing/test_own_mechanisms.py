@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -290,9 +291,14 @@ class TestWhatItLearnsStaysOut:
 
         def loud(self, value):
             print("it was", value)
+            os.write(1, b"it was 0.5")
             return 0.0
 
-        hs.release(mean, ROWS, changed(draw=loud)(PROVEN, 1.0))
+        def loud_as_well(self, beta, dims):
+            print("it may be", beta, dims)
+            return 1.0
+
+        hs.release(mean, ROWS, changed(draw=loud, accuracy=loud_as_well)(PROVEN, 1.0))
         assert capfd.readouterr() == ("", "")
 
 

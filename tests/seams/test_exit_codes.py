@@ -23,6 +23,7 @@ FULL = Path("/dev/full")
 
 FUNCTIONS = """
 import asyncio
+import ctypes
 import os
 import sys
 import numpy as np
@@ -31,6 +32,7 @@ def other(rows): return 2 * rows.mean()
 def breaks(rows): raise ValueError("31337.125")
 def leaves(rows): sys.exit(0)
 def vanishes(rows): os._exit(0)
+def vanishes_in_c(rows, *rest, **named): ctypes.CDLL(None).exit(0)
 def slow(rows):
     import pathlib, time
     pathlib.Path("begun").touch()
@@ -169,6 +171,17 @@ def prepared(tmp_path_factory):
 def folder(prepared, tmp_path):
     shutil.copytree(prepared, tmp_path / "here")
     return tmp_path / "here"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="C takes nothing back there")
+def test_exit_of_c_is_no_verdict(folder):
+    """A function that ends the process in C ends it with words, and the code of no verdict."""
+    ends = "f.py:vanishes_in_c"
+    done = ran(*VERIFY, ends, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "by exit() of C" in done.stderr
+    done = ran("audit", ends, *AUDIT, *ENDS, "--json", cwd=folder)
+    assert (done.returncode, json.loads(done.stdout)["error"]["kind"]) == (2, "system")
 
 
 def test_every_command_is_here():

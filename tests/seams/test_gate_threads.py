@@ -61,6 +61,10 @@ def say_everything(rows):
         sys.stdout.buffer.write(SECRET.encode())
     with contextlib.suppress(OSError, AttributeError):
         os.write(sys.stdout.fileno(), SECRET.encode())
+    os.write(1, SECRET.encode())
+    os.write(2, SECRET.encode())
+    print(SECRET, file=sys.__stdout__, flush=True)
+    print(SECRET, file=sys.__stderr__)
     warnings.warn(SECRET, stacklevel=1)
     logging.getLogger("study").error("%s %s", SECRET, rows[0])
     logging.getLogger().warning(SECRET)

@@ -9,7 +9,7 @@ import pytest
 import hushed as hs
 from hushed.auditing import audit
 from hushed.auditing._population import draw_pairs
-from hushed.errors import ParameterError
+from hushed.errors import BadRows, ParameterError
 from hushed.releasing import Certificate
 
 UNIT = hs.populations.Uniform(low=0, high=1)
@@ -160,3 +160,18 @@ class TestMarginalGamma:
             assert ledger.balance("b").spent.marginal
             (entry,) = ledger.entries("b")
             assert entry.guarantee.marginal
+
+
+@pytest.mark.parametrize(
+    ("law", "match"),
+    [
+        (lambda rng, n: np.sort(rng.random(n)), "in an order"),
+        (lambda rng, n: rng.normal() + rng.normal(size=n), "in common"),
+        (lambda rng, n: np.random.default_rng(3).random(n), "unequal generators"),
+    ],
+)
+def test_pairs_are_drawn_from_independent_rows_only(law, match):
+    """A simulator is tried as it is where a sensitivity is sampled."""
+    drawn = hs.PopulationPairs(population=hs.populations.Simulator(law), rows=60, count=40)
+    with pytest.raises(BadRows, match=match):
+        audit(noisy(np.mean, 1), drawn, claim=hs.Guarantee(epsilon=1, gamma=0.05), samples=4000)

@@ -36,7 +36,8 @@ class _Here(threading.local):
 
 
 _HERE = _Here()
-_STREAMS = ("stdout", "stderr")
+_STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
+_TOLD = (1, 2)  # numbers of their files
 
 
 def _is_unheard() -> bool:
@@ -129,6 +130,17 @@ def _mute_function(old: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def _written(old: Callable[..., Any]) -> Callable[..., Any]:
+    """Write to a file by its number, but for what unheard threads say."""
+
+    def write(number: Any, content: Any, /) -> Any:
+        if number in _TOLD and _is_unheard():
+            return memoryview(content).nbytes
+        return old(number, content)
+
+    return write
+
+
 def _warned(old: Callable[..., Any]) -> Callable[..., Any]:
     """Show a warning; one of an unheard thread to that thread, if it collects warnings."""
 
@@ -219,6 +231,7 @@ def _noted(old: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _ASKED: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
+    (os, "write", _written),
     (threading, "excepthook", _mute_function),
     (sys, "unraisablehook", _mute_function),
     # Below `showwarning`, which `catch_warnings` of any thread puts back.

@@ -105,6 +105,8 @@ def audit(
     ParameterError
         If a parameter leaves its range, the claim says nothing or cannot be judged from one
         sensitivity (``calibration="marginal"``), there are no pairs, or a pair holds no neighbours.
+    BadRows
+        If the rows of a population are not independent.
     BadFunction
         If the mechanism cannot be run, carries a generator into workers, or changes its rows.
 

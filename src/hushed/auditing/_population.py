@@ -18,6 +18,7 @@ from hushed.auditing._runs import Runs, stage_generator, stage_seed
 from hushed.errors import ParameterError, TooFewPairs
 from hushed.guarantee import Neighbours
 from hushed.populations import Population, PublicTable
+from hushed.sensitivity._declarations import check_source
 
 _STATEMENTS = 3  # bounds on epsilon, on delta and on the share, each at its part of alpha
 _FALSE_ALARM = 10  # a pair may be accused wrongly with alpha, or gamma, over this
@@ -76,9 +77,12 @@ def draw_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> li
     """Draw the pairs: one table, and a neighbour with one of its rows replaced or taken away.
 
     The row stands at a random position, drawn from the pair's own stream, as in the sampling of
-    a sensitivity; it is the last one if the source is declared symmetric.
+    a sensitivity; it is the last one if the source is declared symmetric. A simulator whose rows
+    are not independent is refused, as it is there.
     """
     pairs: list[Pair] = []
+    checked = stage_seed(seed, "population", "checking")
+    check_source(source.population, source.rows, seed=checked)
     dealt = _deal_tables(source, stage_seed(seed, "population", "dealing"))
     for number in range(source.count):
         rng = stage_generator(seed, "population", str(number))

@@ -15,10 +15,12 @@ from typing import Any, NoReturn
 
 import typer
 
+from hushed.cli._exits import exits_of_c_told, exits_raise
 from hushed.cli._spelling import describe_error
 from hushed.errors import HushedError, Refusal
 
 REFUSED, BAD_USE, UNFORESEEN, STOPPED = 1, 2, 3, 130
+_ENDED = "the function ended the process, by exit() of C: nothing was found or judged"
 _OURS = Path(__file__).resolve().parents[1]
 
 
@@ -75,7 +77,10 @@ def finish(
         raise typer.Exit(BAD_USE)
     result: dict[str, Any] = {}
     try:
-        with _exits_raise():  # how a user's function ends the process is no verdict
+        with (
+            exits_raise(),
+            exits_of_c_told(lambda: _tell("system", "", _ENDED, json=json), BAD_USE),
+        ):
             yield result
         code = result.pop("exit_code", 0)
         if json:
@@ -121,27 +126,6 @@ def run(app: Callable[[], object]) -> int:
     return 0
 
 
-@contextmanager
-def _exits_raise() -> Iterator[None]:
-    """Let ``os._exit`` of a function that is run here end its run, not the command.
-
-    Its code would else be the command's, and say something that nobody judged. A process forked
-    by the function ends as it likes. What code in C ends cannot be caught: it prints nothing.
-    """
-    leave, here = os._exit, os.getpid()
-
-    def refuse(status: int) -> NoReturn:
-        if os.getpid() != here:
-            leave(status)
-        raise SystemExit(status)
-
-    os._exit = refuse
-    try:
-        yield
-    finally:
-        os._exit = leave
-
-
 def _unforeseen(error: BaseException, *, json: bool) -> None:
     """Tell of an exception that nobody planned for, without its message."""
     name = type(error).__name__
@@ -156,6 +140,11 @@ def _unforeseen(error: BaseException, *, json: bool) -> None:
 
 
 def _refuse(kind: str, name: str, message: str, code: int, *, json: bool) -> NoReturn:
+    _tell(kind, name, message, json=json)
+    raise typer.Exit(code) from None
+
+
+def _tell(kind: str, name: str, message: str, *, json: bool) -> None:
     print_note(f"{name}: {message}" if name else message)
     if json:
         error = {"kind": kind, "message": message} | ({"type": name} if name else {})
@@ -163,7 +152,6 @@ def _refuse(kind: str, name: str, message: str, code: int, *, json: bool) -> NoR
             _write({"error": error})
         except _Unwritten:
             _drop_output()
-    raise typer.Exit(code) from None
 
 
 @contextmanager

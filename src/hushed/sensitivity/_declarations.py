@@ -16,7 +16,7 @@ from hushed._rows import _containers as containers
 from hushed._rows._owned import copy_rows
 from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows
-from hushed.populations import OWN
+from hushed.populations import OWN, Population
 from hushed.sensitivity._designs import Design
 from hushed.sensitivity._independence import check_independence
 from hushed.sensitivity._pairs import BlockTrial, PairTrial, draw_block, draw_table
@@ -61,6 +61,14 @@ def check_population(design: Design, first: Any, *, seed: int, private: bool) ->
                 "the population gave one table from two generators, though its rows are all "
                 "different: take all randomness of draw(rng, count) from rng"
             )
+
+
+def check_source(population: Population, rows: int, *, seed: int) -> None:
+    """Refuse a population, of which no sensitivity is sampled, for the same reasons."""
+    if type(population) not in OWN:
+        design = Design(population=population, route="independent", rows=rows, count=rows + 1)
+        first = draw_table(design, next(streams(seed, 0, 1)), 0, None, private=False)
+        check_population(design, first, seed=seed, private=False)
 
 
 def _columns(table: Any) -> list[Any]:
