@@ -255,3 +255,17 @@ def test_what_has_no_known_lengths_is_refused_at_once():
         hs.InverseSensitivity(np.median, epsilon=1.0)
     with pytest.raises(ParameterError, match="leave candidates out"):
         hs.InverseSensitivity(hs.statistics.mode(KEYS), epsilon=1.0, candidates=[1.0])
+
+
+def test_chances_on_public_rows_are_those_of_the_definition():
+    """On every small table, with and without a prior; a candidate of weight 0 has none."""
+    s = hs.statistics.median(rows=5, low=0, high=9)
+    prior = (0, 1, 2, 5)
+    for table in combinations_with_replacement(VALUES, 5):
+        lengths = s.lengths(list(table), VALUES)
+        plain = hs.InverseSensitivity(s, epsilon=1.5, candidates=VALUES)
+        assert plain.chances_on(list(table)) == pytest.approx(law_of(lengths, 1.5), abs=1e-9)
+        guessed = hs.InverseSensitivity(s, epsilon=1.5, candidates=VALUES, prior=prior)
+        wanted = law_of(lengths, 1.5, np.array(prior) / 5)
+        assert guessed.chances_on(list(table)) == pytest.approx(wanted, abs=1e-5)
+        assert guessed.chances_on(list(table))[0] == 0

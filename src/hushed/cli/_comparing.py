@@ -98,11 +98,15 @@ def compare(
         check_figure(plot)
         what: hs.statistics.Statistic | object
         if ".py:" in asked:
-            given = {"--low": low, "--high": high, "--q": q, "--trim": trim, "--column": column}
-            given |= {"--category": category, "--private-count": private_count or None}
-            for option, value in given.items():
-                if value is not None:
-                    raise ParameterError(f"{option} is for a statistic, not for a function")
+            _refuse_for_function(
+                low=low,
+                high=high,
+                q=q,
+                trim=trim,
+                category=category,
+                column=column,
+                private_count=private_count or None,
+            )
             what = read_function(asked)
             source, _ = read_population(
                 population, frame, header=header, promise=promise, bounds=read_bounds(bounds)
@@ -148,3 +152,12 @@ def compare(
             print_note(f"written to {plot}")
         if not json:
             print_line(found.explain())
+
+
+def _refuse_for_function(**given: object) -> None:
+    """Refuse options that describe a statistic."""
+    for name, value in given.items():
+        if value is not None:
+            raise ParameterError(
+                f"--{name.replace('_', '-')} is for a statistic, not for a function"
+            )

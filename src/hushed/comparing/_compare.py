@@ -16,16 +16,18 @@ from hushed._numeric import first_whole
 from hushed._printing import flat
 from hushed._types import Floats
 from hushed.comparing._laws import estimate_spread
-from hushed.comparing._question import Question, check_asked, check_population
+from hushed.comparing._question import Question, check_population, read_rows
 from hushed.comparing._recommending import recommend
 from hushed.comparing._record import ComparedRoute, Comparison, LeftOut, shown_number
 from hushed.comparing._routes import ROUTES, Offer, Priced
 from hushed.errors import ParameterError
 from hushed.populations import Population
 from hushed.populations._sources import description
-from hushed.statistics import Statistic
+from hushed.statistics import Mode, Numeric, Statistic
+from hushed.statistics._record import read_candidates
 
 _BETA = 0.05
+_LARGEST = 1e300  # of a candidate
 _LEAST, _DECADES, _STEPS = -3, 5, 900  # epsilons of three digits, from 0.001 to 99.9
 
 
@@ -108,10 +110,8 @@ def compare(
     >>> found.recommended
     'inverse sensitivity'
     """
-    known = check_asked(asked, rows)
+    known = read_rows(asked, rows)
     check_population(population)
-    if known is None:
-        raise ParameterError("give the number of rows of a table", parameter="rows")
     if epsilon is not None and error is not None:
         raise ParameterError("give epsilon or error, not both", parameter="error")
     level = read_epsilon(1.0 if epsilon is None else epsilon)
@@ -121,30 +121,43 @@ def compare(
     question = Question(
         asked=asked,
         population=population,
-        rows=require_count("rows", known, least=2),
+        rows=known,
         gamma=require_probability("gamma", gamma),
         delta=_read_delta(delta),
-        candidates=None if candidates is None else tuple(candidates),
+        candidates=_read_candidates(asked, candidates),
         trials=require_count("trials", trials, least=2),
         seed=seed_from(seed),
         workers=workers,
     )
     spread = _measure_spread(question)
     found = [_try_route(each.name, each.offer(question), level, most) for each in ROUTES]
+    comparison = _assemble(question, level, most, float(worth), spread, found)
+    name, advice = recommend(comparison)
+    return replace(comparison, recommended=name, advice=advice)
+
+
+def _assemble(
+    question: Question,
+    epsilon: float,
+    error: float | None,
+    worth: float,
+    spread: tuple[float, float],
+    found: Sequence[ComparedRoute | LeftOut],
+) -> Comparison:
+    """Put what was found into a record, the best routes first."""
     routes = [each for each in found if isinstance(each, ComparedRoute)]
-    by_epsilon = most is not None
-    routes.sort(key=lambda each: each.guarantee.epsilon if by_epsilon else each.error_95)
-    comparison = Comparison(
-        asked=_describe(asked, question.rows),
-        categories=question.statistic is not None and question.numeric is None,
+    routes.sort(key=lambda each: each.error_95 if error is None else each.guarantee.epsilon)
+    return Comparison(
+        asked=_describe(question.asked, question.rows),
+        categories=isinstance(question.asked, Mode),
         neighbours=question.neighbours,
-        population=description(population),
+        population=description(question.population),
         rows=question.rows,
-        epsilon=None if by_epsilon else level,
-        error=most,
+        epsilon=epsilon if error is None else None,
+        error=error,
         gamma=question.gamma,
         delta=question.delta,
-        worth=float(worth),
+        worth=worth,
         trials=question.trials,
         seed=question.seed,
         spread_50=spread[0],
@@ -154,8 +167,18 @@ def compare(
         recommended="",
         advice="",
     )
-    name, advice = recommend(comparison)
-    return replace(comparison, recommended=name, advice=advice)
+
+
+def _read_candidates(asked: Any, candidates: Sequence[float] | None) -> tuple[float, ...] | None:
+    """Read public values to choose from; those of a statistic lie in its range."""
+    if candidates is None:
+        return None
+    if isinstance(asked, Mode):
+        raise ParameterError(
+            "a mode is chosen from its categories: leave candidates out", parameter="candidates"
+        )
+    span = asked.span if isinstance(asked, Numeric) else (-_LARGEST, _LARGEST)
+    return tuple(read_candidates(candidates, span).tolist())
 
 
 def _read_delta(delta: float) -> float:
@@ -167,7 +190,7 @@ def _read_delta(delta: float) -> float:
 
 def _measure_spread(question: Question) -> tuple[float, float]:
     """How far the answers of simulated tables are from their median, without any noise."""
-    if question.statistic is not None and question.numeric is None:
+    if isinstance(question.asked, Mode):
         return 0.0, 0.0
     answers = question.answers()
     off: Floats = np.abs(answers - np.median(answers, axis=0)).max(axis=1)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._checks import require_count
 from hushed._functions._calls import answer
 from hushed._functions._trials import Streams, run_trials
 from hushed._types import Floats
@@ -115,26 +116,23 @@ def _measure_answer(function: Callable[[Any], Any], table: Any, _: np.random.Gen
     return answer(function, table, private=False)
 
 
-def check_asked(asked: Any, rows: Any) -> int | None:
-    """Refuse what is neither a statistic nor a function, and a number of rows that it is not for.
-
-    The result is the number of rows that a statistic states, or the one that was given.
-    """
+def read_rows(asked: Any, rows: int | None) -> int:
+    """Read the rows of a table, as given or as the statistic states them; check what is asked."""
     if isinstance(asked, Numeric | Mode):
         if asked.rows is not None and rows is not None and rows != asked.rows:
             raise ParameterError(
-                f"the statistic is for {asked.rows} rows, and rows={rows} was given: leave one out",
+                f"the statistic is for {asked.rows} rows, and {rows!r} were given: leave one out",
                 parameter="rows",
             )
-        return asked.rows if rows is None else rows
-    if not callable(asked):
+        rows = asked.rows if rows is None else rows
+    elif not callable(asked) or isinstance(asked, type):
         raise ParameterError(
             "compare takes a statistic such as hs.statistics.median(rows=1000, low=0, high=100), "
             f"or a function of the rows, got {type(asked).__name__}"
         )
-    if isinstance(asked, type):
-        raise ParameterError(f"compare takes a function of the rows, got the class {asked!r}")
-    return rows
+    if rows is None:
+        raise ParameterError("rows must be given: the rows of a table", parameter="rows")
+    return require_count("rows", rows, least=2)
 
 
 def check_population(population: Any) -> None:

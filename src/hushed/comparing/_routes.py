@@ -67,7 +67,7 @@ class Route:
 def _promise_all(question: Question) -> str:
     who = "person" if question.unit == "person" else "row"
     change = "replaced" if question.neighbours == "replace-one" else "added or removed"
-    return f"every table, every {who} {change}"
+    return f"every table, one {who} {change}"
 
 
 def _offer_global(question: Question) -> Offer | str:
@@ -164,7 +164,7 @@ def _offer_table(question: Question) -> Offer | str:
         return Priced(guarantee=promised, errors=Chosen.of_rows(drawn), how=how)
 
     who = "person" if question.unit == "person" else "row"
-    return Offer(promise=f"every table, every {who} added or removed", calls=1, at=price)
+    return Offer(promise=f"every table, one {who} added or removed", calls=1, at=price)
 
 
 def _measure_table(
@@ -226,7 +226,7 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
     who = "people" if question.unit == "person" else "rows"
     share = format_up(100 * found.gamma, 3)
     return Offer(
-        promise=f"random: all but {share} % of the population's {who}",
+        promise=f"random: all but {share} % of such {who}",
         calls=2 * found.sampling.pairs + 1,
         at=price,
     )

@@ -24,23 +24,30 @@ def comparison_figure(comparison: Comparison) -> Any:
     """
     alt = altair_or_refuse()
     levels = comparison.error is not None
+    pairs = [
+        (each.guarantee.epsilon,) * 2 if levels else (each.error_50, each.error_95)
+        for each in comparison.routes
+    ]
+    # A logarithm has no place for an error of 0.
+    least = min((half for half, _ in pairs if half > 0), default=1.0) / 2
     rows = [
         {
             "route": each.name,
             "promise": each.promise,
-            "half": each.guarantee.epsilon if levels else each.error_50,
-            "most": each.guarantee.epsilon if levels else each.error_95,
+            "half": max(half, least),
+            "most": max(most, least),
         }
-        for each in comparison.routes
+        for each, (half, most) in zip(comparison.routes, pairs, strict=True)
     ]
-    least = min((row["half"] for row in rows if row["half"] > 0), default=1.0)
-    for row in rows:  # a logarithm has no place for an error of 0
-        row["half"], row["most"] = max(row["half"], least / 2), max(row["most"], least / 2)
     unit = "rows" if comparison.categories else "unit of the answer"
     title = "epsilon (nats)" if levels else f"error: half of the releases, and 95 % ({unit})"
     route = alt.Y("route:N", title=None, sort=[row["route"] for row in rows])
     colour = alt.Color(
-        "promise:N", title="promise holds for", scale=alt.Scale(range=list(COLOURS)), sort=None
+        "promise:N",
+        title="promise holds for",
+        scale=alt.Scale(range=list(COLOURS)),
+        sort=None,
+        legend=alt.Legend(labelLimit=400),
     )
     base = alt.Chart(alt.Data(values=rows)).encode(y=route, color=colour)
     scale = alt.Scale(type="log")
