@@ -20,11 +20,13 @@ from hushed.cli._panels import BOUNDS, LEDGER, NOISE, OUTPUT, QUERY, STATISTICS,
 from hushed.cli._query_file import read_query_file
 from hushed.cli._spelling import spell_option
 from hushed.errors import ParameterError
+from hushed.statistics._candidates import Spacing
 from hushed.tables._expressions import find_column
 from hushed.tables._plan import NoiseName
 from hushed.tables._storage import plain_rows
 
 _Many = list[str] | None
+_SEARCHED = ("--sum", "--mean", "--variance")  # a bound of theirs may be the word search
 _HINTS = {  # in place of those in Python
     "count": "add --count, --sum COLUMN:LOW:HIGH or another one",
     "header": 'give --header "patient;city;cost"',
@@ -120,13 +122,20 @@ def query(
         ),
     ] = False,
     sum_of: Annotated[
-        _Many, typer.Option("--sum", help="COLUMN:LOW:HIGH; repeat.", rich_help_panel=STATISTICS)
+        _Many,
+        typer.Option(
+            "--sum",
+            help="COLUMN:LOW:HIGH; HIGH or LOW may be the word search; repeat.",
+            rich_help_panel=STATISTICS,
+        ),
     ] = None,
     mean: Annotated[
-        _Many, typer.Option(help="COLUMN:LOW:HIGH; repeat.", rich_help_panel=STATISTICS)
+        _Many,
+        typer.Option(help="COLUMN:LOW:HIGH, as for --sum; repeat.", rich_help_panel=STATISTICS),
     ] = None,
     variance: Annotated[
-        _Many, typer.Option(help="COLUMN:LOW:HIGH; repeat.", rich_help_panel=STATISTICS)
+        _Many,
+        typer.Option(help="COLUMN:LOW:HIGH, as for --sum; repeat.", rich_help_panel=STATISTICS),
     ] = None,
     quantile: Annotated[
         _Many,
@@ -141,13 +150,17 @@ def query(
         typer.Option(help="COLUMN:LOW:HIGH, the quantile 0.5; repeat.", rich_help_panel=STATISTICS),
     ] = None,
     candidates: Annotated[
-        int,
+        int | None,
         typer.Option(
             help="Number of evenly spaced values from LOW to HIGH, among which a quantile is "
-            "request; 2 to 10001.",
+            "chosen; 2 to 10001. By default 2000, geometric if LOW is 0 or more.",
             rich_help_panel=STATISTICS,
         ),
-    ] = 101,
+    ] = None,
+    spacing: Annotated[
+        Spacing | None,
+        typer.Option(help="Spacing of these values.", rich_help_panel=STATISTICS),
+    ] = None,
     histogram: Annotated[
         _Many, typer.Option(help="COLUMN:LOW:HIGH:BINS; repeat.", rich_help_panel=STATISTICS)
     ] = None,
@@ -238,11 +251,12 @@ def query(
         request = request.count() if count else request
         request = request.count_users() if count_users else request
         request = _add_aggregates(request, sum_of, mean, variance, histogram)
-        request = _add_quantiles(request, quantile or (), candidates)
+        offered = {"candidates": candidates, "spacing": spacing}
+        request = _add_quantiles(request, quantile or (), offered)
         for text in median or ():
             column, low, high = _parts("--median", text, 2)
             request = request.quantiles(
-                column, [0.5], low=low, high=high, candidates=candidates, name=f"median_{column}"
+                column, [0.5], low=low, high=high, name=f"median_{column}", **offered
             )
         if _is_typed(context, "about_rows") and not quote:
             raise ParameterError("--about-rows is for --quote")
@@ -275,6 +289,8 @@ def query(
                     rows=plain_rows(answer),
                     entry=answer.entry,
                     rank_error=dict(answer.rank_error),
+                    candidates={name: asdict(each) for name, each in answer.candidates.items()},
+                    bounds={name: list(ends) for name, ends in answer.bounds.items()},
                     warnings=list(answer.warnings),
                     level=answer.level,
                     **_promise(answer.guarantee, answer.unit),
@@ -367,7 +383,9 @@ def _add_aggregates(
     return request
 
 
-def _add_quantiles(request: hs.Table, quantiles: Sequence[str], candidates: int) -> hs.Table:
+def _add_quantiles(
+    request: hs.Table, quantiles: Sequence[str], offered: dict[str, Any]
+) -> hs.Table:
     """Add quantiles; those of one option are sorted."""
     for text in quantiles:
         bounds, _, listed = text.rpartition(":")
@@ -377,17 +395,16 @@ def _add_quantiles(request: hs.Table, quantiles: Sequence[str], candidates: int)
             bounds, wanted = "", []
         column, low, high = _parts("--quantile", bounds, 2, text)
         name = None if len(wanted) > 1 else f"quantile_{column}_{wanted[0]:g}"
-        request = request.quantiles(
-            column, wanted, low=low, high=high, candidates=candidates, name=name
-        )
+        request = request.quantiles(column, wanted, low=low, high=high, name=name, **offered)
     return request
 
 
 def _parts(option: str, text: str, numbers: int, given: str | None = None) -> tuple[Any, ...]:
     """Column and numbers of ``COLUMN:LOW:HIGH...``; the column may hold colons."""
     column, *found = text.rsplit(":", numbers)
+    words = ("search",) if option in _SEARCHED else ()
     try:
-        values = [float(each) for each in found]
+        values: list[Any] = [each if each in words else float(each) for each in found]
     except ValueError:
         values = []
     if len(values) != numbers:
