@@ -28,8 +28,8 @@ from hushed.guarantee import Guarantee, Neighbours, RowUnit
 from hushed.mechanisms._inverse import read_prior
 from hushed.populations import Population
 from hushed.privacy_loss import PrivacyProfile
+from hushed.statistics._candidates import list_candidates
 from hushed.statistics._mode import read_categories
-from hushed.statistics._record import space_candidates
 from hushed.statistics._values import check_range
 
 Aggregate = Literal["exponential", "votes", "mean", "vector"]
@@ -155,7 +155,7 @@ class Blocks:
             return tuple(self.candidates)
         if self.aggregate != "exponential":
             return ()
-        return tuple(space_candidates(*_ends(self), CANDIDATES)[0].tolist())
+        return tuple(list_candidates(*_ends(self), CANDIDATES)[0].tolist())
 
     @property
     def spacing(self) -> Spacing:
@@ -166,7 +166,7 @@ class Blocks:
             return "none"
         if self.candidates is not None:
             return "given"
-        return space_candidates(*_ends(self), CANDIDATES)[1]
+        return list_candidates(*_ends(self), CANDIDATES)[1]
 
     @property
     def aggregation(self) -> Choice | Mean | VectorMean:
@@ -339,7 +339,7 @@ def _read_options(mechanism: Blocks) -> dict[str, Any]:
     else:
         found = _read_candidates(mechanism)
     if mechanism.prior is not None:
-        values = found.get("candidates") or space_candidates(*_read_ends(mechanism), CANDIDATES)[0]
+        values = found.get("candidates") or list_candidates(*_read_ends(mechanism), CANDIDATES)[0]
         found["prior"] = read_prior(mechanism.prior, len(values), mechanism.epsilon)
     return found
 

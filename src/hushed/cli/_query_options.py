@@ -8,6 +8,7 @@ from typing import Annotated
 from hushed.cli._options import option
 from hushed.cli._panels import BOUNDS, LEDGER, NOISE, OUTPUT, QUERY, STATISTICS, TABLE
 from hushed.cli._query_file import read_query_file
+from hushed.statistics._candidates import Spacing as SpacingName
 from hushed.tables._plan import NoiseName
 
 Many = list[str] | None
@@ -54,9 +55,12 @@ Count = Annotated[bool, option("Number of rows.", STATISTICS, "--count/--no-coun
 CountUsers = Annotated[
     bool, option("Number of users.", STATISTICS, "--count-users/--no-count-users")
 ]
-Sum = Annotated[Many, option("COLUMN:LOW:HIGH; repeat.", STATISTICS, "--sum")]
-Mean = Annotated[Many, option("COLUMN:LOW:HIGH; repeat.", STATISTICS)]
-Variance = Annotated[Many, option("COLUMN:LOW:HIGH; repeat.", STATISTICS)]
+Sum = Annotated[
+    Many,
+    option("COLUMN:LOW:HIGH; HIGH or LOW may be the word search; repeat.", STATISTICS, "--sum"),
+]
+Mean = Annotated[Many, option("COLUMN:LOW:HIGH, as for --sum; repeat.", STATISTICS)]
+Variance = Annotated[Many, option("COLUMN:LOW:HIGH, as for --sum; repeat.", STATISTICS)]
 Quantile = Annotated[
     Many,
     option(
@@ -66,12 +70,16 @@ Quantile = Annotated[
 ]
 Median = Annotated[Many, option("COLUMN:LOW:HIGH, the quantile 0.5; repeat.", STATISTICS)]
 Candidates = Annotated[
-    int,
+    int | None,
     option(
-        "Number of evenly spaced values from LOW to HIGH, among which a quantile is "
-        "chosen; 2 to 10001.",
+        "Number of values from LOW to HIGH, among which a quantile is chosen; 2 to 10001. "
+        "By default 2000.",
         STATISTICS,
     ),
+]
+Spacing = Annotated[
+    SpacingName | None,
+    option("Spacing of these values; by default geometric if LOW is 0 or more.", STATISTICS),
 ]
 Histogram = Annotated[Many, option("COLUMN:LOW:HIGH:BINS; repeat.", STATISTICS)]
 Delta = Annotated[float, option("For --select-partitions and Gaussian noise.", NOISE)]

@@ -21,6 +21,7 @@ from hushed.errors import ParameterError
 from hushed.tables._expressions import find_column
 from hushed.tables._storage import plain_rows
 
+_SEARCHED = ("--sum", "--mean", "--variance")  # a bound of theirs may be the word search
 _HINTS = {  # in place of those in Python
     "count": "add --count, --sum COLUMN:LOW:HIGH or another one",
     "header": 'give --header "patient;city;cost"',
@@ -63,7 +64,8 @@ def query(
     variance: options.Variance = None,
     quantile: options.Quantile = None,
     median: options.Median = None,
-    candidates: options.Candidates = 101,
+    candidates: options.Candidates = None,
+    spacing: options.Spacing = None,
     histogram: options.Histogram = None,
     delta: options.Delta = 0.0,
     noise: options.Noise = "laplace",
@@ -90,8 +92,9 @@ def query(
         request = request.count() if count else request
         request = request.count_users() if count_users else request
         request = _add_aggregates(request, sum_of, mean, variance, histogram)
-        request = _add_quantiles(request, quantile or (), candidates)
-        request = _add_medians(request, median or (), candidates)
+        offered = {"candidates": candidates, "spacing": spacing}
+        request = _add_quantiles(request, quantile or (), offered)
+        request = _add_medians(request, median or (), offered)
         if _is_typed(context, "about_rows") and not quote:
             raise ParameterError("--about-rows is for --quote")
         if explain and not quote:
@@ -220,7 +223,9 @@ def _add_aggregates(
     return request
 
 
-def _add_quantiles(request: hs.Table, quantiles: Sequence[str], candidates: int) -> hs.Table:
+def _add_quantiles(
+    request: hs.Table, quantiles: Sequence[str], offered: dict[str, Any]
+) -> hs.Table:
     """Add quantiles; those of one option are sorted."""
     for text in quantiles:
         bounds, _, listed = text.rpartition(":")
@@ -230,17 +235,15 @@ def _add_quantiles(request: hs.Table, quantiles: Sequence[str], candidates: int)
             bounds, wanted = "", []
         column, low, high = _parts("--quantile", bounds, 2, text)
         name = None if len(wanted) > 1 else f"quantile_{column}_{wanted[0]:g}"
-        request = request.quantiles(
-            column, wanted, low=low, high=high, candidates=candidates, name=name
-        )
+        request = request.quantiles(column, wanted, low=low, high=high, name=name, **offered)
     return request
 
 
-def _add_medians(request: hs.Table, medians: Sequence[str], candidates: int) -> hs.Table:
+def _add_medians(request: hs.Table, medians: Sequence[str], offered: dict[str, Any]) -> hs.Table:
     for text in medians:
         column, low, high = _parts("--median", text, 2)
         request = request.quantiles(
-            column, [0.5], low=low, high=high, candidates=candidates, name=f"median_{column}"
+            column, [0.5], low=low, high=high, name=f"median_{column}", **offered
         )
     return request
 
@@ -248,8 +251,9 @@ def _add_medians(request: hs.Table, medians: Sequence[str], candidates: int) -> 
 def _parts(option: str, text: str, numbers: int, given: str | None = None) -> tuple[Any, ...]:
     """Column and numbers of ``COLUMN:LOW:HIGH...``; the column may hold colons."""
     column, *found = text.rsplit(":", numbers)
+    words = ("search",) if option in _SEARCHED else ()
     try:
-        values = [float(each) for each in found]
+        values: list[Any] = [each if each in words else float(each) for each in found]
     except ValueError:
         values = []
     if len(values) != numbers:
@@ -272,6 +276,8 @@ def _answer(answer: hs.Answer) -> dict[str, Any]:
         "rows": plain_rows(answer),
         "entry": answer.entry,
         "rank_error": dict(answer.rank_error),
+        "candidates": {name: asdict(each) for name, each in answer.candidates.items()},
+        "bounds": {name: list(ends) for name, ends in answer.bounds.items()},
         "warnings": list(answer.warnings),
         "level": answer.level,
         **_promise(answer.guarantee, answer.unit),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, get_args
 
-import mpmath
 import numpy as np
 
 from hushed._checks import is_real, require_count, require_one_of
@@ -16,14 +15,10 @@ from hushed._rows import _containers as containers
 from hushed._types import Floats, Integers
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours, RowUnit
+from hushed.statistics._candidates import CANDIDATES, Spacing, list_candidates
 from hushed.statistics._lengths import Rounding, leave, round_to_nearest
 from hushed.statistics._values import check_numbers, check_range, only_column, read_numbers
 from hushed.statistics._windows import Window, largest_move, smooth_bound
-
-CANDIDATES = 2000
-_DECADES = 1e6  # of a range that begins at 0, its candidates above 0 begin at this part
-
-Spacing = Literal["geometric", "even"]
 
 
 def check_rows(rows: int | None, unit: RowUnit) -> None:
@@ -272,32 +267,8 @@ class Numeric:
             Geometric where the range is above 0, and where it begins at 0: then 0 and the numbers
             from a millionth of the high end on. Otherwise even.
         """
-        return space_candidates(*self.span, count)
-
-
-def space_candidates(low: float, high: float, count: int) -> tuple[Floats, Spacing]:
-    """List so many values from one end of a range to the other, and how they are spaced."""
-    require_count("count", count, least=2)
-    if low < 0:
-        return np.unique(_spaced(low, high, count, "even")), "even"
-    if low > 0:
-        return np.unique(_spaced(low, high, count, "geometric")), "geometric"
-    above = _spaced(high / _DECADES, high, count - 1, "geometric")
-    return np.unique(np.append(0.0, above)), "geometric"
-
-
-def _spaced(low: float, high: float, count: int, spacing: Spacing) -> Floats:
-    """Space numbers evenly, or so that each is the same multiple of the one before."""
-    with mpmath.workprec(128):  # the same doubles on every computer
-        first, last = mpmath.mpf(low), mpmath.mpf(high)
-        steps = max(count - 1, 1)
-        if spacing == "even":
-            found = [first + (last - first) * k / steps for k in range(count)]
-        else:
-            ratio, found = mpmath.root(last / first, steps), [first]
-            for _ in range(count - 1):
-                found.append(found[-1] * ratio)
-        return np.asarray(np.clip(np.array([float(each) for each in found]), low, high))
+        require_count("count", count, least=2)
+        return list_candidates(*self.span, count)
 
 
 def read_candidates(candidates: Any, span: tuple[float, float]) -> Floats:
