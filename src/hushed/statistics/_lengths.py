@@ -135,6 +135,14 @@ def mode_lengths(counts: Integers, *, replace: bool) -> Integers:
     return found
 
 
+def mode_distance(counts: Integers, *, replace: bool) -> int:
+    """Rows that can change, whichever they are, and the most frequent category stays the same."""
+    winner = int(np.argmax(counts))
+    leads = counts[winner] - counts + (np.arange(counts.size) > winner)
+    needed = int(np.delete(leads, winner).min())
+    return (needed - 1) // 2 if replace else needed - 1
+
+
 def _fewest_replaced(leads: Integers, most: int) -> int:
     """Smallest k such that k rows can be taken from rivals who then lead no more."""
     low, high = -1, most

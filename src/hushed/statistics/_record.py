@@ -10,7 +10,7 @@ import numpy as np
 
 from hushed._checks import is_real, require_count, require_one_of
 from hushed._decimals import decimal_of
-from hushed._numeric import float_above
+from hushed._numeric import first_whole, float_above
 from hushed._rows import _containers as containers
 from hushed._types import Floats, Integers
 from hushed.errors import BadRows, ParameterError
@@ -19,6 +19,8 @@ from hushed.statistics._candidates import CANDIDATES, Spacing, list_candidates
 from hushed.statistics._lengths import Rounding, leave, round_to_nearest
 from hushed.statistics._values import check_numbers, check_range, only_column, read_numbers
 from hushed.statistics._windows import Window, largest_move, smooth_bound
+
+_ABOVE = 1 + 2.0**-50  # whatever is this much below the global sensitivity is exceeded somewhere
 
 
 def check_rows(rows: int | None, unit: RowUnit) -> None:
@@ -208,6 +210,38 @@ class Numeric:
         windows = self._windows(values.size)
         return max(smooth_bound(values, each, self.low, self.high, smoothing) for each in windows)
 
+    def distance(self, rows: Any, bound: float) -> int:
+        """Count the rows that must change before one more can move it by more than a bound.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column of numbers.
+        bound : float
+            Above 0, and below `global_sensitivity`.
+
+        Returns
+        -------
+        int
+            Private, if the rows are; 0 if one row can do so now. One changed row moves it by at
+            most 1. Where `local_sensitivity` is an upper bound the true number may be larger.
+        """
+        values = self.read(rows)
+        if not 0 < bound * _ABOVE < self.global_sensitivity:
+            raise ParameterError(
+                f"bound must be above 0 and below {self.global_sensitivity}, got {bound}",
+                parameter="bound",
+            )
+        if not values.size:
+            return 0
+        windows = self._windows(values.size)
+
+        def exceeds(changes: int) -> bool:
+            reach = (values, self.low, self.high, changes)
+            return any(_moves_by_more(bound, each, *reach) for each in windows)
+
+        return first_whole(lambda count: exceeds(count - 1), known=values.size + 1) - 1
+
     def lengths(
         self, rows: Any, candidates: Any, *, most: int | None = None, nearest: bool = False
     ) -> Integers:
@@ -269,6 +303,13 @@ class Numeric:
         """
         require_count("count", count, least=2)
         return list_candidates(*self.span, count)
+
+
+def _moves_by_more(
+    bound: float, window: Window, values: Floats, low: float, high: float, changes: int
+) -> bool:
+    """Whether the local sensitivity at a distance, in doubles, exceeds a bound."""
+    return largest_move(values, window, low, high, changes) > bound
 
 
 def read_candidates(candidates: Any, span: tuple[float, float]) -> Floats:
