@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from hushed import noise
 from hushed._checks import read_epsilon, require_count, require_positive, require_probability
 from hushed._decimals import decimal_of, stated_above
+from hushed._numeric import ARITHMETIC, round_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.mechanisms._arguments import finite_values, require_movement, smallest_epsilon
@@ -70,7 +71,7 @@ class ExponentialChoice(Law):
     def error(self, beta: float, dims: int = 1) -> float:
         """Shortfall against the best of so many candidates, exceeded with probability beta."""
         scale, grid = self.drawn()
-        return scale * _regret_tail(beta, dims) * (1 + 1e-15) + math.ldexp(1.0, grid)
+        return round_up(scale * _regret_tail(beta, dims), ARITHMETIC) + math.ldexp(1.0, grid)
 
     def draw(self, values: Floats) -> int:
         """Index of the chosen candidate."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushed._checks import read_epsilon, require_count, require_probability
 from hushed._decimals import decimal_of
-from hushed._numeric import finite_above
+from hushed._numeric import COARSE, finite_above, round_up
 from hushed._types import Integers
 from hushed.errors import ParameterError
 from hushed.mechanisms._arguments import finite_values, require_movement
@@ -152,7 +152,7 @@ class NoisyMax(Calibrated):
         """
         require_probability("beta", beta)
         require_count("dims", dims)
-        far = 2 * self.noise_scale * Fraction((math.log(dims) - math.log(beta)) * (1 + 1e-12))
+        far = 2 * self.noise_scale * Fraction(round_up(math.log(dims) - math.log(beta), COARSE))
         return finite_above((far + 1) * Fraction(2) ** self.grid)
 
     def draw(self, scores: ArrayLike) -> Winner:
