@@ -241,7 +241,12 @@ class Gaussian(Calibrated):
     @property
     def loss(self) -> PrivacyProfile:
         """Privacy loss at every level, that of the discrete law on its grid included."""
-        return gaussian(math.nextafter(self.sensitivity.value / self.scale, math.inf))
+        return profile_of(self.sensitivity.value, self.scale)
+
+
+def profile_of(sensitivity: float, sigma: float) -> PrivacyProfile:
+    """Privacy loss of Gaussian noise; the quotient is one operation, and rounded up."""
+    return gaussian(math.nextafter(sensitivity / sigma, math.inf))
 
 
 def _read_delta(value: float) -> float:
