@@ -8,6 +8,8 @@ note, key and question, and answers are for those who paid for them.
 # ruff: noqa: S608  (every text here is a constant)
 from __future__ import annotations
 
+from hushed.ledger._laws import LAWS, Form, Law
+
 # Whether an entry is the caller's own, or the caller may read the table anyway.
 _MINE = "(e.author = session_user OR has_table_privilege(session_user, e.tableoid, 'SELECT'))"
 _SIGNATURES = {
@@ -29,12 +31,23 @@ _AMOUNT = f'"({_FINITE}|inf)"'
 _SHARE = f'"0x(0[.]0p[+]0|[01][.][0-9a-f]{{1,13}}(?!p-0){_SMALL})"'  # below 1
 _NUMBER = f'"-?({_FINITE}|inf)"'
 _COUNT = "[1-9][0-9]{0,8}"
-_LAW = (
-    rf'[{{]("bound":{_AMOUNT},"count":{_COUNT},"law":"(laplace|bounded-range)"'
-    rf'|"count":{_COUNT},"law":"gaussian","ratio":{_AMOUNT},"releases":{_COUNT}'
-    rf'|"concentrated":{_NUMBER},"count":{_COUNT},"end":(null|{_NUMBER}),"infinite":{_NUMBER},'
-    rf'"law":"finite","losses":\[({_NUMBER},?)*\],"masses":\[({_NUMBER},?)*\])[}}]'
-)
+_FORMS: dict[Form, str] = {
+    "amount": _AMOUNT,
+    "count": _COUNT,
+    "number": _NUMBER,
+    "number or null": f"(null|{_NUMBER})",
+    "numbers": rf"\[({_NUMBER},?)*\]",
+}
+
+
+def _write_form(name: str, law: Law) -> str:
+    """Text of a law of this name, its parts by the alphabet, as JSON is written."""
+    parts = {field: _FORMS[form] for field, form in law.fields.items()}
+    parts |= {"count": _COUNT, "law": f'"{name}"'}
+    return ",".join(f'"{field}":{parts[field]}' for field in sorted(parts))
+
+
+LAW = "[{](" + "|".join(_write_form(name, law) for name, law in LAWS.items()) + ")[}]"
 _PROMISE = (
     rf'[{{]"data_dependent":(true|false),"delta":("0x1[.]0p[+]0"|{_SHARE}),"epsilon":{_AMOUNT},'
     rf'"estimates":\[(\[{_WORD},{_SHARE}\],?)*\],"gamma":{_SHARE},"marginal":(true|false),'
@@ -43,7 +56,7 @@ _PROMISE = (
 )
 _ENTRY = (
     rf'\A[{{]"at":"[0-9T:.+-]+","budget":{_WORD},"costs":\[(\[{_AMOUNT},"{_FINITE}"\],?)+\],'
-    rf'"guarantee":{_PROMISE},("key":{_WORD},)?"kind":"charge",("law":\[({_LAW},?)+\],)?'
+    rf'"guarantee":{_PROMISE},("key":{_WORD},)?"kind":"charge",("law":\[({LAW},?)+\],)?'
     rf'"note":{_WORD},"number":[0-9]+(,"question":{_WORD})?[}}]\Z'
 )
 

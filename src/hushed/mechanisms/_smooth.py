@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from hushed import noise
 from hushed._checks import read_epsilon, require_count, require_one_of, require_probability
 from hushed._decimals import decimal_of
-from hushed._numeric import float_above
+from hushed._numeric import ARITHMETIC, LIBRARY, float_above, round_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
@@ -174,7 +174,7 @@ class Smooth:
             size = math.expm1(-math.log(beta) / self.tail)
         else:
             size = (1 - beta) * math.sqrt(2 / (beta * (2 - beta)))
-        return self.factor * size * (1 + 1e-14)
+        return round_up(self.factor * size, LIBRARY)
 
     def exceeds(self, size: ArrayLike) -> Floats:
         """Probability of an error above a size; it is what `accuracy` inverts.
@@ -212,7 +212,7 @@ class Smooth:
         """
         moved = self.statistic.smooth_sensitivity(public_rows, self.beta)
         step = math.ldexp(0.5, noise.range_grid(*self.statistic.span))
-        return self.accuracy(beta) * moved * (1 + 1e-15) + step
+        return round_up(self.accuracy(beta) * moved, ARITHMETIC) + step
 
     def draw(self, rows: Any) -> float:
         """Release the statistic of a table.

@@ -18,10 +18,10 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Gaussian
 from hushed.mechanisms._exponential import ExponentialChoice
-from hushed.mechanisms._gaussian import MOST_NUMBERS
+from hushed.mechanisms._gaussian import MOST_NUMBERS, profile_of
 from hushed.mechanisms._gaussian import GaussianNoise as GaussianNoise  # noqa: PLC0414  (shown)
 from hushed.mechanisms._laplace import LaplaceNoise as LaplaceNoise  # noqa: PLC0414  (shown)
-from hushed.privacy_loss import PrivacyProfile, gaussian
+from hushed.privacy_loss import PrivacyProfile
 from hushed.sensitivity import proven_sensitivity
 from hushed.tables._grid import MOST_STEPS
 from hushed.tables._measurements import Measurement, UnitContribution
@@ -319,12 +319,12 @@ def _multiplier(epsilon: float, delta: float) -> float:
 
 def _loss(multiplier: float) -> PrivacyProfile:
     """Privacy profile of all Gaussian parts: one vector of l2 sensitivity 1; rounded up."""
-    return gaussian(math.nextafter(1 / multiplier, math.inf))
+    return profile_of(1.0, multiplier)
 
 
 def _plan_gaussian(measurement: Measurement, multiplier: float, share: Fraction) -> GaussianNoise:
     sensitivity = float_above(root_above(measurement.l2_squared))
-    sigma = sensitivity * multiplier / math.sqrt(share) * (1 + 2.0**-48)
+    sigma = round_up(sensitivity * multiplier / math.sqrt(share), 16.0)
     return GaussianNoise(sensitivity, sigma, whole=True)
 
 

@@ -258,6 +258,7 @@ def _state(error: Exception) -> str:
 POSTGRES = Dialect(
     name="postgres",
     schemes=("postgresql", "postgres"),
+    example="postgresql://...",
     connect=_connect,
     errors=_errors,
     list_tables=_list_tables,
