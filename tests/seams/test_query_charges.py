@@ -825,3 +825,14 @@ def test_a_file_that_changed_since_it_was_opened_costs_nothing(how, kind, tmp_pa
     with pytest.raises(EngineUnavailable, match=rf"visits.{kind}.*Nothing was charged"):
         query.release(epsilon=50.0, ledger=ledger, budget="b")
     assert len(ledger.log) == 1
+
+
+def test_a_table_where_warnings_are_errors(monkeypatch):
+    """What Ibis warns of is no fault of a column: the message says what to let pass."""
+
+    def warned(*_, **__):
+        raise DeprecationWarning("older words")
+
+    monkeypatch.setattr("ibis.backends.duckdb.Backend.table", warned)
+    with pytest.raises(ParameterError, match=r"Ibis warns \(Deprecation.*let this one pass"):
+        hs.table(pa.table({"x": [1.0]}))
