@@ -50,7 +50,7 @@ def read_numbers(column: Any, low: float, high: float) -> Floats:
 
     Conversion to doubles treats each row by itself, so neighbours stay neighbours.
     """
-    numbers = _as_doubles(column)
+    numbers = as_doubles(column)
     numbers[np.isnan(numbers)] = low
     np.clip(numbers, low, high, out=numbers)
     numbers += 0.0  # no negative zero: it equals zero, and would be told apart by its sign
@@ -71,7 +71,7 @@ def check_numbers(column: Any) -> None:
         raise BadRows(f"what is needed is a column of numbers, got one of type {dtype}")
 
 
-def _as_doubles(column: Any) -> Floats:
+def as_doubles(column: Any) -> Floats:
     """Convert a column of numbers, in an array of its own."""
     if isinstance(column, list) or getattr(column.dtype, "kind", "O") == "O":
         return _doubles_of(cells_of(column))
