@@ -110,7 +110,8 @@ def _accuracy(certificate: Certificate) -> str:
     kind = CERTIFIED.get(m.name)
     law = kind.law_name or m.name if kind else m.name
     if kind and kind.outcome:
-        what = kind.outcome.format(error=error, values=m.values)
+        rows = "users" if certificate.guarantee.unit == "user" else "rows"
+        what = kind.outcome.format(error=error, values=m.values, rows=rows)
     elif m.values == 1:
         what = f"the released number is within {error} of the exact answer"
     else:
