@@ -25,6 +25,7 @@ from hushed._functions._isolated_call import (
 _PROGRAM = str(Path(__file__).with_name("_isolated_call.py"))
 _MARGIN = 1.0  # seconds: the process judges itself; the parent ends what does not end
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _AT_ONCE = 1 << 16
 
 # One thread for each call, whatever computes: what is split rounds differently, and threads of one
@@ -101,8 +102,6 @@ class Process:
             return
         except OSError:  # it has ended; what it may have said is read elsewhere
             self._outbox = []
-        if self.task is not None:
-            self._meter = _Meter(self._child.pid)
 
     def pull(self, most: int) -> bool:
         """Read what it says, but no more than so many bytes; False once it says no more."""
@@ -111,7 +110,7 @@ class Process:
         except BlockingIOError:
             return True
         if found and not self.got and self.task is not None:
-            self._meter = _Meter(self._child.pid)  # a long answer waits for its reader
+            self._meter = None  # a long answer waits for its reader: count anew
         self.got += found
         return bool(found)
 
@@ -135,15 +134,32 @@ class Process:
 
     def is_over(self, limits: Mapping[str, float]) -> bool:
         """Whether its call has used far more than it may."""
+        if self._meter is None and not self._outbox:
+            self._meter = _Meter(self._child.pid)
         return self._meter is not None and self._meter.is_over(limits)
+
+    def stop(self) -> int:
+        """Halt it and what it has started; how many bytes of memory it goes on holding."""
+        self._signal(signal.SIGSTOP)
+        if os.listdir(self.folder):
+            _remove(self.folder)
+        try:
+            pages = Path(f"/proc/{self._child.pid}/statm").read_bytes().split()[1]
+        except OSError:
+            return 0
+        return int(pages) * _PAGE
 
     def kill(self) -> None:
         """End it and what it has started, at once."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        """Send a signal to it and to what it has started, unless it was waited for already."""
         if self._child.returncode is None:
             try:
-                os.killpg(self._child.pid, signal.SIGKILL)
+                os.killpg(self._child.pid, number)
             except (ProcessLookupError, PermissionError):
-                self._child.kill()
+                self._child.send_signal(number)
 
     def clear(self) -> None:
         """Wait for its end, and remove what it has left."""
@@ -151,7 +167,7 @@ class Process:
         stdin: Any = self._child.stdin
         stdin.close()
         os.close(self.source)
-        shutil.rmtree(self.folder, onerror=_open_and_retry)
+        _remove(self.folder)
 
 
 class _Meter:
@@ -193,6 +209,10 @@ def _choose_environment(ours: Mapping[str, str], folder: str) -> dict[str, str]:
         **dict.fromkeys(("TMPDIR", "TEMP", "TMP", "PWD"), folder),
         "PYTHONHASHSEED": "0",
     }
+
+
+def _remove(folder: str) -> None:
+    shutil.rmtree(folder, onerror=_open_and_retry)
 
 
 def _open_and_retry(again: Callable[..., Any], path: str, _: Any) -> None:
