@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,30 +55,32 @@ class Process:
     """
 
     def __init__(self, life: int) -> None:
-        self.folder = tempfile.mkdtemp(prefix="hushed-call-")
         self.ready = False
         self.task: int | None = None
         self.got = bytearray()
         self._outbox: list[memoryview] = []
         self._meter: _Meter | None = None
+        self.folder = tempfile.mkdtemp(prefix="hushed-call-")
+        self.target, requests = socket.socketpair()
         self.source, answers = os.pipe()
         try:
             self._child = subprocess.Popen(  # noqa: S603
                 [sys.executable, _PROGRAM, str(answers), str(life)],
-                stdin=subprocess.PIPE,
+                stdin=requests.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=(answers, life),
                 cwd=self.folder,
                 env=_choose_environment(os.environ, self.folder),
-                bufsize=0,
                 start_new_session=True,
             )
+        except BaseException:
+            self._forget()
+            raise
         finally:
             os.close(answers)
-        stdin: Any = self._child.stdin
-        self.target: int = stdin.fileno()
-        os.set_blocking(self.target, False)
+            requests.close()
+        self.target.setblocking(False)
         os.set_blocking(self.source, False)
 
     @property
@@ -94,7 +98,8 @@ class Process:
         """Send as much as the pipe takes."""
         try:
             while self._outbox:
-                sent = os.write(self.target, self._outbox[0])
+                # Without a signal if it has ended: programs may let that one end them.
+                sent = self.target.send(self._outbox[0], socket.MSG_NOSIGNAL)
                 self._outbox[0] = self._outbox[0][sent:]
                 if not self._outbox[0]:
                     self._outbox.pop(0)
@@ -141,9 +146,9 @@ class Process:
     def stop(self) -> int:
         """Halt it and what it has started; how many bytes of memory it goes on holding."""
         self._signal(signal.SIGSTOP)
-        if os.listdir(self.folder):
-            _remove(self.folder)
         try:
+            if os.listdir(self.folder):
+                _remove(self.folder)
             pages = Path(f"/proc/{self._child.pid}/statm").read_bytes().split()[1]
         except OSError:
             return 0
@@ -164,8 +169,10 @@ class Process:
     def clear(self) -> None:
         """Wait for its end, and remove what it has left."""
         self._child.wait()
-        stdin: Any = self._child.stdin
-        stdin.close()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.target.close()
         os.close(self.source)
         _remove(self.folder)
 
@@ -212,18 +219,14 @@ def _choose_environment(ours: Mapping[str, str], folder: str) -> dict[str, str]:
 
 
 def _remove(folder: str) -> None:
-    shutil.rmtree(folder, onerror=_open_and_retry)
+    """Remove a folder, also where something in it was locked against that."""
 
+    def unlock(again: Callable[..., Any], path: str, _: Any) -> None:
+        inside = [each for each in (os.path.dirname(path), path) if each.startswith(folder)]
+        with suppress(OSError):
+            for each in inside:
+                if not os.path.islink(each):
+                    os.chmod(each, 0o700)
+            again(path)
 
-def _open_and_retry(again: Callable[..., Any], path: str, _: Any) -> None:
-    """Remove what was made unremovable, as far as that can be done."""
-    for each in (os.path.dirname(path), path):
-        if not os.path.islink(each):
-            try:
-                os.chmod(each, 0o700)
-            except OSError:
-                return
-    try:
-        again(path)
-    except OSError:
-        return
+    shutil.rmtree(folder, onerror=unlock)
