@@ -18,7 +18,7 @@ from hushed._checks import (
     require_positive,
     require_probability,
 )
-from hushed._functions._isolation import Limits
+from hushed._functions._limits import Limits
 from hushed.blocks._averaging import Mean, VectorMean
 from hushed.blocks._choosing import Choice, Ranks, Votes, read_numbers
 from hushed.blocks._parts import check_rows, split_rows

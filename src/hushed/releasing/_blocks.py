@@ -29,7 +29,7 @@ _LARGE = 1000.0  # an epsilon at which any number of candidates makes a mechanis
 _STATED = ("fingerprint", "function")  # what no certificate contains, and what is only a name
 
 
-def name_function(f: Callable[[Any], Any]) -> str:
+def name_function(f: object) -> str:
     """Name a function for people."""
     return flat(str(getattr(f, "__qualname__", type(f).__name__)))
 
@@ -68,7 +68,7 @@ def rebuild_blocks(certificate: Certificate) -> Blocks:
 
     With a prior, which has only a fingerprint, no more than names and types are those stated.
     """
-    stated = dict(certificate.mechanism.parameters)
+    stated: dict[str, Any] = dict(certificate.mechanism.parameters)
     prior, spacing = stated.get("prior", False), stated.get("spacing", "none")
     options: dict[str, Any] = {
         name: stated[name] for name in ("aggregate", "epsilon", "blocks", "beta")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from hushed._functions._gate import Outside, admit_rows
@@ -18,7 +17,7 @@ from hushed.releasing._statistic_release import Released, draw_and_store
 
 
 def release_blocks(
-    f: Callable[[Any], Any],
+    f: Any,
     data: Any,
     mechanism: Blocks,
     ledger: Charges | None,
