@@ -429,7 +429,7 @@ def describe(mechanism: Blocks) -> dict[str, float | int | bool | str]:
         **asdict(limits),
     }
     if mechanism.user is not None:
-        stated["user"] = mechanism.user
+        stated["user"] = str(mechanism.user)
     if isinstance(drawn, Choice):
         stated |= {
             "spacing": mechanism.spacing,

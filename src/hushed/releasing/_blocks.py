@@ -50,7 +50,7 @@ def digest_blocks(mechanism: Blocks, f: Callable[[Any], Any]) -> str:
     facts = {
         "function": sorted(look(f).marks.items()),
         "mechanism": state_parameters(mechanism, ""),
-        "promise": [mechanism.neighbours, mechanism.unit],
+        "promise": [mechanism.neighbours, mechanism.unit, repr(mechanism.user)],
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
