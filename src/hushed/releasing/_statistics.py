@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 from hushed import noise
-from hushed._printing import format_down, format_up
+from hushed._printing import format_down, format_exactly, format_up
 from hushed.errors import HushedError, ParameterError
 from hushed.mechanisms import InverseSensitivity, Smooth
 from hushed.mechanisms._inverse import WIDTH, rows_astray
@@ -220,8 +220,9 @@ def explain_reach(certificate: Certificate) -> str:
     range_words = ""
     if "low" in statistic:
         range_words = (
-            f" Each row was moved into [{statistic['low']:.10g}, {statistic['high']:.10g}] by "
-            "itself; what is not a number counted as the low end."
+            f" Each row was moved into [{format_exactly(statistic['low'])}, "
+            f"{format_exactly(statistic['high'])}] by itself; what is not a "
+            "number counted as the low end."
         )
     share = next(
         (f" ({each} {statistic[each]!r})" for each in ("q", "trim") if each in statistic), ""
