@@ -173,3 +173,10 @@ def test_real_numbers_become_doubles_that_are_not_below(number):
     promise = hs.Guarantee(epsilon=1, delta=share, gamma=share)
     assert promise.delta == promise.gamma
     assert share < promise.gamma < share + Fraction(1, 2**53)
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "a\ud800"])
+def test_names_of_estimates_that_no_ledger_can_hold(name):
+    """A database takes no zero byte and no half of a letter: such a name is refused at once."""
+    with pytest.raises(ParameterError, match="zero bytes"):
+        hs.Guarantee(epsilon=1.0, gamma=0.1, estimates=((name, 0.1),))

@@ -8,6 +8,7 @@ if _TYPE_CHECKING:
     __version__: str
 
     from hushed import (
+        blocks,
         cost,
         errors,
         measurements,
@@ -29,6 +30,8 @@ if _TYPE_CHECKING:
         audit,
         check_sensitivity,
     )
+    from hushed.blocks import Blocks, public_prior
+    from hushed.comparing import ComparedRoute, Comparison, LeftOut, compare
     from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
     from hushed.guarantee import Guarantee, union_gamma
     from hushed.ledger import Ledger
@@ -40,7 +43,9 @@ if _TYPE_CHECKING:
         Laplace,
         Mechanism,
         NoisyMax,
+        ProposeTest,
         Smooth,
+        StableMode,
         TopK,
         Winner,
         lattice_points,
@@ -68,8 +73,11 @@ __all__ = [
     "Answer",
     "AuditReport",
     "Bernstein",
+    "Blocks",
     "Blockwise",
     "Certificate",
+    "ComparedRoute",
+    "Comparison",
     "Composition",
     "Crossing",
     "DeltaEstimate",
@@ -79,20 +87,25 @@ __all__ = [
     "InverseSensitivity",
     "Laplace",
     "Ledger",
+    "LeftOut",
     "Mechanism",
     "NoisyMax",
     "PopulationPairs",
+    "ProposeTest",
     "Quote",
     "Release",
     "Renyi",
     "Sensitivity",
     "Smooth",
+    "StableMode",
     "Table",
     "TopK",
     "Winner",
     "ZeroConcentrated",
     "audit",
+    "blocks",
     "check_sensitivity",
+    "compare",
     "compose",
     "cost",
     "count_outcomes",
@@ -108,6 +121,7 @@ __all__ = [
     "populations",
     "privacy_loss",
     "proven_sensitivity",
+    "public_prior",
     "release",
     "risk",
     "sample_sensitivity",
@@ -125,12 +139,14 @@ _HOME = {
     for module, names in {
         "accounting": "Composition compose epsilon_for_advantage parallel",
         "auditing": "AuditReport PopulationPairs Renyi ZeroConcentrated audit check_sensitivity",
+        "blocks": "Blocks public_prior",
+        "comparing": "ComparedRoute Comparison LeftOut compare",
         "divergences": "DeltaEstimate count_outcomes estimate_delta",
         "_functions._calls": "fixed_seed",
         "guarantee": "Guarantee union_gamma",
         "ledger": "Ledger",
         "mechanisms": "Bernstein Exponential Gaussian InverseSensitivity Laplace Mechanism "
-        "NoisyMax Smooth TopK Winner lattice_points on_lattice",
+        "NoisyMax ProposeTest Smooth StableMode TopK Winner lattice_points on_lattice",
         "releasing": "AboveThreshold Certificate Crossing Release find_bound release verify",
         "sensitivity": "Blockwise Sensitivity proven_sensitivity sample_sensitivity",
         "tables": "Answer Quote Table table",

@@ -18,6 +18,12 @@ from hushed.errors import ParameterError
 LARGEST = sys.float_info.max  # of the finite doubles
 _ULP = 2.0**-52
 
+# Margins of `round_up` and `round_down`, in units of 2**-52, by what they have to hide.
+ARITHMETIC = 5.0  # a few operations, each good to half a unit
+LIBRARY = 64.0  # a few functions of the C library as well, each good to some units
+SERIES = 2.0**9  # logarithms or powers of many factors
+COARSE = 2.0**13  # functions of SciPy and of statistics, and sums of thousands of terms
+
 
 def float_above(number: Fraction) -> float:
     """Smallest double that is not below an exact number; infinite beyond all doubles."""
@@ -45,14 +51,15 @@ def root_above(number: int) -> Fraction:
 
 
 def round_up(value: float, ulps: float = 4.0, *, ceiling: float = math.inf) -> float:
-    """Move a number of 0 or more up by some units of 2**-52 of it, but not above a ceiling.
+    """Move a number up by some units of 2**-52 of it, but not above a ceiling; 0 stays.
 
     The last step goes to the next double, so the decimal that the result stands for is not below
     the value either.
     """
     if value == 0.0 or math.isinf(value):
         return min(value, ceiling)
-    return min(math.nextafter(value * (1.0 + ulps * _ULP), math.inf), ceiling)
+    moved = value * (1.0 + math.copysign(ulps * _ULP, value))
+    return min(math.nextafter(moved, math.inf), ceiling)
 
 
 def round_down(value: float, ulps: float = 4.0) -> float:

@@ -108,8 +108,19 @@ def _check_estimates(estimates: object) -> None:
         raise ParameterError("estimates must be a tuple of pairs of a name and its gamma")
     if len(dict(estimates)) < len(estimates):
         raise ParameterError("estimates names a sampled sensitivity twice")
-    for _, gamma in estimates:
+    for name, gamma in estimates:
+        if not _is_text(name):
+            raise ParameterError("a name among estimates has no zero bytes and no lone surrogates")
         require_within("a gamma among estimates", read("gamma", gamma, up=True), 0, 1)
+
+
+def _is_text(name: str) -> bool:
+    """Whether every database can hold a text."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\x00" not in name
 
 
 def union_gamma(guarantees: Iterable[Guarantee]) -> float:

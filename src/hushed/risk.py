@@ -26,7 +26,7 @@ from hushed._checks import (
     require_within,
 )
 from hushed._decimals import lower_double, read, upper_double
-from hushed._numeric import first_true, round_up
+from hushed._numeric import ARITHMETIC, first_true, round_up
 from hushed._printing import format_up
 from hushed.errors import ParameterError
 
@@ -407,7 +407,7 @@ def belief(epsilon: float, prior: float = 0.5) -> float:
     epsilon, prior = read("epsilon", epsilon, up=True), _rate("prior", prior, up=True)
     require_least("epsilon", epsilon)
     wide = upper_double(epsilon)
-    return min(1.0, prior / (prior + (1.0 - prior) * math.exp(-wide)) * (1 + 1e-15))
+    return round_up(prior / (prior + (1.0 - prior) * math.exp(-wide)), ARITHMETIC, ceiling=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

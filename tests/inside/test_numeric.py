@@ -9,6 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hushed._numeric import (
+    ARITHMETIC,
+    COARSE,
+    LIBRARY,
+    SERIES,
     finite_above,
     first_true,
     first_true_near,
@@ -96,6 +100,19 @@ class TestRounding:
         assert 0 <= Fraction(down) <= Fraction(value) * (1 - share * (1 - share))
         assert (up > value > down) or value == 0 == up == down
         assert round_up(value, ulps, ceiling=1.0) <= 1.0
+        assert -down >= round_up(-value, ulps) >= -value
+
+    @pytest.mark.parametrize(
+        ("margin", "share"),
+        [(ARITHMETIC, 1e-15), (LIBRARY, 1e-14), (SERIES, 1e-13), (COARSE, 1e-12)],
+    )
+    @given(value=st.floats(min_value=1e-290, max_value=1e300))
+    def test_margins_hide_a_share_on_both_sides(self, margin, share, value):
+        """What was computed too small by the share is no more, nor what was computed too large."""
+        share = Fraction(share)
+        assert Fraction(round_up(value, margin)) >= Fraction(value) * (1 + share)
+        assert Fraction(round_down(value, margin)) <= Fraction(value) * (1 - share)
+        assert Fraction(round_up(-value, margin)) >= -Fraction(value) * (1 - share)
 
 
 class TestFirstAndLast:

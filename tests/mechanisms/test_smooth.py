@@ -228,3 +228,13 @@ def test_the_whole_smoothing_that_the_tail_hides_is_allowed():
     """0.2 is one fifth: decimals are compared, not doubles."""
     assert hs.Smooth(MEDIAN, epsilon=1.0, smoothing=0.2).factor == pytest.approx(5.7402095856)
     assert hs.Smooth(MEDIAN, epsilon=0.3, tail=3, smoothing=0.1).factor > 0
+
+
+@pytest.mark.parametrize("law", ["lomax", "t2"])
+def test_exceeds_inverts_the_accuracy(law):
+    """The error that is exceeded with a probability is exceeded with that probability."""
+    s = hs.statistics.median(rows=7, low=0, high=30)
+    made = hs.Smooth(s, epsilon=0.7, noise=law)
+    for beta in (0.9, 0.5, 0.05, 1e-6):
+        assert float(made.exceeds(made.accuracy(beta))) == pytest.approx(beta, rel=1e-9)
+    assert made.exceeds([0.0, 1e9]).tolist() == pytest.approx([1.0, 0.0], abs=1e-6)

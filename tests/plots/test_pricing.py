@@ -34,27 +34,6 @@ def test_cost_has_one_legend(tmp_path):
     assert [svg.count(f">{basis}<") for basis in ("published", "exact", "loss")] == [1, 1, 1]
 
 
-def test_composition_curves_leave_out_infinite_values():
-    """Infinite levels are not drawn; finite ones are, with the number of releases."""
-    single = privacy_loss.laplace(0.1)
-    chart = pricing.composition_curves(
-        {"exact": lambda k: single.compose(k).epsilon(1e-5), "none": lambda k: float("inf")},
-        [1, 10],
-        delta=1e-5,
-    )
-    rows = values(chart)
-    assert {row["series"] for row in rows} == {"exact"}
-    assert rows[1]["y"] == pytest.approx(0.98996, abs=1e-4)
-
-
-def test_loss_distribution_ends_at_one():
-    """The distribution function rises to 1 at the largest loss."""
-    rows = values(pricing.loss_distribution({"Laplace": privacy_loss.laplace(0.5)}))
-    heights = [row["y"] for row in rows]
-    assert heights == sorted(heights)
-    assert heights[-1] == 1.0
-
-
 def test_tradeoff_starts_at_one():
     """The trade-off starts at 1 without false positives and stays below a blind guess."""
     rows = values(pricing.tradeoff_curve({"Gaussian": privacy_loss.gaussian(1.0)}))

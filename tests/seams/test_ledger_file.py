@@ -184,6 +184,20 @@ def test_a_file_replaced_between_check_and_commit_is_told(book, path, tmp_path, 
         book.charge("b", TENTH)
 
 
+@pytest.mark.parametrize("beside", ["budget.db", "budget.db-wal"])
+def test_a_place_that_cannot_be_written_is_told_with_what_it_needs(path, tmp_path, beside):
+    """SQLite says no more than that it is unable to open; we say what has to be writable."""
+    if beside.endswith("-wal"):
+        hs.Ledger(f"sqlite:///{path}").close()
+        path.with_name(beside).mkdir()
+    else:
+        tmp_path.chmod(0o500)  # the superuser may write everywhere but in a folder of the system
+        path = Path("/proc/budget.db") if os.geteuid() == 0 else path
+    with pytest.raises(LedgerUnavailable, match="write the file and the folder"):
+        hs.Ledger(f"sqlite:///{path}")
+    tmp_path.chmod(0o700)
+
+
 def test_hard_links_are_refused(book, path, tmp_path):
     """Two names are two logs: neither name works while both are there."""
     book.charge("b", TENTH)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 from sqlalchemy import make_url
+from sqlalchemy.event import listen
 from typer.testing import CliRunner
 
 import hushed as hs
@@ -188,6 +189,8 @@ def nonsense(record):
             yield record | {"guarantee": promise | {name: value}}
     for value in ([1, "0x1.0p-3"], [["x"], "0x1.0p-3"], ["x", "0x1.0p-0"]):
         yield record | {"guarantee": promise | {"estimates": [value]}}
+    twice = [["x", "0x1.0p-5"], ["x", "0x1.0p-5"]]
+    yield record | {"guarantee": promise | {"estimates": twice}}
     for pair in (["0x1.0p+9999", "0x0.0p+0"], ["0x1.0p-5", "inf"]):
         yield record | {"costs": [pair] * costs}
     yield record | {"law": []}
@@ -268,6 +271,7 @@ def test_every_kind_of_charge_is_taken(team):
         (G(epsilon=whole.epsilon(1e-9), delta=1e-9), whole),
         (G(epsilon=0.7), finite),
         (G(epsilon=0.01, gamma=0.01, estimates=(("ab.cd", 0.01),), marginal=True), None),
+        (G(epsilon=0.01, gamma=0.01, estimates=(('é "日本" \\\n', 0.01),)), None),
     ]
     with hs.Ledger(team["owner"]) as owner:
         limit = G(epsilon=9.0, delta=1e-6, gamma=0.5, protect="record", data_dependent=True)
@@ -325,3 +329,52 @@ def test_a_budget_that_exists_is_said_to_exist_to_analysts_too(team):
             book.open_budget("b", G(epsilon=1.0))
     with hs.Ledger(team["ada"]) as book, pytest.raises(LedgerUnavailable, match="permission"):
         book.open_budget("new", G(epsilon=1.0))
+
+
+def test_letters_that_the_database_has_not(postgres):
+    """A database in another encoding: the message says what to do about them."""
+    name = postgres.create_database()
+    postgres.run(f"DROP DATABASE {name}")
+    postgres.run(f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
+    with hs.Ledger(postgres.url(name)) as book:
+        book.open_budget("Ärzte", G(epsilon=1.0))
+        with pytest.raises(LedgerUnavailable, match="take other letters"):
+            book.charge("Ärzte", G(epsilon=0.25), "日本")
+        assert book.charge("Ärzte", G(epsilon=0.25), "für alle").number == 1
+
+
+def test_a_missing_right_is_told_with_who_can_grant_it(team):
+    """An auditor who charges is told which right is missing, and not to try again."""
+    with (
+        hs.Ledger(team["eve"]) as eve,
+        pytest.raises(LedgerUnavailable, match="its owner can grant") as refused,
+    ):
+        eve.charge("b", G(epsilon=0.25))
+    assert "try again" not in str(refused.value)
+
+
+def test_charges_reach_the_disk_behind_a_pooler_that_forgets(postgres, postgres_url):
+    """What was set for a session is gone with it; a charge waits for the disk still."""
+    database = make_url(postgres_url).database
+    postgres.run(f"ALTER DATABASE {database} SET synchronous_commit = off")
+    with hs.Ledger(postgres_url) as book:
+        book.open_budget("b", G(epsilon=1.0))
+    watched = (
+        "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO seen "
+        "VALUES (TG_TABLE_NAME, current_setting('synchronous_commit')); RETURN NULL; END $$"
+    )
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("CREATE TABLE seen (name TEXT, value TEXT)")
+        owner.execute(watched)
+        for table in ("entries", "answers"):
+            owner.execute(
+                f"CREATE CONSTRAINT TRIGGER look AFTER INSERT ON hushed_{table} "
+                "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION look()"
+            )
+    with hs.Ledger(postgres_url) as book:
+        store = book._store
+        listen(store.engine(), "begin", lambda found: found.exec_driver_sql("RESET ALL"))
+        book.keep_answer("b", book.charge("b", G(epsilon=0.25)), "1")
+    with psycopg.connect(postgres_url) as owner:
+        found = owner.execute("SELECT DISTINCT name, value FROM seen ORDER BY name").fetchall()
+    assert found == [("hushed_answers", "on"), ("hushed_entries", "on")]

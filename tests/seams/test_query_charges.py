@@ -451,6 +451,22 @@ class TestTime:
             assert query.release(**paid, timeout=3).value("count") > 40
             assert book.answer("b", 1) is not None
 
+    def test_time_that_ends_while_an_answer_is_read_stays_paid(self, ledger, monkeypatch):
+        """How many keys are read may be private; no noise is drawn any more."""
+        kept = _release.run_scan
+
+        def slow(*arguments):
+            found = kept(*arguments)
+            time.sleep(max(0.0, ends - time.monotonic()))
+            return found
+
+        monkeypatch.setattr(_release, "run_scan", slow)
+        query = hs.table(pa.table({"x": [1.0] * 50})).count()
+        ends = time.monotonic() + 2.1
+        with pytest.raises(QueryFailed, match=r"not within 2 s; .*the charge stays"):
+            query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=2)
+        assert len(ledger.log) == 1
+
     @pytest.mark.parametrize("step", ["prepare", "_build_answer"])
     def test_time_that_ends_before_the_charge_costs_nothing(self, step, ledger, monkeypatch):
         """In the last step before it, too."""

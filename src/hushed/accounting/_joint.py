@@ -20,6 +20,7 @@ from hushed._decimals import (
     stated_below,
     total_of,
 )
+from hushed._numeric import LIBRARY, round_up
 from hushed._printing import format_down, format_up
 from hushed.accounting._theorems import (
     advanced_epsilon,
@@ -485,7 +486,7 @@ def _at_risk(
         drift.append(at_risk_mean(bound, level, confidence))
     swing = math.sqrt(2 * math.log(1 / lower_double(delta)) * math.fsum(b * b for b in bounds))
     notes = ["the stronger level holds with a published confidence, not with a proved one"]
-    return (swing + math.fsum(drift)) * (1 + 1e-14), notes
+    return round_up(swing + math.fsum(drift), LIBRARY), notes
 
 
 def parallel(

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from hushed._checks import require_least
 from hushed._decimals import upper_double
-from hushed._numeric import first_true_near, round_down, round_up
+from hushed._numeric import LIBRARY, first_true_near, round_down, round_up
 
 _SMALLEST = 5e-324  # the smallest double above 0
 
@@ -51,7 +51,9 @@ def pure_gaussian(epsilon: float) -> float:
         return math.inf
     kink = round_down(1.0 / (1.0 + math.exp(epsilon)), 8)
     ratio = first_true_near(
-        lambda x: 0.5 * math.erfc(x / math.sqrt(8.0)) * (1 + 1e-14) <= kink, 1.0, tolerance=1e-12
+        lambda x: round_up(0.5 * math.erfc(x / math.sqrt(8.0)), LIBRARY) <= kink,
+        1.0,
+        tolerance=1e-12,
     )
     return min(small, round_up(ratio, 8))
 

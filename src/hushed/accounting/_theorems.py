@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushed._checks import read_count, read_list, require_probability, require_within
 from hushed._decimals import decimal_of, lower_double, read, stated_above, upper_double
-from hushed._numeric import first_whole
+from hushed._numeric import ARITHMETIC, COARSE, LIBRARY, first_whole, round_down, round_up
 from hushed.errors import ParameterError
 
 _MOST = 10**7  # releases whose number of hits is looked at one by one
@@ -55,7 +55,7 @@ def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:
     with np.errstate(over="ignore"):
         drift = math.fsum(levels * np.expm1(levels))
     swing = math.sqrt(2 * math.log(1 / lower_double(delta)) * math.fsum(levels**2))
-    return (swing + drift) * (1 + 1e-14)
+    return round_up(swing + drift, LIBRARY)
 
 
 def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float) -> float:
@@ -97,12 +97,13 @@ def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float
     if joint_delta >= 1:
         return 0.0
     own = upper_double(delta)
-    lost = -math.expm1(count * math.log1p(-own)) * (1 + 1e-14) if own < 1 else 1.0
-    left = (lower_double(joint_delta) - lost) / (1 - lost) * (1 - 1e-15) if lost < 1 else -1.0
+    lost = round_up(-math.expm1(count * math.log1p(-own)), LIBRARY) if own < 1 else 1.0
+    left = (lower_double(joint_delta) - lost) / (1 - lost) if lost < 1 else -1.0
     if count == 1 and joint_delta == delta:
         return epsilon
     if left < 0 or (left == 0 and lost > 0):
         return math.inf
+    left = round_down(left, ARITHMETIC)
     if left == 0 or epsilon == 0:
         return stated_above(count * decimal_of(epsilon))
     from scipy.special import gammaln  # noqa: PLC0415
@@ -123,7 +124,7 @@ def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float
         return 0.0
     # As a step down from the loss: the quotient of the sums would lose a small slack to rounding.
     top = float(losses[high])
-    gap = float(masses[high:] @ -np.expm1(top - losses[high:])) - left * (1 - 1e-12)
+    gap = float(masses[high:] @ -np.expm1(top - losses[high:])) - round_down(left, COARSE)
     step = math.log1p(gap / fading) if -gap < fading else -math.inf
     return max(0.0, top + step + 8 * math.ulp(top))
 
@@ -171,8 +172,8 @@ def optimal_bound_epsilon(
     if delta >= 1:
         return 0.0
     log_kept = math.fsum(math.log1p(-upper_double(own)) for own in deltas)
-    slack = -math.expm1(math.log1p(-lower_double(delta)) - log_kept) * (1 - 1e-14)
-    total = math.fsum(levels) * (1 + 1e-15)
+    slack = round_down(-math.expm1(math.log1p(-lower_double(delta)) - log_kept), LIBRARY)
+    total = round_up(math.fsum(levels), ARITHMETIC)
     if slack <= 0:
         # One slack alone is compared as the decimal it is; the product of several is rounded.
         return total if sum(own > 0 for own in deltas) < 2 and delta >= max(deltas) else math.inf
@@ -183,7 +184,7 @@ def optimal_bound_epsilon(
     swing = 2 * squares
     one = drift + math.sqrt(swing * math.log(math.e + math.sqrt(squares) / slack))
     other = drift + math.sqrt(swing * math.log(1 / slack))
-    return min(total, one, other) * (1 + 1e-14)
+    return round_up(min(total, one, other), LIBRARY)
 
 
 def at_risk_epsilon(
@@ -258,4 +259,4 @@ def renyi_conversion(orders: ArrayLike, divergences: ArrayLike, delta: float) ->
     reach = orders - 1.0
     bound = np.asarray(divergences) + np.log1p(-1 / orders)
     best = float((bound - (math.log(lower_double(delta)) + np.log(orders)) / reach).min())
-    return best * (1 + math.copysign(1e-12, best))
+    return round_up(best, COARSE)

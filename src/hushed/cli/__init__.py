@@ -18,11 +18,19 @@ __all__ = ["COMMANDS", "EXAMPLES", "app", "exit_codes", "load", "main"]
 # Name: module, and what ``hushed --help`` says. A module is loaded when its command is run, for
 # most of them take longer to load than anyone should wait for a help text.
 COMMANDS = {
+    "compare": (
+        "comparing",
+        "Compare every way to release an answer, on public rows: promise, error and calls.",
+    ),
     "sensitivity": (
         "releasing",
         "Measure how far a function moves between neighbouring tables.",
     ),
     "release": ("releasing", "Release a private answer and its certificate."),
+    "statistic": (
+        "statistics",
+        "Release a median, a quantile, a trimmed mean or a mode: no population is needed.",
+    ),
     "verify": ("releasing", "Run the sampling of a certificate again and compare bit for bit."),
     "risk": ("risks", "Show how likely a stronger level is: as published, and exactly."),
     "cost": ("costs", "Find the level for a tolerated error and a budget, or price a level."),
@@ -37,11 +45,15 @@ COMMANDS = {
 
 # One use of each command, as a page of the documentation shows and runs it.
 EXAMPLES = {
+    "compare": "hushed compare median --low 0 --high 5000 --population clinic-public.csv "
+    "--column cost --rows 400 --epsilon 1 --promise table",
     "sensitivity": "hushed sensitivity clinic.py:expected_costs --population clinic-public.csv "
     "--rows 3000 --block-rows 60 --gamma 0.05 --calibration marginal --symmetric",
     "release": "hushed release clinic-private.csv clinic.py:expected_costs --population "
     "clinic-public.csv --block-rows 60 --gamma 0.05 --calibration marginal --epsilon 1 --symmetric "
     "--out certificate.json --html certificate.html",
+    "statistic": "hushed statistic median clinic-private.csv --column cost --low 0 --high 5000 "
+    "--epsilon 1 --out median.json",
     "verify": "hushed verify certificate.json clinic.py:expected_costs --population "
     "clinic-public.csv",
     "risk": "hushed risk --epsilon0 2 --epsilon 1.9",
@@ -67,7 +79,10 @@ _ANSWERS = {
     "audit": "0 not refuted; 1 violated (of the zoo: a private mechanism was accused)",
     "verify": "0 reproduced; 1 not reproduced",
 }
-_DONE = {"cost": "0 done; 1 not feasible, or refused"}
+_DONE = {
+    "compare": "0 done; 1 no way applies, or refused",
+    "cost": "0 done; 1 not feasible, or refused",
+}
 _NO_ANSWER = "2 no verdict: bad use, refused, or something could not be read or written"
 _FAILED = "2 bad use, or something could not be read or written"
 

@@ -4,37 +4,35 @@ from __future__ import annotations
 
 import json as decoder
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from hushed._printing import format_down, format_up, plain_path
+from hushed._printing import plain_path
 from hushed.auditing import (
     FAMILIES,
-    AuditReport,
     Claim,
     Command,
     Pair,
     Relation,
     Renyi,
     ZeroConcentrated,
-    allowed_error,
     describe_families,
     extreme_pairs,
 )
 from hushed.auditing import audit as judge
+from hushed.cli import _audit_options as options
+from hushed.cli._audit_zoo import audit_zoo
 from hushed.cli._inputs import read_function
+from hushed.cli._options import JsonOption
 from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_note
-from hushed.cli._panels import AUDIT, CLAIM, OUTPUT, PAIRS
 from hushed.cli._spelling import spell_option
 from hushed.cli._written import check_targets, inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
-_ANSWERS, _ROWS = 5, 4
 _EXTREMES = "extremes"
 _CHOICES = (
     f"For a function of rows: '{_EXTREMES}' (tables at the ends of a domain, one row changed; with "
@@ -56,107 +54,31 @@ def audit(
             "or, with --command, a program that reads and writes lines.",
         ),
     ],
-    claim_epsilon: Annotated[
-        float | None, typer.Option(help="Claimed privacy loss.", rich_help_panel=CLAIM)
-    ] = None,
-    claim_delta: Annotated[float, typer.Option(help="Claimed slack.", rich_help_panel=CLAIM)] = 0.0,
-    claim_rho: Annotated[
-        float | None, typer.Option(help="Claimed rho of zCDP, instead.", rich_help_panel=CLAIM)
-    ] = None,
-    claim_order: Annotated[
-        float | None,
-        typer.Option(
-            help="Order of the Renyi divergence that epsilon bounds.", rich_help_panel=CLAIM
-        ),
-    ] = None,
-    neighbours: Annotated[
-        Neighbours, typer.Option(help="Relation of the claim.", rich_help_panel=CLAIM)
-    ] = "replace-one",
-    pairs: Annotated[
-        str | None,
-        typer.Option(
-            help="Needed. For a function of rows: extremes, with --low and --high, or a JSON file "
-            "with a list of [ROWS, NEIGHBOUR]. For a function of query answers: patterns, "
-            "histogram, or the name of a pattern.",
-            rich_help_panel=PAIRS,
-        ),
-    ] = None,
-    low: Annotated[
-        str | None,
-        typer.Option(
-            help="Lowest value of a row, LOW[,LOW...] for columns.", rich_help_panel=PAIRS
-        ),
-    ] = None,
-    high: Annotated[
-        str | None,
-        typer.Option(
-            help="Highest value of a row, HIGH[,HIGH...] for columns.", rich_help_panel=PAIRS
-        ),
-    ] = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(
-            help=f"Rows of a table of extremes; {_ROWS} by default.", rich_help_panel=PAIRS
-        ),
-    ] = None,
-    relation: Annotated[
-        Relation | None,
-        typer.Option(help="How two inputs of a pair may differ.", rich_help_panel=PAIRS),
-    ] = None,
-    answers: Annotated[
-        int | None,
-        typer.Option(
-            help=f"Query answers in a pattern; {_ANSWERS} by default.", rich_help_panel=PAIRS
-        ),
-    ] = None,
-    samples: Annotated[
-        int, typer.Option(help="Runs on each side of the pairs, all in all.", rich_help_panel=AUDIT)
-    ] = 100_000,
-    confidence: Annotated[
-        float, typer.Option(help="Of everything certified.", rich_help_panel=AUDIT)
-    ] = 0.95,
-    batch: Annotated[
-        bool,
-        typer.Option(
-            "--batch", help="The function is (rows, rng, size) -> outputs.", rich_help_panel=AUDIT
-        ),
-    ] = False,
-    sequential: Annotated[
-        bool,
-        typer.Option(
-            "--sequential", help="Stop as soon as the claim is contradicted.", rich_help_panel=AUDIT
-        ),
-    ] = False,
-    bits: Annotated[
-        bool, typer.Option(help="Look at the bit patterns of doubles.", rich_help_panel=AUDIT)
-    ] = True,
-    command: Annotated[
-        bool,
-        typer.Option(
-            "--command",
-            help="The argument is a program, not FILE.py:FUNCTION.",
-            rich_help_panel=AUDIT,
-        ),
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the audit.", rich_help_panel=AUDIT)] = 0,
-    workers: Annotated[
-        int | None, typer.Option(help="Worker processes.", rich_help_panel=AUDIT)
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option(help="Write the report as a page.", rich_help_panel=OUTPUT)
-    ] = None,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force", help="Replace a file that is not an earlier report.", rich_help_panel=OUTPUT
-        ),
-    ] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=OUTPUT)
-    ] = False,
+    claim_epsilon: options.ClaimEpsilon = None,
+    claim_delta: options.ClaimDelta = 0.0,
+    claim_rho: options.ClaimRho = None,
+    claim_order: options.ClaimOrder = None,
+    neighbours: options.Neighbours = "replace-one",
+    pairs: options.Pairs = None,
+    low: options.Low = None,
+    high: options.High = None,
+    rows: options.Rows = None,
+    relation: options.Relation = None,
+    answers: options.Answers = None,
+    samples: options.Samples = 100_000,
+    confidence: options.Confidence = 0.95,
+    batch: options.Batch = False,
+    sequential: options.Sequential = False,
+    bits: options.Bits = True,
+    command: options.Command = False,
+    seed: options.Seed = 0,
+    workers: options.Workers = None,
+    html: options.Html = None,
+    force: options.Force = False,
+    json: JsonOption = False,
 ) -> None:
     """Judge what a mechanism claims: violated with a witness, or not refuted."""
-    options: dict[str, Any] = {
+    effort: dict[str, Any] = {
         "samples": samples,
         "confidence": confidence,
         "sequential": sequential,
@@ -169,37 +91,32 @@ def audit(
     with finish(json=json, stopped=stopped, refused=BAD_USE, hints=_HINTS) as result:
         inputs = inputs_of(mechanism, pairs)
         check_targets({"--html": html}, inputs, force=force, former="audit report")
+        domain = _Domain(low=low, high=high, rows=rows)
         if mechanism == "zoo":
-            _refuse_for_zoo(
-                {
-                    "--claim-delta": bool(claim_delta),
-                    "--claim-rho": claim_rho is not None,
-                    "--claim-order": claim_order is not None,
-                    "--pairs": pairs is not None,
-                    "--low": low is not None,
-                    "--high": high is not None,
-                    "--rows": rows is not None,
-                    "--relation": relation is not None,
-                    "--answers": answers is not None,
-                    "--command": command,
-                    "--html": html is not None,
-                }
-            )
-            _zoo(result, claim_epsilon, options, json=json)
+            named = {
+                "--claim-delta": claim_delta or None,
+                "--claim-rho": claim_rho,
+                "--claim-order": claim_order,
+                "--pairs": pairs,
+                **domain.options(),
+                "--relation": relation,
+                "--answers": answers,
+                "--command": command or None,
+                "--html": html,
+            }
+            audit_zoo(result, claim_epsilon, effort, named, json=json)
             return
         claim = _claim(claim_epsilon, claim_delta, claim_rho, claim_order, neighbours)
-        domain = _Domain(low=low, high=high, rows=rows)
         chosen = _pairs(pairs, domain, answers, relation or neighbours)
-        subject = Command(mechanism.split()) if command else read_function(mechanism)
         report = judge(
-            subject,
+            Command(mechanism.split()) if command else read_function(mechanism),
             chosen,
             claim=claim,
             batch=batch,
             relation=relation,
-            answers=_ANSWERS if answers is None else answers,
+            answers=options.ANSWERS if answers is None else answers,
             progress=print_note,
-            **options,
+            **effort,
         )
         result.update(report.to_dict())
         if not json:
@@ -238,9 +155,11 @@ class _Domain:
     high: str | None
     rows: int | None
 
+    def options(self) -> dict[str, object]:
+        return {"--low": self.low, "--high": self.high, "--rows": self.rows}
+
     def given(self) -> list[str]:
-        named = {"--low": self.low, "--high": self.high, "--rows": self.rows}
-        return [option for option, value in named.items() if value is not None]
+        return [option for option, value in self.options().items() if value is not None]
 
     def pairs(self, relation: Relation) -> list[Pair]:
         if relation == "answers":
@@ -252,7 +171,7 @@ class _Domain:
                 "--pairs extremes needs the domain of a row: --low LOW --high HIGH"
             )
         ends = _numbers("--low", self.low), _numbers("--high", self.high)
-        return extreme_pairs(*ends, _ROWS if self.rows is None else self.rows, relation)
+        return extreme_pairs(*ends, options.ROWS if self.rows is None else self.rows, relation)
 
 
 def _numbers(option: str, text: str) -> float | list[float]:
@@ -305,81 +224,3 @@ def _table(rows: Any) -> Any:
         return np.array(rows, dtype=np.float64)
     except (TypeError, ValueError):
         return rows
-
-
-def _refuse_for_zoo(given: dict[str, bool]) -> None:
-    """Refuse what the zoo's own claims and pairs leave no room for."""
-    named = [option for option, is_given in given.items() if is_given]
-    if named:
-        raise ParameterError(
-            f"audit zoo brings its own claims and pairs: leave out {', '.join(named)}"
-        )
-
-
-def _zoo(
-    result: dict[str, Any], epsilon: float | None, options: dict[str, Any], *, json: bool
-) -> None:
-    """Audit every mechanism of the zoo on its own pairs, and print the table.
-
-    The probability of error is shared out among them, so that all verdicts hold together.
-    """
-    try:
-        zoo = import_module("hushed.zoo")
-    except ModuleNotFoundError:
-        raise NotFound("this installation has no zoo of mechanisms") from None
-    rows = []
-    specimens = zoo.specimens(0.1 if epsilon is None else epsilon)
-    shared = 1 - allowed_error(options["confidence"]) / len(specimens)
-    for specimen in specimens:
-        report = _audit_specimen(specimen, {**options, "confidence": shared})
-        rows.append(
-            {
-                "name": specimen.name,
-                "private": specimen.private,
-                "verdict": report.verdict,
-                "claim": specimen.claim.epsilon,
-                "epsilon_low": report.epsilon_low,
-                "delta_low": report.delta_low,
-                "seconds": report.seconds,
-            }
-        )
-        if not json:
-            print_line(
-                f"{specimen.name:40} {'private' if specimen.private else 'not private':12} "
-                f"{report.verdict:12} claim {format_up(specimen.claim.epsilon):<9} "
-                f"certified {format_down(report.epsilon_low, 3):<9} {report.seconds:5.1f} s"
-            )
-    result |= {"zoo": rows, "confidence": options["confidence"]}
-    if not json:
-        print_line(_zoo_in_words(rows, options["samples"], options["confidence"]))
-    wrong = [row["name"] for row in rows if row["private"] and row["verdict"] == "violated"]
-    result["exit_code"] = REFUSED if wrong else 0
-
-
-def _zoo_in_words(rows: list[dict[str, Any]], samples: int, confidence: float) -> str:
-    """Count what was caught and what was accused, and say how sure that is."""
-    accused = dict.fromkeys((True, False), 0)
-    for row in rows:
-        accused[row["private"]] += row["verdict"] == "violated"
-    broken = sum(not row["private"] for row in rows)
-    return (
-        f"With {samples} runs a side, {accused[False]} of {broken} that are not private were "
-        f"caught (more runs catch more) and {accused[True]} of {len(rows) - broken} private ones "
-        f"accused. All verdicts and bounds hold together with confidence {format_down(confidence)}."
-    )
-
-
-def _audit_specimen(specimen: Any, options: dict[str, Any]) -> AuditReport:
-    """Audit on the specimen's pairs; on values alone, because its truth is about real numbers."""
-    relation: Relation = "answers"
-    if specimen.relation == "one-row":
-        relation = specimen.claim.neighbours
-    print_note(f"{specimen.name} ...")
-    return judge(
-        specimen.mechanism,
-        specimen.pairs,
-        claim=specimen.claim,
-        relation=relation,
-        batch=True,
-        **{**options, "bits": False},
-    )

@@ -5,34 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
+from hushed import accounting, privacy_loss
 from hushed._printing import format_down, format_up
+from hushed.accounting import Composition, Method
 from hushed.cli._options import JsonOption, PlotOption
 from hushed.cli._outcome import finish, print_line, print_note, print_notes, print_table
 from hushed.cli._written import check_figure
 from hushed.errors import ParameterError
-from hushed.guarantee import Neighbours
-
-if TYPE_CHECKING:
-    from hushed.accounting import Composition
-    from hushed.guarantee import Guarantee
-    from hushed.privacy_loss import PrivacyProfile
-
+from hushed.guarantee import Guarantee, Neighbours
+from hushed.privacy_loss import PrivacyProfile
 
 Membership = Literal["private", "public"]
 
+_METHODS: tuple[Method, ...] = get_args(Method)
 _WHOLE = ("response", "discrete-laplace", "discrete-gaussian")
-_METHODS = ("basic", "advanced", "optimal", "zcdp", "renyi", "pld", "at-risk")
 
 
 def read_release(text: str) -> tuple[PrivacyProfile | Guarantee, int]:
     """Read ``KIND:NUMBER[,NUMBER][xCOUNT]``."""
-    from hushed import privacy_loss  # noqa: PLC0415
-    from hushed.guarantee import Guarantee  # noqa: PLC0415
-
     kind, _, rest = text.partition(":")
     numbers, _, times = rest.partition("x")
     try:
@@ -101,10 +96,9 @@ def compose(
     as_json: JsonOption = False,
 ) -> None:
     """Say what several releases on the same rows promise together."""
-    from hushed import accounting  # noqa: PLC0415
-
     with finish(json=as_json) as result:
-        if method not in (*_METHODS, "all"):
+        methods = _METHODS if method == "all" else tuple(x for x in _METHODS if x == method)
+        if not methods:
             raise ParameterError(f"--method must be one of {(*_METHODS, 'all')}, got {method!r}")
         check_figure(plot)
         pieces = [read_release(text) for text in releases]
@@ -114,76 +108,88 @@ def compose(
                 raise ParameterError("--parallel goes with neither --method nor --plot")
             _parallel(items, (neighbours or "add-remove", membership), delta, result, quiet=as_json)
             return
-        found: list[Composition] = []
-        skipped: list[str] = []
-        for name in _METHODS if method == "all" else (method,):
-            try:
-                one = accounting.compose(
-                    items,
-                    delta=delta,
-                    method=name,  # type: ignore[arg-type]
-                    neighbours=neighbours or "replace-one",
-                )
-                found.append(one if neighbours else replace(one, guarantee=None))
-            except ParameterError as problem:
-                if method != "all" or name == "pld":
-                    raise
-                skipped.append(f"{name}: {problem}")
+        found, skipped = _compose(items, delta, methods, neighbours)
         if plot is not None:
-            from hushed import privacy_loss  # noqa: PLC0415
-            from hushed.plots import _pricing as pricing  # noqa: PLC0415
-            from hushed.plots import save_figure  # noqa: PLC0415
-
-            curves = [
-                x
-                if isinstance(x, privacy_loss.PrivacyProfile)
-                else privacy_loss.approximate(x.epsilon, x.delta)
-                for x in items
-            ]
-            save_figure(
-                pricing.tradeoff_curve({"all releases": privacy_loss.compose(curves)}), plot
-            )
-            print_note(f"written to {plot}")
+            _plot(items, plot)
         records = [{**asdict(one), "relative_gap": one.relative_gap} for one in found]
         result.update({"results": records, "skipped": skipped} if method == "all" else records[0])
-        if as_json:
-            return
-        print_table(
-            f"{len(items)} releases at delta = {format_up(delta)}",
-            ["method", "epsilon", "delta", "above the smallest possible"],
+        if not as_json:
+            _print_all(f"{len(items)} releases at delta = {format_up(delta)}", found, neighbours)
+            print_notes([f"left out {text}" for text in skipped])
+
+
+def _compose(
+    items: Sequence[PrivacyProfile | Guarantee],
+    delta: float,
+    methods: Sequence[Method],
+    neighbours: Neighbours | None,
+) -> tuple[list[Composition], list[str]]:
+    """Compose by each method that applies, and say why the others do not; one alone must."""
+    found: list[Composition] = []
+    skipped: list[str] = []
+    for name in methods:
+        try:
+            one = accounting.compose(
+                items,
+                delta=delta,
+                method=name,
+                neighbours=neighbours or "replace-one",
+            )
+            found.append(one if neighbours else replace(one, guarantee=None))
+        except ParameterError as problem:
+            if len(methods) == 1 or name == "pld":
+                raise
+            skipped.append(f"{name}: {problem}")
+    return found, skipped
+
+
+def _plot(items: Sequence[PrivacyProfile | Guarantee], path: Path) -> None:
+    """Draw the privacy profile of all releases together."""
+    from hushed.plots import _pricing as pricing  # noqa: PLC0415
+    from hushed.plots import save_figure  # noqa: PLC0415
+
+    curves = [
+        x if isinstance(x, PrivacyProfile) else privacy_loss.approximate(x.epsilon, x.delta)
+        for x in items
+    ]
+    save_figure(pricing.tradeoff_curve({"all releases": privacy_loss.compose(curves)}), path)
+    print_note(f"written to {path}")
+
+
+def _print_all(title: str, found: Sequence[Composition], neighbours: Neighbours | None) -> None:
+    print_table(
+        title,
+        ["method", "epsilon", "delta", "above the smallest possible"],
+        [
             [
-                [
-                    one.method,
-                    format_up(one.epsilon),
-                    format_up(one.delta),
-                    f"{format_up(100 * one.relative_gap, 3)} %",
-                ]
-                for one in found
-            ],
-        )
-        exact = found[-1].exact
-        print_line(
-            f"Smallest possible epsilon: between {format_down(exact.low, 8)} and "
-            f"{format_up(exact.high, 8)}."
-        )
-        print_line(
-            f"Neighbours: {neighbours}."
-            if neighbours
-            else "Neighbours: the releases' own; --neighbours makes it a promise."
-        )
-        for one in found:
-            print_line(f"{one.method}: {one.theorem}.")
-            print_notes([f"{one.method}: {text}" for text in one.warnings])
-        print_notes([f"left out {text}" for text in skipped])
+                one.method,
+                format_up(one.epsilon),
+                format_up(one.delta),
+                f"{format_up(100 * one.relative_gap, 3)} %",
+            ]
+            for one in found
+        ],
+    )
+    exact = found[-1].exact
+    print_line(
+        f"Smallest possible epsilon: between {format_down(exact.low, 8)} and "
+        f"{format_up(exact.high, 8)}."
+    )
+    print_line(
+        f"Neighbours: {neighbours}."
+        if neighbours
+        else "Neighbours: the releases' own; --neighbours makes it a promise."
+    )
+    for one in found:
+        print_line(f"{one.method}: {one.theorem}.")
+        print_notes([f"{one.method}: {text}" for text in one.warnings])
 
 
 def _for(
     neighbours: Neighbours | None, release: PrivacyProfile | Guarantee
 ) -> PrivacyProfile | Guarantee:
     """State a guarantee typed in for the relation that was asked for."""
-    from hushed.guarantee import Guarantee as Promise  # noqa: PLC0415
-
-    if neighbours is None or not isinstance(release, Promise):
+    if neighbours is None or not isinstance(release, Guarantee):
         return release
     return replace(release, neighbours=neighbours)
 
@@ -198,16 +204,15 @@ def _parallel(
 ) -> None:
     """Join the releases as if each were on rows of its own."""
     from hushed import accounting  # noqa: PLC0415
-    from hushed.guarantee import Guarantee as Promise  # noqa: PLC0415
 
     neighbours, membership = relation
     parts = []
     for one in items:
-        pure = one.epsilon if isinstance(one, Promise) else one.epsilon(0.0)
-        slack = one.delta if isinstance(one, Promise) else 0.0
-        if pure == math.inf and not isinstance(one, Promise):
+        pure = one.epsilon if isinstance(one, Guarantee) else one.epsilon(0.0)
+        slack = one.delta if isinstance(one, Guarantee) else 0.0
+        if pure == math.inf and not isinstance(one, Guarantee):
             pure, slack = one.epsilon(delta), delta
-        parts.append(Promise(epsilon=pure, delta=slack, neighbours=neighbours))
+        parts.append(Guarantee(epsilon=pure, delta=slack, neighbours=neighbours))
     found = accounting.parallel(parts, membership=membership)
     result.update(asdict(found))
     if not quiet:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,112 +13,99 @@ from hushed.guarantee import Protect, RowUnit
 from hushed.populations import Promise
 from hushed.sensitivity import Calibration
 
+
+def option(words: str, panel: str, *names: str, **settings: Any) -> Any:
+    """Make an option of a command, under a heading of its help; its default is the parameter's."""
+    return typer.Option(*names, help=words, rich_help_panel=panel, **settings)
+
+
 FunctionArgument = Annotated[
     str, typer.Argument(metavar="FILE.py:FUNCTION", help="The function of the rows.")
 ]
 PopulationOption = Annotated[
     str,
-    typer.Option(
-        help="Public source of rows: uniform:LOW,HIGH[:LOW,HIGH...], normal:MEAN,STD[:...], "
+    option(
+        "Public source of rows: uniform:LOW,HIGH[:LOW,HIGH...], normal:MEAN,STD[:...], "
         "exponential:RATE[:...], a CSV or Parquet file of public rows, or FILE.py:NAME.",
-        rich_help_panel=ROWS,
+        ROWS,
     ),
 ]
 GammaOption = Annotated[
-    float | None,
-    typer.Option(
-        help="Probability that the promise fails; 0.05 by default.", rich_help_panel=SAMPLING
-    ),
+    float | None, option("Probability that the promise fails; 0.05 by default.", SAMPLING)
 ]
 PairsOption = Annotated[
-    int | None,
-    typer.Option(
-        help="Pairs to draw; as few as gamma allows by default.", rich_help_panel=SAMPLING
-    ),
+    int | None, option("Pairs to draw; as few as gamma allows by default.", SAMPLING)
 ]
 PromiseOption = Annotated[
     Promise | None,
-    typer.Option(
-        help="For a file of public rows, what gamma is about: the population behind them "
+    option(
+        "For a file of public rows, what gamma is about: the population behind them "
         "(default: no two pairs share a row, so many rows are needed), tables whose other rows "
         "are given, or tables drawn from these rows only.",
-        rich_help_panel=SAMPLING,
+        SAMPLING,
     ),
 ]
 BlockOption = Annotated[
     int | None,
-    typer.Option(
-        help="Release the average of the function over blocks of so many rows: for a file of "
+    option(
+        "Release the average of the function over blocks of so many rows: for a file of "
         "public rows that is too small for whole tables.",
-        rich_help_panel=SAMPLING,
+        SAMPLING,
     ),
 ]
-CalibrationOption = Annotated[
-    Calibration, typer.Option(help="How the movement to keep is chosen.", rich_help_panel=SAMPLING)
-]
-ProtectOption = Annotated[
-    Protect, typer.Option(help="Whom gamma is about.", rich_help_panel=SAMPLING)
-]
-FrameOption = Annotated[
-    Frame, typer.Option(help="What the function gets: array or frame.", rich_help_panel=ROWS)
-]
+CalibrationOption = Annotated[Calibration, option("How the movement to keep is chosen.", SAMPLING)]
+ProtectOption = Annotated[Protect, option("Whom gamma is about.", SAMPLING)]
+FrameOption = Annotated[Frame, option("What the function gets: array or frame.", ROWS)]
 SymmetricOption = Annotated[
     bool,
-    typer.Option(
-        "--symmetric",
-        help="State that the order of rows does not matter: then the last row is replaced in "
+    option(
+        "State that the order of rows does not matter: then the last row is replaced in "
         "every pair, instead of one at a random place. Tried on a few orders of a few tables.",
-        rich_help_panel=SAMPLING,
+        SAMPLING,
+        "--symmetric",
     ),
 ]
 UnitOption = Annotated[
     RowUnit,
-    typer.Option(
-        help="What one row is. With person you declare that each row is one person, and the "
+    option(
+        "What one row is. With person you declare that each row is one person, and the "
         "certificate speaks of people.",
-        rich_help_panel=SAMPLING,
+        SAMPLING,
     ),
 ]
 BoundsOption = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COLUMN:LOW,HIGH",
-        help="Public range of a column of the population's file or simulator, by name, or by place "
+    option(
+        "Public range of a column of the population's file or simulator, by name, or by place "
         "from 1 if it has none; private rows are moved into it. May be given for each column.",
-        rich_help_panel=ROWS,
+        ROWS,
+        metavar="COLUMN:LOW,HIGH",
     ),
 ]
 HeaderOption = Annotated[
     bool | None,
-    typer.Option(
-        "--header/--no-header",
-        help="Whether the first row of CSV files names the columns. By default it does if it "
+    option(
+        "Whether the first row of CSV files names the columns. By default it does if it "
         "holds no number and a column below it is all numbers.",
-        rich_help_panel=ROWS,
+        ROWS,
+        "--header/--no-header",
     ),
 ]
 DependentOption = Annotated[
     bool,
-    typer.Option(
+    option(
+        "Admit that the population was made from the private rows: the result is marked.",
+        SAMPLING,
         "--data-dependent",
-        help="Admit that the population was made from the private rows: the result is marked.",
-        rich_help_panel=SAMPLING,
     ),
 ]
-SeedOption = Annotated[
-    int, typer.Option(help="Seed of the sampler (never of the noise).", rich_help_panel=SAMPLING)
-]
-WorkersOption = Annotated[
-    int | None, typer.Option(help="Worker processes.", rich_help_panel=SAMPLING)
-]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=OUTPUT)
-]
+SeedOption = Annotated[int, option("Seed of the sampler (never of the noise).", SAMPLING)]
+WorkersOption = Annotated[int | None, option("Worker processes.", SAMPLING)]
+JsonOption = Annotated[bool, option("Print one JSON object.", OUTPUT, "--json")]
 KeyOption = Annotated[
     str | None,
-    typer.Option(
-        help="A name of your own for this answer: asking the same again under it costs nothing.",
-        rich_help_panel=LEDGER,
+    option(
+        "A name of your own for this answer: asking the same again under it costs nothing.", LEDGER
     ),
 ]
 LedgerArgument = Annotated[
@@ -126,6 +113,9 @@ LedgerArgument = Annotated[
 ]
 BudgetArgument = Annotated[str, typer.Argument(metavar="BUDGET", help="Name of the budget.")]
 PlotOption = Annotated[
-    Path | None,
-    typer.Option("--plot", help="Write a figure: .svg, .png or .html.", rich_help_panel=OUTPUT),
+    Path | None, option("Write a figure: .svg, .png or .html.", OUTPUT, "--plot")
 ]
+LedgerOption = Annotated[
+    str | None, option("Ledger to charge first: sqlite:///FILE or postgresql://...", LEDGER)
+]
+BudgetOption = Annotated[str | None, option("Name of the budget in the ledger.", LEDGER)]

@@ -7,20 +7,21 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from json import loads
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import hushed as hs
-from hushed._functions._gate import Outside
 from hushed._printing import format_up, plain_path
-from hushed.cli._calibration import MechanismName, Target
+from hushed.cli import _release_options as options
+from hushed.cli._calibration import Target
 from hushed.cli._inputs import in_blocks, read_bounds, read_function, read_population
 from hushed.cli._kept import describe_release, plain_value, read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
     BlockOption,
     BoundsOption,
+    BudgetOption,
     CalibrationOption,
     DependentOption,
     FrameOption,
@@ -29,6 +30,7 @@ from hushed.cli._options import (
     HeaderOption,
     JsonOption,
     KeyOption,
+    LedgerOption,
     PairsOption,
     PopulationOption,
     PromiseOption,
@@ -37,9 +39,10 @@ from hushed.cli._options import (
     SymmetricOption,
     UnitOption,
     WorkersOption,
+    option,
 )
 from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_note
-from hushed.cli._panels import LEDGER, NOISE, OUTPUT, ROWS
+from hushed.cli._panels import NOISE, ROWS
 from hushed.cli._tables import Frame, check_columns, read_table
 from hushed.cli._written import check_targets, files_of, inputs_of
 from hushed.errors import NotFound, ParameterError
@@ -54,7 +57,7 @@ def sensitivity(
     population: PopulationOption,
     rows: Annotated[int, typer.Option(help="Rows in the private table.")],
     gamma: GammaOption = None,
-    norm: Annotated[Norm, typer.Option(help="Norm of the movement.", rich_help_panel=NOISE)] = "l1",
+    norm: Annotated[Norm, option("Norm of the movement.", NOISE)] = "l1",
     calibration: CalibrationOption = "training-conditional",
     pairs: PairsOption = None,
     protect: ProtectOption = "record",
@@ -91,18 +94,13 @@ def sensitivity(
             progress=True,
         )
         result.update(
-            sensitivity=s.value,
-            norm=s.norm,
-            gamma=s.gamma,
-            pairs=s.pairs,
-            rank=s.rank,
+            _describe(s),
             calibration=calibration,
             protect=protect,
             rows=rows,
             unit=unit,
             seed=seed,
             population=source.describe(),
-            route=s.sampling.design.route if s.sampling else "",
             block_rows=block_rows,
         )
         if not json:
@@ -113,53 +111,31 @@ def sensitivity(
             )
 
 
+def _describe(s: hs.Sensitivity) -> dict[str, Any]:
+    return {
+        "sensitivity": s.value,
+        "norm": s.norm,
+        "gamma": s.gamma,
+        "pairs": s.pairs,
+        "rank": s.rank,
+        "route": s.sampling.design.route if s.sampling else "",
+    }
+
+
 def release(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The private rows: CSV or Parquet.")],
     function: FunctionArgument,
     population: PopulationOption,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(help="Privacy loss, in nats. This or --error.", rich_help_panel=NOISE),
-    ] = None,
-    error: Annotated[
-        float | None,
-        typer.Option(
-            help="Error you can live with, for the smallest epsilon that keeps to it.",
-            rich_help_panel=NOISE,
-        ),
-    ] = None,
-    beta: Annotated[
-        float | None,
-        typer.Option(help="Chance of a larger error; 0.05 by default.", rich_help_panel=NOISE),
-    ] = None,
+    epsilon: options.Epsilon = None,
+    error: options.Error = None,
+    beta: options.Beta = None,
     gamma: GammaOption = None,
-    mechanism: Annotated[
-        MechanismName, typer.Option(help="What adds the noise.", rich_help_panel=NOISE)
-    ] = "laplace",
-    delta: Annotated[
-        float | None, typer.Option(help="Slack, for the Gaussian.", rich_help_panel=NOISE)
-    ] = None,
-    norm: Annotated[
-        Norm | None,
-        typer.Option(
-            help="Where the mechanism takes several: exponential, sup (default) or range.",
-            rich_help_panel=NOISE,
-        ),
-    ] = None,
-    lattice: Annotated[
-        int | None,
-        typer.Option(
-            help="Bernstein: intervals along each axis; 10 by default.", rich_help_panel=NOISE
-        ),
-    ] = None,
-    dims: Annotated[
-        int | None,
-        typer.Option(help="Bernstein: dimension of the cube; 1 by default.", rich_help_panel=NOISE),
-    ] = None,
-    order: Annotated[
-        int | None,
-        typer.Option(help="Bernstein: order of the operator; 1 by default.", rich_help_panel=NOISE),
-    ] = None,
+    mechanism: options.Mechanism = "laplace",
+    delta: options.Delta = None,
+    norm: options.Norm = None,
+    lattice: options.Lattice = None,
+    dims: options.Dims = None,
+    order: options.Order = None,
     calibration: CalibrationOption = "training-conditional",
     pairs: PairsOption = None,
     protect: ProtectOption = "record",
@@ -170,50 +146,24 @@ def release(
     symmetric: SymmetricOption = False,
     data_dependent: DependentOption = False,
     bounds: BoundsOption = None,
-    outside: Annotated[
-        Outside,
-        typer.Option(
-            help="What to do with private rows outside of the public range.", rich_help_panel=ROWS
-        ),
-    ] = "clamp",
+    outside: options.Outside = "clamp",
     unit: UnitOption = "row",
     seed: SeedOption = 0,
     workers: WorkersOption = None,
-    ledger: Annotated[
-        str | None,
-        typer.Option(
-            help="Ledger to charge first: sqlite:///FILE or postgresql://...",
-            rich_help_panel=LEDGER,
-        ),
-    ] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="Budget in the ledger.", rich_help_panel=LEDGER)
-    ] = None,
-    remark: Annotated[
-        str, typer.Option("--note", help="Remark for the ledger.", rich_help_panel=LEDGER)
-    ] = "",
+    ledger: LedgerOption = None,
+    budget: BudgetOption = None,
+    remark: options.Remark = "",
     key: KeyOption = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the certificate as JSON.", rich_help_panel=OUTPUT)
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option(help="Write the certificate as a page.", rich_help_panel=OUTPUT)
-    ] = None,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help="Replace files that are not earlier certificates.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
+    out: options.Out = None,
+    html: options.Html = None,
+    force: options.Force = False,
     json: JsonOption = False,
 ) -> None:
     """Release a private answer and its certificate."""
     charged_first = "" if ledger is None else "; if the budget was charged, the charge stays"
     with finish(json=json, stopped=f"stopped; nothing was released{charged_first}") as result:
         inputs = inputs_of(data, function, population) + files_of(ledger)
-        _check_files(out, html, inputs, force=force)
+        check_files(out, html, inputs, force=force)
         given = {"delta": delta, "lattice": lattice, "dims": dims, "order": order}
         target = Target(
             name=mechanism,
@@ -268,7 +218,7 @@ def release(
             print_line(describe_release(value, certificate))
     # Standard output is complete: what goes wrong from here on is told on standard error.
     with finish(json=False, stopped="stopped; the answer was released, its files may be missing"):
-        _write_files(certificate, out, html)
+        write_files(certificate, out, html)
 
 
 def verify(
@@ -284,9 +234,7 @@ def verify(
     ] = None,
     population: Annotated[
         str | None,
-        typer.Option(
-            help="The public file or simulator, if the certificate names one.", rich_help_panel=ROWS
-        ),
+        option("The public file or simulator, if the certificate names one.", ROWS),
     ] = None,
     frame: FrameOption = "numpy",
     header: HeaderOption = None,
@@ -321,7 +269,7 @@ def verify(
             print_line(found.explain())
 
 
-def _check_files(
+def check_files(
     out: Path | None, html: Path | None, inputs: Sequence[Path], *, force: bool
 ) -> None:
     """Find whatever would keep the certificate from being written before anything runs."""
@@ -332,7 +280,8 @@ def _check_files(
         altair_or_refuse()
 
 
-def _write_files(certificate: hs.Certificate, out: Path | None, html: Path | None) -> None:
+def write_files(certificate: hs.Certificate, out: Path | None, html: Path | None) -> None:
+    """Write a certificate as JSON and as a page, where it was asked for."""
     if out is not None:
         out.write_text(certificate.to_json() + "\n", encoding="utf-8")
         print_note(f"certificate written to {out}")

@@ -42,6 +42,21 @@ def read_table(
     known: Sequence[str] | None = None,
 ) -> Table:
     """Read a CSV or Parquet file."""
+    columns, cells = _read_cells(path, header)
+    names = columns or tuple(f"column {i + 1}" for i in range(len(cells[0])))
+    shown = [
+        f"column {name!r}" if columns and (known is None or name in known) else f"column {i}"
+        for i, name in enumerate(names, start=1)
+    ]
+    read = {
+        name: _column(path, shown[i], [row[i] for row in cells], text=frame != "numpy")
+        for i, name in enumerate(names)
+    }
+    return Table(rows=_make_frame(read, frame), columns=columns)
+
+
+def _read_cells(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[list[Any]]]:
+    """Read names and rows of a file; one row or more, all of one width."""
     if not path.is_file():
         raise NotFound(f"there is no file {plain_path(path)}")
     if path.suffix == ".parquet":
@@ -52,17 +67,35 @@ def read_table(
         columns, cells = _csv(path, header)
     if not cells:
         raise BadRows(f"{path.name} has no rows")
-    names = columns or tuple(f"column {i + 1}" for i in range(len(cells[0])))
-    _check_rectangular(path, len(names), cells)
-    shown = [
-        f"column {name!r}" if columns and (known is None or name in known) else f"column {i}"
-        for i, name in enumerate(names, start=1)
-    ]
-    read = {
-        name: _column(path, shown[i], [row[i] for row in cells], text=frame != "numpy")
-        for i, name in enumerate(names)
-    }
-    return Table(rows=_make_frame(read, frame), columns=columns)
+    _check_rectangular(path, len(columns or cells[0]), cells)
+    return columns, cells
+
+
+def read_column(path: Path, column: str | None, *, header: bool | None, text: bool) -> Any:
+    """Read one column of a file: an array of numbers, or a list of texts."""
+    columns, cells = _read_cells(path, header)
+    place = _find_column(path, column, columns, len(cells[0]))
+    shown = f"column {columns[place]!r}" if columns else f"column {place + 1}"
+    found = [row[place] for row in cells]
+    if text:
+        return [str(cell) for cell in found]
+    return np.array(_column(path, shown, found, text=False), dtype=np.float64)
+
+
+def _find_column(path: Path, column: str | None, columns: Sequence[str], width: int) -> int:
+    """Place of a column that is named, or counted from 1; the only one need not be named."""
+    names = ", ".join(columns) or f"1 to {width}"
+    if column is None:
+        if width > 1:
+            raise ParameterError(
+                f"{path.name} has {width} columns ({names}): name one of them by --column"
+            )
+        return 0
+    if column in columns:
+        return columns.index(column)
+    if column.isdecimal() and 1 <= int(column) <= width:
+        return int(column) - 1
+    raise ParameterError(f"{path.name} has no column {column!r}; it has {names}")
 
 
 def check_columns(public: Sequence[str] | None, private: Sequence[str]) -> None:

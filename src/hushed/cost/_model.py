@@ -23,7 +23,7 @@ from hushed._checks import (
     require_within,
 )
 from hushed._decimals import read
-from hushed._numeric import last_true
+from hushed._numeric import LIBRARY, last_true, round_down
 from hushed._printing import format_up, money_above, money_below
 from hushed.errors import NotFeasible, ParameterError
 
@@ -321,7 +321,7 @@ class CostModel:
                 f"{money_above(self.cost(0.0, delta))}; no epsilon is small enough"
             )
         gap = math.log((1.0 - delta) * self.per_person / left)
-        return self.rate / gap * (1.0 - 1e-14) if gap > 0 else math.inf
+        return round_down(self.rate / gap, LIBRARY) if gap > 0 else math.inf
 
 
 def _confidence(epsilon: float, epsilon0: float, basis: Basis, dims: int) -> float:

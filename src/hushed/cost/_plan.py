@@ -10,7 +10,7 @@ from typing import Literal
 
 from hushed import privacy_loss, risk
 from hushed._decimals import decimal_of, read, stated_below, upper_double
-from hushed._numeric import first_true_near, round_up
+from hushed._numeric import COARSE, first_true_near, round_down, round_up
 from hushed._printing import format_down, format_up, money_above, money_below
 from hushed.cost._model import CostModel, epsilon_for_error
 from hushed.errors import NotFeasible, ParameterError
@@ -242,7 +242,7 @@ def _beyond(joint: PrivacyProfile, epsilon: float) -> float:
     The laws are symmetric, ``Q(L > e) = P(L < -e)``, so a loss below ``-epsilon`` is at least
     ``exp(epsilon)`` times as rare as one above ``epsilon``.
     """
-    one = joint.tail(epsilon * (1 - 1e-12))
+    one = joint.tail(round_down(epsilon, COARSE))
     return round_up(one * (1 + math.exp(-epsilon)), 2.0**20, ceiling=1.0)
 
 
@@ -262,7 +262,7 @@ def _gaussian(need: Need, delta: float) -> Choice:
         factor = math.sqrt(2.0 / math.pi)
     else:
         factor = -NormalDist().inv_cdf(need.beta / need.dims / 2.0)
-    sigma = need.error / factor * (1.0 - 1e-12)
+    sigma = round_down(need.error / factor, COARSE)
     curve = _normal(need, sigma)
     return Choice(
         need=need, mechanism="Gaussian", scale=sigma, epsilon=curve.epsilon(delta), delta=delta

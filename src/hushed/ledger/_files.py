@@ -16,6 +16,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from hushed.errors import DamagedLedger, LedgerUnavailable, NotALedger, NotFound
+from hushed.ledger._advice import advise
 from hushed.ledger._forks import active
 from hushed.ledger._migrations import APPLICATION_ID
 
@@ -112,7 +113,10 @@ def inspect(path: Path, *, create: bool) -> None:
     """Refuse files that are no ledger before anything is written to them."""
     if not os.path.exists(path):
         if not create:
-            raise NotFound(f"there is no file {path.name}: open a budget first")
+            raise NotFound(
+                f"there is no file {path.name}, or this account may not enter its folder: open a "
+                "budget first"
+            )
         if not os.path.isdir(path.parent):
             raise NotFound(f"there is no folder for the ledger {path.name}")
         return
@@ -167,7 +171,7 @@ def _unreadable(path: Path, error: sqlite3.DatabaseError) -> Exception:
         return NotALedger(f"{path.name} is not an SQLite file; nothing was changed")
     if any(word in str(error) for word in _NO_DATABASE):
         return DamagedLedger(f"{path.name} cannot be read as an SQLite file")
-    return LedgerUnavailable(f"{path.name} cannot be opened ({error})")
+    return LedgerUnavailable(f"{path.name} cannot be opened ({error}); {advise(error)}")
 
 
 def _stat(path: Path) -> os.stat_result | None:

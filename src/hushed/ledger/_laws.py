@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,6 +19,57 @@ _OFF = 1e-6  # rounding of masses and losses
 MOST_ATOMS = 4096  # point masses of a finite law that are still written down
 
 Part = dict[str, Any]
+Form = Literal["amount", "count", "number", "number or null", "numbers"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Law:
+    """How a law is written down: which numbers of it, and in which form each."""
+
+    kind: type[Any]
+    fields: Mapping[str, Form]
+
+
+# Every law that a ledger takes; PostgreSQL reads this list, too.
+LAWS: Mapping[str, Law] = {
+    "laplace": Law(kind=LaplacePLD, fields={"bound": "amount"}),
+    "bounded-range": Law(kind=BoundedRangePLD, fields={"bound": "amount"}),
+    "gaussian": Law(kind=GaussianPLD, fields={"ratio": "amount", "releases": "count"}),
+    "finite": Law(
+        kind=DiscretePLD,
+        fields={
+            "losses": "numbers",
+            "masses": "numbers",
+            "infinite": "number",
+            "concentrated": "number",
+            "end": "number or null",
+        },
+    ),
+}
+
+
+def _write_number(value: float) -> str:
+    return float(value).hex()
+
+
+def _read_number(text: str) -> float:
+    return float.fromhex(text)
+
+
+# How to write each form, and how to read it.
+_FORMS: Mapping[Form, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "amount": (_write_number, _read_number),
+    "count": (int, int),
+    "number": (_write_number, _read_number),
+    "number or null": (
+        lambda value: None if value is None else _write_number(value),
+        lambda text: None if text is None else _read_number(text),
+    ),
+    "numbers": (
+        lambda values: [_write_number(each) for each in values],
+        lambda texts: np.array([_read_number(each) for each in texts]),
+    ),
+}
 
 
 def write_law(curve: PrivacyProfile) -> list[Part] | None:
@@ -30,21 +83,13 @@ def write_law(curve: PrivacyProfile) -> list[Part] | None:
 
 
 def _numbers(family: Family) -> Part:
-    if isinstance(family, LaplacePLD):
-        return {"law": "laplace", "bound": family.bound.hex()}
-    if isinstance(family, BoundedRangePLD):
-        return {"law": "bounded-range", "bound": family.bound.hex()}
-    if isinstance(family, GaussianPLD):
-        return {"law": "gaussian", "ratio": family.ratio.hex(), "releases": family.releases}
-    if isinstance(family, DiscretePLD):
-        return {
-            "law": "finite",
-            "losses": [float(x).hex() for x in family.losses],
-            "masses": [float(x).hex() for x in family.masses],
-            "infinite": float(family.infinite).hex(),
-            "concentrated": float(family.concentrated).hex(),
-            "end": None if family.end is None else float(family.end).hex(),
-        }
+    for name, law in LAWS.items():
+        if isinstance(family, law.kind):
+            fields = {field: _FORMS[form][0] for field, form in law.fields.items()}
+            return {
+                "law": name,
+                **{field: write(getattr(family, field)) for field, write in fields.items()},
+            }
     raise ParameterError(
         f"a ledger cannot write down the law {type(family).__name__}; charge the guarantee alone"
     )
@@ -62,24 +107,11 @@ def read_law(parts: list[Part]) -> PrivacyProfile:
 
 
 def _family(part: Part) -> Family:
-    kind = part["law"]
-    if kind == "laplace":
-        return LaplacePLD(float.fromhex(part["bound"]))
-    if kind == "bounded-range":
-        return BoundedRangePLD(float.fromhex(part["bound"]))
-    if kind == "gaussian":
-        return GaussianPLD(float.fromhex(part["ratio"]), int(part["releases"]))
-    if kind == "finite":
-        return _check_masses(
-            DiscretePLD(
-                np.array([float.fromhex(x) for x in part["losses"]]),
-                np.array([float.fromhex(x) for x in part["masses"]]),
-                float.fromhex(part["infinite"]),
-                float.fromhex(part["concentrated"]),
-                None if part["end"] is None else float.fromhex(part["end"]),
-            )
-        )
-    raise ValueError(kind)
+    law = LAWS[part["law"]]
+    found: Family = law.kind(
+        **{field: _FORMS[form][1](part[field]) for field, form in law.fields.items()}
+    )
+    return _check_masses(found) if isinstance(found, DiscretePLD) else found
 
 
 def _check_masses(law: DiscretePLD) -> DiscretePLD:

@@ -8,6 +8,8 @@ note, key and question, and answers are for those who paid for them.
 # ruff: noqa: S608  (every text here is a constant)
 from __future__ import annotations
 
+from hushed.ledger._laws import LAWS, Form, Law
+
 # Whether an entry is the caller's own, or the caller may read the table anyway.
 _MINE = "(e.author = session_user OR has_table_privilege(session_user, e.tableoid, 'SELECT'))"
 _SIGNATURES = {
@@ -29,21 +31,32 @@ _AMOUNT = f'"({_FINITE}|inf)"'
 _SHARE = f'"0x(0[.]0p[+]0|[01][.][0-9a-f]{{1,13}}(?!p-0){_SMALL})"'  # below 1
 _NUMBER = f'"-?({_FINITE}|inf)"'
 _COUNT = "[1-9][0-9]{0,8}"
-_LAW = (
-    rf'[{{]("bound":{_AMOUNT},"count":{_COUNT},"law":"(laplace|bounded-range)"'
-    rf'|"count":{_COUNT},"law":"gaussian","ratio":{_AMOUNT},"releases":{_COUNT}'
-    rf'|"concentrated":{_NUMBER},"count":{_COUNT},"end":(null|{_NUMBER}),"infinite":{_NUMBER},'
-    rf'"law":"finite","losses":\[({_NUMBER},?)*\],"masses":\[({_NUMBER},?)*\])[}}]'
-)
+_FORMS: dict[Form, str] = {
+    "amount": _AMOUNT,
+    "count": _COUNT,
+    "number": _NUMBER,
+    "number or null": f"(null|{_NUMBER})",
+    "numbers": rf"\[({_NUMBER},?)*\]",
+}
+
+
+def _write_form(name: str, law: Law) -> str:
+    """Text of a law of this name, its parts by the alphabet, as JSON is written."""
+    parts = {field: _FORMS[form] for field, form in law.fields.items()}
+    parts |= {"count": _COUNT, "law": f'"{name}"'}
+    return ",".join(f'"{field}":{parts[field]}' for field in sorted(parts))
+
+
+LAW = "[{](" + "|".join(_write_form(name, law) for name, law in LAWS.items()) + ")[}]"
 _PROMISE = (
     rf'[{{]"data_dependent":(true|false),"delta":("0x1[.]0p[+]0"|{_SHARE}),"epsilon":{_AMOUNT},'
-    rf'"estimates":\[(\["{_PLAIN}*",{_SHARE}\],?)*\],"gamma":{_SHARE},"marginal":(true|false),'
+    rf'"estimates":\[(\[{_WORD},{_SHARE}\],?)*\],"gamma":{_SHARE},"marginal":(true|false),'
     r'"neighbours":"(replace-one|add-remove)","protect":"(record|everyone|simultaneous)",'
     r'"unit":"(row|user)"[}]'
 )
 _ENTRY = (
     rf'\A[{{]"at":"[0-9T:.+-]+","budget":{_WORD},"costs":\[(\[{_AMOUNT},"{_FINITE}"\],?)+\],'
-    rf'"guarantee":{_PROMISE},("key":{_WORD},)?"kind":"charge",("law":\[({_LAW},?)+\],)?'
+    rf'"guarantee":{_PROMISE},("key":{_WORD},)?"kind":"charge",("law":\[({LAW},?)+\],)?'
     rf'"note":{_WORD},"number":[0-9]+(,"question":{_WORD})?[}}]\Z'
 )
 
@@ -68,6 +81,7 @@ DECLARE
   filters INTEGER;
   told JSONB := content::jsonb;
 BEGIN
+  PERFORM set_config('synchronous_commit', 'on', true);  -- a pooler may forget what was set
   SELECT * INTO head FROM hushed_heads h WHERE h.budget = asked FOR UPDATE;
   SELECT jsonb_array_length(b.body::jsonb -> 'filters') INTO filters
     FROM hushed_budgets b WHERE b.name = asked;
@@ -78,6 +92,8 @@ BEGIN
     OR link IS DISTINCT FROM
       encode(sha256(convert_to(head.digest || chr(10) || content, 'UTF8')), 'hex')
     OR jsonb_array_length(told -> 'costs') IS DISTINCT FROM filters
+    OR (SELECT count(*) <> count(DISTINCT named.pair ->> 0)
+      FROM jsonb_array_elements(told #> '{{guarantee,estimates}}') AS named (pair))
   THEN RAISE EXCEPTION 'a ledger takes the next entry of its chain and nothing else'; END IF;
   INSERT INTO hushed_entries (budget, number, body, digest) VALUES (asked, place, content, link);
   UPDATE hushed_heads SET entries = place, digest = link WHERE budget = asked;
@@ -86,6 +102,7 @@ END $$""",
     f"""CREATE FUNCTION hushed_keep(asked TEXT, place INTEGER, content TEXT, link TEXT)
 RETURNS VOID LANGUAGE plpgsql {_DEFINER}
 BEGIN
+  PERFORM set_config('synchronous_commit', 'on', true);
   IF NOT EXISTS (SELECT FROM hushed_entries e WHERE e.budget = asked AND e.number = place
     AND {_MINE}
     AND link = encode(sha256(convert_to(e.digest || chr(10) || content, 'UTF8')), 'hex'))

@@ -27,6 +27,7 @@ from hushed.errors import (
     NotFound,
     ParameterError,
 )
+from hushed.ledger._advice import advise
 from hushed.ledger._files import (
     Identity,
     check_identity,
@@ -379,5 +380,5 @@ def _translate_error(
     elif any(word in text for word in _REFUSED):
         found = DamagedLedger(f"refused by the ledger itself: {text}")
     else:
-        found = LedgerUnavailable(f"the ledger cannot be used now ({text}); try again")
+        found = LedgerUnavailable(f"the ledger cannot be used now ({text}); {advise(cause)}")
     return InDoubt(str(found)) if committing else found

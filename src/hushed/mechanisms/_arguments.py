@@ -44,6 +44,39 @@ def _mechanisms_for(norm: Norm) -> str:
     return " or ".join(kind.__name__ for kind in MECHANISMS.values() if norm in kind.norms)
 
 
+def require_monotone(monotone: bool, sensitivity: SensitivityBound) -> None:
+    """Refuse the declaration where a replaced record may raise one score and lower another."""
+    if not isinstance(monotone, bool):
+        raise ParameterError(
+            f"monotone must be True or False, got {monotone!r}", parameter="monotone"
+        )
+    if monotone and (sensitivity.norm != "sup" or sensitivity.neighbours != "add-remove"):
+        raise ParameterError(
+            "monotone=True holds for a sup-norm sensitivity under add-remove neighbours only, "
+            f"got norm {sensitivity.norm!r} under {sensitivity.neighbours!r}; replacing a record "
+            "can raise one score and lower another",
+            parameter="monotone",
+        )
+
+
+def count_directions(norm: Norm, *, monotone: bool) -> int:
+    """How many times its bound the scores move apart: one may rise while another falls.
+
+    The range of the movements is bounded as such; in the sup norm it is twice the bound, unless all
+    scores move one way.
+    """
+    return 2 if norm == "sup" and not monotone else 1
+
+
+def bound_spread(distance: int, norm: Norm, *, monotone: bool) -> int:
+    """Bound how far scores move apart that are rounded down to whole steps.
+
+    In the sup norm a score on the grid moves by whole steps, ``distance`` at most. Rounding down
+    moves two scores apart by less than one step, which a bound on the range has to hold as well.
+    """
+    return count_directions(norm, monotone=monotone) * distance + (norm != "sup")
+
+
 def finite_values(value: ArrayLike) -> NDArray[np.float64]:
     """Read an answer as finite doubles, without ever showing it."""
     try:

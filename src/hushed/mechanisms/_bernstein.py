@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushed._checks import read_epsilon, require_count, require_positive, require_probability
+from hushed._numeric import COARSE, round_up
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 from hushed.mechanisms._arguments import (
@@ -414,4 +415,4 @@ def _amplification(k: int, dims: int, order: int) -> float:
     if dims > 1:
         return float(2**order - 1)
     columns = np.stack([_sharpen(row, k, order) for row in np.eye(k + 1)])
-    return float(np.abs(columns).sum(axis=0).max()) * (1 + 1e-12)
+    return round_up(float(np.abs(columns).sum(axis=0).max()), COARSE)

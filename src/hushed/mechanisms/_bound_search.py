@@ -43,7 +43,8 @@ class BoundSearch(Calibrated):
     smallest : float, default 2**-20
         First candidate; above 0.
     above : float, optional
-        About how many rows may lie above the bound; by default 3 / epsilon.
+        About how many rows may lie above the bound; by default 3 / epsilon for each row that a
+        count moves by.
 
     Raises
     ------
@@ -85,7 +86,8 @@ class BoundSearch(Calibrated):
                 f"growth must be {_LEAST_GROWTH} or more, got {self.growth}", parameter="growth"
             )
         if self.above is None:
-            object.__setattr__(self, "above", float(3 / decimal_of(self.epsilon)))
+            moved = Fraction(self.sensitivity.value)
+            object.__setattr__(self, "above", float(3 * moved / decimal_of(self.epsilon)))
         object.__setattr__(self, "above", require_positive("above", self.above))
         self.plan  # noqa: B018  (refuses what no noise fits)
 
@@ -141,7 +143,11 @@ class BoundSearch(Calibrated):
         float
             ``above + s2 log(2 candidates / beta)``, s2 the scale of the noise on a count.
         """
-        far = self.plan.accuracy(beta, self.candidates.size)
+        return self.rows_beyond(beta, self.candidates.size)
+
+    def rows_beyond(self, beta: float, candidates: int) -> float:
+        """Rows beyond the bound found among so many candidates, but with chance beta."""
+        far = self.plan.accuracy(beta, candidates)
         return finite_above(decimal_of(self.above or 0.0) + decimal_of(far))
 
     def search(self, counts: NDArray[np.int64]) -> int:

@@ -12,9 +12,16 @@ from numpy.typing import ArrayLike
 from hushed import noise
 from hushed._checks import read_epsilon, require_count, require_positive, require_probability
 from hushed._decimals import decimal_of, stated_above
+from hushed._numeric import ARITHMETIC, round_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
-from hushed.mechanisms._arguments import finite_values, require_movement, smallest_epsilon
+from hushed.mechanisms._arguments import (
+    count_directions,
+    finite_values,
+    require_monotone,
+    require_movement,
+    smallest_epsilon,
+)
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.mechanisms._law import Known, Law
 from hushed.privacy_loss import PrivacyProfile, bounded_range
@@ -70,7 +77,7 @@ class ExponentialChoice(Law):
     def error(self, beta: float, dims: int = 1) -> float:
         """Shortfall against the best of so many candidates, exceeded with probability beta."""
         scale, grid = self.drawn()
-        return scale * _regret_tail(beta, dims) * (1 + 1e-15) + math.ldexp(1.0, grid)
+        return round_up(scale * _regret_tail(beta, dims), ARITHMETIC) + math.ldexp(1.0, grid)
 
     def draw(self, values: Floats) -> int:
         """Index of the chosen candidate."""
@@ -120,14 +127,7 @@ class Exponential(Calibrated):
     def __post_init__(self) -> None:
         require_movement(self.sensitivity, "Exponential", *self.norms)
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
-        if self.monotone and (
-            self.sensitivity.norm != "sup" or self.sensitivity.neighbours != "add-remove"
-        ):
-            raise ParameterError(
-                "monotone=True holds for a sup-norm sensitivity under add-remove neighbours only, "
-                f"got norm {self.sensitivity.norm!r} under {self.sensitivity.neighbours!r}; "
-                "replacing a record can raise one score and lower another"
-            )
+        require_monotone(self.monotone, self.sensitivity)
 
     @classmethod
     def for_accuracy(
@@ -180,8 +180,8 @@ class Exponential(Calibrated):
     @property
     def width(self) -> float:
         """Bound on the largest minus the smallest movement of a score."""
-        doubled = self.sensitivity.norm == "sup" and not self.monotone
-        return self.sensitivity.value * (2 if doubled else 1)
+        ways = count_directions(self.sensitivity.norm, monotone=self.monotone)
+        return self.sensitivity.value * ways
 
     @property
     def loss(self) -> PrivacyProfile:

@@ -20,7 +20,7 @@ from hushed._checks import (
     require_probability,
 )
 from hushed._decimals import lower_double, read, stated_above
-from hushed._numeric import finite_above, first_true_near, root_above, round_up
+from hushed._numeric import COARSE, finite_above, first_true_near, root_above, round_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.mechanisms._arguments import require_movement, smallest_epsilon
@@ -96,7 +96,7 @@ class GaussianNoise(Law):
         """
         if self.whole:
             grid = self.grid(MOST_NUMBERS)
-            tail = _normal_tail(beta) * self.sigma * grid.enlargement * (1 + 1e-12)
+            tail = round_up(_normal_tail(beta) * self.sigma * grid.enlargement, COARSE)
         else:
             grid = self.grid(dims)
             tail = self.sigma * grid.enlargement * _normal_tail(_each(beta, dims))
@@ -241,7 +241,12 @@ class Gaussian(Calibrated):
     @property
     def loss(self) -> PrivacyProfile:
         """Privacy loss at every level, that of the discrete law on its grid included."""
-        return gaussian(math.nextafter(self.sensitivity.value / self.scale, math.inf))
+        return profile_of(self.sensitivity.value, self.scale)
+
+
+def profile_of(sensitivity: float, sigma: float) -> PrivacyProfile:
+    """Privacy loss of Gaussian noise; the quotient is one operation, and rounded up."""
+    return gaussian(math.nextafter(sensitivity / sigma, math.inf))
 
 
 def _read_delta(value: float) -> float:

@@ -33,6 +33,8 @@ _NEGLIGIBLE = 60.0  # lengths are cut where a value has e**-60 of the best one's
 class InverseSensitivity:
     """Draw a value whose odds fall by ``exp(epsilon / 2)`` for each row that must change.
 
+    A statistic of numbers is rounded to the nearest candidate: that one needs no row to change.
+
     Parameters
     ----------
     statistic : Statistic
@@ -82,7 +84,7 @@ class InverseSensitivity:
         if self.candidates is not None:
             object.__setattr__(self, "candidates", _read_values(self.statistic, self.candidates))
         if self.prior is not None:
-            prior = _read_prior(self.prior, len(self.values), self.epsilon)
+            prior = read_prior(self.prior, len(self.values), self.epsilon)
             object.__setattr__(self, "prior", prior)
         if (
             self.statistic.quadratic
@@ -153,7 +155,8 @@ class InverseSensitivity:
         Returns
         -------
         float
-            In rows: beyond the length of the best candidate, that of the drawn one is at most this.
+            In rows: the drawn value is the candidate nearest to what the table would have answered
+            with so many rows changed, or fewer. If it is empty, with one more.
         """
         return rows_astray(self.epsilon, self.least, beta)
 
@@ -175,11 +178,32 @@ class InverseSensitivity:
         if not isinstance(self.statistic, Numeric):
             return math.nan
         kept, offsets = self._offers()
-        scores = offsets - self.statistic.lengths(public_rows, self.values)[kept]
+        scores = offsets - self._lengths(public_rows, kept)
         reach = noise.selection_scale(width=WIDTH, epsilon=self.epsilon)[0]
         near = scores >= scores.max() - reach * (math.log(kept.size) - math.log(beta)) - 2.0**-20
         exact = float(self.statistic.value(public_rows))
         return float(np.abs(np.array(self.values)[kept][near] - exact).max())
+
+    def chances_on(self, public_rows: Any) -> Floats:
+        """Probability with which each value is drawn on a public table.
+
+        Parameters
+        ----------
+        public_rows : array, list or frame
+            A public table like the private one: what comes out is about these rows.
+
+        Returns
+        -------
+        ndarray of float
+            One number for each of `values`, as doubles compute it; together they are 1.
+        """
+        kept, offsets = self._offers()
+        scores = offsets - self._lengths(public_rows, kept)
+        reach = noise.selection_scale(width=WIDTH, epsilon=self.epsilon)[0]
+        weights = np.exp((scores - scores.max()) / reach)
+        chances = np.zeros(len(self.values))
+        chances[kept] = weights / weights.sum()
+        return chances
 
     def draw(self, rows: Any) -> Any:
         """Release the statistic of a table.
@@ -195,27 +219,25 @@ class InverseSensitivity:
             One of the candidates.
         """
         kept, offsets = self._offers()
-        lengths = self._near_lengths(rows, kept)
-        found = noise.select(offsets - lengths, width=WIDTH, epsilon=self.epsilon)
+        found = noise.select(offsets - self._lengths(rows, kept), width=WIDTH, epsilon=self.epsilon)
         return self.values[int(kept[found])]
 
-    def _near_lengths(self, rows: Any, kept: Integers) -> Integers:
-        """Lengths, cut at the shortest one and a public number of rows more.
+    def _lengths(self, rows: Any, kept: Integers) -> Integers:
+        """Rows that must change before each candidate is the answer, cut at a public number.
 
-        So cut, they still move by at most 1 with a row: the shortest one does, too.
+        So cut, they still move by at most 1 with a row. One of them is 0, or 1 of an empty table:
+        a statistic of numbers is rounded to the nearest of these candidates.
         """
-        more = self._reach
-        most = 2 * more
-        while True:
-            lengths = self.statistic.lengths(rows, self.values, most=most)[kept]
-            reach = int(lengths.min()) + more
-            if reach <= most or int(lengths.max()) < most:
-                return np.asarray(np.minimum(lengths, reach))
-            most *= 2
+        if isinstance(self.statistic, Numeric):
+            wanted = np.array(self.values)[kept]
+            found = self.statistic.lengths(rows, wanted, most=self._reach, nearest=True)
+        else:
+            found = self.statistic.lengths(rows, self.values)[kept]
+        return np.asarray(np.minimum(found, self._reach))
 
     @property
     def _reach(self) -> int:
-        """Rows beyond the shortest length at which a candidate has a negligible chance."""
+        """Length at which a candidate has a negligible chance."""
         farther = (_NEGLIGIBLE - math.log(self.least)) * 2 / self.epsilon
         return math.ceil(min(farther, _FARTHEST))
 
@@ -225,7 +247,7 @@ class InverseSensitivity:
             return np.arange(len(self.values)), np.zeros(len(self.values))
         weights = np.array(self.prior)
         kept = np.flatnonzero(weights).astype(np.int64)
-        return kept, _offsets(weights[kept], self.epsilon)
+        return kept, compute_offsets(weights[kept], self.epsilon)
 
     def _fingerprint(self) -> str:
         text = repr((self.values, self.prior))
@@ -253,7 +275,7 @@ def _read_values(statistic: Statistic, given: Any) -> tuple[Any, ...]:
     return tuple(read_candidates(given, statistic.span).tolist())
 
 
-def _read_prior(given: Any, count: int, epsilon: float) -> tuple[float, ...]:
+def read_prior(given: Any, count: int, epsilon: float) -> tuple[float, ...]:
     """Read public weights, and refuse what cannot be rounded to a grid without harm."""
     weights = np.asarray(given)
     if weights.shape != (count,) or weights.dtype.kind not in "iuf":
@@ -267,7 +289,7 @@ def _read_prior(given: Any, count: int, epsilon: float) -> tuple[float, ...]:
             parameter="prior",
         )
     weights = weights / weights.max()
-    if -_offsets(weights[weights > 0], epsilon).min() > _FARTHEST:
+    if -compute_offsets(weights[weights > 0], epsilon).min() > _FARTHEST:
         raise ParameterError(
             "the prior is too uneven for so small an epsilon: leave its smallest weights out",
             parameter="prior",
@@ -275,7 +297,7 @@ def _read_prior(given: Any, count: int, epsilon: float) -> tuple[float, ...]:
     return tuple(weights.tolist())
 
 
-def _offsets(weights: Floats, epsilon: float) -> Floats:
+def compute_offsets(weights: Floats, epsilon: float) -> Floats:
     """Rows that a weight is worth, on a grid so coarse that adding a length is exact."""
     worth = 2 / epsilon * np.log(weights / weights.max())
     return np.asarray(np.rint(worth * _GRID) / _GRID)

@@ -11,6 +11,7 @@ from typing import ClassVar
 from hushed import noise
 from hushed._checks import read_epsilon, require_count, require_positive, require_probability
 from hushed._decimals import decimal_of, stated_above
+from hushed._numeric import COARSE, round_up
 from hushed._types import Floats
 from hushed.mechanisms._arguments import require_movement, smallest_epsilon
 from hushed.mechanisms._calibrated import Calibrated
@@ -86,7 +87,7 @@ class LaplaceNoise(Law):
         if self.whole:
             inverse = 1 / float(self.scale)
             odds = math.log(2) - math.log(beta) - math.log1p(math.exp(-inverse))
-            return float(max(0, math.ceil((odds / inverse - 1) * (1 + 1e-12))))
+            return float(max(0, math.ceil(round_up(odds / inverse - 1, COARSE))))
         grid, scale = self.grid(dims), float(self.bound) / float(self.epsilon)
         tail = exponential_tail(beta, dims)
         return scale * grid.enlargement * tail + math.ldexp(1, grid.exponent)

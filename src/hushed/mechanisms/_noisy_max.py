@@ -13,13 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushed._checks import read_epsilon, require_count, require_probability
 from hushed._decimals import decimal_of
-from hushed._numeric import finite_above
+from hushed._numeric import COARSE, finite_above, round_up
 from hushed._types import Integers
 from hushed.errors import ParameterError
-from hushed.mechanisms._arguments import finite_values, require_movement
+from hushed.mechanisms._arguments import (
+    bound_spread,
+    finite_values,
+    require_monotone,
+    require_movement,
+)
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.mechanisms._sparse_vector import to_double
-from hushed.mechanisms._top_k import list_steps, require_monotone
+from hushed.mechanisms._top_k import list_steps
 from hushed.noise._entropy import operating_system_words
 from hushed.noise._grid import floor_log2
 from hushed.noise._scales import LARGEST_SCALE, scale_of
@@ -152,7 +157,7 @@ class NoisyMax(Calibrated):
         """
         require_probability("beta", beta)
         require_count("dims", dims)
-        far = 2 * self.noise_scale * Fraction((math.log(dims) - math.log(beta)) * (1 + 1e-12))
+        far = 2 * self.noise_scale * Fraction(round_up(math.log(dims) - math.log(beta), COARSE))
         return finite_above((far + 1) * Fraction(2) ** self.grid)
 
     def draw(self, scores: ArrayLike) -> Winner:
@@ -191,10 +196,10 @@ def add_noise(steps: Integers, scale: Fraction) -> NDArray[np.int64] | NDArray[n
 
 @lru_cache(maxsize=1024)
 def _lay(
-    moved: float, norm: str, epsilon: float, monotone: bool, bits: int
+    moved: float, norm: Norm, epsilon: float, monotone: bool, bits: int
 ) -> tuple[int, Fraction]:
     """Lay the grid, and divide the range of the movements by epsilon."""
     level = decimal_of(epsilon)
     grid = floor_log2(Fraction(moved) / max(Fraction(1), level)) - bits
     distance = math.ceil(Fraction(moved) / Fraction(2) ** grid)
-    return grid, {"sup": (1 if monotone else 2) * distance, "range": distance + 1}[norm] / level
+    return grid, bound_spread(distance, norm, monotone=monotone) / level

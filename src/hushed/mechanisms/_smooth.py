@@ -9,11 +9,14 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal, get_args
 
 import mpmath
+import numpy as np
+from numpy.typing import ArrayLike
 
 from hushed import noise
 from hushed._checks import read_epsilon, require_count, require_one_of, require_probability
 from hushed._decimals import decimal_of
-from hushed._numeric import float_above
+from hushed._numeric import ARITHMETIC, LIBRARY, float_above, round_up
+from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile, randomised_response
@@ -171,7 +174,26 @@ class Smooth:
             size = math.expm1(-math.log(beta) / self.tail)
         else:
             size = (1 - beta) * math.sqrt(2 / (beta * (2 - beta)))
-        return self.factor * size * (1 + 1e-14)
+        return round_up(self.factor * size, LIBRARY)
+
+    def exceeds(self, size: ArrayLike) -> Floats:
+        """Probability of an error above a size; it is what `accuracy` inverts.
+
+        Parameters
+        ----------
+        size : float or array of float
+            In units of the smooth sensitivity; 0 or more.
+
+        Returns
+        -------
+        ndarray of float
+            As doubles compute it. What moving the answer into its range does is left out.
+        """
+        far = np.asarray(size, dtype=np.float64) / self.factor
+        if self.tail:
+            return np.asarray(np.exp(-self.tail * np.log1p(far)))
+        root = np.sqrt(2 + far * far)
+        return np.asarray(2 / (root * (root + far)))  # 1 - far / root, where nothing cancels
 
     def error_on(self, public_rows: Any, beta: float = 0.05) -> float:
         """Error on a public table, exceeded with probability at most beta.
@@ -190,7 +212,7 @@ class Smooth:
         """
         moved = self.statistic.smooth_sensitivity(public_rows, self.beta)
         step = math.ldexp(0.5, noise.range_grid(*self.statistic.span))
-        return self.accuracy(beta) * moved * (1 + 1e-15) + step
+        return round_up(self.accuracy(beta) * moved, ARITHMETIC) + step
 
     def draw(self, rows: Any) -> float:
         """Release the statistic of a table.

@@ -16,7 +16,12 @@ from hushed._decimals import decimal_of
 from hushed._numeric import finite_above
 from hushed._types import Floats, Integers
 from hushed.errors import ParameterError
-from hushed.mechanisms._arguments import finite_values, require_movement
+from hushed.mechanisms._arguments import (
+    bound_spread,
+    finite_values,
+    require_monotone,
+    require_movement,
+)
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.mechanisms._sparse_vector import round_down
 from hushed.noise._grid import floor_log2
@@ -178,17 +183,6 @@ class TopK(Calibrated):
         return select_top(list_steps(values, self.grid, self.k), k=self.k, rate=self.rate)
 
 
-def require_monotone(monotone: bool, sensitivity: SensitivityBound) -> None:
-    """Refuse the declaration where a replaced record may raise one score and lower another."""
-    if not isinstance(monotone, bool):
-        raise ParameterError(f"monotone must be True or False, got {monotone!r}")
-    if monotone and (sensitivity.norm != "sup" or sensitivity.neighbours != "add-remove"):
-        raise ParameterError(
-            "monotone=True holds for a sup-norm sensitivity under add-remove neighbours only, "
-            f"got norm {sensitivity.norm!r} under {sensitivity.neighbours!r}"
-        )
-
-
 def list_steps(values: Floats, grid: int, k: int) -> Integers:
     """Count the steps of each score, rounded down, from the k-th best one; within 2**61, exact.
 
@@ -206,7 +200,7 @@ def list_steps(values: Floats, grid: int, k: int) -> Integers:
 
 
 @lru_cache(maxsize=1024)
-def compute_rate(k: int, moved: float, norm: str, epsilon: float, monotone: bool) -> Fraction:
+def compute_rate(k: int, moved: float, norm: Norm, epsilon: float, monotone: bool) -> Fraction:
     """Divide epsilon by the range of the loss of a choice, in steps of the grid.
 
     Scores move within a range r; so do ordered scores. The difference of two of them moves by r at
@@ -215,6 +209,5 @@ def compute_rate(k: int, moved: float, norm: str, epsilon: float, monotone: bool
     """
     step = Fraction(2) ** (floor_log2(Fraction(moved)) - _GRID_BITS)
     distance = math.ceil(Fraction(moved) / step)
-    # Rounding down moves two scores apart by less than one step.
-    spread = {"sup": (1 if monotone else 2) * distance, "range": distance + 1}[norm]
+    spread = bound_spread(distance, norm, monotone=monotone)
     return decimal_of(epsilon) / (spread if k == 1 else 2 * spread)

@@ -1,6 +1,14 @@
 """Figures from results; they compute nothing."""
 
 from hushed.plots._certificates import certificate_page, movement_figure
+from hushed.plots._comparisons import comparison_figure
 from hushed.plots._figures import COLOURS, check_suffix, save_figure
 
-__all__ = ["COLOURS", "certificate_page", "check_suffix", "movement_figure", "save_figure"]
+__all__ = [
+    "COLOURS",
+    "certificate_page",
+    "check_suffix",
+    "comparison_figure",
+    "movement_figure",
+    "save_figure",
+]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hushed import risk
@@ -95,49 +94,6 @@ def cost_against_level(
         + marked.mark_circle(size=60, opacity=1, color="black")
         + marked.mark_text(**below, stroke="white", strokeWidth=5).encode(text="label:N")
         + marked.mark_text(**below).encode(text="label:N")
-    )
-
-
-def composition_curves(
-    methods: dict[str, Callable[[int], float]], counts: Sequence[int], *, delta: float
-) -> Any:
-    """Joint level against the number of releases, one line per method.
-
-    One line per method; infinite values are left out.
-    """
-    rows: Rows = []
-    for name, joint in methods.items():
-        values = ((count, joint(count)) for count in counts)
-        rows += [{"x": n, "y": y, "series": name} for n, y in values if math.isfinite(y)]
-    return _lines(
-        rows,
-        x="releases",
-        y="joint ε (nats)",
-        by="method",
-        title=f"Composition at delta = {format_up(delta)}",
-        caption="Dwork and Roth 2014; Kairouz, Oh, Viswanath 2015; Zhu, Dong, Wang 2022; "
-        "Theorem 3.1 of Dandekar et al. 2021",
-    )
-
-
-def loss_distribution(curves: dict[str, PrivacyProfile], *, points: int = 400) -> Any:
-    """Distribution function of the privacy loss."""
-    rows: Rows = []
-    for name, curve in curves.items():
-        mean, square = curve.moment(1), curve.moment(2)
-        width = math.sqrt(max(square - mean * mean, 0.0)) if math.isfinite(square) else 1.0
-        center = mean if math.isfinite(mean) else 0.0
-        low, high = center - 5 * width - 1e-9, min(center + 5 * width, curve.supremum) + 1e-9
-        for i in range(points + 1):
-            level = low + (high - low) * i / points
-            rows.append({"x": level, "y": curve.cdf(level), "series": name})
-    return _lines(
-        rows,
-        x="privacy loss (nats)",
-        y="probability of at most this loss",
-        by="mechanism",
-        title="Distribution of the privacy loss",
-        caption="log P(o)/Q(o) for an output o under P, the worst pair of neighbours",
     )
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from hushed._decimals import decimal_of, lower_double, stated_above, upper_double
-from hushed._numeric import round_down
+from hushed._numeric import ARITHMETIC, COARSE, LIBRARY, SERIES, round_down, round_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.privacy_loss._composition import (
@@ -74,7 +74,7 @@ class ComposedPLD:
         logs = [count * math.log1p(-f.infinite) for f, count in self.parts if f.infinite < 1]
         if len(logs) < len(self.parts):
             return 1.0
-        return min(1.0, -math.expm1(math.fsum(logs)) * (1 + 1e-14))
+        return round_up(-math.expm1(math.fsum(logs)), LIBRARY, ceiling=1.0)
 
     @property
     def _surely_infinite(self) -> float:
@@ -83,7 +83,7 @@ class ComposedPLD:
         if any(is_cut(family) for family, _ in lossy):
             return 0.0
         number = sum(count for _, count in lossy)
-        return self.infinite if number < 2 else self.infinite * (1 - 1e-13)
+        return self.infinite if number < 2 else round_down(self.infinite, SERIES)
 
     def _finite_end(self) -> float:
         """Sum of the largest finite losses, rounded up to a decimal; infinite if one has none."""
@@ -142,7 +142,7 @@ class ComposedPLD:
             return self._surely_infinite, lost
         if not spread(self.parts):  # all finite losses are 0
             found = lost - (1.0 - lost) * math.expm1(min(0.0, epsilon))
-            return found * (1 - 1e-13), min(1.0, found * (1 + 1e-13))
+            return round_down(found, SERIES), round_up(found, SERIES, ceiling=1.0)
         blur = self.blur
         if blur > 1:
             return 0.0, 1.0
@@ -159,13 +159,13 @@ class ComposedPLD:
         cap = math.exp(min(0.0, float(chernoff[best])))
         peak, end = self._peak()
         short = epsilon - end + 1e-13 * (abs(epsilon) + end) if peak > 0 else 0.0
-        floor = -peak * math.expm1(min(0.0, short)) * (1 - 1e-12)
+        floor = round_down(-peak * math.expm1(min(0.0, short)), COARSE)
         low, high = _refine(self.parts, [*order, 0.0], ask, relative, (floor, cap))
         # With infinite losses the finite masses sum to less than 1; the two parts add.
         if high == 0.0:  # below all doubles, but above 0: the level is below the largest sum
             return self._surely_infinite, math.nextafter(lost, 1.0)
-        high = (lost + high * (1 + 2 * blur)) * (1 + 1e-15)
-        return min(1.0, lost * (1 - 1e-13) + low), min(1.0, high)
+        high = round_up(lost + high * (1 + 2 * blur), ARITHMETIC, ceiling=1.0)
+        return min(1.0, round_down(lost, SERIES) + low), high
 
     def epsilon_bracket(self, delta: float, relative: float = 2e-4) -> tuple[float, float]:
         """Lower and upper bound of the smallest epsilon at ``delta``.
@@ -176,7 +176,7 @@ class ComposedPLD:
         if delta >= 1.0:
             return 0.0, 0.0
         blur = self.blur
-        left = (lower_double(delta) - upper_double(lost)) * (1 - 1e-15)
+        left = round_down(lower_double(delta) - upper_double(lost), ARITHMETIC)
         left = left / (1 + 2 * blur) if blur <= 1 else 0.0
         if left <= 0.0:
             return self._without_slack(delta, lost, end)
@@ -196,10 +196,12 @@ class ComposedPLD:
         order = [*(float(t) for t in tilts[best::-6]), 0.0]
         peak, top = self._peak()
         # All releases at their largest loss at once already need this much.
-        floor = max(0.0, top * (1 - 1e-14) + math.log1p(-left / peak)) if left < peak else 0.0
+        floor = (
+            max(0.0, round_down(top, LIBRARY) + math.log1p(-left / peak)) if left < peak else 0.0
+        )
         floor = max(floor, self._near_top(left))
         low, high = _refine(self.parts, order, ask, relative, (floor, cap))
-        high = min(end, high * (1 + 1e-15))
+        high = min(end, round_up(high, ARITHMETIC))
         return min(low, high), high
 
     def _without_slack(self, delta: float, lost: float, end: float) -> tuple[float, float]:
@@ -229,7 +231,7 @@ class ComposedPLD:
             if all(tail > 0 for tail, _ in tails):
                 log = math.fsum(count * math.log(tail) for tail, count in tails)
                 if log + math.log(-math.expm1(-gap / 2)) > math.log(delta) + 1e-6:
-                    return end * (1 - 1e-14) - gap
+                    return round_down(end, LIBRARY) - gap
         return 0.0
 
     def _peak(self) -> tuple[float, float]:
@@ -237,7 +239,7 @@ class ComposedPLD:
         if any(family.top <= 0.0 for family, _ in self.parts):
             return 0.0, math.inf
         log = math.fsum(count * math.log(family.top) for family, count in self.parts)
-        return math.exp(log) * (1 - 1e-12), math.fsum(
+        return round_down(math.exp(log), COARSE), math.fsum(
             count * _largest(family) for family, count in self.parts
         )
 

@@ -112,7 +112,8 @@ class AboveThreshold:
     Threshold and answers get one-sided noise, which has half the variance of Laplace noise at the
     same epsilon; proof in docs/noise/sparse-vector.md. It is safe to ask from several threads.
     There is one object for each charge: it cannot be copied or pickled, and a forked child refuses
-    to ask. What was asked, and how long it took, is not hidden from who asks.
+    to ask. The ledger stores the charge and no answer: if the program stops, the charge stays and
+    the object is lost. What was asked, and how long it took, is not hidden from who asks.
 
     Examples
     --------

@@ -17,6 +17,7 @@ from hushed.mechanisms._registry import CERTIFIED, SEARCHES, calibrate
 from hushed.releasing._mechanisms import Admitted, admit_mechanism, is_free_name
 from hushed.releasing._statistics import STATISTIC_MECHANISMS, list_contradictions
 from hushed.sensitivity import Sensitivity
+from hushed.sensitivity._designs import count_drawn, count_needed
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Rank
 from hushed.sensitivity._record import describe_sampling, is_proof, shift_gamma
@@ -273,16 +274,15 @@ def _of_rows(sampling: SamplingRecord) -> list[str]:
         if known or sampling.tables:
             return ["sampling.public_rows without a public table"]
         return _of_support(sampling)
-    size = sampling.rows // sampling.blocks
-    count = 2 * size if sampling.protect == "simultaneous" else size + 1
-    needed = {"disjoint": sampling.pairs * count, "given-the-rest": 2 * sampling.pairs + 1}
+    count = count_drawn(sampling.rows, sampling.blocks, sampling.protect)
+    needed = count_needed(route, sampling.pairs, count)
     rules = {
         "sampling.route is not the promise of the public table": said.get("promise")
         == _PROMISE_OF[route],
         "sampling.public_rows is not the size of the public table": said.get("rows") == known,
         "sampling.tables does not follow from sampling.public_rows": sampling.tables
         == known // count,
-        "sampling.public_rows are too few for that route": known >= needed.get(route, 1),
+        "sampling.public_rows are too few for that route": known >= needed,
         "sampling.protect is about all records, though the rest is given": route != "given-the-rest"
         or sampling.protect == "record",
     }

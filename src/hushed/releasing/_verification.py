@@ -70,7 +70,7 @@ class Verification:
     proven : bool, default False
         True if the sensitivity was stated, not sampled, so that nothing was run.
     statistic : str, default ""
-        Kind of the statistic, if `InverseSensitivity` or `Smooth` released one.
+        Kind of the statistic that was released, if it was one of `hushed.statistics`.
     """
 
     agreement: Literal["bits", "rounding", "different"]

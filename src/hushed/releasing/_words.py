@@ -12,7 +12,11 @@ from hushed._functions._settings import list_unwatched
 from hushed._numeric import round_up
 from hushed._printing import flat, format_down, format_exactly, format_up
 from hushed.mechanisms._registry import CERTIFIED
-from hushed.releasing._statistics import explain_accuracy, explain_assumptions, explain_reach
+from hushed.releasing._statistic_words import (
+    explain_accuracy,
+    explain_assumptions,
+    explain_reach,
+)
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord

@@ -113,6 +113,19 @@ class Design:
         return np.concatenate([others, self.dealt[own : own + 2]])
 
 
+def count_drawn(rows: int, blocks: int, protect: Protect) -> int:
+    """Count the rows of a trial: a table of one block, and one to replace a row, or every row."""
+    size = rows // blocks
+    return 2 * size if protect == "simultaneous" else size + 1
+
+
+def count_needed(route: Route, pairs: int, count: int) -> int:
+    """Count the rows that a public table must have for so many trials of ``count`` rows each."""
+    if route == "given-the-rest":  # two of its own for each trial, and a rest
+        return 2 * pairs + 1
+    return pairs * count if route == "disjoint" else 1
+
+
 def choose_design(
     population: Population,
     *,
@@ -166,8 +179,7 @@ def choose_design(
     U-statistics, a correction of the rank that pays for it is never met where disjoint tables
     are too few.
     """
-    size = rows // blocks
-    count = 2 * size if protect == "simultaneous" else size + 1
+    size, count = rows // blocks, count_drawn(rows, blocks, protect)
     plain = Design(population=population, route="independent", rows=size, count=count)
     if not isinstance(population, PublicTable):
         return plain
@@ -181,7 +193,7 @@ def choose_design(
             f"promise='given-the-rest' is about one record among given others, so that there is "
             f"no protect={protect!r} of all of them"
         )
-    needed = 2 * pairs + 1 if given else pairs * count
+    needed = count_needed("given-the-rest" if given else "disjoint", pairs, count)
     if known < needed:
         ask = _Ask(rows=rows, blocks=blocks, pairs=pairs, calibration=calibration, protect=protect)
         supported = ask.supported((known - 1) // 2 if given else known // count)

@@ -9,7 +9,7 @@ from typing import Literal, TypeVar, get_args
 
 from hushed._checks import require_one_of
 from hushed._decimals import stated_above
-from hushed._numeric import first_whole
+from hushed._numeric import ARITHMETIC, first_whole, round_down
 from hushed.errors import ParameterError, TooFewPairs
 
 _LEAST_GAMMA = Fraction(1, 10**12)  # doubles tell the coverage of so many pairs from 1
@@ -156,7 +156,7 @@ def _best_split_of_maximum(m: int) -> tuple[float, float]:
     """
     logarithm = -math.log1p(m) / m
     covered = math.exp(logarithm) * (m / (m + 1))
-    return -math.expm1(logarithm), covered * (1 - 1e-15)
+    return -math.expm1(logarithm), round_down(covered, ARITHMETIC)
 
 
 def _best_split(m: int, k: int, low: float) -> tuple[float, float]:

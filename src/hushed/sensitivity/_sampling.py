@@ -2,53 +2,23 @@
 
 from __future__ import annotations
 
-import math
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
 from hushed._checks import is_whole, require_one_of
-from hushed._functions._anew import pack
-from hushed._functions._calls import Probe, probe
-from hushed._functions._environment import facts
-from hushed._functions._fingerprints import content, identity, list_changes, look
-from hushed._functions._settings import reset, settings
-from hushed._functions._trials import run_trials, seed_from
-from hushed._rows import _containers as containers
-from hushed._rows._ranges import Range, is_within
-from hushed.errors import BadFunction, BadRows, ParameterError
+from hushed._functions._trials import seed_from
+from hushed.errors import ParameterError
 from hushed.guarantee import Protect, RowUnit
-from hushed.populations import (
-    OWN,
-    Population,
-    PublicTable,
-    Simulator,
-    description,
-    support,
-)
-from hushed.sensitivity._blockwise import Blockwise, bound_average, limit
-from hushed.sensitivity._canary import Alike, first_table, shown
-from hushed.sensitivity._declarations import (
-    block_dependence,
-    check_population,
-    check_small,
-    order_dependence,
-)
-from hushed.sensitivity._designs import choose_design
-from hushed.sensitivity._memory import check_anew, check_memory
-from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
+from hushed.populations import Population
+from hushed.sensitivity._blockwise import Blockwise
+from hushed.sensitivity._pairs import Function
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Calibration
-from hushed.sensitivity._record import Sampling, Sensitivity, describe_sampling
+from hushed.sensitivity._record import Sensitivity, describe_sampling
+from hushed.sensitivity._sampler import Request, run_sampling
 from hushed.spaces import NORMS, Norm
 
-# Rows drawn at once in batch mode: about what fits the second-level cache.
-_BATCH_ROWS = 2**16
-_MOST_NAMES = 20
 _MOST_PAIRS = 10_000_000  # drawn without being asked for: minutes at least
 
 
@@ -161,141 +131,61 @@ def sample_sensitivity(
     >>> s.pairs, s.value < 100 / 500
     (112, True)
     """
-    _check(rows, norm, pairs, protect, batch=batch)
-    if unit not in get_args(RowUnit):
-        raise ParameterError(
-            f"unit must be one of {get_args(RowUnit)}, got {unit!r}; a user with several rows "
-            "needs a proven sensitivity, or a table query"
-        )
-    rows, used = int(rows), seed_from(seed)
+    _check(rows, norm, pairs, protect, unit, batch=batch)
+    rows, seed = int(rows), seed_from(seed)
     blocks = _blocks(f, rows, batch=batch)
     rank, total = plan(
         calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect, blocks=blocks
     )
     if pairs is None:
         _check_cost(rank.pairs, total, protect)
-    described = description(population)
-    if described.get("kind") == "public table" and not isinstance(population, PublicTable):
-        raise ParameterError(
-            "the population describes itself as a public table but is not one: its tables would "
-            "share rows; hand in the hs.populations.PublicTable itself"
-        )
-    design = choose_design(
-        population,
+    request = Request(
+        function=f,
+        population=population,
         rows=rows,
         blocks=blocks,
+        norm=norm,
+        calibration=calibration,
         rank=rank,
         gamma=total,
-        calibration=calibration,
-        protect=protect,
-        seed=used,
-        nominal=data_dependent,
-    )
-    first = first_table(design, seed=used, private=data_dependent)
-    check_population(design, first, seed=used, private=data_dependent)
-    packed = pack(f)  # as it was before it was asked anything
-    known = _probe(f, first, design.rows, batch=batch, private=data_dependent)
-    shape, layout, before = known.shape, containers.layout(first), look(f)
-    settled = settings()
-    ranges = _support(population, first, layout)
-    if type(population) not in (Simulator, *OWN):  # these keep to theirs
-        design = replace(design, ranges=ranges)
-    block = min(max(1, _BATCH_ROWS // design.count), rank.pairs) if batch else 1
-    evaluate = (BlockTrial if batch else PairTrial)(
-        function=f,
-        design=design,
-        norm=norm,
-        symmetric=symmetric,
-        at_once=block if batch else int(protect == "simultaneous"),
-        like=containers.signature(first),
-        shape=shape,
-        fresh=known.fresh,
-        private=data_dependent,
-    )
-    # What the declarations are worth, before the long run; judged against what it finds.
-    moved = {
-        "batch": block_dependence(evaluate, seed=used) if isinstance(evaluate, BlockTrial) else 0.0,
-        "symmetric": order_dependence(evaluate, seed=used, batch=batch) if symmetric else 0.0,
-    }
-    mark = content(first)
-    alike = Alike(
-        seed=used,
-        batch=batch,
-        marks=before.marks,
-        settings=settled,
-        answer=known.answer,
-        table=mark,
-    )
-    trials = -(-rank.pairs // block)
-    with _progress(trials, shown=progress) as report:
-        found = run_trials(evaluate, trials, seed=used, workers=workers, report=report, alike=alike)
-    draws = bound_average(np.sort(found[..., 0].ravel()[: rank.pairs]), blocks)
-    draws.flags.writeable = False
-    after = look(f)
-    # By the function itself: a counter, a cache.
-    moving = {*list_changes(before.marks, after.marks), *reset(settled, settings())}
-    unwatched = _name_few({*moving, *after.unseen})
-    value = float(draws[rank.rank - 1])
-    for declared, size in moved.items():
-        check_small(size / blocks, value, declared)
-    between = shown(first, design.rows, batch=batch)
-    check_memory(evaluate, found, between, value * blocks, seed=used)
-    if unwatched:
-        steady = {name: mark for name, mark in before.marks.items() if name not in moving}
-        alone = replace(alike, marks=steady)
-        check_anew(evaluate, packed, alone, value * blocks, trials=trials, seed=used)
-    largest = max(float(found[..., 1].max()), float(np.abs(known.answer).max()))
-    most = limit(value, blocks, math.prod(shape))
-    if blocks > 1 and 0 < most / 2 < largest:
-        raise BadFunction(
-            "the function's answers are so much larger than their movement that their average "
-            "cannot be computed exactly enough in doubles: let it subtract a public constant"
-        )
-    sampling = Sampling(
-        calibration=calibration,
-        norm=norm,
-        pairs=rank.pairs,
-        rank=rank.rank,
-        gamma=total,
-        tail_mass=rank.tail_mass,
-        sampling_error=rank.sampling_error,
         requested_gamma=total if gamma is not None or pairs is None else None,
         asked_pairs=None if pairs is None else int(pairs),
         protect=protect,
-        rows=rows,
-        seed=used,
-        symmetric=symmetric,
         batch=batch,
-        population=described,
-        source=population,
-        called=f,
+        symmetric=symmetric,
         data_dependent=data_dependent,
-        layout=layout,
-        shape=shape,
-        function=_name(f),
-        identity=identity(f, after, unwatched),
-        draws=draws,
-        answer=known.answer,
-        table=mark,
-        largest=largest,
-        environment=facts(after.packages),
-        state=after.marks,
-        settings=settled,
-        unwatched=unwatched,
-        design=design,
-        blocks=blocks,
-        shift=0.0,
-        locked=isinstance(first, np.ndarray) and not known.fresh,
-        limit=most,
-        support=ranges,
+        seed=seed,
     )
+    sampling = run_sampling(request, workers=workers, progress=progress)
     return Sensitivity(
-        value=value,
+        value=float(sampling.draws[rank.rank - 1]),
         norm=norm,
         argument=describe_sampling(rank.rank, rank.pairs, calibration, blocks),
         sampling=sampling,
         person=unit == "person",
     )
+
+
+def _check(
+    rows: int, norm: Norm, pairs: int | None, protect: Protect, unit: RowUnit, *, batch: bool
+) -> None:
+    """Refuse parameters that make no sense before anything is drawn."""
+    if not is_whole(rows) or rows < 2:
+        raise ParameterError(
+            f"rows must be an integer of 2 or more, got {rows!r}: neighbours differ in one row "
+            "and share the others"
+        )
+    require_one_of("norm", norm, NORMS)
+    require_one_of("protect", protect, get_args(Protect))
+    if batch and protect == "simultaneous":
+        raise ParameterError("batch=True measures single pairs: not with protect='simultaneous'")
+    if pairs is not None and not is_whole(pairs):
+        raise ParameterError(f"pairs must be an integer, got {pairs!r}")
+    if unit not in get_args(RowUnit):
+        raise ParameterError(
+            f"unit must be one of {get_args(RowUnit)}, got {unit!r}; a user with several rows "
+            "needs a proven sensitivity, or a table query"
+        )
 
 
 def _check_cost(pairs: int, gamma: float, protect: Protect) -> None:
@@ -311,32 +201,6 @@ def _check_cost(pairs: int, gamma: float, protect: Protect) -> None:
         )
 
 
-def _support(population: Population, first: Any, layout: containers.Layout) -> tuple[Range, ...]:
-    """Ranges that the population keeps to; its first rows must."""
-    ranges = support(population, layout)
-    if not is_within(first, ranges):
-        raise BadRows("the population gave rows outside of the range that it states as its support")
-    return ranges
-
-
-def _probe(f: Function, first: Any, rows: int, *, batch: bool, private: bool) -> Probe:
-    """Call the function on the first table, to find what is wrong with it before the long run."""
-    if batch and not isinstance(first, np.ndarray):
-        raise ParameterError(
-            "batch=True needs a population that gives NumPy arrays, "
-            f"this one gives {containers.layout(first)}"
-        )
-    given = shown(first, rows, batch=batch)
-    known = probe(f, given, private=private)
-    if batch and known.shape[:1] != (1,):
-        raise BadFunction(
-            f"with batch=True the function got one table in an array of shape {given.shape} and "
-            f"returned shape {known.shape}; it must return one answer for each table along the "
-            "first axis"
-        )
-    return replace(known, shape=known.shape[1:], answer=known.answer[0]) if batch else known
-
-
 def _blocks(f: Function, rows: int, *, batch: bool) -> int:
     """Count the blocks whose answers the function averages; 1 if it takes the table whole."""
     if type(f) is not Blockwise:  # a subclass may do something else than average
@@ -344,43 +208,3 @@ def _blocks(f: Function, rows: int, *, batch: bool) -> int:
     if batch:
         raise ParameterError("batch=True stacks whole tables: not with hs.Blockwise")
     return f.blocks(rows)
-
-
-def _name(f: Function) -> str:
-    inner = f.function if type(f) is Blockwise else f
-    return str(getattr(inner, "__qualname__", type(inner).__name__))
-
-
-def _name_few(names: set[str]) -> tuple[str, ...]:
-    """Sort names; of very many parts only what they are parts of."""
-    if len(names) > _MOST_NAMES:
-        names = {name.partition(".")[0].partition("[")[0] for name in names}
-    return tuple(sorted(names))
-
-
-def _check(rows: int, norm: Norm, pairs: int | None, protect: Protect, *, batch: bool) -> None:
-    """Refuse parameters that make no sense before anything is drawn."""
-    if not is_whole(rows) or rows < 2:
-        raise ParameterError(
-            f"rows must be an integer of 2 or more, got {rows!r}: neighbours differ in one row "
-            "and share the others"
-        )
-    require_one_of("norm", norm, NORMS)
-    require_one_of("protect", protect, get_args(Protect))
-    if batch and protect == "simultaneous":
-        raise ParameterError("batch=True measures single pairs: not with protect='simultaneous'")
-    if pairs is not None and not is_whole(pairs):
-        raise ParameterError(f"pairs must be an integer, got {pairs!r}")
-
-
-@contextmanager
-def _progress(trials: int, *, shown: bool) -> Iterator[Callable[[int], None] | None]:
-    if not (shown and sys.stderr.isatty()):
-        yield None
-        return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import Progress  # noqa: PLC0415
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("measuring movement", total=trials)
-        yield lambda finished: bar.advance(task, finished)

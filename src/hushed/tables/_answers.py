@@ -12,6 +12,7 @@ from hushed._printing import brief, format_down, format_up, shown
 from hushed.errors import MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.tables._format import format_table
+from hushed.tables._ladders import Candidates, list_candidates
 from hushed.tables._plan import Choice, GaussianNoise, LaplaceNoise, Part
 from hushed.tables._requests import Aggregate
 from hushed.tables._warnings import epsilon_warnings
@@ -34,8 +35,13 @@ class Answer:
         ``1 - level``, for each value by itself. They do not include the effects of clipping, of
         contribution bounds and of rounding to steps. None for quantiles: see `rank_error`.
     rank_error : mapping of str to float
-        For quantiles: ranks by which the answer may miss the best candidate. It holds for all
-        quantiles of an output and group together, except with probability ``1 - level``.
+        For quantiles: ranks by which the answer may miss, where every value counts as the candidate
+        nearest to it. It holds for all quantiles of an output and group together, except with
+        probability ``1 - level``.
+    candidates : mapping of str to Candidates
+        For quantiles: how many values they were chosen from, and how far apart these are.
+    bounds : mapping of str to (float, float)
+        For outputs with a bound that was searched: the two ends that values were clipped to.
     present : mapping of str to tuple
         For means and variances: noisy number of rows with a value, row by row. It is measured
         anyway, at no further cost.
@@ -58,6 +64,8 @@ class Answer:
     low: Mapping[str, tuple[Any, ...]] = field(repr=False)
     high: Mapping[str, tuple[Any, ...]] = field(repr=False)
     rank_error: Mapping[str, float] = field(repr=False)
+    candidates: Mapping[str, Candidates] = field(repr=False)
+    bounds: Mapping[str, tuple[float, float]] = field(repr=False)
     present: Mapping[str, tuple[float, ...]] = field(repr=False)
     warnings: tuple[str, ...] = field(repr=False)
     level: float
@@ -168,8 +176,14 @@ class Answer:
         for name, error in self.rank_error.items():
             lines.append(
                 f"{shown(name)}: at most {format_up(error, 4)} ranks (rows in order of the value) "
-                f"farther from the quantile than the best candidate, with {percent(self.level)}."
+                f"from the quantile, with {percent(self.level)}; every value counts as the nearest "
+                f"of {self.candidates[name]}."
             )
+        lines += [
+            f"{shown(name)}: values were clipped to [{low:g}, {high:g}]; the search for these "
+            "bounds leaves a few rows beyond them, as a rule."
+            for name, (low, high) in self.bounds.items()
+        ]
         return "\n".join([*lines, *self.warnings, *epsilon_warnings(g.epsilon, self.unit)])
 
 
@@ -234,11 +248,13 @@ def _quantiles(
     noisy: list[Any],
     errors: list[float],  # noqa: ARG001
 ) -> tuple[Any, Interval]:
-    width = (aggregate.high - aggregate.low) / aggregate.bins
+    offered = list_candidates(
+        aggregate.low, aggregate.high, aggregate.bins, aggregate.spacing
+    ).tolist()
     by_size = sorted(range(len(noisy)), key=aggregate.probabilities.__getitem__)
     found = [0.0] * len(noisy)
     for place, index in zip(by_size, sorted(noisy), strict=True):
-        found[place] = min(aggregate.low + index * width, aggregate.high)
+        found[place] = offered[index]
     return (found if len(parts) > 1 else found[0]), (None, None)
 
 
@@ -320,17 +336,15 @@ def rank_error(aggregate: Aggregate, parts: Sequence[Part], beta: float) -> floa
 
     Notes
     -----
-    Each choice gets an equal part of beta, and the largest error counts for all. Then it holds for
-    the sorted answers as well. Let ``s < t`` be two wanted ranks, the best candidates of which miss
-    by b and c, and let the choices have the ranks ``x > y``, with ``|x - s| <= e + b`` and
-    ``|y - t| <= e + c``. Exchanged, ``|y - s| <= e + b``: if y is above s, x is farther above it.
-    Else let r be the rank of the best candidate for s; c is at most ``|t - r|``. For ``r <= t``,
-    ``t - y <= e + t - r`` gives ``r - y <= e``, and ``s - y <= e + s - r <= e + b``. For ``r > t``,
-    ``s - y = t - y - (t - s) <= e + r - t - (t - s) <= e + r - s = e + b``. Likewise for t, and
-    sorting is a chain of such exchanges.
+    Each choice gets an equal part of beta, and the largest error e counts for all. The best
+    candidate of a rank misses by nothing: every row is nearest to one. It holds for the sorted
+    answers as well. Let ``s < t`` be two wanted ranks with candidates x and y, and y below x. With
+    L and U the rows below and up to a candidate, ``L(y) <= U(y) <= L(x) <= U(x)``, and
+    ``L(x) - s <= e``, ``t - U(y) <= e``. Exchanged, ``L(y) - s <= L(x) - s <= e`` and
+    ``s - U(y) <= t - U(y) <= e``, likewise x for t, and sorting is a chain of such exchanges.
     """
     choices = [part.noise for part in parts if isinstance(part.noise, Choice)]
-    return max(each.error(beta / len(choices), aggregate.bins + 1) for each in choices)
+    return max(each.error(beta / len(choices), aggregate.bins) for each in choices)
 
 
 def rank_errors(

@@ -5,7 +5,7 @@ The numbers are those that the noise is scaled to: nothing is computed a second 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -16,8 +16,10 @@ from hushed.guarantee import Guarantee
 from hushed.tables._measurements import Measurement
 from hushed.tables._plan import Choice, GaussianNoise, LaplaceNoise, Part, PartitionSelection, Plan
 from hushed.tables._query import Query
+from hushed.tables._requests import Aggregate
+from hushed.tables._searching import SearchPart
 
-Noise = Literal["Laplace", "Gaussian", "exponential"]
+Noise = Literal["Laplace", "Gaussian", "exponential", "one-sided"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,15 +30,17 @@ class DistanceStep:
     ----------
     distance : float
         At most so far, rounded up.
-    of : {"users", "rows", "groups", "answers"}
+    of : {"users", "rows", "groups", "answers", "bounds"}
         What is counted. Answers are in the units of the output, all groups together: in the l1
-        norm for Laplace noise, in the l2 norm for Gaussian noise, in ranks for quantiles.
+        norm for Laplace noise, in the l2 norm for Gaussian noise, in ranks for quantiles. Where a
+        bound is searched, sums are in multiples of the larger bound, and sums of distances, of
+        half the distance of the bounds.
     why : str
         What makes it so.
     """
 
     distance: float
-    of: Literal["users", "rows", "groups", "answers"]
+    of: Literal["users", "rows", "groups", "answers", "bounds"]
     why: str
 
 
@@ -52,11 +56,13 @@ class Distances:
         What is measured.
     steps : tuple of DistanceStep
         From the unit of privacy to the answers.
-    noise : {"Laplace", "Gaussian", "exponential"}
-        Law of the noise; the exponential mechanism chooses a candidate instead.
+    noise : {"Laplace", "Gaussian", "exponential", "one-sided"}
+        Law of the noise; the exponential mechanism chooses a candidate instead. One-sided is the
+        exponential noise of the search for a bound.
     scale : float
         Scale of the noise in the units of the answers: of the Laplace law, standard deviation of
-        the Gaussian one, ranks that make a candidate e times as likely.
+        the Gaussian one, ranks that make a candidate e times as likely, rows of one comparison of a
+        search.
     epsilon : float or None
         Privacy loss of this measurement, rounded up. None for Gaussian noise, which is composed as
         one mechanism.
@@ -79,14 +85,19 @@ class Distances:
             "Laplace": f"Laplace noise of scale {size}",
             "Gaussian": f"Gaussian noise of standard deviation {size}",
             "exponential": f"exponential mechanism, a factor e for {size} ranks",
+            "one-sided": f"one-sided exponential noise of scale {size}",
         }[self.noise]
+        if self.steps[-1].of == "bounds":
+            law += " of these"
         loss = "" if self.epsilon is None else f" -> epsilon {format_up(self.epsilon, 4)}"
         return f"{name}{what}: {way} -> {law}{loss}"
 
 
 def trace_distances(query: Query, plan: Plan) -> tuple[Distances, ...]:
     """Trace the distance of two neighbours through every part of a plan."""
-    found = [_trace_part(query, part) for part in plan.parts]
+    searched = {each.name: each for each in query.aggregates if each.search}
+    found = [_trace_search(query, each) for each in plan.searches]
+    found += [_trace_part(query, part, searched) for part in plan.parts]
     if plan.selection is not None:
         found.insert(0, _trace_selection(query, plan.selection))
     return tuple(found)
@@ -100,10 +111,18 @@ def explain_distances(found: Sequence[Distances], unit: str, promise: Guarantee)
     return [*lines, f"  all parts together: epsilon {format_up(promise.epsilon)}{delta}"]
 
 
-def _trace_part(query: Query, part: Part) -> Distances:
+def _trace_part(query: Query, part: Part, searched: Mapping[str, Aggregate]) -> Distances:
     measurement, law = part.measurement, part.noise
     moved, scale, epsilon = _size_noise(measurement, law)
     last = DistanceStep(distance=moved, of="answers", why=_explain_move(part, moved))
+    if measurement.output in searched and measurement.feature and measurement.feature.grid:
+        aggregate = searched[measurement.output]
+        unit = size_unit(measurement, aggregate)
+        moved, scale = (float_above(Fraction(each) / unit) for each in (moved, scale))
+        what, times = _name_total(measurement), format_up(moved, 4)
+        power = "the square of " if measurement.feature.kind == "square" else ""
+        why = f"{what} moves by {times} times {power}{name_unit(aggregate)}"
+        last = DistanceStep(distance=moved, of="bounds", why=why)
     users = measurement.role == "users"
     return Distances(
         output=measurement.output,
@@ -113,6 +132,35 @@ def _trace_part(query: Query, part: Part) -> Distances:
         scale=scale,
         epsilon=epsilon,
     )
+
+
+def _trace_search(query: Query, part: SearchPart) -> Distances:
+    rows, law = part.search.rows, part.law
+    why = f"the numbers of rows beyond each bound move by {rows} or less, all the same way"
+    return Distances(
+        output=part.search.output,
+        measured=f"search for {part.search.side}",
+        steps=(
+            *_trace_unit(query, users=False),
+            DistanceStep(distance=rows, of="answers", why=why),
+        ),
+        noise="one-sided",
+        scale=law.scale,
+        epsilon=law.epsilon,
+    )
+
+
+def name_unit(aggregate: Aggregate) -> str:
+    """Name what a sum is measured in whose bounds are not known yet."""
+    return "the larger bound" if aggregate.kind == "sum" else "half the distance of the bounds"
+
+
+def size_unit(measurement: Measurement, aggregate: Aggregate) -> Fraction:
+    """Size the same unit, for the bounds of this aggregate; squared for squares."""
+    low, high = Fraction(aggregate.low), Fraction(aggregate.high)
+    unit = max(abs(low), abs(high)) if aggregate.kind == "sum" else (high - low) / 2
+    square = measurement.feature is not None and measurement.feature.kind == "square"
+    return unit**2 if square else unit
 
 
 def _trace_selection(query: Query, selection: PartitionSelection) -> Distances:
@@ -193,10 +241,15 @@ def _explain_move(part: Part, moved: float) -> str:
     if feature is None or feature.kind == "present":
         what = "users" if measurement.role == "users" else "rows"
         return f"the number of {what} moves by {size}"
-    what = "the sum of squares" if feature.kind == "square" else "the sum"
+    what = _name_total(measurement)
     if feature.grid is not None and feature.grid.centre:
         what += f" of distances from {feature.grid.centre:g}"
     return f"{what}, in steps of {format_up(measurement.step, 2)}, moves by {size}"
+
+
+def _name_total(measurement: Measurement) -> str:
+    square = measurement.feature is not None and measurement.feature.kind == "square"
+    return "the sum of squares" if square else "the sum"
 
 
 def _count(number: int, what: str) -> str:

@@ -19,6 +19,7 @@ NEAREST = 1e-100  # what is closer to zero counts as zero, so that no engine rep
 _VALUE_BITS = 30  # a value is at most 2**30 steps: 2**33 of them fit into 64 bits
 _USER_BITS = 32  # all values of one user together, which is what the noise is scaled to
 _EXACT_USER_BITS = 44
+MOST_STEPS = 2**_EXACT_USER_BITS  # that one unit moves a sum by, whatever its bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

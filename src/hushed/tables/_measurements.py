@@ -15,6 +15,7 @@ from typing import Literal
 from hushed._types import StoredType
 from hushed.errors import ParameterError
 from hushed.tables._grid import Grid, check_bounds, choose_grid
+from hushed.tables._ladders import Ladder, find_nearest
 from hushed.tables._requests import Aggregate, ContributionBounds, Keys
 from hushed.transformations import histogram_sensitivity, sum_sensitivity
 from hushed.transformations._aggregates import squared_counts
@@ -32,8 +33,9 @@ class Feature:
 
     Parameters
     ----------
-    kind : {"steps", "square", "present", "bin"}
-        Value on its grid; its square, centred; 1 if the value is there; which bin it falls into.
+    kind : {"steps", "square", "present", "bin", "rung"}
+        Value on its grid; its square, centred; 1 if the value is there; which bin it falls into,
+        equally wide or between the edges of a ladder.
     column : str
         Column it is computed from.
     grid : Grid, optional
@@ -41,16 +43,19 @@ class Feature:
     shift : int
         For squares: a step of theirs is ``2**shift`` squared steps of the grid.
     low, high, bins : float, float, int
-        For bins.
+        For bins; of a ladder, the number of rungs only.
+    ladder : Ladder, optional
+        For rungs.
     """
 
-    kind: Literal["steps", "square", "present", "bin"]
+    kind: Literal["steps", "square", "present", "bin", "rung"]
     column: str
     grid: Grid | None = None
     shift: int = 0
     low: float = 0.0
     high: float = 1.0
     bins: int = 0
+    ladder: Ladder | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +83,8 @@ class Measurement:
     output : str
         Output it belongs to.
     role : {"rows", "users", "total", "bins", "rank"}
-        Number of rows, of users; sum of a feature; rows in each bin; rows in each bin, from which
-        one candidate is chosen.
+        Number of rows, of users; sum of a feature; rows in each bin; rows nearest to each
+        candidate, one of which is chosen.
     feature : Feature, optional
         What is added up or binned.
     l1 : int
@@ -228,9 +233,20 @@ def _sum_of(
 
 def _bins_of(aggregate: Aggregate, column: str, rows: int) -> tuple[Measurement, ...]:
     low, high = check_bounds(aggregate.low, aggregate.high)
-    feature = Feature(kind="bin", column=column, low=low, high=high, bins=aggregate.bins)
     if aggregate.kind == "histogram":
+        feature = Feature(kind="bin", column=column, low=low, high=high, bins=aggregate.bins)
         return (_count_of(aggregate, "bins", feature, rows),)
+    feature = _find_nearest(aggregate, column, low, high)
     return tuple(
         _count_of(aggregate, "rank", feature, rows, probability=p) for p in aggregate.probabilities
     )
+
+
+def _find_nearest(aggregate: Aggregate, column: str, low: float, high: float) -> Feature:
+    """Round each value to the nearest candidate of a quantile."""
+    count = aggregate.bins
+    if aggregate.spacing == "geometric":
+        ladder = find_nearest(low, high, count)
+        return Feature(kind="rung", column=column, bins=count, ladder=ladder)
+    half = (high - low) / (count - 1) / 2
+    return Feature(kind="bin", column=column, low=low - half, high=high + half, bins=count)

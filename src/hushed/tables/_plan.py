@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, get_args
+
+import numpy as np
 
 from hushed._checks import read_epsilon
 from hushed._decimals import decimal_of, read, stated_above, stated_below
 from hushed._numeric import float_above, root_above, round_up
+from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Gaussian
 from hushed.mechanisms._exponential import ExponentialChoice
-from hushed.mechanisms._gaussian import MOST_NUMBERS
+from hushed.mechanisms._gaussian import MOST_NUMBERS, profile_of
 from hushed.mechanisms._gaussian import GaussianNoise as GaussianNoise  # noqa: PLC0414  (shown)
 from hushed.mechanisms._laplace import LaplaceNoise as LaplaceNoise  # noqa: PLC0414  (shown)
-from hushed.privacy_loss import PrivacyProfile, gaussian
+from hushed.privacy_loss import PrivacyProfile
 from hushed.sensitivity import proven_sensitivity
+from hushed.tables._grid import MOST_STEPS
 from hushed.tables._measurements import Measurement, UnitContribution
 from hushed.tables._requests import Aggregate
+from hushed.tables._searching import Search, SearchPart, plan_search
 from hushed.tables._selection import tau_threshold
 from hushed.transformations._aggregates import exact_scores_movement
 
@@ -52,12 +57,21 @@ class Choice:
         """Law of the choice, by scores in these units."""
         return ExponentialChoice(float(self.width), self.epsilon)
 
-    def score(self, below: int, rows: int) -> int:
-        """Score of a candidate: minus the distance of its rank from the target rank; exact."""
-        return -abs(self.probability.denominator * below - self.probability.numerator * rows)
+    def scores(self, rows: Sequence[int]) -> Floats:
+        """Score each candidate, given the rows nearest to it: minus the ranks that it misses by.
+
+        A candidate misses by nothing if the wanted rank is among its rows, or between them and
+        those of the next one. Exact.
+        """
+        near = np.asarray(rows, dtype=np.int64)
+        upto = np.cumsum(near)
+        ranks = self.probability.denominator * upto
+        wanted = self.probability.numerator * int(upto[-1])
+        above = ranks - self.probability.denominator * near - wanted
+        return np.asarray(-np.maximum(np.maximum(above, wanted - ranks), 0), dtype=np.float64)
 
     def error(self, beta: float, candidates: int) -> float:
-        """Ranks by which the choice misses the best candidate, except with probability beta.
+        """Ranks by which the chosen candidate misses, except with probability beta.
 
         What rounding the scores to a grid adds is counted.
         """
@@ -119,6 +133,10 @@ class Plan:
         Partition selection, if the keys are private.
     rule : str
         How the budget was split, in words.
+    noise_name : {"laplace", "gaussian"}
+        Which noise was asked for.
+    searches : tuple of SearchPart
+        Bounds that are found before anything else is measured.
     loss : PrivacyProfile, optional
         Privacy profile, if all parts are Gaussian: a ledger then counts it exactly.
     """
@@ -128,6 +146,8 @@ class Plan:
     parts: tuple[Part, ...]
     selection: PartitionSelection | None
     rule: str
+    noise_name: NoiseName
+    searches: tuple[SearchPart, ...] = ()
     loss: PrivacyProfile | None = None
 
 
@@ -160,21 +180,24 @@ def plan_noise(
     epsilon: float,
     delta: float,
     noise_name: NoiseName,
+    searched: Sequence[Search] = (),
 ) -> Plan:
     """Split the budget over the parts of a query, and choose the noise of each part.
 
     Notes
     -----
     Every aggregate gets a share of epsilon by its weight, partition selection one of weight 1;
-    within an aggregate, all measurements get the same share. With Laplace noise the epsilons add up
-    exactly (rational arithmetic), and an answer on disjoint groups costs what one group costs,
-    because the sensitivity counts all groups of a unit. Gaussian parts are one Gaussian
+    within an aggregate, all measurements and searches get the same share. With Laplace noise the
+    epsilons add up exactly (rational arithmetic), and an answer on disjoint groups costs what one
+    group costs, because the sensitivity counts all groups of a unit. Gaussian parts are one
     mechanism: each coordinate is divided by its sensitivity and multiplied by the root of its
     share, so that the whole vector moves by at most 1 (Balle and Wang, ICML 2018, Theorem 8).
     """
     epsilon, delta = read_epsilon(epsilon), read("delta", delta, up=False)
     _check_delta(delta, select_partitions=select_partitions, noise_name=noise_name)
-    shares, select = _shares(aggregates, measured, select_partitions=select_partitions)
+    shares, select = _shares(
+        aggregates, [*measured, *searched], select_partitions=select_partitions
+    )
     whole = decimal_of(epsilon)
     part = stated_below(decimal_of(delta) / 2)
     half = select_partitions and noise_name == "gaussian"
@@ -186,6 +209,7 @@ def plan_noise(
     multiplier = 0.0
     if normal:
         multiplier = _multiplier(stated_below(whole * together), part if half else delta)
+    others = bool(searched) or select_partitions
     parts = []
     for i, each in enumerate(measured):
         if i in normal:
@@ -196,6 +220,8 @@ def plan_noise(
             planned = _plan_quantile(each, whole * shares[i])
         else:
             planned = _of_steps(Fraction(each.l1), whole * shares[i])
+        if any(each.output == search.output for search in searched):
+            _check_any_bound(each, planned, whole * shares[i])
         parts.append(Part(measurement=each, noise=planned, share=float(shares[i])))
     return Plan(
         guarantee=Guarantee(epsilon=epsilon, delta=delta, neighbours="add-remove", unit=unit),
@@ -205,7 +231,12 @@ def plan_noise(
         rule=_explain_split(
             len(aggregates), select_partitions=select_partitions, normal=bool(normal)
         ),
-        loss=_loss(multiplier) if len(normal) == len(measured) and not select_partitions else None,
+        noise_name=noise_name,
+        searches=tuple(
+            plan_search(each, whole * share, float(share))
+            for each, share in zip(searched, shares[len(measured) :], strict=True)
+        ),
+        loss=None if others or len(normal) < len(measured) else _loss(multiplier),
     )
 
 
@@ -230,9 +261,12 @@ def _check_delta(delta: float, *, select_partitions: bool, noise_name: str) -> N
 
 
 def _shares(
-    aggregates: Sequence[Aggregate], measured: Sequence[Measurement], *, select_partitions: bool
+    aggregates: Sequence[Aggregate],
+    measured: Sequence[Measurement | Search],
+    *,
+    select_partitions: bool,
 ) -> tuple[list[Fraction], Fraction]:
-    """Share of each measurement, and of partition selection; they add up to 1 exactly."""
+    """Share of each measurement or search, and of partition selection; they add up to 1 exactly."""
     weights = {each.name: Fraction(each.weight) for each in aggregates}
     whole = sum(weights.values(), Fraction(1 if select_partitions else 0))
     parts = {name: sum(1 for m in measured if m.output == name) for name in weights}
@@ -249,6 +283,17 @@ def _of_steps(sensitivity: Fraction, epsilon: Fraction) -> LaplaceNoise:
             "larger epsilon"
         )
     return law
+
+
+def _check_any_bound(
+    measurement: Measurement, planned: LaplaceNoise | GaussianNoise | Choice, epsilon: Fraction
+) -> None:
+    """Refuse now what the noise for some bound would refuse after the search."""
+    if isinstance(planned, GaussianNoise):
+        largest = replace(planned, sigma=planned.sigma / measurement.l1 * MOST_STEPS)
+        largest.grid(noise_dims())
+    else:
+        _of_steps(Fraction(MOST_STEPS), epsilon)
 
 
 def _plan_selection(
@@ -274,21 +319,22 @@ def _multiplier(epsilon: float, delta: float) -> float:
 
 def _loss(multiplier: float) -> PrivacyProfile:
     """Privacy profile of all Gaussian parts: one vector of l2 sensitivity 1; rounded up."""
-    return gaussian(math.nextafter(1 / multiplier, math.inf))
+    return profile_of(1.0, multiplier)
 
 
 def _plan_gaussian(measurement: Measurement, multiplier: float, share: Fraction) -> GaussianNoise:
     sensitivity = float_above(root_above(measurement.l2_squared))
-    sigma = sensitivity * multiplier / math.sqrt(share) * (1 + 2.0**-48)
+    sigma = round_up(sensitivity * multiplier / math.sqrt(share), 16.0)
     return GaussianNoise(sensitivity, sigma, whole=True)
 
 
 def _plan_quantile(measurement: Measurement, epsilon: Fraction) -> Choice:
-    """Scores -|#(x < c) - p N|: an added row moves candidates below it by p, those above by 1 - p.
+    """Scores -max(0, L - p N, p N - U), where L and U rows lie below, and up to, a candidate.
 
-    It may raise one score and lower another, so the spread of the changes is at most twice the
-    larger one. A unit may add all its rows to one group or to several; either way the spreads of
-    all groups add up to at most the spread of its rows.
+    An added row moves L - p N and p N - U by p or 1 - p, either way, and so the larger one of them
+    and 0 by at most the larger one. It may raise one score and lower another, so the spread of the
+    changes is at most twice that. A unit may add all its rows to one group or to several; either
+    way the spreads of all groups add up to at most the spread of its rows.
     """
     p = Fraction(measurement.probability).limit_denominator(10_000)
     moved = exact_scores_movement(measurement.l1, p) * p.denominator

@@ -26,10 +26,12 @@ from hushed.tables._requests import (
     Filter,
     Keys,
     read_grouping,
+    read_searched,
     require_distinct_outputs,
     require_name,
     require_numeric,
 )
+from hushed.tables._searching import Search, Side, searches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,25 @@ class Query:
         contribution, columns = self.contribution, self.columns
         found = (measurements(each, contribution, columns) for each in self.aggregates)
         return tuple(part for parts in found for part in parts)
+
+    @property
+    def searched(self) -> tuple[Search, ...]:
+        """Bounds that have to be found first, in the order of the aggregates."""
+        contribution, columns = self.contribution, self.columns
+        found = (searches(each, contribution, columns) for each in self.aggregates)
+        return tuple(search for several in found for search in several)
+
+    def with_bounds(self, found: Mapping[tuple[str, Side], float]) -> Query:
+        """Fill in the bounds that a search has found, by output and side."""
+        filled = [
+            replace(each, **{side: found[each.name, side] for side in each.search})
+            for each in self.aggregates
+        ]
+        return replace(self, aggregates=tuple(filled))
+
+    def with_smallest_bounds(self) -> Query:
+        """Fill in the bounds nearest to zero that a search can find."""
+        return self.with_bounds({(e.output, e.side): e.bounds[0] for e in self.searched})
 
     def filter(self, condition: str) -> Query:
         """Keep the rows that fulfil a condition."""
@@ -141,11 +162,14 @@ class Query:
         if column is not None:
             require_numeric(self.columns, column, kind)
         name = f"{kind}_{column}" if name is None else name
+        if kind in ("sum", "mean", "variance"):
+            how |= read_searched(how["low"], how["high"])
         aggregate = Aggregate(kind=kind, name=name, column=column, **how)
         query = replace(self, aggregates=(*self.aggregates, aggregate))
         require_distinct_outputs(query.aggregates, self.keys.columns)
         if column is not None:
             measurements(aggregate, UnitContribution(rows=1, groups=1), self.columns)
+            searches(aggregate, UnitContribution(rows=1, groups=1), self.columns)
         return query
 
     def _require_user(self) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+from hushed._numeric import float_above
 from hushed._printing import Spelling, format_up, shown, spell_argument
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.tables._answers import error_bounds, percent, rank_error
-from hushed.tables._distances import Distances, explain_distances
+from hushed.tables._distances import Distances, explain_distances, name_unit, size_unit
+from hushed.tables._ladders import Candidates, describe_candidates
 from hushed.tables._plan import Choice, Part, Plan
 from hushed.tables._requests import Aggregate, require_int
 from hushed.tables._warnings import epsilon_warnings
@@ -30,16 +33,23 @@ class QuotedOutput:
     accuracy : float or None
         Error that a value exceeds with probability at most ``1 - level``; for quantiles in ranks,
         for all of a group together. None for means and variances, unless the number of rows of a
-        group was given.
+        group was given, and where a bound is searched.
     measured : tuple of (str, float)
         What is measured for it, and the error of each number by itself. Quantiles share the
-        probability of a miss; their errors are those before sorting.
+        probability of a miss; their errors are those before sorting. A sum whose bound is searched
+        is in multiples of the larger bound, or of half the distance of the bounds for a mean.
+    candidates : Candidates or None
+        What quantiles are chosen from.
+    searched : bool
+        Whether a bound is searched.
     """
 
     name: str
     share: float
     accuracy: float | None
     measured: tuple[tuple[str, float], ...]
+    candidates: Candidates | None = None
+    searched: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +126,7 @@ class Quote:
         delta = f", delta {format_up(g.delta)}" if g.delta else ""
         lines = [f"epsilon {format_up(g.epsilon)}{delta} for adding or removing one {self.unit}"]
         lines += [self._line(each) for each in self.outputs]
-        if any(each.accuracy is None for each in self.outputs):
+        if any(each.accuracy is None and not each.searched for each in self.outputs):
             lines.append(
                 "for the error of a mean or variance, give the approximate number of rows of a "
                 f"group, such as {spell('rows', 100)}"
@@ -144,6 +154,7 @@ class Quote:
             text = f"within {format_up(output.accuracy, 4)}"
             if first.startswith("rank"):
                 text += " ranks" if len(output.measured) == 1 else f" ranks: {parts}"
+                text += f"; of {output.candidates}"
             elif len(output.measured) > 1:
                 text += f" if about {self.rows} rows have a value: {parts}"
             elif first == "rows of a bin":
@@ -152,21 +163,34 @@ class Quote:
 
 
 def quote_plan(
-    plan: Plan, aggregates: Sequence[Aggregate], *, beta: float, rows: int | None, left: Any
+    plan: Plan,
+    aggregates: Sequence[Aggregate],
+    *,
+    beta: float,
+    rows: int | None,
+    left: Any,
+    smallest: tuple[Plan, Sequence[Aggregate]] | None = None,
 ) -> Quote:
-    """Quote the price of a plan."""
+    """Quote the price of a plan; `smallest` is the same with the smallest bounds of each search."""
     if rows is not None and require_int("rows", rows) < 1:
         raise ParameterError(f"rows must be 1 or more, got {rows}")
     outputs = []
     for each in aggregates:
         own = [part for part in plan.parts if part.measurement.output == each.name]
+        if each.search and smallest is not None:
+            outputs.append(_quote_searched(plan, each, own, beta, smallest))
+            continue
         alone = beta / len(own) if each.kind == "quantiles" else beta
+        quantiles = each.kind == "quantiles"
         outputs.append(
             QuotedOutput(
                 name=each.name,
                 share=math.fsum(part.share for part in own),
                 accuracy=_accuracy(each, own, beta, rows),
                 measured=tuple((_role(part), _error(part, each, alone)) for part in own),
+                candidates=describe_candidates(each.low, each.high, each.bins, each.spacing)
+                if quantiles
+                else None,
             )
         )
     return Quote(
@@ -181,6 +205,41 @@ def quote_plan(
     )
 
 
+def _quote_searched(
+    plan: Plan,
+    aggregate: Aggregate,
+    parts: Sequence[Part],
+    beta: float,
+    smallest: tuple[Plan, Sequence[Aggregate]],
+) -> QuotedOutput:
+    """Quote an output in multiples of its bounds, which grow a little as these get smaller."""
+    searches = [part for part in plan.searches if part.search.output == aggregate.name]
+    found = [(f"rows beyond the {e.search.side} bound", e.error(beta)) for e in searches]
+    least = next(each for each in smallest[1] if each.name == aggregate.name)
+    others = [part for part in smallest[0].parts if part.measurement.output == aggregate.name]
+    for part, other in zip(parts, others, strict=True):
+        if part.measurement.feature is None or part.measurement.feature.grid is None:
+            found.append((_role(part), _error(part, aggregate, beta)))
+            continue
+        several = ((part, aggregate), (other, least))
+        error = max(_error_in_bounds(each, asked, beta) for each, asked in several)
+        power = " squared" if part.measurement.feature.kind == "square" else ""
+        found.append((f"{_role(part)} / {name_unit(aggregate)}{power}", error))
+    return QuotedOutput(
+        name=aggregate.name,
+        share=math.fsum(part.share for part in (*searches, *parts)),
+        accuracy=None,
+        measured=tuple(found),
+        searched=True,
+    )
+
+
+def _error_in_bounds(part: Part, aggregate: Aggregate, beta: float) -> float:
+    """Error of a sum in the unit of `name_unit`."""
+    unit = size_unit(part.measurement, aggregate)
+    return float_above(Fraction(_error(part, aggregate, beta)) / unit)
+
+
 def _role(part: Part) -> str:
     feature = part.measurement.feature
     if part.measurement.role == "rank":
@@ -192,7 +251,7 @@ def _role(part: Part) -> str:
 
 def _error(part: Part, aggregate: Aggregate, beta: float) -> float:
     if isinstance(part.noise, Choice):
-        return part.noise.error(beta, aggregate.bins + 1)
+        return part.noise.error(beta, aggregate.bins)
     return part.noise.error(beta) * part.measurement.step
 
 

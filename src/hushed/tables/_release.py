@@ -13,6 +13,7 @@ from hushed.errors import ParameterError, QueryFailed
 from hushed.releasing._keeping import Payment, write_failure
 from hushed.tables import _engine as engine
 from hushed.tables._answers import Answer, evaluate, rank_errors
+from hushed.tables._ladders import describe_candidates
 from hushed.tables._noise import add_noise, select_partitions
 from hushed.tables._plan import (
     GaussianNoise,
@@ -24,7 +25,16 @@ from hushed.tables._plan import (
     plan_noise,
 )
 from hushed.tables._query import Query
-from hushed.tables._scan import Key, PreparedScan, fetch_keys, prepare, run_scan
+from hushed.tables._scan import (
+    Key,
+    PreparedScan,
+    fetch_keys,
+    prepare,
+    prepare_again,
+    run_scan,
+    run_searches,
+)
+from hushed.tables._searching import Side
 from hushed.tables._storage import read_answer, write_answer
 from hushed.tables._warnings import data_warnings, present_rows
 
@@ -53,6 +63,7 @@ def plan_query(query: Query, *, epsilon: float, delta: float, noise_name: NoiseN
         epsilon=epsilon,
         delta=delta,
         noise_name=noise_name,
+        searched=query.searched,
     )
     if query.keys.values is not None:
         groups = math.prod(map(len, query.keys.values))
@@ -96,6 +107,7 @@ def _rehearse(
     for part in plan.parts:
         if isinstance(part.noise, GaussianNoise):
             part.noise.grid(noise_dims())
+    _draw_bounds(plan, [[0] * part.search.feature.bins for part in plan.searches])
     if plan.selection is not None:
         select_partitions(plan.selection, ["0" * 32], [0])
     _build_answer(ready, plan, [("",) * len(query.keys.columns)], empty_group, beta)
@@ -104,7 +116,15 @@ def _rehearse(
 
 def _run(ready: PreparedScan, plan: Plan, beta: float, clock: engine.Clock) -> Answer:
     """Run the scan, add noise, and build the answer; exact numbers end here."""
+    if plan.searches:
+        query = ready.scan.query.with_bounds(_draw_bounds(plan, run_searches(ready, clock)))
+        promise = plan.guarantee
+        plan = plan_query(
+            query, epsilon=promise.epsilon, delta=promise.delta, noise_name=plan.noise_name
+        )
+        ready = prepare_again(ready, query)
     cells = run_scan(ready, clock)
+    engine.require_time(ready.scan.connection, clock)  # how many keys there are may be private
     keys, values = list(cells.keys), list(cells.values)
     if plan.selection is not None and cells.users is not None:
         chosen = select_partitions(plan.selection, [key[0] for key in keys], cells.users)
@@ -115,6 +135,14 @@ def _run(ready: PreparedScan, plan: Plan, beta: float, clock: engine.Clock) -> A
         values = [[column[place[name]] for name in ordered] for column in values]
         keys = [names[name] for name in ordered]
     return _build_answer(ready, plan, keys, values, beta)
+
+
+def _draw_bounds(plan: Plan, counts: Sequence[Sequence[int]]) -> dict[tuple[str, Side], float]:
+    """Choose the bounds that are searched, by output and side; they are public from here on."""
+    return {
+        (part.search.output, part.search.side): part.draw(rows)
+        for part, rows in zip(plan.searches, counts, strict=True)
+    }
 
 
 def _build_answer(
@@ -135,6 +163,12 @@ def _build_answer(
         low=low,
         high=high,
         rank_error=rank_errors(query.aggregates, plan.parts, beta),
+        candidates={
+            each.name: describe_candidates(each.low, each.high, each.bins, each.spacing)
+            for each in query.aggregates
+            if each.kind == "quantiles"
+        },
+        bounds={each.name: (each.low, each.high) for each in query.aggregates if each.search},
         present=present_rows(query.aggregates, plan.parts, noisy),
         warnings=(
             *ready.scan.connection.warnings,

@@ -9,19 +9,22 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import product
 from numbers import Real
-from typing import Any, Literal, SupportsFloat
+from typing import Any, Literal, SupportsFloat, get_args
 
 import numpy as np
 
-from hushed._checks import is_plain_int
+from hushed._checks import is_plain_int, require_one_of
 from hushed._printing import brief
 from hushed._types import ColumnType, StoredType
 from hushed.errors import ParameterError
+from hushed.statistics._candidates import CANDIDATES, Spacing, choose_spacing
 from hushed.tables._expressions import Expression, find_column, is_sendable, type_advice
+from hushed.tables._grid import FARTHEST
 
+Bound = float | Literal["search"]
 AggregateKind = Literal["count", "users", "sum", "mean", "variance", "quantiles", "histogram"]
 _MOST_KEYS = 1_000_000
-_MOST_CANDIDATES = 10_001
+_MOST_CANDIDATES, _MOST_BINS = 10_001, 10_000
 GROUPABLE: tuple[ColumnType, ...] = ("int", "string", "bool", "date")
 KEY_TYPES = "keys are of type int, string, bool or date (floor(x) makes an int of a float)"
 
@@ -40,8 +43,12 @@ class Aggregate:
         Its column.
     low, high : float
         Public bounds of the column.
+    search : tuple of {"low", "high"}
+        Which of the two are to be found in the rows; they hold the farthest one that can be found.
     bins : int
-        Number of bins of a histogram, or of intervals between the candidates of quantiles.
+        Number of bins of a histogram, or of candidates of quantiles.
+    spacing : {"even", "geometric"}
+        How the candidates of quantiles are spaced.
     probabilities : tuple of float
         Which quantiles; in (0, 1).
     weight : float
@@ -53,7 +60,9 @@ class Aggregate:
     column: str | None = None
     low: float = 0.0
     high: float = 1.0
+    search: tuple[Literal["low", "high"], ...] = ()
     bins: int = 1
+    spacing: Spacing = "even"
     probabilities: tuple[float, ...] = ()
     weight: float = 1.0
 
@@ -69,8 +78,9 @@ class Aggregate:
             raise ParameterError(
                 f"probabilities of quantiles must lie in [0.0001, 0.9999], got {self.probabilities}"
             )
-        if not 1 <= require_int("bins", self.bins) <= 10_000:
-            raise ParameterError(f"bins must lie in [1, 10000], got {self.bins}")
+        most = _MOST_CANDIDATES if self.kind == "quantiles" else _MOST_BINS
+        if not 1 <= require_int("bins", self.bins) <= most:
+            raise ParameterError(f"bins must lie in [1, {most}], got {self.bins}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,11 +199,41 @@ def require_int(name: str, value: int) -> int:
     return value
 
 
-def count_intervals(candidates: int) -> int:
-    """Count the intervals between the candidates of quantiles; refuse too few and too many."""
+def read_candidates(candidates: int | None, spacing: Any, low: Any) -> tuple[int, Spacing]:
+    """Read the number of candidates of quantiles and their spacing; refuse too few and too many.
+
+    A number alone means evenly spaced ones.
+    """
+    if spacing is not None:
+        require_one_of("spacing", spacing, get_args(Spacing))
+    start = _double("low", low)
+    if spacing == "geometric" and start < 0:
+        raise ParameterError(
+            f"geometric candidates begin at 0 or above it, got low={low}; the default for a range "
+            "that begins below 0 is even",
+            parameter="spacing",
+        )
+    if candidates is None:
+        return CANDIDATES, spacing or choose_spacing(start)
     if not 2 <= require_int("candidates", candidates) <= _MOST_CANDIDATES:
         raise ParameterError(f"candidates must lie in [2, {_MOST_CANDIDATES}], got {candidates}")
-    return candidates - 1
+    return candidates, spacing or "even"
+
+
+def read_searched(low: Bound, high: Bound) -> dict[str, Any]:
+    """Read the bounds of an aggregate, of which some are to be searched."""
+    found: dict[str, Any] = {"low": low, "high": high}
+    farthest = math.ldexp(1.0, math.floor(math.log2(FARTHEST)))
+    for name, end in (("low", -farthest), ("high", farthest)):
+        if isinstance(found[name], str):
+            if found[name] != "search":
+                raise ParameterError(
+                    f"{name} must be a number or 'search', got {brief(repr(found[name]))}",
+                    parameter=name,
+                )
+            found[name] = end
+            found["search"] = (*found.get("search", ()), name)
+    return found
 
 
 def read_probabilities(given: Any) -> tuple[float, ...]:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from hushed.errors import ParameterError, QueryFailed
@@ -89,8 +90,10 @@ class _BinColumn(Sequence[list[int]]):
         return len(self._keys)
 
     def __getitem__(self, place: Any) -> Any:
-        counts = self._counts.get(self._keys[place], {})
-        return [counts.get(i, 0) for i in range(self._bins)]
+        written = [0] * self._bins
+        for number, count in self._counts.get(self._keys[place], {}).items():
+            written[number] = count
+        return written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +110,15 @@ class PreparedScan:
         Rows, users and sums of every group; None if only bins are counted.
     binned : mapping of Feature to PlannedQuery
         Rows in each bin of every group, for each feature that is binned.
+    searched : mapping of Feature to PlannedQuery
+        Rows on each rung in all groups together, for each bound that is searched.
     """
 
     scan: Scan
     secret: int
     plain: engine.PlannedQuery | None
     binned: Mapping[Feature, engine.PlannedQuery]
+    searched: Mapping[Feature, engine.PlannedQuery] = field(default_factory=dict)
 
 
 _NO_LIMIT = engine.Clock()
@@ -129,31 +135,51 @@ def prepare(
         measured=query.measured,
     )
     with suppress(RecursionError):  # Ibis runs out of stack over nested selects
-        return _plan_scan(scan, secret, clock)
+        if query.keys.selected:  # the last query has this form, too
+            engine.plan(connection, _key_lookup(scan, secret, ["0" * 32]), clock)
+        plan = partial(engine.plan, connection, clock=clock)
+        planned = _plan_scan(scan, secret, plan)
+        features = dict.fromkeys(each.feature for each in query.searched)
+        return replace(
+            planned,
+            searched={each: plan(_count_rungs(scan, secret, each)) for each in features},
+        )
     raise ParameterError(_TOO_LONG)
 
 
-def _plan_scan(scan: Scan, secret: int, clock: engine.Clock) -> PreparedScan:
+def prepare_again(prepared: PreparedScan, query: Query) -> PreparedScan:
+    """Compile a scan with other bounds, which are constants in the same queries."""
+    scan = replace(prepared.scan, query=query, measured=query.measured)
+    return _plan_scan(scan, prepared.secret, engine.compile_query)
+
+
+def _plan_scan(scan: Scan, secret: int, plan: Callable[[Any], engine.PlannedQuery]) -> PreparedScan:
     features = _features(scan.measured)
     names = {feature: f"v{i}" for i, feature in enumerate(features)}
     bounded = _bound_contributions(scan, _select_relevant(scan, names), secret)
     bin_queries = {
         feature: _count_bins(scan, bounded, secret, names[feature])
         for feature in features
-        if feature.kind == "bin"
+        if feature.kind in ("bin", "rung")
     }
     plain = _aggregate_groups(scan, bounded, secret, names)
-    if scan.query.keys.selected:  # the last query has this form, too
-        engine.plan(scan.connection, _key_lookup(scan, secret, ["0" * 32]), clock)
     return PreparedScan(
         scan=scan,
         secret=secret,
-        plain=None if plain is None else engine.plan(scan.connection, plain, clock),
-        binned={
-            feature: engine.plan(scan.connection, query, clock)
-            for feature, query in bin_queries.items()
-        },
+        plain=None if plain is None else plan(plain),
+        binned={feature: plan(query) for feature, query in bin_queries.items()},
     )
+
+
+def run_searches(prepared: PreparedScan, clock: engine.Clock = _NO_LIMIT) -> list[list[int]]:
+    """Count the rows on each rung, for each bound that is searched; exact."""
+    found = {}
+    for feature, planned in prepared.searched.items():
+        answer = engine.fetch(prepared.scan.connection, planned, clock)
+        found[feature] = [0] * feature.bins
+        for rung, rows in zip(answer["rung"], answer["rows"], strict=True):
+            found[feature][rung] = int(rows)
+    return [found[each.feature] for each in prepared.scan.query.searched]
 
 
 def run_scan(prepared: PreparedScan, clock: engine.Clock = _NO_LIMIT) -> Cells:
@@ -176,7 +202,8 @@ def run_scan(prepared: PreparedScan, clock: engine.Clock = _NO_LIMIT) -> Cells:
     for each in scan.measured:
         if each.role in ("bins", "rank") and each.feature is not None:
             column = _BinColumn(keys, binned[each.feature], each.feature.bins)
-            values.append(column if scan.query.keys.selected else list(column))
+            lazily = scan.query.keys.selected or each.role == "rank"
+            values.append(column if lazily else list(column))
         else:
             cell = _cell_name(each, names)
             values.append([int(plain.get(key, empty)[cell] or 0) for key in keys])
@@ -253,9 +280,12 @@ def _select_relevant(scan: Scan, names: Mapping[Feature, str]) -> Any:
     picked += [engine.as_double(rows[places[each]]).name(values[each]) for each in columns]
     if not picked:
         return rows
-    stages = {name: _stages(each, values[each.column], name) for each, name in names.items()}
+    stages: dict[str, list[engine.Stage]] = {}
+    for each, name in names.items():
+        stages |= _stages(each, values[each.column], name)
     rows = engine.apply_stages(engine.materialise(rows.select(*picked)), stages)
-    return rows.drop(*values.values()) if values else rows
+    helpers = [*values.values(), *(each for each in stages if each not in names.values())]
+    return rows.drop(*helpers) if helpers else rows
 
 
 def _apply_steps(scan: Scan, columns: Sequence[str]) -> tuple[Any, dict[str, str]]:
@@ -303,19 +333,22 @@ def _filters_groups(scan: Scan) -> bool:
     return scan.query.user is None and not scan.query.keys.selected
 
 
-def _stages(feature: Feature, value: str, name: str) -> list[engine.Stage]:
+def _stages(feature: Feature, value: str, name: str) -> dict[str, list[engine.Stage]]:
+    """Stages of a feature, and of what helps to compute it."""
     if feature.kind == "bin":
         low, high, count = feature.low, feature.high, feature.bins
-        return engine.bins_stages(value, name, low=low, high=high, count=count)
+        return {name: engine.bins_stages(value, name, low=low, high=high, count=count)}
+    if feature.kind == "rung" and feature.ladder is not None:
+        return engine.ladder_stages(value, name, f"{name}_rest", feature.ladder)
     if feature.kind == "present":
-        return engine.presence_stages(value)
+        return {name: engine.presence_stages(value)}
     if feature.grid is None:
         raise NotImplementedError(feature.kind)
     steps = engine.steps_stages(value, name, feature.grid)
     if feature.kind == "steps":
-        return steps
+        return {name: steps}
     most, shift = feature.grid.most, feature.shift
-    return [*steps, *engine.squares_stages(value, name, most=most, shift=shift)]
+    return {name: [*steps, *engine.squares_stages(value, name, most=most, shift=shift)]}
 
 
 def _bound_contributions(scan: Scan, rows: Any, secret: int) -> Any:
@@ -400,6 +433,20 @@ def _count_bins(scan: Scan, rows: Any, secret: int, bin_name: str) -> Any:
     """Query for the number of rows in each bin of every group: a scan of its own."""
     there = rows.filter(rows[bin_name] >= 0)
     return _aggregate(scan, there, secret, [bin_name], {"rows": there.count()})
+
+
+def _count_rungs(scan: Scan, secret: int, feature: Feature) -> Any:
+    """Query for the number of rows on each rung, all groups together: a scan of its own."""
+    rows = _bound_contributions(scan, _select_relevant(scan, {feature: "rung"}), secret)
+    there = rows.filter(rows["rung"] >= 0)
+    if not _filters_groups(scan) or not scan.query.keys.columns:
+        return there.group_by("rung").aggregate(rows=there.count())
+    keys = _key_names(scan)
+    grouped = there.group_by([*keys, "rung"]).aggregate(rows=there.count())
+    places = dict(zip(scan.query.keys.columns, keys, strict=True))
+    known = _keep_known_keys(grouped, scan.query.keys, places)
+    whole = engine.exact_sum(scan.connection.engine, known["rows"])
+    return known.group_by("rung").aggregate(rows=whole)
 
 
 def _read_bins(

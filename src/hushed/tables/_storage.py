@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from datetime import date
 from typing import Any, get_args
 
@@ -10,6 +11,7 @@ from hushed.errors import DamagedLedger
 from hushed.guarantee import Guarantee, Neighbours, Unit
 from hushed.releasing._keeping import raise_failure
 from hushed.tables._answers import Answer
+from hushed.tables._ladders import Candidates
 
 _SCHEMA, _VERSION = "hushed answer", 1
 _MAPPINGS = ("values", "low", "high", "present")
@@ -36,6 +38,8 @@ def write_answer(answer: Answer) -> str:
     }
     record |= {name: dict(getattr(answer, name)) for name in _MAPPINGS}
     record |= {"rank_error": dict(answer.rank_error), "warnings": answer.warnings}
+    record["candidates"] = {name: asdict(each) for name, each in answer.candidates.items()}
+    record["bounds"] = dict(answer.bounds)
     promise = answer.guarantee
     record |= {
         "level": answer.level,
@@ -78,6 +82,8 @@ def _read_record(record: Any) -> Answer:
         low=cells["low"],
         high=cells["high"],
         rank_error=record["rank_error"],
+        candidates={name: Candidates(**each) for name, each in record["candidates"].items()},
+        bounds={name: (low, high) for name, (low, high) in record["bounds"].items()},
         present=cells["present"],
         warnings=tuple(record["warnings"]),
         level=record["level"],

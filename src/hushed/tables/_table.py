@@ -12,6 +12,7 @@ from hushed._checks import require_probability
 from hushed._types import StoredType
 from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._release import default_note
+from hushed.statistics._candidates import Spacing
 from hushed.tables import _engine as engine
 from hushed.tables._answers import Answer
 from hushed.tables._distances import trace_distances
@@ -22,11 +23,12 @@ from hushed.tables._release import plan_query, release_query
 from hushed.tables._requests import (
     Aggregate,
     AggregateKind,
+    Bound,
     ContributionBounds,
     Derive,
     Filter,
     Keys,
-    count_intervals,
+    read_candidates,
     read_probabilities,
 )
 
@@ -229,7 +231,7 @@ class Table:
         return self._ask("users", name=name, weight=weight)
 
     def sum(
-        self, column: str, *, low: float, high: float, name: str | None = None, weight: float = 1.0
+        self, column: str, *, low: Bound, high: Bound, name: str | None = None, weight: float = 1.0
     ) -> Table:
         """Add the sum of a column; missing values count as 0.
 
@@ -237,8 +239,11 @@ class Table:
         ----------
         column : str
             A numeric column.
-        low, high : float
+        low, high : float or "search"
             Public bounds that every value is clipped to. The noise grows with the larger one.
+            "search" finds the bound in the rows, as `hushed.find_bound` does: the first power of
+            two with few rows beyond it. That takes a scan of its own and an equal part of the
+            share; one bound serves all groups, and the answer tells it.
         name : str, optional
             Name of the output; ``sum_COLUMN`` by default.
         weight : float, default 1
@@ -252,7 +257,7 @@ class Table:
         return self._ask("sum", column, name, low=low, high=high, weight=weight)
 
     def mean(
-        self, column: str, *, low: float, high: float, name: str | None = None, weight: float = 1.0
+        self, column: str, *, low: Bound, high: Bound, name: str | None = None, weight: float = 1.0
     ) -> Table:
         """Add the mean of a column; missing values are left out.
 
@@ -260,8 +265,8 @@ class Table:
         ----------
         column : str
             A numeric column.
-        low, high : float
-            Public bounds that every value is clipped to.
+        low, high : float or "search"
+            Public bounds that every value is clipped to; "search" as for `sum`.
         name : str, optional
             Name of the output; ``mean_COLUMN`` by default.
         weight : float, default 1
@@ -276,7 +281,7 @@ class Table:
         return self._ask("mean", column, name, low=low, high=high, weight=weight)
 
     def variance(
-        self, column: str, *, low: float, high: float, name: str | None = None, weight: float = 1.0
+        self, column: str, *, low: Bound, high: Bound, name: str | None = None, weight: float = 1.0
     ) -> Table:
         """Add the variance of a column (divisor: number of values).
 
@@ -284,8 +289,8 @@ class Table:
         ----------
         column : str
             A numeric column.
-        low, high : float
-            Public bounds that every value is clipped to.
+        low, high : float or "search"
+            Public bounds that every value is clipped to; "search" as for `sum`.
         name : str, optional
             Name of the output; ``variance_COLUMN`` by default.
         weight : float, default 1
@@ -307,11 +312,14 @@ class Table:
         *,
         low: float,
         high: float,
-        candidates: int = 101,
+        candidates: int | None = None,
+        spacing: Spacing | None = None,
         name: str | None = None,
         weight: float = 1.0,
     ) -> Table:
         """Add quantiles of a column, each chosen among public candidates.
+
+        Every value counts as the candidate nearest to it.
 
         Parameters
         ----------
@@ -321,8 +329,13 @@ class Table:
             Which quantiles; ``[0.5]`` is the median. Several answers of one group are sorted.
         low, high : float
             Smallest and largest candidate.
-        candidates : int, default 101
-            Number of candidates, evenly spaced, `low` and `high` included; 2 to 10001.
+        candidates : int, optional
+            Number of candidates, evenly spaced unless `spacing` says otherwise; 2 to 10001. By
+            default 2,000, geometric where `low` is 0 or more, as those of `hushed.statistics`.
+        spacing : {"geometric", "even"}, optional
+            Geometric candidates are each the same multiple of the one before, and a value is off by
+            the same percentage anywhere; where `low` is 0 they are 0 and the numbers from a
+            millionth of `high` on.
         name : str, optional
             Name of the output; ``quantiles_COLUMN`` by default.
         weight : float, default 1
@@ -332,7 +345,13 @@ class Table:
         -------
         Table
             The query with the aggregate. It takes a scan of its own.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter cannot be used.
         """
+        offered, chosen = read_candidates(candidates, spacing, low)
         return self._ask(
             "quantiles",
             column,
@@ -340,7 +359,8 @@ class Table:
             low=low,
             high=high,
             weight=weight,
-            bins=count_intervals(candidates),
+            bins=offered,
+            spacing=chosen,
             probabilities=read_probabilities(probabilities),
         )
 
@@ -426,7 +446,14 @@ class Table:
         check_ledger(ledger, budget)
         can_quote = hasattr(ledger, "quote")
         left = ledger.quote(budget, plan.guarantee, loss=plan.loss) if can_quote else None
-        quote = quote_plan(plan, self.aggregates, beta=beta, rows=rows, left=left)
+        smallest = None
+        if plan.searches:
+            query = self.query.with_smallest_bounds()
+            least = plan_query(query, epsilon=epsilon, delta=delta, noise_name=noise)
+            smallest = (least, query.aggregates)
+        quote = quote_plan(
+            plan, self.aggregates, beta=beta, rows=rows, left=left, smallest=smallest
+        )
         distances = trace_distances(self.query, plan)
         return replace(quote, warnings=self.connection.warnings, distances=distances)
 
@@ -473,7 +500,7 @@ class Table:
             Seconds that the query may take, including the wait for other threads, but not the wait
             for the ledger, which has a limit of its own; not on Spark. A query that is stopped
             after the charge stays paid, because a slow query says something about the rows, without
-            noise: see the page on tables.
+            noise: see the page on tables. The time of drawing noise does not count.
 
         Returns
         -------

@@ -10,7 +10,14 @@ from hushed.tables._engine.clock import Clock
 from hushed.tables._engine.connections import Connection, normalise_columns
 from hushed.tables._engine.databases import check_installed
 from hushed.tables._engine.dialect import Dialect, PlannedQuery
-from hushed.tables._engine.execution import ConnectionLost, compile_query, fetch, hold, plan
+from hushed.tables._engine.execution import (
+    ConnectionLost,
+    compile_query,
+    fetch,
+    hold,
+    plan,
+    require_time,
+)
 from hushed.tables._engine.files import open_frame
 from hushed.tables._engine.opening import connect
 from hushed.tables._engine.operations import (
@@ -24,6 +31,7 @@ from hushed.tables._engine.operations import (
     dense_rank,
     exact_sum,
     keyed_hash,
+    ladder_stages,
     materialise,
     normalise,
     null,
@@ -55,6 +63,7 @@ __all__ = [
     "fetch",
     "hold",
     "keyed_hash",
+    "ladder_stages",
     "materialise",
     "normalise",
     "normalise_columns",
@@ -63,6 +72,7 @@ __all__ = [
     "open_frame",
     "plan",
     "presence_stages",
+    "require_time",
     "row_rank",
     "squares_stages",
     "steps_stages",

@@ -70,6 +70,8 @@ class Dialect:
         Its name, which is also its name in Ibis; part of the digest of a query.
     schemes : tuple of str
         What its addresses begin with, before ``://``.
+    example : str
+        An address, as a message shows it.
     connect : callable
         Address in; connection of Ibis and home out. The home says where the table is, without user
         and password, for the digest of a query. Reasons of a failure are given in our own words.
@@ -119,6 +121,7 @@ class Dialect:
 
     name: str
     schemes: tuple[str, ...] = field(repr=False)
+    example: str = field(repr=False)
     connect: Callable[[str], tuple[Backend, str]] = field(repr=False)
     find_file: Callable[[str], Path | None] = field(default=lambda _: None, repr=False)
     errors: Callable[[], tuple[type[Exception], ...]] = field(repr=False)

@@ -188,6 +188,7 @@ def _is_lost(error: Exception) -> bool:
 DUCKDB = Dialect(
     name="duckdb",
     schemes=("duckdb",),
+    example="duckdb:///FILE",
     connect=_connect,
     find_file=_find_file,
     errors=_errors,

@@ -94,15 +94,21 @@ def fetch(connection: Connection, query: PlannedQuery, clock: Clock) -> dict[str
     except engine.errors() as error:
         reason, gone = type(error).__name__, engine.is_gone(error)
     if rows is None:
-        if clock.left == 0:
-            reason = f"not within {clock}; the time may depend on the rows"
-        problem = ConnectionLost if gone and clock.left > 0 else QueryFailed
+        require_time(connection, clock)
+        problem = ConnectionLost if gone else QueryFailed
         raise problem(f"{engine} did not finish the query ({reason})")
     columns = list(zip(*rows, strict=True)) or [()] * len(query.names)
     return {
         name: [_plain(value) for value in column]
         for name, column in zip(query.names, columns, strict=True)
     }
+
+
+def require_time(connection: Connection, clock: Clock) -> None:
+    """Refuse to go on when the time is over; after the charge."""
+    if clock.left == 0:
+        reason = f"not within {clock}; the time may depend on the rows"
+        raise QueryFailed(f"{connection.engine} did not finish the query ({reason})")
 
 
 @contextmanager

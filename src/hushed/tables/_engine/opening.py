@@ -9,7 +9,7 @@ from pathlib import Path
 from hushed._types import ColumnType
 from hushed.errors import ParameterError
 from hushed.tables._engine.connections import Connection, open_stored
-from hushed.tables._engine.engines import BY_SCHEME
+from hushed.tables._engine.engines import BY_NAME, BY_SCHEME
 from hushed.tables._engine.files import open_file
 
 
@@ -26,7 +26,8 @@ def connect(
         )
     if scheme in BY_SCHEME:
         return open_stored(BY_SCHEME[scheme], url, name, types)
+    known = ", ".join(each.example for each in BY_NAME.values())
     raise ParameterError(
-        f"cannot read {scheme}:// addresses; use duckdb:///FILE, postgresql://..., spark://... or "
-        "the path of a CSV, Parquet or Arrow file"
+        f"cannot read {scheme}:// addresses; use {known} or the path of a CSV, "
+        "Parquet or Arrow file"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from hushed._types import ColumnType
@@ -12,6 +13,7 @@ from hushed.tables._engine.dialect import Dialect, KeyedHash, builtin_function
 from hushed.tables._engine.engines import BY_NAME
 from hushed.tables._expressions import read_time
 from hushed.tables._grid import FARTHEST, NEAREST, Grid
+from hushed.tables._ladders import Ladder
 
 Stage = Callable[[Any], Any]
 _WIDE = "decimal(38, 0)"
@@ -128,6 +130,38 @@ def bins_stages(value: str, name: str, *, low: float, high: float, count: int) -
         place,
         lambda rows: _clip_whole(rows, value, name, (0, count - 1), -1),
     ]
+
+
+def ladder_stages(value: str, name: str, rest: str, ladder: Ladder) -> dict[str, list[Stage]]:
+    """Find the rung of a double on a ladder; -1 if it is missing. `rest` is what is left to climb.
+
+    Whatever a division rounds to, a rung depends on the value of its own row alone.
+    """
+    rungs: list[Stage] = [lambda _: constant(0, "int")]
+    rests: list[Stage] = [lambda rows: _clip_to(ladder, rows[value]) / ladder.first]
+    for digit in ladder.digits():
+        rungs.append(partial(_climb, name=name, rest=rest, digit=digit))
+        rests.append(partial(_divide, rest=rest, digit=digit))
+
+    def last(rows: Any) -> Any:
+        return rows[name] + cases((rows[rest] > 1.0, 1), otherwise=0)
+
+    rungs += [last, lambda rows: _clip_whole(rows, value, name, (0, ladder.rungs - 1), -1)]
+    return {name: rungs, rest: rests}
+
+
+def _clip_to(ladder: Ladder, value: Any) -> Any:
+    return _clip(-value if ladder.negated else value, ladder.low, ladder.high)
+
+
+def _climb(rows: Any, *, name: str, rest: str, digit: Sequence[tuple[int, float]]) -> Any:
+    found = [(rows[rest] > factor, rows[name] + number) for number, factor in digit]
+    return cases(*found, otherwise=rows[name])
+
+
+def _divide(rows: Any, *, rest: str, digit: Sequence[tuple[int, float]]) -> Any:
+    found = [(rows[rest] > factor, rows[rest] / factor) for _, factor in digit]
+    return cases(*found, otherwise=rows[rest])
 
 
 def presence_stages(value: str) -> list[Stage]:

@@ -247,7 +247,8 @@ def _is_gone(error: Exception) -> bool:
     if not type(error).__module__.startswith("psycopg") or not operational:
         return False
     state = _state(error)
-    return state[:2] in ("", "08") or state in ("57P01", "57P02", "57P03")
+    # 57P and 25P03: stopped by a person, or for waiting too long; not for a query that takes long.
+    return state[:2] in ("", "08") or state[:3] == "57P" or state == "25P03"
 
 
 def _state(error: Exception) -> str:
@@ -257,6 +258,7 @@ def _state(error: Exception) -> str:
 POSTGRES = Dialect(
     name="postgres",
     schemes=("postgresql", "postgres"),
+    example="postgresql://...",
     connect=_connect,
     errors=_errors,
     list_tables=_list_tables,

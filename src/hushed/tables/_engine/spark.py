@@ -194,6 +194,7 @@ def _is_gone(error: Exception) -> bool:
 SPARK = Dialect(
     name="pyspark",
     schemes=("spark",),
+    example="spark://...",
     connect=_connect,
     errors=_errors,
     check_table=_check_table,

@@ -1,0 +1,91 @@
+"""What ``hushed audit zoo`` does: judge every mechanism of the zoo on its own pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from hushed._printing import format_down, format_up
+from hushed.auditing import AuditReport, Relation, allowed_error
+from hushed.auditing import audit as judge
+from hushed.cli._outcome import REFUSED, print_line, print_note
+from hushed.errors import NotFound, ParameterError
+
+
+def audit_zoo(
+    result: dict[str, Any],
+    epsilon: float | None,
+    effort: dict[str, Any],
+    named: Mapping[str, object],
+    *,
+    json: bool,
+) -> None:
+    """Audit every mechanism of the zoo on its own pairs, and print the table.
+
+    The probability of error is shared out among them, so that all verdicts hold together.
+    """
+    if given := [option for option, value in named.items() if value is not None]:
+        raise ParameterError(
+            f"audit zoo brings its own claims and pairs: leave out {', '.join(given)}"
+        )
+    try:
+        zoo = import_module("hushed.zoo")
+    except ModuleNotFoundError:
+        raise NotFound("this installation has no zoo of mechanisms") from None
+    rows = []
+    specimens = zoo.specimens(0.1 if epsilon is None else epsilon)
+    shared = 1 - allowed_error(effort["confidence"]) / len(specimens)
+    for specimen in specimens:
+        report = _audit_specimen(specimen, {**effort, "confidence": shared})
+        rows.append(
+            {
+                "name": specimen.name,
+                "private": specimen.private,
+                "verdict": report.verdict,
+                "claim": specimen.claim.epsilon,
+                "epsilon_low": report.epsilon_low,
+                "delta_low": report.delta_low,
+                "seconds": report.seconds,
+            }
+        )
+        if not json:
+            print_line(
+                f"{specimen.name:40} {'private' if specimen.private else 'not private':12} "
+                f"{report.verdict:12} claim {format_up(specimen.claim.epsilon):<9} "
+                f"certified {format_down(report.epsilon_low, 3):<9} {report.seconds:5.1f} s"
+            )
+    result |= {"zoo": rows, "confidence": effort["confidence"]}
+    if not json:
+        print_line(_zoo_in_words(rows, effort["samples"], effort["confidence"]))
+    wrong = [row["name"] for row in rows if row["private"] and row["verdict"] == "violated"]
+    result["exit_code"] = REFUSED if wrong else 0
+
+
+def _zoo_in_words(rows: list[dict[str, Any]], samples: int, confidence: float) -> str:
+    """Count what was caught and what was accused, and say how sure that is."""
+    accused = dict.fromkeys((True, False), 0)
+    for row in rows:
+        accused[row["private"]] += row["verdict"] == "violated"
+    broken = sum(not row["private"] for row in rows)
+    return (
+        f"With {samples} runs a side, {accused[False]} of {broken} that are not private were "
+        f"caught (more runs catch more) and {accused[True]} of {len(rows) - broken} private ones "
+        f"accused. All verdicts and bounds hold together with confidence {format_down(confidence)}."
+    )
+
+
+def _audit_specimen(specimen: Any, effort: dict[str, Any]) -> AuditReport:
+    """Audit on the specimen's pairs; on values alone, because its truth is about real numbers."""
+    relation: Relation = "answers"
+    if specimen.relation == "one-row":
+        relation = specimen.claim.neighbours
+    print_note(f"{specimen.name} ...")
+    return judge(
+        specimen.mechanism,
+        specimen.pairs,
+        claim=specimen.claim,
+        relation=relation,
+        batch=True,
+        **{**effort, "bits": False},
+    )

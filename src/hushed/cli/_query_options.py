@@ -1,0 +1,130 @@
+"""Options of ``hushed query`` alone; which default each has, the command says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from hushed.cli._options import option
+from hushed.cli._panels import BOUNDS, LEDGER, NOISE, OUTPUT, QUERY, STATISTICS, TABLE
+from hushed.cli._query_file import read_query_file
+from hushed.statistics._candidates import Spacing as SpacingName
+from hushed.tables._plan import NoiseName
+
+Many = list[str] | None
+Epsilon = Annotated[float, option("Privacy loss of the whole query, in nats.", NOISE)]
+Table = Annotated[str, option("Name of the table in a database.", TABLE)]
+User = Annotated[
+    str | None, option("Column that identifies the user; without it the unit is one row.", TABLE)
+]
+Types = Annotated[
+    Many,
+    option(
+        "COLUMN=TYPE, with the types int, float, string, bool, date, timestamp; repeat. "
+        "The columns of a CSV file are strings unless declared.",
+        TABLE,
+        "--type",
+    ),
+]
+Header = Annotated[
+    str | None,
+    option(
+        "Column names for a CSV file without a line of names, with its delimiter: "
+        "patient;city;cost. Then every line of the file is a row.",
+        TABLE,
+        metavar="LINE",
+    ),
+]
+MaxRowsPerUser = Annotated[int | None, option("Most rows of one user that count.", BOUNDS)]
+MaxGroupsPerUser = Annotated[int | None, option("Most groups of one user that count.", BOUNDS)]
+Where = Annotated[Many, option('Condition such as "age >= 18"; repeat.', QUERY)]
+Derive = Annotated[Many, option("NAME=EXPRESSION; repeat.", QUERY)]
+By = Annotated[Many, option("Grouping column; repeat.", QUERY)]
+Keys = Annotated[
+    Many, option("Public keys of each grouping column: A,B,C; once for each --by.", QUERY)
+]
+SelectPartitions = Annotated[
+    bool,
+    option(
+        "Private partition selection: find the keys with noise; needs --delta.",
+        QUERY,
+        "--select-partitions/--no-select-partitions",
+    ),
+]
+Count = Annotated[bool, option("Number of rows.", STATISTICS, "--count/--no-count")]
+CountUsers = Annotated[
+    bool, option("Number of users.", STATISTICS, "--count-users/--no-count-users")
+]
+Sum = Annotated[
+    Many,
+    option("COLUMN:LOW:HIGH; HIGH or LOW may be the word search; repeat.", STATISTICS, "--sum"),
+]
+Mean = Annotated[Many, option("COLUMN:LOW:HIGH, as for --sum; repeat.", STATISTICS)]
+Variance = Annotated[Many, option("COLUMN:LOW:HIGH, as for --sum; repeat.", STATISTICS)]
+Quantile = Annotated[
+    Many,
+    option(
+        "COLUMN:LOW:HIGH:PROBABILITY, or several, whose answers are sorted: 0.25,0.5,0.75; repeat.",
+        STATISTICS,
+    ),
+]
+Median = Annotated[Many, option("COLUMN:LOW:HIGH, the quantile 0.5; repeat.", STATISTICS)]
+Candidates = Annotated[
+    int | None,
+    option(
+        "Number of values from LOW to HIGH, among which a quantile is chosen; 2 to 10001. "
+        "By default 2000.",
+        STATISTICS,
+    ),
+]
+Spacing = Annotated[
+    SpacingName | None,
+    option("Spacing of these values; by default geometric if LOW is 0 or more.", STATISTICS),
+]
+Histogram = Annotated[Many, option("COLUMN:LOW:HIGH:BINS; repeat.", STATISTICS)]
+Delta = Annotated[float, option("For --select-partitions and Gaussian noise.", NOISE)]
+Noise = Annotated[NoiseName, option("Which noise.", NOISE)]
+Quote = Annotated[
+    bool, option("Show the price only: nothing is read or charged.", OUTPUT, "--quote/--no-quote")
+]
+Explain = Annotated[
+    bool,
+    option(
+        "With --quote: show how far one user or row moves each number, and the noise "
+        "that hides it.",
+        OUTPUT,
+        "--explain/--no-explain",
+    ),
+]
+AboutRows = Annotated[
+    int | None,
+    option(
+        "Public guess of the number of rows in a group, for the error of means and "
+        "variances in --quote.",
+        OUTPUT,
+        min=1,
+    ),
+]
+Ledger = Annotated[str | None, option("Address of the ledger to charge.", LEDGER)]
+Note = Annotated[str, option("Note in the ledger.", LEDGER)]
+Timeout = Annotated[
+    float | None,
+    option(
+        "Seconds that the query may take; not on Spark. A query that is stopped after "
+        "the charge stays paid.",
+        OUTPUT,
+    ),
+]
+QueryFile = Annotated[
+    Path | None,
+    option(
+        "A TOML file with these options, by their names without dashes; options on the "
+        "command line win.",
+        QUERY,
+        "--file",
+        metavar="QUERY.toml",
+        is_eager=True,
+        callback=read_query_file,
+    ),
+]
+Json = Annotated[bool, option("Print one JSON object.", OUTPUT, "--json/--no-json")]

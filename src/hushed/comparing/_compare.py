@@ -1,0 +1,263 @@
+"""`compare`: each route tried on the same public tables, and one of them recommended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hushed._checks import read_epsilon, require_count, require_positive, require_probability
+from hushed._decimals import read
+from hushed._functions._trials import seed_from
+from hushed._numeric import first_whole
+from hushed._printing import flat
+from hushed._types import Floats
+from hushed.comparing._laws import estimate_spread
+from hushed.comparing._question import Question, check_population, read_rows
+from hushed.comparing._recommending import recommend
+from hushed.comparing._record import ComparedRoute, Comparison, LeftOut, shown_number
+from hushed.comparing._routes import ROUTES, Offer, Priced
+from hushed.errors import ParameterError
+from hushed.populations import Population
+from hushed.populations._sources import description
+from hushed.statistics import Mode, Numeric, Statistic
+from hushed.statistics._record import read_candidates
+
+_BETA = 0.05
+_LARGEST = 1e300  # of a candidate
+_LEAST, _DECADES, _STEPS = -3, 5, 900  # epsilons of three digits, from 0.001 to 99.9
+
+
+def compare(
+    asked: Statistic | Callable[[Any], Any],
+    population: Population,
+    *,
+    rows: int | None = None,
+    epsilon: float | None = None,
+    error: float | None = None,
+    delta: float = 0.0,
+    gamma: float = 0.05,
+    candidates: Sequence[float] | None = None,
+    worth: float = 2.0,
+    trials: int = 200,
+    seed: int = 0,
+    workers: int | None = None,
+) -> Comparison:
+    """Compare every way to release an answer: promise, error and calls of the function.
+
+    Nothing private is needed or seen. All routes are tried on the same tables, which are drawn from
+    a public population.
+
+    Parameters
+    ----------
+    asked : Statistic or callable
+        What is to be released: from `hushed.statistics`, or any function of the rows that gives a
+        number or an array of numbers.
+    population : Population
+        Public source of rows like the private ones; see `hushed.populations`. Rows that are public
+        are said to be so by ``PublicTable(rows)``. Never the private rows, nor anything fitted to
+        them.
+    rows : int, optional
+        Rows in a table. May be left out for a statistic that states it.
+    epsilon : float, optional
+        Privacy loss of the release, in nats, at which errors are compared; 1 by default.
+    error : float, optional
+        Instead of epsilon: each route gets the smallest epsilon of three digits, 0.001 to 99.9,
+        at which its error is at most this in 95 % of releases.
+    delta : float, default 0
+        Slack; in [0, 1). Above 0, routes that need it are compared, too.
+    gamma : float, default 0.05
+        Share of pairs of rows that a sampled sensitivity may fail to cover; in (0, 1).
+    candidates : sequence of float, optional
+        Public values to choose from, for the routes that choose.
+    worth : float, default 2
+        How many times as large an error the stronger one of two promises may have, and still be
+        recommended; 1 or more.
+    trials : int, default 200
+        Tables to simulate; 2 or more.
+    seed : int, default 0
+        Seed of the tables and of the sampler. No noise is drawn: its law is known. The result is
+        the same for any number of workers.
+    workers : int, optional
+        Worker processes.
+
+    Returns
+    -------
+    Comparison
+        A record; printed, it is a table with a recommendation.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range, or both epsilon and error are given.
+    BadFunction, BadRows
+        If the function or the population fails.
+
+    Notes
+    -----
+    The errors are quantiles of a mixture: over simulated tables, each with the law of the noise on
+    it as it is known in closed form. So what is left to chance is the choice of tables; the
+    standard error for it is in the record.
+
+    Examples
+    --------
+    >>> import hushed as hs
+    >>> s = hs.statistics.median(rows=500, low=0, high=100)
+    >>> found = hs.compare(s, hs.populations.Uniform(low=0, high=100), epsilon=1.0, trials=20)
+    >>> found.recommended
+    'inverse sensitivity'
+    """
+    known = read_rows(asked, rows)
+    check_population(population)
+    if epsilon is not None and error is not None:
+        raise ParameterError("give epsilon or error, not both", parameter="error")
+    level = read_epsilon(1.0 if epsilon is None else epsilon)
+    most = None if error is None else require_positive("error", error)
+    if not isinstance(worth, int | float) or not 1 <= worth < math.inf:
+        raise ParameterError(f"worth must be 1 or more, got {worth!r}", parameter="worth")
+    question = Question(
+        asked=asked,
+        population=population,
+        rows=known,
+        gamma=require_probability("gamma", gamma),
+        delta=_read_delta(delta),
+        candidates=_read_candidates(asked, candidates),
+        trials=require_count("trials", trials, least=2),
+        seed=seed_from(seed),
+        workers=workers,
+    )
+    spread = _measure_spread(question)
+    found = [_try_route(each.name, each.offer(question), level, most) for each in ROUTES]
+    comparison = _assemble(question, level, most, float(worth), spread, found)
+    name, advice = recommend(comparison)
+    return replace(comparison, recommended=name, advice=advice)
+
+
+def _assemble(
+    question: Question,
+    epsilon: float,
+    error: float | None,
+    worth: float,
+    spread: tuple[float, float],
+    found: Sequence[ComparedRoute | LeftOut],
+) -> Comparison:
+    """Put what was found into a record, the best routes first."""
+    routes = [each for each in found if isinstance(each, ComparedRoute)]
+    routes.sort(key=lambda each: each.error_95 if error is None else each.guarantee.epsilon)
+    return Comparison(
+        asked=_describe(question.asked, question.rows),
+        categories=isinstance(question.asked, Mode),
+        neighbours=question.neighbours,
+        population=description(question.population),
+        rows=question.rows,
+        epsilon=epsilon if error is None else None,
+        error=error,
+        gamma=question.gamma,
+        delta=question.delta,
+        worth=worth,
+        trials=question.trials,
+        seed=question.seed,
+        spread_50=spread[0],
+        spread_95=spread[1],
+        routes=tuple(routes),
+        left_out=tuple(each for each in found if isinstance(each, LeftOut)),
+        recommended="",
+        advice="",
+    )
+
+
+def _read_candidates(asked: Any, candidates: Sequence[float] | None) -> tuple[float, ...] | None:
+    """Read public values to choose from; those of a statistic lie in its range."""
+    if candidates is None:
+        return None
+    if isinstance(asked, Mode):
+        raise ParameterError(
+            "a mode is chosen from its categories: leave candidates out", parameter="candidates"
+        )
+    span = asked.span if isinstance(asked, Numeric) else (-_LARGEST, _LARGEST)
+    return tuple(read_candidates(candidates, span).tolist())
+
+
+def _read_delta(delta: float) -> float:
+    known = read("delta", delta, up=False)
+    if not 0 <= known < 1:
+        raise ParameterError(f"delta must lie in [0, 1), got {delta!r}", parameter="delta")
+    return known
+
+
+def _measure_spread(question: Question) -> tuple[float, float]:
+    """How far the answers of simulated tables are from their median, without any noise."""
+    if isinstance(question.asked, Mode):
+        return 0.0, 0.0
+    answers = question.answers()
+    off: Floats = np.abs(answers - np.median(answers, axis=0)).max(axis=1)
+    return float(np.quantile(off, 0.5)), float(np.quantile(off, 0.95))
+
+
+def _try_route(
+    name: str, offer: Offer | str, epsilon: float, most: float | None
+) -> ComparedRoute | LeftOut:
+    """Price one route at an epsilon, or at the smallest one that keeps to an error."""
+    if isinstance(offer, str):
+        return LeftOut(name=name, reason=flat(offer))
+    try:
+        priced = offer.at(epsilon) if most is None else _find_price(offer, most)
+    except ParameterError as refusal:
+        return LeftOut(name=name, reason=flat(refusal))
+    if isinstance(priced, str):
+        return LeftOut(name=name, reason=priced)
+    return ComparedRoute(
+        name=name,
+        promise=offer.promise,
+        guarantee=priced.guarantee,
+        error_50=priced.errors.quantile(0.5),
+        error_95=priced.errors.quantile(_BETA),
+        spread=estimate_spread(priced.errors, _BETA),
+        calls=offer.calls,
+        how=priced.how,
+    )
+
+
+def _find_price(offer: Offer, most: float) -> Priced | str:
+    """Smallest epsilon of three digits that keeps to an error; it was seen to keep to it."""
+
+    def priced(step: int) -> Priced | None:
+        try:
+            found = offer.at(_level(step))
+        except ParameterError:  # so small an epsilon is refused
+            return None
+        return found if found.errors.quantile(_BETA) <= most else None
+
+    last = _DECADES * _STEPS
+    if priced(last) is None:
+        return (
+            f"an error of {shown_number(most)} is not reached at any epsilon up to {_level(last):g}"
+        )
+    step = first_whole(lambda number: priced(number) is not None, known=last)
+    return offer.at(_level(step))
+
+
+def _level(step: int) -> float:
+    """Epsilon of a place on the ladder, from 1: three digits each."""
+    decade, place = divmod(step - 1, _STEPS)
+    return float(f"{100 + place}e{_LEAST + decade - 2}")
+
+
+def _describe(asked: Any, rows: int) -> str:
+    """Name what is asked, in words."""
+    kind = getattr(asked, "kind", None)
+    if kind is None:
+        return f"{flat(getattr(asked, '__qualname__', type(asked).__name__))} of {rows:,} rows"
+    stated = asked.description()
+    if kind == "quantile":
+        named = {0.0: "minimum", 0.5: "median", 1.0: "maximum"}
+        kind = named.get(stated["q"], f"quantile {stated['q']:g}")
+    if kind == "trimmed mean":
+        kind = f"mean without {100 * stated['trim']:g} % at each end" if stated["trim"] else "mean"
+    private = "" if stated["rows"] else " (a private number)"
+    if "low" not in stated:
+        return f"{kind} of {rows:,} rows{private}"
+    return f"{kind} of {rows:,} rows{private} in [{stated['low']:g}, {stated['high']:g}]"

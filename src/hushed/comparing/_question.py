@@ -1,0 +1,146 @@
+"""What is to be compared: a statistic or a function, and the public tables it is tried on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hushed._checks import require_count
+from hushed._functions._calls import answer
+from hushed._functions._trials import Streams, run_trials
+from hushed._types import Floats
+from hushed.errors import BadRows, HushedError, ParameterError
+from hushed.guarantee import Neighbours, RowUnit
+from hushed.populations import Population
+from hushed.statistics import Mode, Numeric, Statistic
+
+Measure = Callable[[Any, np.random.Generator], Any]
+"""What is measured on a simulated table: numbers, always as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticValue:
+    """A statistic as a function of rows that gives a double."""
+
+    statistic: Numeric
+
+    def __call__(self, rows: Any) -> float:
+        """Value on a table, rounded once."""
+        return float(self.statistic.value(rows))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What all routes are asked; they are tried on the same tables."""
+
+    asked: Any
+    population: Population
+    rows: int
+    gamma: float
+    delta: float
+    candidates: tuple[float, ...] | None
+    trials: int
+    seed: int
+    workers: int | None
+
+    @property
+    def statistic(self) -> Statistic | None:
+        """The statistic, if it is one."""
+        return self.asked if isinstance(self.asked, Numeric | Mode) else None
+
+    @property
+    def numeric(self) -> Numeric | None:
+        """The statistic, if it is one whose values are numbers."""
+        return self.asked if isinstance(self.asked, Numeric) else None
+
+    @property
+    def function(self) -> Callable[[Any], Any]:
+        """What is asked, as a function of the rows."""
+        return self.asked if self.numeric is None else StatisticValue(self.numeric)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Relation that the question is about."""
+        return "replace-one" if self.statistic is None else self.statistic.neighbours
+
+    @property
+    def unit(self) -> RowUnit:
+        """What one row was declared to be."""
+        return "row" if self.statistic is None else self.statistic.unit
+
+    def simulate(self, measure: Measure) -> Floats:
+        """Measure something on each simulated table: one row for each."""
+        trial = TableTrial(population=self.population, rows=self.rows, measure=measure)
+        # Not the streams of the sampler, so that what it finds and these tables are independent.
+        seed = int(np.random.SeedSequence([self.seed, 1]).generate_state(1, np.uint64)[0])
+        return run_trials(trial, self.trials, seed=seed, workers=self.workers)
+
+    def answers(self) -> Floats:
+        """Answers on the simulated tables, without any noise: one row for each."""
+        found = self.simulate(partial(_measure_answer, self.function))
+        return found.reshape(self.trials, -1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableTrial:
+    """One simulated table for each generator."""
+
+    population: Population
+    rows: int
+    measure: Measure
+
+    def __call__(self, generators: Streams) -> Floats:
+        """Return what is measured on the table of each generator, stacked."""
+        return np.stack([self._measured(each) for each in generators])
+
+    def _measured(self, generator: np.random.Generator) -> Floats:
+        return np.asarray(self.measure(self._draw(generator), generator), dtype=np.float64)
+
+    def _draw(self, generator: np.random.Generator) -> Any:
+        try:
+            table = self.population.draw(generator, self.rows)
+        except HushedError:
+            raise
+        except Exception as cause:
+            raise BadRows(f"the population raised {type(cause).__name__}: {cause}") from cause
+        if not hasattr(table, "__len__") or len(table) != self.rows:
+            raise BadRows(f"the population was asked for {self.rows} rows and gave another number")
+        return table
+
+
+def _measure_answer(function: Callable[[Any], Any], table: Any, _: np.random.Generator) -> Floats:
+    return answer(function, table, private=False)
+
+
+def read_rows(asked: Any, rows: int | None) -> int:
+    """Read the rows of a table, as given or as the statistic states them; check what is asked."""
+    if isinstance(asked, Numeric | Mode):
+        if asked.rows is not None and rows is not None and rows != asked.rows:
+            raise ParameterError(
+                f"the statistic is for {asked.rows} rows, and {rows!r} were given: leave one out",
+                parameter="rows",
+            )
+        rows = asked.rows if rows is None else rows
+    elif not callable(asked) or isinstance(asked, type):
+        raise ParameterError(
+            "compare takes a statistic such as hs.statistics.median(rows=1000, low=0, high=100), "
+            f"or a function of the rows, got {type(asked).__name__}"
+        )
+    if rows is None:
+        raise ParameterError("rows must be given: the rows of a table", parameter="rows")
+    return require_count("rows", rows, least=2)
+
+
+def check_population(population: Any) -> None:
+    """Refuse rows where a source of public rows is needed: nobody said that they are public."""
+    if not isinstance(population, Population):
+        raise ParameterError(
+            "the population must be a public source of rows, from hs.populations, such as "
+            "Uniform(low=0, high=1) or a Simulator; rows that are public are said to be so by "
+            f"PublicTable(rows). Got {type(population).__name__}",
+            parameter="population",
+        )

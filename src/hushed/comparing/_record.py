@@ -1,0 +1,273 @@
+"""What a comparison found, as a record, a table and JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
+
+from hushed._printing import flat, format_up
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee, Neighbours
+
+_WIDTH = 100
+_CLOSED = {"extra": "forbid", "strict": True}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedRoute:
+    """One way to release the answer.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    promise : str
+        Whom its promise covers, in words.
+    guarantee : Guarantee
+        What it promises.
+    error_50, error_95 : float
+        Absolute error that half, and 95 %, of the releases of fresh tables keep to, in the unit of
+        the answer; of several numbers the largest one. Of a mode: rows that would have to change
+        to make the released category the right one.
+    spread : float
+        Standard error of ``error_95``, because the tables are simulated; 0 where no table matters.
+    calls : int
+        How often the function is called, for one release and all that it needs before, but for a
+        few calls that check it.
+    how : str
+        The mechanism as it is written in Python; ``s`` is the statistic, ``f`` the function.
+    """
+
+    __pydantic_config__ = _CLOSED
+
+    name: str
+    promise: str
+    guarantee: Guarantee
+    error_50: float
+    error_95: float
+    spread: float
+    calls: int
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A way that does not apply.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    reason : str
+        Why it does not apply.
+    """
+
+    __pydantic_config__ = _CLOSED
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Ways to release an answer, side by side; all numbers are from public tables.
+
+    Parameters
+    ----------
+    asked : str
+        The statistic or function.
+    categories : bool
+        Whether the answers are categories, and errors count rows.
+    neighbours : {"replace-one", "add-remove"}
+        The change of a table that was asked about.
+    population : dict
+        Where the tables came from.
+    rows : int
+        Rows of each.
+    epsilon : float or None
+        Level at which errors are compared.
+    error : float or None
+        Error at which levels are compared.
+    gamma, delta : float
+        What a sampled sensitivity may miss; slack.
+    worth : float
+        How many times as large the price of a stronger promise may be.
+    trials : int
+        Simulated tables.
+    seed : int
+        Their seed.
+    spread_50, spread_95 : float
+        How far half, and 95 %, of the answers of simulated tables are from their median at most,
+        without any noise.
+    routes : tuple of ComparedRoute
+        What applies; the most exact one first, or the one with the smallest epsilon.
+    left_out : tuple of LeftOut
+        What does not, with reasons.
+    recommended : str
+        Name of a route; empty if none applies.
+    advice : str
+        Why, in words.
+    schema_version : {1}, default 1
+        Version of this record.
+    """
+
+    __pydantic_config__ = _CLOSED
+
+    asked: str
+    categories: bool
+    neighbours: Neighbours
+    population: dict[str, Any] = field(repr=False)
+    rows: int
+    epsilon: float | None
+    error: float | None
+    gamma: float
+    delta: float
+    worth: float
+    trials: int
+    seed: int
+    spread_50: float
+    spread_95: float
+    routes: tuple[ComparedRoute, ...]
+    left_out: tuple[LeftOut, ...]
+    recommended: str
+    advice: str
+    schema_version: Literal[1] = 1
+
+    def __str__(self) -> str:
+        return self.explain()
+
+    def price(self, route: ComparedRoute) -> float:
+        """Give what routes are compared by.
+
+        Parameters
+        ----------
+        route : ComparedRoute
+            One of them.
+
+        Returns
+        -------
+        float
+            Its error in 95 % of releases; its epsilon, if an error was given.
+        """
+        return route.error_95 if self.error is None else route.guarantee.epsilon
+
+    def explain(self) -> str:
+        """Show the routes as a table, with what does not apply and what is recommended.
+
+        Returns
+        -------
+        str
+            At most 100 columns wide.
+        """
+        lines = [*_fill(_title(self)), "", *_table(self), "", *_fill(self.advice)]
+        if self.left_out:
+            lines += ["", "Not applicable:"]
+            for each in self.left_out:
+                lines += _fill(f"{each.name}: {each.reason}", indent="  ")
+        return "\n".join(lines)
+
+    def to_json(self) -> str:
+        """Write as canonical JSON: sorted keys, two spaces, every double exact.
+
+        Returns
+        -------
+        str
+            One JSON object.
+        """
+        import json  # noqa: PLC0415
+
+        return json.dumps(_adapter().dump_python(self, mode="json"), indent=2, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Comparison:
+        """Read what `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str or bytes
+            One JSON object.
+
+        Returns
+        -------
+        Comparison
+            The same comparison.
+
+        Raises
+        ------
+        ParameterError
+            If the text is no comparison of a known version; all problems are listed.
+        """
+        from pydantic import ValidationError  # noqa: PLC0415
+
+        try:
+            known: Comparison = _adapter().validate_json(text)
+        except ValidationError as cause:
+            problems = "; ".join(
+                f"{'.'.join(map(str, e['loc'])) or 'comparison'}: {e['msg']}"
+                for e in cause.errors(include_input=False, include_url=False)
+            )
+            raise ParameterError(
+                f"not a hushed comparison of version 1: {flat(problems)}"
+            ) from None
+        return known
+
+
+@lru_cache(maxsize=1)
+def _adapter() -> Any:
+    from pydantic import TypeAdapter  # noqa: PLC0415
+
+    return TypeAdapter(Comparison)
+
+
+def shown_number(number: float) -> str:
+    """Print an error with three digits, rounded up, and commas."""
+    rounded = float(format_up(number, 3))
+    return f"{rounded:,.0f}" if 100 <= rounded < 1e15 else f"{rounded:.3g}"
+
+
+def _title(found: Comparison) -> str:
+    kind = found.population.get("name") or found.population.get("kind", "a population of your own")
+    if found.error is None:
+        level = f"epsilon = {found.epsilon:g}"
+    else:
+        level = f"an error of {shown_number(found.error)} or less in 95 % of releases"
+    return f"{found.asked}, {level}; on {found.trials} tables drawn from {flat(kind)}"
+
+
+def _table(found: Comparison) -> list[str]:
+    what = "rows off" if found.categories else "error"
+    header = ["route", "promise holds for", f"{what}, 50 %", "95 %", "calls"]
+    body = [
+        [
+            each.name,
+            each.promise,
+            shown_number(each.error_50),
+            shown_number(each.error_95),
+            f"{each.calls:,}",
+        ]
+        for each in found.routes
+    ]
+    if found.error is not None:
+        header.insert(2, "epsilon")
+        for row, each in zip(body, found.routes, strict=True):
+            row.insert(2, f"{each.guarantee.epsilon:g}")
+    widths = [max(len(row[i]) for row in [header, *body]) for i in range(len(header))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < 2 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in [header, ["-" * width for width in widths], *body]
+    ]
+
+
+def _fill(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        text,
+        width=_WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + "  " if indent else "",
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,250 @@
+"""The ways to release an answer: one entry each, with what it needs, promises and costs.
+
+A new way is one function that makes an offer, or says why it cannot, and one line in `ROUTES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from hushed import noise
+from hushed._decimals import decimal_of
+from hushed._printing import format_up
+from hushed._types import Floats
+from hushed.comparing._laws import Chosen, ErrorLaw, Fixed, Scaled
+from hushed.comparing._question import Question
+from hushed.errors import TooFewPairs, TooFewRows, ZeroSensitivity
+from hushed.guarantee import Guarantee
+from hushed.mechanisms import Gaussian, InverseSensitivity, Laplace, Smooth
+from hushed.sensitivity import proven_sensitivity, sample_sensitivity
+from hushed.statistics import Mode, Numeric, Quantile
+from hushed.transformations import quantile_scores_sensitivity
+
+_TABLE_CANDIDATES = 101  # as many as `hs.table(...).quantiles` takes by default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priced:
+    """A route at one epsilon: what it promises, how far it is off, and how it is written."""
+
+    guarantee: Guarantee
+    errors: ErrorLaw
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A route that applies.
+
+    Parameters
+    ----------
+    promise : str
+        Whom the promise covers, in words.
+    calls : int
+        How often the function is called, for one release and all that it needs before.
+    at : callable
+        Price at an epsilon.
+    """
+
+    promise: str
+    calls: int
+    at: Callable[[float], Priced]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One way to release an answer; `offer` gives an `Offer`, or the reason why there is none."""
+
+    name: str
+    offer: Callable[[Question], Offer | str]
+
+
+def _promise_all(question: Question) -> str:
+    who = "person" if question.unit == "person" else "row"
+    change = "replaced" if question.neighbours == "replace-one" else "added or removed"
+    return f"every table, one {who} {change}"
+
+
+def _offer_global(question: Question) -> Offer | str:
+    statistic = question.numeric
+    if isinstance(question.statistic, Mode):
+        return "categories are no numbers that noise could be added to"
+    if statistic is None:
+        return (
+            "nobody knows how far one row can move any function; if you can prove a bound, state "
+            "it with hs.proven_sensitivity"
+        )
+    bound = proven_sensitivity(
+        statistic.global_sensitivity,
+        "l1",
+        neighbours=statistic.neighbours,
+        unit=statistic.unit,
+        argument=f"global sensitivity of the {statistic.kind}",
+    )
+
+    def price(epsilon: float) -> Priced:
+        made = Laplace(bound, epsilon=epsilon)
+        how = f"hs.Laplace(hs.proven_sensitivity({bound.value:.10g}, ...), epsilon={epsilon:g})"
+        return Priced(guarantee=made.guarantee, errors=Fixed(made.accuracy), how=how)
+
+    return Offer(promise=_promise_all(question), calls=1, at=price)
+
+
+def _offer_inverse(question: Question) -> Offer | str:
+    statistic = question.statistic
+    if statistic is None:
+        return "known for the statistics of hs.statistics alone"
+    if not statistic.invertible:
+        return f"not known for the {statistic.kind} without a public number of rows"
+    given = None if isinstance(statistic, Mode) else question.candidates
+
+    def price(epsilon: float) -> Priced:
+        made = InverseSensitivity(statistic, epsilon=epsilon, candidates=given)
+        drawn = question.simulate(partial(_measure_inverse, made))
+        more = ", candidates=..." if given else ""
+        how = f"hs.InverseSensitivity(s, epsilon={epsilon:g}{more})"
+        return Priced(guarantee=made.guarantee, errors=Chosen.of_rows(drawn), how=how)
+
+    return Offer(promise=_promise_all(question), calls=1, at=price)
+
+
+def _measure_inverse(made: InverseSensitivity, rows: Any, _: np.random.Generator) -> Floats:
+    """Error of each candidate, of a mode the rows that it lags behind; then the chances."""
+    statistic = made.statistic
+    if isinstance(statistic, Numeric):
+        errors = np.abs(np.array(made.values) - float(statistic.value(rows)))
+    else:
+        errors = statistic.lengths(rows, made.values).astype(np.float64)
+    return np.concatenate([errors, made.chances_on(rows)])
+
+
+def _offer_smooth(law: Literal["t2", "lomax"], question: Question) -> Offer | str:
+    statistic = question.numeric
+    if isinstance(question.statistic, Mode):
+        return "categories are no numbers that noise could be added to"
+    if statistic is None:
+        return "known for the statistics of hs.statistics alone"
+
+    def price(epsilon: float) -> Priced:
+        made = Smooth(statistic, epsilon=epsilon, noise=law)
+        found = question.simulate(partial(_measure_smooth, made))
+        errors = Scaled(found[:, 0], found[:, 1:], made.exceeds)
+        how = f"hs.Smooth(s, epsilon={epsilon:g}, noise={law!r})"
+        return Priced(guarantee=made.guarantee, errors=errors, how=how)
+
+    return Offer(promise=_promise_all(question), calls=1, at=price)
+
+
+def _measure_smooth(made: Smooth, rows: Any, _: np.random.Generator) -> Floats:
+    """Smooth sensitivity, and how far the answer is from the two ends of its range."""
+    value, (low, high) = float(made.statistic.value(rows)), made.statistic.span
+    return np.array([made.statistic.smooth_sensitivity(rows, made.beta), value - low, high - value])
+
+
+def _offer_table(question: Question) -> Offer | str:
+    statistic = question.numeric
+    if not isinstance(statistic, Quantile):
+        return "hs.table chooses medians and quantiles among candidates; this is neither"
+    if not 0 < statistic.q < 1:
+        return "hs.table offers quantiles strictly between the smallest and the largest value"
+    points = np.linspace(statistic.low, statistic.high, _TABLE_CANDIDATES)
+    width = 2 * quantile_scores_sensitivity(1, alpha=statistic.q)
+
+    def price(epsilon: float) -> Priced:
+        drawn = question.simulate(partial(_measure_table, statistic, points, width, epsilon))
+        promised = Guarantee(epsilon=epsilon, neighbours="add-remove")
+        how = (
+            f"hs.table(...).quantiles(COLUMN, [{statistic.q:g}], ...).release(epsilon={epsilon:g})"
+        )
+        return Priced(guarantee=promised, errors=Chosen.of_rows(drawn), how=how)
+
+    who = "person" if question.unit == "person" else "row"
+    return Offer(promise=f"every table, one {who} added or removed", calls=1, at=price)
+
+
+def _measure_table(
+    statistic: Quantile,
+    points: Floats,
+    width: float,
+    epsilon: float,
+    rows: Any,
+    _: np.random.Generator,
+) -> Floats:
+    """Error of each candidate, then its chance: the less, the farther its rank is off."""
+    values = statistic.read(rows)
+    exact = float(statistic.value(rows))
+    below = np.searchsorted(values, points, side="left")
+    scores = -np.abs(below - float(decimal_of(statistic.q) * values.size))
+    reach = noise.selection_scale(width=width, epsilon=epsilon)[0]
+    weights = np.exp((scores - scores.max()) / reach)
+    return np.concatenate([np.abs(points - exact), weights / weights.sum()])
+
+
+def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> Offer | str:
+    if law == "gaussian" and not question.delta:
+        return "Gaussian noise needs a delta above 0"
+    if isinstance(question.statistic, Mode):
+        return "categories are no numbers that noise could be added to"
+    if question.neighbours != "replace-one":
+        return (
+            "sampling replaces a row, so the number of rows must be public: give the statistic "
+            "rows=NUMBER"
+        )
+    try:
+        found = sample_sensitivity(
+            question.function,
+            question.population,
+            rows=question.rows,
+            norm="l1" if law == "laplace" else "l2",
+            gamma=question.gamma,
+            unit=question.unit,
+            seed=question.seed,
+            workers=question.workers,
+        )
+        _calibrated(law, found, 1.0, question.delta)
+    except (TooFewRows, TooFewPairs, ZeroSensitivity) as refusal:
+        return str(refusal)
+    if found.sampling is None:  # it was sampled just now
+        return "not sampled"
+    numbers = int(np.prod(found.sampling.shape, dtype=int))
+
+    def price(epsilon: float) -> Priced:
+        made = _calibrated(law, found, epsilon, question.delta)
+        name = "Laplace" if law == "laplace" else "Gaussian"
+        slack = "" if law == "laplace" else f", delta={question.delta:g}"
+        return Priced(
+            guarantee=made.guarantee,
+            errors=Fixed(lambda beta: made.accuracy(beta, numbers)),
+            how=f"hs.{name}(hs.sample_sensitivity(f, ...), epsilon={epsilon:g}{slack})",
+        )
+
+    who = "people" if question.unit == "person" else "rows"
+    share = format_up(100 * found.gamma, 3)
+    return Offer(
+        promise=f"random: all but {share} % of such {who}",
+        calls=2 * found.sampling.pairs + 1,
+        at=price,
+    )
+
+
+def _calibrated(law: str, found: Any, epsilon: float, delta: float) -> Laplace | Gaussian:
+    if law == "laplace":
+        return Laplace(found, epsilon=epsilon)
+    return Gaussian(found, epsilon=epsilon, delta=delta)
+
+
+ROUTES: tuple[Route, ...] = (
+    Route("inverse sensitivity", _offer_inverse),
+    Route("smooth, t2", partial(_offer_smooth, "t2")),
+    Route("smooth, lomax", partial(_offer_smooth, "lomax")),
+    Route("global sensitivity", _offer_global),
+    Route("table query", _offer_table),
+    Route("sampled, Laplace", partial(_offer_sampled, "laplace")),
+    Route("sampled, Gaussian", partial(_offer_sampled, "gaussian")),
+)
+"""All routes, in the order in which they are shown where nothing else orders them."""

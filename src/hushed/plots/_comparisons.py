@@ -1,0 +1,65 @@
+"""The figure of a comparison: errors, or levels, of all routes, coloured by their promise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hushed.comparing import Comparison
+from hushed.plots._figures import COLOURS, altair_or_refuse
+
+
+def comparison_figure(comparison: Comparison) -> Any:
+    """Draw a comparison: one line for each route, on a logarithmic scale.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What `hushed.compare` found.
+
+    Returns
+    -------
+    altair chart
+        A dot where half of the releases are, a tick for 95 %; if an error was given, the epsilon
+        that each route needs for it.
+    """
+    alt = altair_or_refuse()
+    levels = comparison.error is not None
+    pairs = [
+        (each.guarantee.epsilon,) * 2 if levels else (each.error_50, each.error_95)
+        for each in comparison.routes
+    ]
+    # A logarithm has no place for an error of 0.
+    least = min((half for half, _ in pairs if half > 0), default=1.0) / 2
+    rows = [
+        {
+            "route": each.name,
+            "promise": each.promise,
+            "half": max(half, least),
+            "most": max(most, least),
+        }
+        for each, (half, most) in zip(comparison.routes, pairs, strict=True)
+    ]
+    unit = "rows" if comparison.categories else "unit of the answer"
+    title = "epsilon (nats)" if levels else f"error: half of the releases, and 95 % ({unit})"
+    route = alt.Y("route:N", title=None, sort=[row["route"] for row in rows])
+    colour = alt.Color(
+        "promise:N",
+        title="promise holds for",
+        scale=alt.Scale(range=list(COLOURS)),
+        sort=None,
+        legend=alt.Legend(labelLimit=400),
+    )
+    base = alt.Chart(alt.Data(values=rows)).encode(y=route, color=colour)
+    scale = alt.Scale(type="log")
+    lines = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("half:Q", title=title, scale=scale), x2="most:Q"
+    )
+    dots = base.mark_point(filled=True, size=60).encode(x=alt.X("half:Q", scale=scale))
+    ends = base.mark_tick(thickness=3, size=16).encode(x=alt.X("most:Q", scale=scale))
+    level = f"error {comparison.error:g}" if levels else f"epsilon = {comparison.epsilon:g}"
+    heading = {
+        "text": comparison.asked,
+        "subtitle": f"{level}; {comparison.trials} tables of a public population; "
+        f"recommended: {comparison.recommended or 'none'}",
+    }
+    return (lines + dots + ends).properties(title=heading, width=480, height=40 + 36 * len(rows))

@@ -1,0 +1,353 @@
+"""Run a sampling: the first table, the trials, and the record of what they found."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hushed._functions._anew import pack
+from hushed._functions._calls import Probe, probe
+from hushed._functions._environment import facts
+from hushed._functions._fingerprints import Look, content, identity, list_changes, look
+from hushed._functions._settings import reset, settings
+from hushed._functions._trials import run_trials
+from hushed._rows import _containers as containers
+from hushed._rows._ranges import Range, is_within
+from hushed._types import Floats
+from hushed.errors import BadFunction, BadRows, ParameterError
+from hushed.guarantee import Protect
+from hushed.populations import (
+    OWN,
+    Population,
+    PublicTable,
+    Simulator,
+    description,
+    support,
+)
+from hushed.sensitivity._blockwise import Blockwise, bound_average, limit
+from hushed.sensitivity._canary import Alike, first_table, shown
+from hushed.sensitivity._declarations import (
+    block_dependence,
+    check_population,
+    check_small,
+    order_dependence,
+)
+from hushed.sensitivity._designs import Design, choose_design
+from hushed.sensitivity._memory import check_anew, check_memory
+from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
+from hushed.sensitivity._ranks import Calibration, Rank
+from hushed.sensitivity._record import Sampling
+from hushed.spaces import Norm
+
+# Rows drawn at once in batch mode: about what fits the second-level cache.
+_BATCH_ROWS = 2**16
+_MOST_NAMES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What `sample_sensitivity` was asked for, checked, with the rank that follows from it.
+
+    The fields that a `Sampling` has, too, mean the same there; ``gamma`` is the whole promise's.
+    """
+
+    function: Function
+    population: Population
+    rows: int
+    blocks: int
+    norm: Norm
+    calibration: Calibration
+    rank: Rank
+    gamma: float
+    requested_gamma: float | None
+    asked_pairs: int | None
+    protect: Protect
+    batch: bool
+    symmetric: bool
+    data_dependent: bool
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    """What was known before the long run."""
+
+    described: dict[str, Any]  # the population
+    design: Design
+    first: Any  # the first table
+    table: str  # its digest
+    known: Probe  # what the function answered on it
+    packed: bytes | None  # the function, before it was asked anything
+    look: Look  # the function
+    settings: dict[str, str]
+    ranges: tuple[Range, ...]
+
+
+def run_sampling(request: Request, *, workers: int | None, progress: bool) -> Sampling:
+    """Measure the movements of all pairs, and what the declarations are worth."""
+    start = _start(request)
+    trial = _make_trial(request, start)
+    # What the declarations are worth, before the long run; judged against what it finds.
+    moved: dict[str, float] = {}
+    if isinstance(trial, BlockTrial):
+        moved["batch"] = block_dependence(trial, seed=request.seed)
+    if request.symmetric:
+        moved["symmetric"] = order_dependence(trial, seed=request.seed, batch=request.batch)
+    found = _run(request, start, trial, workers=workers, progress=progress)
+    pairs = request.rank.pairs
+    draws = bound_average(np.sort(found[..., 0].ravel()[:pairs]), request.blocks)
+    draws.flags.writeable = False
+    after = look(request.function)
+    moving = {
+        *list_changes(start.look.marks, after.marks),
+        *reset(start.settings, settings()),
+    }
+    unwatched = _name_few({*moving, *after.unseen})
+    _check_declarations(request, start, trial, found, moved, float(draws[request.rank.rank - 1]))
+    if unwatched:
+        _check_anew(request, start, trial, moving, float(draws[request.rank.rank - 1]))
+    return _record(request, start, found, draws, after, unwatched)
+
+
+def _start(request: Request) -> _Start:
+    """Draw the first table, and ask the function about it."""
+    seed, private = request.seed, request.data_dependent
+    described = description(request.population)
+    design = _choose_design(request, described)
+    first = first_table(design, seed=seed, private=private)
+    check_population(design, first, seed=seed, private=private)
+    packed = pack(request.function)
+    known = _probe(request.function, first, design.rows, batch=request.batch, private=private)
+    before, settled = look(request.function), settings()
+    ranges = _support(request.population, first, containers.layout(first))
+    if type(request.population) not in (Simulator, *OWN):  # these keep to theirs
+        design = replace(design, ranges=ranges)
+    return _Start(
+        described=described,
+        design=design,
+        first=first,
+        table=content(first),
+        known=known,
+        packed=packed,
+        look=before,
+        settings=settled,
+        ranges=ranges,
+    )
+
+
+def _choose_design(request: Request, described: Mapping[str, Any]) -> Design:
+    if described.get("kind") == "public table" and not isinstance(request.population, PublicTable):
+        raise ParameterError(
+            "the population describes itself as a public table but is not one: its tables would "
+            "share rows; hand in the hs.populations.PublicTable itself",
+            parameter="population",
+        )
+    return choose_design(
+        request.population,
+        rows=request.rows,
+        blocks=request.blocks,
+        rank=request.rank,
+        gamma=request.gamma,
+        calibration=request.calibration,
+        protect=request.protect,
+        seed=request.seed,
+        nominal=request.data_dependent,
+    )
+
+
+def _support(population: Population, first: Any, layout: containers.Layout) -> tuple[Range, ...]:
+    """Ranges that the population keeps to; its first rows must."""
+    ranges = support(population, layout)
+    if not is_within(first, ranges):
+        raise BadRows("the population gave rows outside of the range that it states as its support")
+    return ranges
+
+
+def _probe(f: Function, first: Any, rows: int, *, batch: bool, private: bool) -> Probe:
+    """Call the function on the first table, to find what is wrong with it before the long run."""
+    if batch and not isinstance(first, np.ndarray):
+        raise ParameterError(
+            "batch=True needs a population that gives NumPy arrays, "
+            f"this one gives {containers.layout(first)}"
+        )
+    given = shown(first, rows, batch=batch)
+    known = probe(f, given, private=private)
+    if batch and known.shape[:1] != (1,):
+        raise BadFunction(
+            f"with batch=True the function got one table in an array of shape {given.shape} and "
+            f"returned shape {known.shape}; it must return one answer for each table along the "
+            "first axis"
+        )
+    return replace(known, shape=known.shape[1:], answer=known.answer[0]) if batch else known
+
+
+def _make_trial(request: Request, start: _Start) -> PairTrial | BlockTrial:
+    """Make what is run for every pair, or in batch mode for every block of pairs."""
+    if request.batch:
+        at_once = min(max(1, _BATCH_ROWS // start.design.count), request.rank.pairs)
+    else:
+        at_once = int(request.protect == "simultaneous")
+    return (BlockTrial if request.batch else PairTrial)(
+        function=request.function,
+        design=start.design,
+        norm=request.norm,
+        symmetric=request.symmetric,
+        at_once=at_once,
+        like=containers.signature(start.first),
+        shape=start.known.shape,
+        fresh=start.known.fresh,
+        private=request.data_dependent,
+    )
+
+
+def _run(
+    request: Request,
+    start: _Start,
+    trial: PairTrial | BlockTrial,
+    *,
+    workers: int | None,
+    progress: bool,
+) -> Floats:
+    """Run the trials, in workers that know the function for the one that was sent."""
+    alike, trials = _alike(request, start), _count_trials(request, trial)
+    with _progress(trials, shown=progress) as report:
+        return run_trials(
+            trial, trials, seed=request.seed, workers=workers, report=report, alike=alike
+        )
+
+
+def _alike(request: Request, start: _Start) -> Alike:
+    return Alike(
+        seed=request.seed,
+        batch=request.batch,
+        marks=start.look.marks,
+        settings=start.settings,
+        answer=start.known.answer,
+        table=start.table,
+    )
+
+
+def _count_trials(request: Request, trial: PairTrial | BlockTrial) -> int:
+    return -(-request.rank.pairs // (trial.at_once if request.batch else 1))
+
+
+def _check_declarations(
+    request: Request,
+    start: _Start,
+    trial: PairTrial | BlockTrial,
+    found: Floats,
+    moved: Mapping[str, float],
+    value: float,
+) -> None:
+    """Judge what was declared of the function against the movement that was kept."""
+    for declared, size in moved.items():
+        check_small(size / request.blocks, value, declared)
+    between = shown(start.first, start.design.rows, batch=request.batch)
+    check_memory(trial, found, between, value * request.blocks, seed=request.seed)
+
+
+def _check_anew(
+    request: Request,
+    start: _Start,
+    trial: PairTrial | BlockTrial,
+    moving: set[str],
+    value: float,
+) -> None:
+    """Ask the function as it was before the run, where not all of it can be watched."""
+    marks = {name: mark for name, mark in start.look.marks.items() if name not in moving}
+    check_anew(
+        trial,
+        start.packed,
+        replace(_alike(request, start), marks=marks),
+        value * request.blocks,
+        trials=_count_trials(request, trial),
+        seed=request.seed,
+    )
+
+
+def _record(
+    request: Request,
+    start: _Start,
+    found: Floats,
+    draws: Floats,
+    after: Look,
+    unwatched: tuple[str, ...],
+) -> Sampling:
+    """Keep all that is needed to run the sampling again."""
+    rank, known = request.rank, start.known
+    largest = max(float(found[..., 1].max()), float(np.abs(known.answer).max()))
+    most = limit(float(draws[rank.rank - 1]), request.blocks, math.prod(known.shape))
+    if request.blocks > 1 and 0 < most / 2 < largest:
+        raise BadFunction(
+            "the function's answers are so much larger than their movement that their average "
+            "cannot be computed exactly enough in doubles: let it subtract a public constant"
+        )
+    return Sampling(
+        calibration=request.calibration,
+        norm=request.norm,
+        pairs=rank.pairs,
+        rank=rank.rank,
+        gamma=request.gamma,
+        tail_mass=rank.tail_mass,
+        sampling_error=rank.sampling_error,
+        requested_gamma=request.requested_gamma,
+        asked_pairs=request.asked_pairs,
+        protect=request.protect,
+        rows=request.rows,
+        seed=request.seed,
+        symmetric=request.symmetric,
+        batch=request.batch,
+        population=start.described,
+        source=request.population,
+        called=request.function,
+        data_dependent=request.data_dependent,
+        layout=containers.layout(start.first),
+        shape=known.shape,
+        function=_name(request.function),
+        identity=identity(request.function, after, unwatched),
+        draws=draws,
+        answer=known.answer,
+        table=start.table,
+        largest=largest,
+        environment=facts(after.packages),
+        state=after.marks,
+        settings=start.settings,
+        unwatched=unwatched,
+        design=start.design,
+        blocks=request.blocks,
+        shift=0.0,
+        locked=isinstance(start.first, np.ndarray) and not known.fresh,
+        limit=most,
+        support=start.ranges,
+    )
+
+
+def _name(f: Function) -> str:
+    inner = f.function if type(f) is Blockwise else f
+    return str(getattr(inner, "__qualname__", type(inner).__name__))
+
+
+def _name_few(names: set[str]) -> tuple[str, ...]:
+    """Sort names; of very many parts only what they are parts of."""
+    if len(names) > _MOST_NAMES:
+        names = {name.partition(".")[0].partition("[")[0] for name in names}
+    return tuple(sorted(names))
+
+
+@contextmanager
+def _progress(trials: int, *, shown: bool) -> Iterator[Callable[[int], None] | None]:
+    if not (shown and sys.stderr.isatty()):
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("measuring movement", total=trials)
+        yield lambda finished: bar.advance(task, finished)

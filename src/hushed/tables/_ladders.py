@@ -1,0 +1,141 @@
+"""Edges that grow by a constant factor, and the rung of a value among them.
+
+Every engine finds the rung by the same comparisons and divisions of doubles, which IEEE 754 rounds
+in one way only: a logarithm may end in other digits on another engine, or in another part of one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import mpmath
+import numpy as np
+
+from hushed._numeric import round_up
+from hushed._printing import format_up
+from hushed._types import Floats
+from hushed.statistics._candidates import Spacing, first_above_zero, space_candidates
+from hushed.tables._grid import FARTHEST, NEAREST
+
+_LOG_MOST = 700.0
+_BASE = 4  # rungs are found digit by digit: few stages of few cases each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """The public values that quantiles are chosen from.
+
+    Parameters
+    ----------
+    number : int
+        How many.
+    spacing : {"geometric", "even"}
+        Whether each is the same multiple of the one before, or the same distance away.
+    apart : float
+        Distance of one from the next, rounded up: as a share of it if geometric, otherwise in the
+        units of the column. A value counts as the nearest one, half of that away at most.
+    """
+
+    number: int
+    spacing: Spacing
+    apart: float
+
+    def __str__(self) -> str:
+        if self.spacing == "even":
+            return f"{self.number} candidates, {format_up(self.apart, 3)} apart"
+        return f"{self.number} candidates, {format_up(100 * self.apart, 3)}% apart"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ladder:
+    """Edges that grow by a factor; the rung of a value is the number of edges below it.
+
+    Parameters
+    ----------
+    first : float
+        First edge; above 0.
+    ratio : float
+        Above 1.
+    low, high : float
+        A value is clipped to these first; 0 or more.
+    rungs : int
+        How many; one more than there are edges.
+    negated : bool
+        Whether the sign of a value is turned first.
+    """
+
+    first: float
+    ratio: float
+    low: float
+    high: float
+    rungs: int
+    negated: bool = False
+
+    def digits(self) -> Iterator[list[tuple[int, float]]]:
+        """For each digit of a rung, the highest first: its values, downwards, and their factors."""
+        most = 1
+        while most * _BASE < self.rungs:
+            most *= _BASE
+        farthest = 2 * self.high / self.first
+        while most:
+            powers = [(n * most, _power(self.ratio, n * most)) for n in range(_BASE - 1, 0, -1)]
+            found = [(n, factor) for n, factor in powers if factor <= farthest]
+            if found:
+                yield found
+            most //= _BASE
+
+
+def _power(ratio: float, exponent: int) -> float:
+    """Power of a ratio, rounded once: the same on every computer."""
+    if exponent * math.log(ratio) > _LOG_MOST:
+        return math.inf
+    with mpmath.workprec(128):
+        return float(mpmath.mpf(ratio) ** exponent)
+
+
+@lru_cache(maxsize=256)
+def list_candidates(low: float, high: float, count: int, spacing: Spacing) -> Floats:
+    """List the candidates of a quantile; what is closer to zero than 1e-100 counts as zero."""
+    found = space_candidates(_least(low, spacing), high, count, spacing)
+    found.flags.writeable = False
+    return found
+
+
+def describe_candidates(low: float, high: float, count: int, spacing: Spacing) -> Candidates:
+    """Say how many candidates there are, and how far apart."""
+    found = list_candidates(low, high, count, spacing)
+    gaps = np.diff(found)
+    if spacing == "geometric":
+        gaps = gaps[found[:-1] > 0] / found[:-1][found[:-1] > 0]
+    most = float(gaps.max(initial=0.0)) if gaps.size else 1.0
+    return Candidates(number=count, spacing=spacing, apart=round_up(most))
+
+
+def find_nearest(low: float, high: float, count: int) -> Ladder:
+    """Ladder whose rungs are the values nearest to each geometric candidate."""
+    low = _least(low, "geometric")
+    start, steps = first_above_zero(low, high), count - (1 if low else 2)
+    ratio = (high / start) ** (1 / steps) if steps else high / start
+    ratio = max(ratio, math.nextafter(1.0, 2.0))
+    halfway = start * ((1 + ratio) / 2 if low else (1 + 1 / ratio) / 2)
+    return Ladder(first=halfway, ratio=ratio, low=low, high=high, rungs=count)
+
+
+def _least(low: float, spacing: Spacing) -> float:
+    return max(low, NEAREST) if spacing == "geometric" and low > 0 else low
+
+
+def list_powers(above: float, least: int) -> tuple[float, ...]:
+    """Powers of two above a number, from ``2**least`` on, as far as values are read."""
+    start = max(least, math.frexp(above)[1]) if above > 0 else least
+    most = math.floor(math.log2(FARTHEST))
+    return tuple(math.ldexp(1.0, exponent) for exponent in range(start, most + 1))
+
+
+def climb_powers(powers: tuple[float, ...], *, negated: bool) -> Ladder:
+    """Ladder whose edges are powers of two: exact for every double."""
+    rungs = len(powers) + 1
+    return Ladder(first=powers[0], ratio=2.0, low=0.0, high=FARTHEST, rungs=rungs, negated=negated)

@@ -1,0 +1,212 @@
+"""The commands compare and statistic: tables, JSON, files, budgets, refusals."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from tests.commands import ended
+
+import hushed as hs
+
+RANGE = ("--low", 0, "--high", 100)
+UNIFORM = ("--population", "uniform:0,100", "--trials", 5)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a command in a folder with public and private rows."""
+    rng = np.random.default_rng(1)
+    stays = [f"{i % 3},{v:.3f},{'abc'[i % 3]}" for i, v in enumerate(rng.uniform(0, 100, 60))]
+    (tmp_path / "stays.csv").write_text("ward,stay,type\n" + "\n".join(stays) + "\n")
+    (tmp_path / "one.csv").write_text("\n".join(map(str, range(1, 41))) + "\n")
+    (tmp_path / "f.py").write_text("def f(rows):\n    return rows.mean()\n")
+    return lambda *words: ended(*words, cwd=tmp_path)
+
+
+def error_of(result):
+    return json.loads(result.stdout)["error"]["message"]
+
+
+class TestCompare:
+    def test_a_statistic_is_compared_as_in_python(self, run):
+        """The JSON is the record of `hs.compare` with the same parameters."""
+        words = ("compare", "median", *RANGE, *UNIFORM, "--rows", 30, "--seed", 4, "--epsilon", 2)
+        result = run(*words, "--json")
+        assert result.returncode == 0
+        found = hs.compare(
+            hs.statistics.median(rows=30, low=0, high=100),
+            hs.populations.Uniform(low=[0], high=[100]),
+            trials=5,
+            seed=4,
+            epsilon=2.0,
+        )
+        assert hs.Comparison.from_json(result.stdout) == found
+        assert str(found) in run(*words).stdout
+
+    def test_a_function_is_compared(self, run):
+        """It has the sampled route, and reasons for the others."""
+        result = run("compare", "f.py:f", *UNIFORM, "--rows", 30, "--json")
+        record = json.loads(result.stdout)
+        assert [each["name"] for each in record["routes"]] == ["sampled, Laplace"]
+        assert record["asked"] == "f of 30 rows"
+
+    def test_a_column_of_a_public_file(self, run):
+        """By name and by place; --promise says what the sampler is about."""
+        words = ("compare", "quantile", "--q", 0.9, *RANGE, "--rows", 20, "--trials", 3)
+        public = ("--population", "stays.csv", "--promise", "table", "--json")
+        named, placed = (
+            run(*words, *public, "--column", column).stdout for column in ("stay", "2")
+        )
+        assert named == placed
+        assert json.loads(named)["population"]["name"] == "stays.csv"
+
+    def test_a_private_number_of_rows_and_a_mode_of_texts(self, run):
+        """Both are about a row more or less."""
+        words = ("--population", "stays.csv", "--column", "type", "--rows", 20, "--trials", 3)
+        kinds = ("--category", "a", "--category", "b", "--category", "c")
+        result = run("compare", "mode", *words, *kinds, "--private-count", "--json")
+        record = json.loads(result.stdout)
+        assert record["neighbours"] == "add-remove"
+        assert record["categories"]
+
+    def test_levels_and_a_figure(self, run, tmp_path):
+        """--error finds levels; --plot writes a figure, and says so on standard error."""
+        words = ("compare", "median", *RANGE, *UNIFORM, "--rows", 30)
+        result = run(*words, "--error", 20, "--plot", "routes.svg")
+        assert result.returncode == 0
+        assert "epsilon" in result.stdout
+        assert "routes.svg" in result.stderr
+        assert "recommended" in (tmp_path / "routes.svg").read_text()
+
+    def test_nothing_that_applies_ends_with_1(self, run):
+        """An error that no route reaches."""
+        result = run("compare", "f.py:f", *UNIFORM, "--rows", 30, "--error", 1e-9)
+        assert result.returncode == 1
+        assert "No route applies" in result.stdout
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (("modus", *RANGE), "there is no statistic modus; there are median"),
+            (("median",), "--low and --high"),
+            (("quantile", *RANGE), "--q"),
+            (("median", *RANGE, "--q", 0.3), "--q is for quantile, not for median"),
+            (("mode", *RANGE, "--category", "a"), "--low and --high are for numbers"),
+            (("mode",), "--category"),
+            (("trimmed-mean", *RANGE, "--private-count"), "--private-count"),
+            (("median", *RANGE, "--column", "x"), "--column goes with a file"),
+            (("median", *RANGE, "--bounds", "1:0,1"), "--bounds is for a function"),
+            (("f.py:f", "--low", 0), "--low is for a statistic"),
+            (("f.py:f", "--private-count"), "--private-count is for a statistic"),
+            (("median", *RANGE, "--epsilon", 1, "--error", 1), "not both"),
+            (("median", *RANGE, "--plot", "x.pdf"), ".svg"),
+        ],
+    )
+    def test_bad_use_ends_with_2(self, run, words, said):
+        """Options that do not belong together, or are missing, are named."""
+        result = run("compare", *words, *UNIFORM, "--rows", 30, "--json")
+        assert result.returncode == 2
+        assert said in error_of(result)
+
+    @pytest.mark.parametrize(
+        ("column", "said"), [(None, "name one of them"), ("bed", "no column 'bed'"), ("9", "'9'")]
+    )
+    def test_a_column_that_is_not_there(self, run, column, said):
+        """The columns that there are, are named."""
+        words = ("compare", "median", *RANGE, "--population", "stays.csv", "--rows", 9, "--json")
+        result = run(*words, *(("--column", column) if column else ()))
+        assert result.returncode == 2
+        assert said in error_of(result)
+        assert "ward" in error_of(result)
+
+
+class TestStatistic:
+    def test_a_release_with_its_certificate(self, run, tmp_path):
+        """The value is one of the candidates, the certificate says what was released."""
+        words = ("statistic", "median", "stays.csv", "--column", "stay", *RANGE, "--epsilon", 50)
+        result = run(*words, "--out", "c.json", "--json")
+        assert result.returncode == 0
+        record = json.loads(result.stdout)
+        rows = np.loadtxt(tmp_path / "stays.csv", delimiter=",", skiprows=1, usecols=1)
+        exact = np.sort(rows)[29]
+        assert record["value"] == pytest.approx(exact, abs=5)
+        known = hs.Certificate.from_json((tmp_path / "c.json").read_text())
+        assert known.statistic["rows"] == 60
+        assert known.guarantee == hs.Guarantee(epsilon=50.0)
+        assert run("verify", "c.json").returncode == 0
+
+    @pytest.mark.parametrize(
+        ("words", "name"),
+        [
+            (("trimmed-mean", "one.csv", *RANGE, "--trim", 0.2, "--mechanism", "smooth"), "smooth"),
+            (
+                ("maximum", "one.csv", *RANGE, "--mechanism", "smooth", "--noise", "t2"),
+                "smooth",
+            ),
+            (("interquartile-range", "one.csv", *RANGE), "inverse-sensitivity"),
+            (("minimum", "one.csv", *RANGE, "--private-count"), "inverse-sensitivity"),
+            (
+                ("mode", "stays.csv", "--column", "type", "--category", "a", "--category", "b"),
+                "inverse-sensitivity",
+            ),
+            (
+                ("mode", "stays.csv", "--column", "1", "--category", "0", "--category", "1"),
+                "inverse-sensitivity",
+            ),
+        ],
+    )
+    def test_all_statistics_and_mechanisms(self, run, words, name):
+        """Each is released by the mechanism that was asked for."""
+        result = run("statistic", *words, "--epsilon", 1, "--json")
+        assert result.returncode == 0, result.stderr
+        assert json.loads(result.stdout)["certificate"]["mechanism"]["name"] == name
+
+    def test_a_budget_is_charged_and_an_answer_kept(self, run, tmp_path):
+        """A key asks once; what does not fit is refused and costs nothing."""
+        book = f"sqlite:///{tmp_path}/budget.db"
+        with hs.Ledger(book) as ledger:
+            ledger.open_budget("stays", hs.Guarantee(epsilon=1.5))
+        words = ("statistic", "median", "one.csv", *RANGE, "--ledger", book, "--budget", "stays")
+        first, again = (
+            json.loads(run(*words, "--epsilon", 1, "--key", "m", "--json").stdout) for _ in range(2)
+        )
+        assert first == again
+        refused = run(*words, "--epsilon", 1)
+        assert refused.returncode == 1
+        with hs.Ledger(book) as ledger:
+            assert ledger.balance("stays").spent.epsilon == 1.0
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (("median", "one.csv", *RANGE, "--noise", "t2"), "--noise goes with"),
+            (("median", "one.csv", *RANGE, "--key", "k"), "--ledger"),
+            (("median", "none.csv", *RANGE), "there is no file"),
+            (("median", "stays.csv", *RANGE), "name one of them"),
+            (("median", "stays.csv", "--column", "type", *RANGE), "holds text"),
+            (("median", "one.csv", "--low", 5, "--high", 5), "--high"),
+        ],
+    )
+    def test_bad_use_ends_with_2(self, run, words, said):
+        """Nothing is released."""
+        result = run("statistic", *words, "--epsilon", 1, "--json")
+        assert result.returncode == 2
+        assert said in error_of(result)
+
+    def test_errors_show_no_private_cell(self, run, tmp_path):
+        """A text in a column of numbers is named by its place alone."""
+        secret = [f"{i},{'diabetes' if i == 7 else i}" for i in range(20)]
+        (tmp_path / "s.csv").write_text("id,value\n" + "\n".join(secret) + "\n")
+        result = run("statistic", "median", "s.csv", "--column", "value", *RANGE, "--epsilon", 1)
+        assert result.returncode == 2
+        assert "row 8" in result.stderr
+        assert "diabetes" not in result.stderr + result.stdout
+
+
+def test_both_have_an_example_in_their_help(run):
+    """So that a first use need not be guessed."""
+    for name in ("compare", "statistic"):
+        said = run(name, "--help").stdout
+        assert "Example: hushed" in said

@@ -1,0 +1,355 @@
+"""Comparisons: errors against closed forms and hand counts, refusals, seeds and the record."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import joblib
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed.errors import BadFunction, BadRows, ParameterError
+
+VALUES = [1.0, 2.0, 4.0, 7.0, 11.0, 16.0, 22.0]
+"""The table of docs/worst-case.md, whose lengths and smooth sensitivities are known by hand."""
+UNIT = hs.populations.Uniform(low=0, high=1)
+
+
+def always(rng, count):
+    """Give one table, and rows of it where more are asked for."""
+    return rng.permutation(np.resize(np.array(VALUES), count))
+
+
+SAME = hs.populations.Simulator(always)
+SEVEN = hs.statistics.median(rows=7, low=0, high=30)
+
+
+def route_of(found, name):
+    (route,) = [each for each in found.routes if each.name == name]
+    return route
+
+
+def reason_of(found, name):
+    (left,) = [each for each in found.left_out if each.name == name]
+    return left.reason
+
+
+class TestErrors:
+    @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+    def test_global_route_has_the_quantiles_of_laplace_noise(self, epsilon):
+        """Half of the errors are below log(2) scales, 95 % below log(20)."""
+        found = hs.compare(SEVEN, SAME, epsilon=epsilon, trials=2)
+        route = route_of(found, "global sensitivity")
+        assert route.error_50 == pytest.approx(30 / epsilon * math.log(2), rel=1e-6)
+        assert route.error_95 == pytest.approx(30 / epsilon * math.log(20), rel=1e-6)
+        assert route.spread == 0
+
+    @pytest.mark.parametrize(
+        ("epsilon", "half", "most"),
+        # Lengths 4, 1, 0, 1, 4. At 1: chances .054 .244 .403 .244 .054; at 2: .010 .208 .564 ...
+        [(1.0, 3.0, 23.0), (2.0, 0.0, 4.0)],
+    )
+    def test_inverse_route_has_the_chances_counted_by_hand(self, epsilon, half, most):
+        """Five candidates on a table of seven rows."""
+        found = hs.compare(SEVEN, SAME, epsilon=epsilon, candidates=[0, 4, 7, 11, 30], trials=3)
+        route = route_of(found, "inverse sensitivity")
+        assert (route.error_50, route.error_95) == (half, most)
+
+    @pytest.mark.parametrize(
+        ("name", "factor", "smooth", "draw"),
+        [
+            # At epsilon 2; the factors by the theorems of docs/worst-case.md.
+            ("smooth, lomax", 2.5277264732, 0.4, lambda u: u ** (-1 / 5) - 1),
+            (
+                "smooth, t2",
+                0.5095126506,
+                0.6,
+                lambda u: math.sqrt(2) * (1 - u) / np.sqrt(u * (2 - u)),
+            ),
+        ],
+    )
+    def test_smooth_routes_have_the_errors_of_drawn_noise(self, name, factor, smooth, draw):
+        """400,000 draws of the law, moved into the range, have the quantiles that are stated."""
+        padded = [0.0, *VALUES, 30.0]
+        moved = max(
+            (padded[j] - padded[i]) * math.exp(-smooth * (j - i - 1))
+            for i in range(5)
+            for j in range(max(4, i + 1), 9)
+        )
+        rng = np.random.default_rng(5)
+        sizes = factor * moved * draw(rng.random(400_000))
+        off = np.abs(np.clip(7 + sizes * rng.choice([-1, 1], size=sizes.size), 0, 30) - 7)
+        route = route_of(hs.compare(SEVEN, SAME, epsilon=2.0, trials=2), name)
+        for level, error in ((0.5, route.error_50), (0.05, route.error_95)):
+            assert np.mean(off > error * 1.0005) <= level + 0.004
+            assert np.mean(off > error * 0.9995) >= level - 0.004
+
+    def test_table_route_has_the_chances_of_its_ranks(self):
+        """Odds fall by e^(epsilon) with each rank that a candidate of the grid is off."""
+        found = hs.compare(SEVEN, SAME, epsilon=2.0, trials=2)
+        points = [0.3 * k for k in range(101)]
+        weights = [math.exp(-2 * abs(sum(v < p for v in VALUES) - 3.5)) for p in points]
+        off = [abs(p - 7) for p in points]
+        route = route_of(found, "table query")
+        for beta, error in ((0.5, route.error_50), (0.05, route.error_95)):
+            beyond = sum(w for w, e in zip(weights, off, strict=True) if e > error + 1e-9)
+            reached = sum(w for w, e in zip(weights, off, strict=True) if e > error - 1e-9)
+            assert beyond <= beta * sum(weights) < reached
+
+    def test_errors_of_a_mode_count_rows(self):
+        """Of two categories with 5 and 3 rows, the second one wins when two rows are replaced."""
+        s = hs.statistics.mode(["a", "b"], rows=8)
+        rows = hs.populations.Simulator(lambda rng, n: (["a", "a", "b", "a", "b"] * n)[:n])
+        found = hs.compare(s, rows, epsilon=1.0, trials=2)
+        assert [each.name for each in found.routes] == ["inverse sensitivity"]
+        assert found.categories
+        route = found.routes[0]  # e^-1 / (1 + e^-1) = 0.27 for the second one
+        assert (route.error_50, route.error_95) == (0.0, 2.0)
+        assert "rows" in found.advice
+
+    def test_sampled_route_has_the_noise_of_its_sensitivity(self):
+        """Its error is that of Laplace noise of the sensitivity that the sampler gives."""
+        found = hs.compare(np.mean, UNIT, rows=100, epsilon=1.0, trials=2)
+        s = hs.sample_sensitivity(np.mean, UNIT, rows=100, gamma=0.05, seed=0)
+        route = route_of(found, "sampled, Laplace")
+        assert route.error_95 == pytest.approx(s.value * math.log(20), rel=1e-6)
+        assert route.guarantee.gamma == s.gamma
+        assert route.calls == 2 * s.pairs + 1
+
+    @pytest.mark.slow
+    def test_real_releases_have_the_stated_errors(self):
+        """5 % of real draws on fresh tables exceed the stated error, on each route that draws."""
+        s = hs.statistics.median(rows=200, low=1, high=1e6)
+        draws = 4000
+        rng = np.random.default_rng(3)
+        tables = [np.clip(rng.lognormal(10, 0.8, 200), 1, 1e6) for _ in range(draws)]
+        incomes = hs.populations.Simulator(
+            lambda rng, n: np.clip(rng.lognormal(10, 0.8, n), 1, 1e6)
+        )
+        found = hs.compare(s, incomes, epsilon=1.0, trials=2000)
+        for name, mechanism in (
+            ("inverse sensitivity", hs.InverseSensitivity(s, epsilon=1.0)),
+            ("smooth, t2", hs.Smooth(s, epsilon=1.0, noise="t2")),
+            ("smooth, lomax", hs.Smooth(s, epsilon=1.0)),
+        ):
+            off = [abs(mechanism.draw(each) - float(s.value(each))) for each in tables]
+            route = route_of(found, name)
+            for level, error in ((0.5, route.error_50), (0.05, route.error_95)):
+                beyond = np.mean(np.array(off) > error)
+                # Five deviations of a share of draws, and as much again for the tables.
+                assert abs(beyond - level) < 10 * math.sqrt(level * (1 - level) / draws), name
+
+
+class TestLevels:
+    def test_an_error_gives_the_smallest_level_of_three_digits(self):
+        """For Laplace noise it is 30 log(20) / error, rounded up; one step less is too little."""
+        found = hs.compare(SEVEN, SAME, error=5.0, trials=2)
+        route = route_of(found, "global sensitivity")
+        exact = 30 * math.log(20) / 5  # 17.97...
+        assert route.guarantee.epsilon == pytest.approx(math.ceil(10 * exact) / 10, rel=1e-12)
+        assert found.epsilon is None
+        for each in found.routes:
+            assert each.error_95 <= 5.0
+        levels = [each.guarantee.epsilon for each in found.routes]
+        assert levels == sorted(levels)
+        for name in ("inverse sensitivity", "smooth, t2"):
+            level = route_of(found, name).guarantee.epsilon
+            step = 10.0 ** (math.floor(math.log10(level)) - 2)
+            less = hs.compare(SEVEN, SAME, epsilon=round(level - step, 6), trials=2)
+            assert route_of(less, name).error_95 > 5.0
+
+    def test_an_error_out_of_reach_is_said(self):
+        """The grid of a table query is too coarse for a small error at any epsilon."""
+        found = hs.compare(SEVEN, SAME, error=0.01, trials=2)
+        assert "not reached at any epsilon up to 99.9" in reason_of(found, "table query")
+        assert found.recommended in [each.name for each in found.routes]
+
+    def test_an_error_that_is_large_needs_the_least_level(self):
+        """No level below the ladder is promised."""
+        found = hs.compare(SEVEN, SAME, error=1e9, trials=2)
+        assert {each.guarantee.epsilon for each in found.routes} == {0.001}
+
+
+class TestRoutes:
+    def test_functions_have_the_sampled_route_alone_without_a_delta(self):
+        """What is for statistics says so; Gaussian noise comes with a delta."""
+        found = hs.compare(np.mean, UNIT, rows=50, trials=2)
+        assert [each.name for each in found.routes] == ["sampled, Laplace"]
+        assert "statistics alone" in reason_of(found, "inverse sensitivity")
+        assert "proven_sensitivity" in reason_of(found, "global sensitivity")
+        assert "delta" in reason_of(found, "sampled, Gaussian")
+        more = hs.compare(np.mean, UNIT, rows=50, trials=2, delta=1e-6)
+        assert route_of(more, "sampled, Gaussian").guarantee.delta == pytest.approx(1e-6)
+
+    def test_several_numbers_have_the_error_of_the_largest(self):
+        """Two means: the larger one of two Laplace errors."""
+        found = hs.compare(
+            lambda rows: rows.mean(axis=0),
+            hs.populations.Uniform(low=[0, 0], high=[1, 1]),
+            rows=100,
+            trials=2,
+        )
+        one = route_of(found, "sampled, Laplace")
+        both = 1 - math.sqrt(0.95)  # each exceeds it with this chance
+        scale = one.error_50 / -math.log(1 - math.sqrt(0.5))
+        assert one.error_95 == pytest.approx(-math.log(both) * scale, rel=1e-6)
+
+    def test_a_private_number_of_rows_leaves_the_sampler_out(self):
+        """Sampling replaces rows; the other promises are about a row more or less."""
+        s = hs.statistics.median(low=0, high=1)
+        found = hs.compare(s, UNIT, rows=50, trials=2)
+        assert "number of rows must be public" in reason_of(found, "sampled, Laplace")
+        assert {each.guarantee.neighbours for each in found.routes} == {"add-remove"}
+        s = hs.statistics.interquartile_range(low=0, high=1)
+        found = hs.compare(s, UNIT, rows=50, trials=2)
+        assert "public number of rows" in reason_of(found, "inverse sensitivity")
+
+    def test_what_never_moves_has_no_sampled_route(self):
+        """A constant population gives a sensitivity of 0, which is no route but a reason."""
+        constant = hs.populations.Simulator(lambda rng, n: np.full(n, 3.0))
+        found = hs.compare(SEVEN, constant, trials=2)
+        assert reason_of(found, "sampled, Laplace")
+        assert found.spread_95 == 0
+
+    def test_too_few_public_rows_are_a_reason(self):
+        """A public table that is too small for the sampler leaves the other routes alone."""
+        table = hs.populations.PublicTable(np.linspace(0, 1, 300))
+        s = hs.statistics.median(rows=100, low=0, high=1)
+        found = hs.compare(s, table, trials=2)
+        assert "rows" in reason_of(found, "sampled, Laplace")
+        assert found.recommended == "inverse sensitivity"
+        assert found.population["kind"] == "public table"
+
+    def test_people_are_named_if_rows_are_people(self):
+        """A statistic of people promises to people."""
+        s = hs.statistics.median(rows=50, low=0, high=1, unit="person")
+        found = hs.compare(s, UNIT, trials=2)
+        assert all("person" in each.promise or "people" in each.promise for each in found.routes)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            ({"epsilon": 0}, "epsilon"),
+            ({"epsilon": 1, "error": 1}, "not both"),
+            ({"error": -1}, "error"),
+            ({"gamma": 1}, "gamma"),
+            ({"delta": 1}, "delta"),
+            ({"worth": 0.5}, "worth"),
+            ({"trials": 1}, "trials"),
+            ({"seed": -1}, "seed"),
+            ({"rows": 8}, "for 7 rows"),
+            ({"candidates": [31]}, "candidate"),
+        ],
+    )
+    def test_parameters_out_of_range(self, given, said):
+        """Each is refused with its name."""
+        with pytest.raises(ParameterError, match=said):
+            hs.compare(SEVEN, SAME, **given)
+
+    @pytest.mark.parametrize("asked", [3, "median", np.ndarray, None])
+    def test_what_is_neither_statistic_nor_function(self, asked):
+        """It is refused, with what is allowed."""
+        with pytest.raises(ParameterError, match="statistic such as"):
+            hs.compare(asked, UNIT, rows=10)
+
+    def test_rows_are_no_population(self):
+        """Nobody said that they are public; the message says how to."""
+        with pytest.raises(ParameterError, match="PublicTable"):
+            hs.compare(SEVEN, np.arange(7.0))
+
+    def test_a_function_needs_a_number_of_rows(self):
+        """It states none itself."""
+        with pytest.raises(ParameterError, match="rows"):
+            hs.compare(np.mean, UNIT)
+
+    def test_a_table_with_too_few_rows(self):
+        """Tables of more rows than there are cannot be drawn."""
+        with pytest.raises(BadRows, match="promise='table'"):
+            hs.compare(SEVEN, hs.populations.PublicTable(np.arange(5.0)))
+
+    def test_populations_and_functions_that_fail(self):
+        """Their errors are told; a population of the wrong size is one."""
+        with pytest.raises(BadFunction, match="ZeroDivisionError"):
+            hs.compare(lambda _: 1 / 0, UNIT, rows=10, trials=2)
+        short = hs.populations.Simulator(lambda rng, n: rng.random(n - 1))
+        with pytest.raises(BadRows, match="another number"):
+            hs.compare(SEVEN, short, trials=2)
+        broken = hs.populations.Simulator(lambda rng, n: rng.nothing(n))
+        with pytest.raises(BadRows, match="AttributeError"):
+            hs.compare(SEVEN, broken, trials=2)
+
+    def test_categories_are_no_candidates(self):
+        """A mode has its own."""
+        with pytest.raises(ParameterError, match="categories"):
+            hs.compare(hs.statistics.mode([1, 2], rows=7), SAME, candidates=[1, 2])
+
+
+class TestRecord:
+    def test_equal_seeds_give_equal_records(self):
+        """The same seed gives the same record, another one another."""
+        s = hs.statistics.median(rows=30, low=0, high=1)
+        first, again, other = (hs.compare(s, UNIT, trials=10, seed=seed) for seed in (1, 1, 2))
+        assert first == again
+        assert first.routes != other.routes
+
+    def test_any_number_of_workers_gives_the_same(self):
+        """Here, and in two threads."""
+        s = hs.statistics.median(rows=30, low=0, high=1)
+        here = hs.compare(s, UNIT, trials=10, workers=1)
+        with joblib.parallel_config("threading", n_jobs=2):
+            assert hs.compare(s, UNIT, trials=10) == here
+
+    @pytest.mark.slow
+    def test_worker_processes_give_the_same(self):
+        """In processes of their own, too."""
+        s = hs.statistics.median(rows=30, low=0, high=1)
+        here = hs.compare(s, UNIT, trials=10, workers=1)
+        assert hs.compare(s, UNIT, trials=10, workers=2) == here
+
+    def test_it_survives_a_trip_through_json(self):
+        """All fields come back; what is no comparison is refused."""
+        found = hs.compare(SEVEN, SAME, error=10.0, trials=3)
+        assert hs.Comparison.from_json(found.to_json()) == found
+        record = json.loads(found.to_json())
+        assert record["schema_version"] == 1
+        for wrong in ("{}", "[]", "3", json.dumps({**record, "more": 1})):
+            with pytest.raises(ParameterError, match="not a hushed comparison"):
+                hs.Comparison.from_json(wrong)
+
+    def test_it_prints_a_table_that_fits(self):
+        """At most 100 columns: all routes, the best first, the reasons, the recommendation."""
+        s = hs.statistics.median(rows=100, low=1, high=1e6, unit="person")
+        incomes = hs.populations.Simulator(
+            lambda rng, n: np.clip(rng.lognormal(10, 0.8, n), 1, 1e6), name="incomes"
+        )
+        for given in ({"epsilon": 0.01}, {"error": 10_000.0}):
+            found = hs.compare(s, incomes, trials=5, **given)
+            text = str(found)
+            assert max(map(len, text.splitlines())) <= 100
+            places = [text.index(f"\n{each.name}") for each in found.routes]
+            assert places == sorted(places)
+            assert all(each.reason[:30] in text for each in found.left_out)
+            assert f"Recommended: {found.recommended}" in text
+            assert "incomes" in text
+
+    def test_the_spread_is_that_of_the_answers(self):
+        """The median of 101 uniform numbers has a standard deviation of 0.05, so 95 % is 0.097."""
+        found = hs.compare(np.median, UNIT, rows=101, trials=400)
+        assert found.spread_50 == pytest.approx(0.033, rel=0.15)
+        assert found.spread_95 == pytest.approx(0.097, rel=0.15)
+
+    @pytest.mark.slow
+    def test_the_stated_standard_error_is_that_of_other_seeds(self):
+        """Over seeds, an error deviates by about as much as each record states."""
+        s = hs.statistics.median(rows=40, low=0, high=1)
+        found = [
+            route_of(hs.compare(s, UNIT, trials=30, seed=seed), "smooth, lomax")
+            for seed in range(10)
+        ]
+        seen = np.std([each.error_95 for each in found], ddof=1)
+        stated = np.median([each.spread for each in found])
+        assert 0.4 < stated / seen < 2.5
