@@ -7,6 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import hushed as hs
 from hushed import errors
 from hushed.cli._outcome import finish
 from hushed.cli._spelling import SpellingCommand
@@ -84,3 +85,15 @@ def test_a_command_names_its_options(error, words):
     """In place of parameters, with hints of its own; a parameter it lacks stays as it is."""
     told = ended(error, hints={"types": "own"}).stderr.strip()
     assert told == f"{type(error).__name__}: {words}"
+
+
+def test_a_name_of_a_megabyte_is_not_told_in_full():
+    """What was met and what to do stay; the middle of a very long message is left out."""
+    name = "n" * 2**20
+    with pytest.raises(errors.ParameterError) as raised:
+        hs.proven_sensitivity(1.0, name, argument="stated")
+    told = str(raised.value)
+    assert len(told) < 4000
+    assert told.startswith("norm must be one of")
+    assert "characters left out" in told
+    assert str(errors.BadRows("a" * 3999)) == "a" * 3999

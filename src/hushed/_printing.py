@@ -34,6 +34,12 @@ def format_down(level: float, digits: int = 6) -> str:
     return _shown(level, digits, up=False)
 
 
+def format_exactly(number: float, digits: int = 10) -> str:
+    """Print a number of which nothing may be lost, as the end of a range: no other double."""
+    short = f"{number:.{digits}g}"
+    return short if float(short) == number else repr(number)
+
+
 def _shown(level: float, digits: int, *, up: bool) -> str:
     nearest, exact = f"{level:.{digits}g}", Decimal(repr(float(level)))
     # Of decimals, not of doubles: below 1e-307 several decimals are one double.

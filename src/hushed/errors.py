@@ -66,6 +66,8 @@ __all__ = [
     "ZeroSensitivity",
 ]
 
+_HEAD, _TAIL = 2000, 1000  # of a message with a name of a megabyte in it
+
 
 class HushedError(Exception):
     """Anything that hushed refuses to do, or could not do.
@@ -87,8 +89,12 @@ class HushedError(Exception):
 
     @property
     def message(self) -> str:
-        """What went wrong, without the hint."""
-        return str(self.args[0]) if self.args else ""
+        """What went wrong, without the hint; what makes it very long is left out."""
+        text = str(self.args[0]) if self.args else ""
+        left_out = len(text) - _HEAD - _TAIL
+        if left_out <= _TAIL:
+            return text
+        return f"{text[:_HEAD]}... ({left_out} characters left out) ...{text[-_TAIL:]}"
 
     def __str__(self) -> str:
         return f"{self.message}; {self.hint}" if self.hint else self.message

@@ -354,3 +354,15 @@ def test_the_certificate_names_the_ends_of_the_range():
     sampled = hs.sample_sensitivity(np.mean, population, rows=6, gamma=0.3, workers=1)
     made = hs.release(np.mean, np.linspace(2, 4, 6), hs.Laplace(sampled, epsilon=1.0))
     assert "clamped to [2.5, 3.75]" in made.certificate.explain()
+
+
+def test_ends_of_many_digits_are_printed_as_they_are():
+    """Rounded to fewer digits, the range on the certificate would be another one."""
+    low, high = 1 / 3, 1e15 + 0.125
+    population = hs.populations.Uniform(low=low, high=high)
+    sampled = hs.sample_sensitivity(np.mean, population, rows=6, gamma=0.3, workers=1)
+    made = hs.release(np.mean, np.linspace(2, 4, 6), hs.Laplace(sampled, epsilon=1.0))
+    median = hs.statistics.median(low=low, high=high)
+    inverse = hs.InverseSensitivity(median, epsilon=1.0)
+    for words in (made, hs.release(median, np.linspace(2, 4, 7), inverse)):
+        assert f"[{low!r}, {high!r}]" in words.certificate.explain()

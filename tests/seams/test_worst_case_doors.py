@@ -130,6 +130,18 @@ def test_huge_numbers_on_a_certificate_are_refused_in_words(field, mechanism):
             hs.Certificate.from_json(json.dumps(loaded))
 
 
+def test_a_huge_number_of_values_is_refused_in_words():
+    """That of a sampled sensitivity, too."""
+    unit = hs.populations.Uniform(low=0, high=1)
+    sampled = hs.sample_sensitivity(np.mean, unit, rows=len(ROWS), pairs=20, workers=1)
+    made = hs.release(np.mean, np.zeros(len(ROWS)), hs.Laplace(sampled, epsilon=1.0))
+    loaded = json.loads(made.certificate.to_json())
+    for value in (10**400, -(10**400)):
+        loaded["mechanism"]["values"] = value
+        with pytest.raises(ParameterError, match="values"):
+            hs.Certificate.from_json(json.dumps(loaded))
+
+
 class Huge:
     """A mechanism whose answer no ledger can hold."""
 

@@ -328,7 +328,7 @@ def _of_movements(certificate: Certificate, sampling: SamplingRecord) -> list[st
     if not moved[below] <= certificate.sensitivity <= moved[above]:
         found.append("sensitivity is not the movement of sampling.rank")
     # Two answers differ by twice the largest number in each place, at most; the range by two such.
-    places = 2 if certificate.norm == "range" else certificate.mechanism.values
+    places = 2 if certificate.norm == "range" else max(1, min(certificate.mechanism.values, 2**53))
     if moved[-1] > 2 * places * sampling.largest * (1 + _CLOSE):
         found.append("sampling.largest is too small for answers that move so far")
     return found

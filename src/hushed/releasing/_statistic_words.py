@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from hushed._printing import format_down, format_up
+from hushed._printing import format_down, format_exactly, format_up
 from hushed.mechanisms import InverseSensitivity, ProposeTest, Smooth, StableMode
 from hushed.releasing._statistics import rebuild
 
@@ -94,8 +94,9 @@ def explain_reach(certificate: Certificate) -> str:
     range_words = ""
     if "low" in statistic:
         range_words = (
-            f" Each row was moved into [{statistic['low']:.10g}, {statistic['high']:.10g}] by "
-            "itself; what is not a number counted as the low end."
+            f" Each row was moved into [{format_exactly(statistic['low'])}, "
+            f"{format_exactly(statistic['high'])}] by itself; what is not a number counted as the "
+            "low end."
         )
     share = next(
         (f" ({each} {statistic[each]!r})" for each in ("q", "trim") if each in statistic), ""

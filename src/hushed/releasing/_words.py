@@ -10,7 +10,7 @@ from hushed._decimals import decimal_of, stated_above, upper_double
 from hushed._functions._environment import differences, packages_in
 from hushed._functions._settings import list_unwatched
 from hushed._numeric import round_up
-from hushed._printing import flat, format_down, format_up
+from hushed._printing import flat, format_down, format_exactly, format_up
 from hushed.mechanisms._registry import CERTIFIED
 from hushed.releasing._blocks import (
     explain_blocks_accuracy,
@@ -285,8 +285,8 @@ def _range_words(certificate: Certificate) -> str:
 
 def _ranges(support: tuple[tuple[str, float | None, float | None, bool], ...]) -> str:
     def interval(low: float | None, high: float | None) -> str:
-        left = "(-infinity" if low is None else f"[{low:.10g}"
-        return f"{left}, {'infinity)' if high is None else f'{high:.10g}]'}"
+        left = "(-infinity" if low is None else f"[{format_exactly(low)}"
+        return f"{left}, {'infinity)' if high is None else f'{format_exactly(high)}]'}"
 
     if len({each[1:3] for each in support}) == 1:
         named = interval(*support[0][1:3])
