@@ -8,6 +8,7 @@ if _TYPE_CHECKING:
     __version__: str
 
     from hushed import (
+        blocks,
         cost,
         errors,
         measurements,
@@ -29,6 +30,7 @@ if _TYPE_CHECKING:
         audit,
         check_sensitivity,
     )
+    from hushed.blocks import Blocks, public_prior
     from hushed.comparing import ComparedRoute, Comparison, LeftOut, compare
     from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
     from hushed.guarantee import Guarantee, union_gamma
@@ -69,6 +71,7 @@ __all__ = [
     "Answer",
     "AuditReport",
     "Bernstein",
+    "Blocks",
     "Blockwise",
     "Certificate",
     "ComparedRoute",
@@ -96,6 +99,7 @@ __all__ = [
     "Winner",
     "ZeroConcentrated",
     "audit",
+    "blocks",
     "check_sensitivity",
     "compare",
     "compose",
@@ -113,6 +117,7 @@ __all__ = [
     "populations",
     "privacy_loss",
     "proven_sensitivity",
+    "public_prior",
     "release",
     "risk",
     "sample_sensitivity",
@@ -130,6 +135,7 @@ _HOME = {
     for module, names in {
         "accounting": "Composition compose epsilon_for_advantage parallel",
         "auditing": "AuditReport PopulationPairs Renyi ZeroConcentrated audit check_sensitivity",
+        "blocks": "Blocks public_prior",
         "comparing": "ComparedRoute Comparison LeftOut compare",
         "divergences": "DeltaEstimate count_outcomes estimate_delta",
         "_functions._calls": "fixed_seed",

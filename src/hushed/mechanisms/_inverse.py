@@ -82,7 +82,7 @@ class InverseSensitivity:
         if self.candidates is not None:
             object.__setattr__(self, "candidates", _read_values(self.statistic, self.candidates))
         if self.prior is not None:
-            prior = _read_prior(self.prior, len(self.values), self.epsilon)
+            prior = read_prior(self.prior, len(self.values), self.epsilon)
             object.__setattr__(self, "prior", prior)
         if (
             self.statistic.quadratic
@@ -246,7 +246,7 @@ class InverseSensitivity:
             return np.arange(len(self.values)), np.zeros(len(self.values))
         weights = np.array(self.prior)
         kept = np.flatnonzero(weights).astype(np.int64)
-        return kept, _offsets(weights[kept], self.epsilon)
+        return kept, compute_offsets(weights[kept], self.epsilon)
 
     def _fingerprint(self) -> str:
         text = repr((self.values, self.prior))
@@ -274,7 +274,7 @@ def _read_values(statistic: Statistic, given: Any) -> tuple[Any, ...]:
     return tuple(read_candidates(given, statistic.span).tolist())
 
 
-def _read_prior(given: Any, count: int, epsilon: float) -> tuple[float, ...]:
+def read_prior(given: Any, count: int, epsilon: float) -> tuple[float, ...]:
     """Read public weights, and refuse what cannot be rounded to a grid without harm."""
     weights = np.asarray(given)
     if weights.shape != (count,) or weights.dtype.kind not in "iuf":
@@ -288,7 +288,7 @@ def _read_prior(given: Any, count: int, epsilon: float) -> tuple[float, ...]:
             parameter="prior",
         )
     weights = weights / weights.max()
-    if -_offsets(weights[weights > 0], epsilon).min() > _FARTHEST:
+    if -compute_offsets(weights[weights > 0], epsilon).min() > _FARTHEST:
         raise ParameterError(
             "the prior is too uneven for so small an epsilon: leave its smallest weights out",
             parameter="prior",
@@ -296,7 +296,7 @@ def _read_prior(given: Any, count: int, epsilon: float) -> tuple[float, ...]:
     return tuple(weights.tolist())
 
 
-def _offsets(weights: Floats, epsilon: float) -> Floats:
+def compute_offsets(weights: Floats, epsilon: float) -> Floats:
     """Rows that a weight is worth, on a grid so coarse that adding a length is exact."""
     worth = 2 / epsilon * np.log(weights / weights.max())
     return np.asarray(np.rint(worth * _GRID) / _GRID)

@@ -12,6 +12,11 @@ from hushed._functions._settings import list_unwatched
 from hushed._numeric import round_up
 from hushed._printing import flat, format_down, format_up
 from hushed.mechanisms._registry import CERTIFIED
+from hushed.releasing._blocks import (
+    explain_blocks_accuracy,
+    explain_blocks_assumptions,
+    explain_blocks_reach,
+)
 from hushed.releasing._statistics import explain_accuracy, explain_assumptions, explain_reach
 
 if TYPE_CHECKING:
@@ -40,6 +45,14 @@ def explain_certificate(certificate: Certificate) -> str:
             explain_accuracy(certificate, "people" if certificate.person else "rows"),
             explain_reach(certificate) + _person_words(certificate),
             explain_assumptions(),
+        ]
+    elif certificate.mechanism.name == "blocks":
+        by_user = certificate.guarantee.unit == "user"
+        parts = [
+            _promise(certificate),
+            explain_blocks_accuracy(certificate),
+            explain_blocks_reach(certificate) + ("" if by_user else _person_words(certificate)),
+            explain_blocks_assumptions(certificate),
         ]
     else:
         parts = [

@@ -49,7 +49,7 @@ class Mode:
 
     def __post_init__(self) -> None:
         check_rows(self.rows, self.unit)
-        object.__setattr__(self, "categories", _read_categories(self.categories))
+        object.__setattr__(self, "categories", read_categories(self.categories))
 
     @property
     def neighbours(self) -> Neighbours:
@@ -105,7 +105,7 @@ class Mode:
         places = {each: place for place, each in enumerate(self.categories)}
         counts = [0] * (len(places) + 1)
         for cell in cells_of(only_column(rows)):
-            counts[_place_of(cell, places)] += 1
+            counts[place_of(cell, places)] += 1
         return np.array(counts[:-1], dtype=np.int64)
 
     def value(self, rows: Any) -> Category:
@@ -151,30 +151,28 @@ class Mode:
 Statistic = Numeric | Mode
 
 
-def _place_of(cell: Any, places: dict[Category, int]) -> int:
+def place_of(cell: Any, places: dict[Category, int]) -> int:
     """Place of a category, or one beyond all; nothing is said of a cell that is none."""
     cell = cell.item() if isinstance(cell, np.generic) else cell
     known = type(cell) in (str, int, float, bool)
     return places.get(cell, len(places)) if known else len(places)
 
 
-def _read_categories(given: Any) -> tuple[Category, ...]:
+def read_categories(given: Any, name: str = "categories") -> tuple[Category, ...]:
     """Read a public list of categories."""
     if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise ParameterError("categories must be a list", parameter="categories")
+        raise ParameterError(f"{name} must be a list", parameter=name)
     found = tuple(each.item() if isinstance(each, np.generic) else each for each in given)
     if not 2 <= len(found) <= _MOST:
-        raise ParameterError(
-            f"categories must be 2 to {_MOST}, got {len(found)}", parameter="categories"
-        )
+        raise ParameterError(f"{name} must be 2 to {_MOST}, got {len(found)}", parameter=name)
     for each in found:
         if not (isinstance(each, str | bool | float) or is_plain_int(each)) or (
             isinstance(each, float) and not math.isfinite(each)
         ):
             raise ParameterError(
                 f"a category must be a text, a finite number or a truth value, got {each!r}",
-                parameter="categories",
+                parameter=name,
             )
     if len(set(found)) != len(found):
-        raise ParameterError("the categories must all differ", parameter="categories")
+        raise ParameterError(f"the {name} must all differ", parameter=name)
     return found

@@ -263,14 +263,18 @@ class Numeric:
             Geometric where the range is above 0, and where it begins at 0: then 0 and the numbers
             from a millionth of the high end on. Otherwise even.
         """
-        low, high = self.span
-        require_count("count", count, least=2)
-        if low < 0:
-            return np.unique(_spaced(low, high, count, "even")), "even"
-        if low > 0:
-            return np.unique(_spaced(low, high, count, "geometric")), "geometric"
-        above = _spaced(high / _DECADES, high, count - 1, "geometric")
-        return np.unique(np.append(0.0, above)), "geometric"
+        return space_candidates(*self.span, count)
+
+
+def space_candidates(low: float, high: float, count: int) -> tuple[Floats, Spacing]:
+    """List so many values from one end of a range to the other, and how they are spaced."""
+    require_count("count", count, least=2)
+    if low < 0:
+        return np.unique(_spaced(low, high, count, "even")), "even"
+    if low > 0:
+        return np.unique(_spaced(low, high, count, "geometric")), "geometric"
+    above = _spaced(high / _DECADES, high, count - 1, "geometric")
+    return np.unique(np.append(0.0, above)), "geometric"
 
 
 def _spaced(low: float, high: float, count: int, spacing: Spacing) -> Floats:

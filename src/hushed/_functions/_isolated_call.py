@@ -1,0 +1,184 @@
+"""Program of a process that serves one isolated call and ends; run by its path, alone.
+
+It imports nothing of this package, so that it starts quickly. It is told what to do through its
+standard input: first everything public, then, once it has said that it is ready, one part of the
+private rows. It answers with doubles of a fixed number, or with nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import random
+import signal
+import struct
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from typing import IO, Any
+
+HEAD = struct.Struct("<Q")  # the length of a message stands before it
+READY, BROKEN = b"R", b"X"
+LONGEST_NAME = 100  # of the exception that loading the function raised
+
+
+def read_waiting(pid: int | str) -> dict[str, int]:
+    """Read how long each thread of a process has waited for a processor, in nanoseconds."""
+    found = {}
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as file:
+                found[thread] = int(file.read().split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended in between
+    return found
+
+
+def read_written(pid: int | str) -> int:
+    """Read how many bytes a process has written, to whatever."""
+    with open(f"/proc/{pid}/io", "rb") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(b"wchar"))
+
+
+def main(answers: int, life: int) -> None:
+    """Serve one call."""
+    _end_with_parent(life)
+    source = os.fdopen(os.dup(0), "rb")
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    told = pickle.loads(_read_message(source))  # noqa: S301  (from the parent)
+    try:
+        call = _prepare(told)
+    except BaseException as cause:
+        name = type(cause).__name__.encode()[:LONGEST_NAME]
+        os.write(answers, BROKEN + HEAD.pack(len(name)) + name)
+        return
+    _limit(told)
+    meter = _Meter()
+    os.write(answers, READY)
+    message = _read_message(source)
+    source.close()
+    meter.start()
+    numbers = _answer(call, told, message)
+    if not meter.is_over(told):
+        _write(answers, numbers)
+
+
+def _end_with_parent(life: int) -> None:
+    """Have the kernel kill this process group once nobody can write to a pipe any more."""
+    import fcntl  # noqa: PLC0415  (not on all systems)
+
+    fcntl.fcntl(life, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(life, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
+
+
+def _read_message(source: IO[bytes]) -> bytearray:
+    """Read a message of known length; one that ends early means that the parent is gone."""
+    head = source.read(HEAD.size)
+    if len(head) < HEAD.size:
+        os._exit(1)
+    message = bytearray(HEAD.unpack(head)[0])
+    if source.readinto(message) < len(message):  # type: ignore[attr-defined]
+        os._exit(1)
+    return message
+
+
+def _prepare(told: dict[str, Any]) -> Callable[[Any], Any]:
+    """Load what is the same for every part."""
+    sys.argv[:] = [""]
+    sys.path[:] = told["path"]
+    os.environ["HOME"] = os.getcwd()
+    import_module("numpy")
+    for name in told["modules"]:
+        import_module(name)
+    told["labels"] = None if told["labels"] is None else pickle.loads(told["labels"])  # noqa: S301
+    function: Callable[[Any], Any] = pickle.loads(told["function"])  # noqa: S301
+    return function
+
+
+def _limit(told: dict[str, Any]) -> None:
+    """Set the limits that the kernel watches; the memory counts from what is taken up now."""
+    import resource  # noqa: PLC0415  (not on all systems)
+
+    with open("/proc/self/statm", "rb") as file:
+        taken = int(file.read().split()[0]) * resource.getpagesize()
+    seconds = math.ceil(time.process_time() + told["cpu_seconds"]) + 1
+    for kind, most in (
+        (resource.RLIMIT_AS, taken + told["memory"]),
+        (resource.RLIMIT_FSIZE, told["disk"]),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_CORE, 1),  # 0 would still hand the memory to a program that collects dumps
+    ):
+        old = resource.getrlimit(kind)[1]
+        new = most if old == resource.RLIM_INFINITY else min(most, old)
+        resource.setrlimit(kind, (new, new))
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # if memory runs out, this one goes before its parent
+
+
+class _Meter:
+    """What one call has used up of its own; what others made it wait for is left out."""
+
+    def start(self) -> None:
+        """Count from now on."""
+        self.begun = time.monotonic()
+        self.seconds = self._seconds()
+        self.waited = sum(read_waiting("self").values())
+        self.written = read_written("self")
+
+    def is_over(self, told: dict[str, Any]) -> bool:
+        """Whether the call has used more than it may."""
+        seconds = self._seconds() - self.seconds
+        asleep = time.monotonic() - self.begun - seconds
+        if asleep > told["idle_seconds"]:
+            asleep -= (sum(read_waiting("self").values()) - self.waited) / 1e9
+        written = read_written("self") - self.written
+        return (
+            seconds > told["cpu_seconds"] or asleep > told["idle_seconds"] or written > told["disk"]
+        )
+
+    def _seconds(self) -> float:
+        """Processor time of all threads, and of the programs that they have waited for."""
+        import resource  # noqa: PLC0415  (not on all systems)
+
+        others = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return time.process_time() + others.ru_utime + others.ru_stime
+
+
+def _answer(call: Callable[[Any], Any], told: dict[str, Any], message: bytearray) -> bytes:
+    """Call the function on its part, and make doubles of what it gives; raises if that fails."""
+    import numpy as np  # noqa: PLC0415
+
+    seed, part = pickle.loads(message)  # noqa: S301  (from the parent)
+    message.clear()
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    raw = call(part)
+    if told["labels"] is not None:
+        equal = (at for at, label in enumerate(told["labels"]) if bool(raw == label))
+        return struct.pack("=d", next(equal))
+    if np.ma.is_masked(raw):
+        raise ValueError
+    numbers = np.asarray(raw)
+    if numbers.dtype.kind not in "biuf" or numbers.shape != told["shape"]:
+        raise ValueError
+    numbers = numbers.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError
+    return numbers.tobytes()
+
+
+def _write(target: int, message: bytes) -> None:
+    left = memoryview(message)
+    while left:
+        left = left[os.write(target, left) :]
+
+
+if __name__ == "__main__":
+    try:
+        main(int(sys.argv[1]), int(sys.argv[2]))
+    finally:
+        os._exit(0)

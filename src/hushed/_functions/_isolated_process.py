@@ -1,0 +1,209 @@
+"""A fresh process for one call, as its parent sees it: started, told, watched and ended."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hushed._functions._isolated_call import (
+    BROKEN,
+    HEAD,
+    LONGEST_NAME,
+    READY,
+    read_waiting,
+    read_written,
+)
+
+_PROGRAM = str(Path(__file__).with_name("_isolated_call.py"))
+_MARGIN = 1.0  # seconds: the process judges itself; the parent ends what does not end
+_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_AT_ONCE = 1 << 16
+
+# One thread for each call, whatever computes: what is split rounds differently, and threads of one
+# call would wait for each other while those of others compute.
+_ONE_THREAD = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+)
+
+
+class Process:
+    """A process that serves one call.
+
+    Parameters
+    ----------
+    life : int
+        A pipe that ends with this process.
+    """
+
+    def __init__(self, life: int) -> None:
+        self.folder = tempfile.mkdtemp(prefix="hushed-call-")
+        self.ready = False
+        self.task: int | None = None
+        self.got = bytearray()
+        self._outbox: list[memoryview] = []
+        self._meter: _Meter | None = None
+        self.source, answers = os.pipe()
+        try:
+            self._child = subprocess.Popen(  # noqa: S603
+                [sys.executable, _PROGRAM, str(answers), str(life)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(answers, life),
+                cwd=self.folder,
+                env=_choose_environment(os.environ, self.folder),
+                bufsize=0,
+                start_new_session=True,
+            )
+        finally:
+            os.close(answers)
+        stdin: Any = self._child.stdin
+        self.target: int = stdin.fileno()
+        os.set_blocking(self.target, False)
+        os.set_blocking(self.source, False)
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something left to be sent."""
+        return bool(self._outbox)
+
+    def say(self, message: bytes, task: int | None) -> None:
+        """Send a message: what pipes take now, and the rest by ``push``."""
+        self.task = task
+        self._outbox = [memoryview(HEAD.pack(len(message))), memoryview(message)]
+        self.push()
+
+    def push(self) -> None:
+        """Send as much as the pipe takes."""
+        try:
+            while self._outbox:
+                sent = os.write(self.target, self._outbox[0])
+                self._outbox[0] = self._outbox[0][sent:]
+                if not self._outbox[0]:
+                    self._outbox.pop(0)
+        except BlockingIOError:
+            return
+        except OSError:  # it has ended; what it may have said is read elsewhere
+            self._outbox = []
+        if self.task is not None:
+            self._meter = _Meter(self._child.pid)
+
+    def pull(self, most: int) -> bool:
+        """Read what it says, but no more than so many bytes; False once it says no more."""
+        try:
+            found = os.read(self.source, min(_AT_ONCE, most + 1 - len(self.got)))
+        except BlockingIOError:
+            return True
+        if found and not self.got and self.task is not None:
+            self._meter = _Meter(self._child.pid)  # a long answer waits for its reader
+        self.got += found
+        return bool(found)
+
+    def listen(self) -> str:
+        """Hear whether it is ready; the reason if it cannot be."""
+        if self.got[:1] == READY:
+            self.ready = True
+            self.got.clear()
+        elif self.got[:1] == BROKEN and len(self.got) > HEAD.size:
+            return self.got[1 + HEAD.size :].decode(errors="replace") or "an exception"
+        return ""
+
+    @property
+    def longest_word(self) -> int:
+        """Most bytes that it says before its call."""
+        return 1 + HEAD.size + LONGEST_NAME
+
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self._child.poll() is None
+
+    def is_over(self, limits: Mapping[str, float]) -> bool:
+        """Whether its call has used far more than it may."""
+        return self._meter is not None and self._meter.is_over(limits)
+
+    def kill(self) -> None:
+        """End it and what it has started, at once."""
+        if self._child.returncode is None:
+            try:
+                os.killpg(self._child.pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                self._child.kill()
+
+    def clear(self) -> None:
+        """Wait for its end, and remove what it has left."""
+        self._child.wait()
+        stdin: Any = self._child.stdin
+        stdin.close()
+        os.close(self.source)
+        shutil.rmtree(self.folder, onerror=_open_and_retry)
+
+
+class _Meter:
+    """What a process uses up, seen from outside; what others made it wait for is left out."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.begun = time.monotonic()
+        self.waited: dict[str, int] = {}  # by thread, also of those that have ended
+        self.start = self._read()
+
+    def _read(self) -> tuple[float, float, int]:
+        """Read processor seconds, waited seconds and written bytes so far; zeros once it ended."""
+        try:
+            fields = Path(f"/proc/{self.pid}/stat").read_bytes().rpartition(b")")[2].split()
+            self.waited |= read_waiting(self.pid)
+            written = read_written(self.pid)
+        except (OSError, StopIteration):
+            return 0.0, 0.0, 0
+        return sum(map(int, fields[11:15])) / _TICKS, sum(self.waited.values()) / 1e9, written
+
+    def is_over(self, limits: Mapping[str, float]) -> bool:
+        """Whether any limit is passed by far."""
+        seconds, waited, written = (a - b for a, b in zip(self._read(), self.start, strict=True))
+        asleep = time.monotonic() - self.begun - seconds - waited
+        return (
+            seconds > limits["cpu_seconds"] + _MARGIN
+            or asleep > limits["idle_seconds"] + _MARGIN
+            or written > limits["disk"]
+        )
+
+
+def _choose_environment(ours: Mapping[str, str], folder: str) -> dict[str, str]:
+    """Give the environment of a call: that of this process, with a place and threads of its own."""
+    kept = {name: ours[name] for name in ours if not name.startswith("XDG_")}
+    return {
+        **kept,
+        **dict.fromkeys(_ONE_THREAD, "1"),
+        **dict.fromkeys(("TMPDIR", "TEMP", "TMP", "PWD"), folder),
+        "PYTHONHASHSEED": "0",
+    }
+
+
+def _open_and_retry(again: Callable[..., Any], path: str, _: Any) -> None:
+    """Remove what was made unremovable, as far as that can be done."""
+    for each in (os.path.dirname(path), path):
+        if not os.path.islink(each):
+            try:
+                os.chmod(each, 0o700)
+            except OSError:
+                return
+    try:
+        again(path)
+    except OSError:
+        return

@@ -1,0 +1,292 @@
+"""Calls of one function on several parts of the rows that share nothing with each other."""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import selectors
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from hushed._checks import is_whole, require_count
+from hushed._functions._isolated_process import Process
+from hushed._functions._limits import Limits, count_workers, require_linux
+from hushed._functions._silence import silence
+from hushed._types import Floats
+from hushed.errors import BadFunction, ParameterError, WorkerLost
+
+_LOOK = 0.1  # seconds between two looks at what calls use up
+_STARTS = 3
+_SEEDS = 2**32
+
+
+def call_isolated(
+    function: Callable[[Any], Any],
+    parts: Sequence[Any],
+    *,
+    shape: tuple[int, ...] = (),
+    labels: Sequence[Any] | None = None,
+    limits: Limits = Limits(),  # noqa: B008  (frozen)
+    seeds: Sequence[int] | None = None,
+    workers: int | None = None,
+) -> Floats:
+    """Call a function once for each part, in processes of their own."""
+    kinds = {type(part).__module__.partition(".")[0] for part in parts[:1]} - {"__main__"}
+    with Isolation(
+        function,
+        calls=0,
+        shape=shape,
+        labels=labels,
+        limits=limits,
+        workers=workers,
+        modules=sorted(kinds),
+    ) as isolation:
+        return isolation.call(parts, seeds=seeds)
+
+
+class Isolation:
+    """Processes that wait for one call each.
+
+    Parameters
+    ----------
+    function : callable
+        Takes one part of the rows.
+    calls : int
+        Processes to be started before the first call; if more are needed, they are started then.
+    shape : tuple of int, default ()
+        Shape of one answer.
+    labels : sequence, optional
+        Public answers that are no numbers: the index of the first that equals the answer counts.
+    limits : Limits
+        What each call may use.
+    workers : int, optional
+        Calls at the same time at most; as many as there are cores unless told. Fewer run if their
+        memory would not fit into the machine.
+    modules : sequence of str, default ()
+        What is imported beforehand, beside what the function needs.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        calls: int,
+        shape: tuple[int, ...] = (),
+        labels: Sequence[Any] | None = None,
+        limits: Limits = Limits(),  # noqa: B008  (frozen)
+        workers: int | None = None,
+        modules: Sequence[str] = (),
+    ) -> None:
+        require_linux()
+        if labels is not None and shape != ():
+            raise ParameterError("labels are single answers: leave out the shape")
+        self._wanted = require_count("calls", calls, least=0)
+        self._shape, self._limits = shape, asdict(limits)
+        self._size = 8 * math.prod(shape)
+        self._workers = count_workers(limits, workers)
+        self._told = _pack(function, labels, shape, modules, self._limits)
+        self._idle: deque[Process] = deque()
+        self._open: set[Process] = set()
+        self._ended: list[Process] = []
+        self._failures = 0
+        self._looked = 0.0
+
+    def __enter__(self) -> Self:
+        self._selector = selectors.DefaultSelector()
+        self._life, self._held = os.pipe()
+        try:
+            self._warm()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all processes, and remove what they have left."""
+        for process in self._open:
+            process.kill()
+        self._ended += self._open
+        self._open.clear()
+        self._idle.clear()
+        os.close(self._held)
+        os.close(self._life)
+        self._selector.close()
+        while self._ended:
+            self._ended.pop().clear()
+
+    def call(self, parts: Sequence[Any], *, seeds: Sequence[int] | None = None) -> Floats:
+        """Call the function once for each part; a row of NaN for each call that failed."""
+        seeds = _check_seeds(seeds, len(parts))
+        answers = np.full((len(parts), *self._shape), np.nan)
+        waiting = deque(range(len(parts)))
+        running: set[Process] = set()
+        while waiting or running:
+            unused = sum(process.task is None for process in running)
+            for _ in range(min(self._workers - len(running), len(waiting) - unused)):
+                running.add(self._take())
+            for process in [each for each in running if each.ready and each.task is None]:
+                at = waiting.popleft()
+                self._send(process, _pickle_part(seeds[at], parts[at]), at)
+            for process in self._advance():
+                running.discard(process)
+                if process.task is not None and len(process.got) == self._size:
+                    numbers = np.frombuffer(process.got, dtype=np.float64).reshape(self._shape)
+                    answers[process.task] = numbers if np.isfinite(numbers).all() else np.nan
+        self._clear(0)
+        return answers
+
+    def _warm(self) -> None:
+        """Start the processes that are to be ready before the first call."""
+        starting: set[Process] = set()
+        while len(self._idle) < self._wanted:
+            missing = self._wanted - len(self._idle) - len(starting)
+            for _ in range(min(self._workers - len(starting), missing)):
+                starting.add(self._start())
+            starting -= set(self._advance())
+            ready = {process for process in starting if process.ready}
+            starting -= ready
+            self._idle += ready
+
+    def _take(self) -> Process:
+        """Take a process that waits, or start one."""
+        while self._idle:
+            process = self._idle.popleft()
+            if process.is_alive():
+                return process
+            self._end(process)
+        return self._start()
+
+    def _start(self) -> Process:
+        process = Process(self._life)
+        self._open.add(process)
+        self._selector.register(process.source, selectors.EVENT_READ, process)
+        self._send(process, self._told, None)
+        return process
+
+    def _send(self, process: Process, message: bytes, task: int | None) -> None:
+        process.say(message, task)
+        if process.busy:
+            self._selector.register(process.target, selectors.EVENT_WRITE, process)
+
+    def _advance(self) -> list[Process]:
+        """Wait for something to happen; give the processes that have ended thereby."""
+        done = []
+        for key, events in self._selector.select(_LOOK):
+            process: Process = key.data
+            if events & selectors.EVENT_WRITE:
+                process.push()
+                if not process.busy:
+                    self._selector.unregister(process.target)
+            elif self._hear(process):
+                done.append(process)
+        if time.monotonic() - self._looked > _LOOK:
+            running = [each for each in self._open if each.task is not None and each not in done]
+            done += [process for process in running if process.is_over(self._limits)]
+            self._looked = time.monotonic()
+        for process in done:
+            self._end(process)
+        return done
+
+    def _hear(self, process: Process) -> bool:
+        """Hear what a process says; True if it has nothing more to say."""
+        if process.task is not None:
+            return not process.pull(self._size) or len(process.got) >= self._size
+        more = process.pull(process.longest_word)
+        reason = process.listen()
+        if reason:
+            raise BadFunction(
+                f"the function cannot be loaded in a fresh process: that raised {reason}; what it "
+                "needs must be importable there, by absolute paths, and without what was set up "
+                "in this process"
+            )
+        if process.ready:
+            self._failures = 0
+        elif not more:
+            self._failures += 1
+        if self._failures >= _STARTS:
+            raise WorkerLost(
+                f"{_STARTS} fresh processes ended while the function was loaded; no rows had been "
+                "given to them"
+            )
+        return not more
+
+    def _end(self, process: Process) -> None:
+        """End a process; its remains are cleared away later."""
+        process.kill()
+        self._selector.unregister(process.source)
+        if process.busy:
+            self._selector.unregister(process.target)
+        if process in self._idle:
+            self._idle.remove(process)
+        self._open.remove(process)
+        self._ended.append(process)
+        self._clear(self._workers)
+
+    def _clear(self, kept: int) -> None:
+        """Wait for the ends of processes, but for the last few."""
+        while len(self._ended) > kept:
+            self._ended.pop(0).clear()
+
+
+def _pack(
+    function: Callable[[Any], Any],
+    labels: Sequence[Any] | None,
+    shape: tuple[int, ...],
+    modules: Sequence[str],
+    limits: dict[str, float],
+) -> bytes:
+    """Pack all that a process is told before it is given rows."""
+    import cloudpickle  # noqa: PLC0415
+
+    if not callable(function):
+        raise BadFunction(f"expected a function of the rows, got {type(function).__name__}")
+    try:
+        packed = cloudpickle.dumps(function)
+        listed = None if labels is None else cloudpickle.dumps(list(labels))
+    except (TypeError, AttributeError, ValueError, RuntimeError, pickle.PicklingError) as cause:
+        raise BadFunction(
+            f"the function cannot be sent to a fresh process ({cause}); create what it holds "
+            "inside the function"
+        ) from cause
+    path = [os.path.abspath(each) for each in sys.path]
+    told = {"path": path, "modules": list(modules), "function": packed, "labels": listed}
+    return pickle.dumps({**told, **limits, "shape": tuple(shape)})
+
+
+def _pickle_part(seed: int, part: Any) -> bytes:
+    """Pickle a part; nothing if that fails, so that its call fails as any other."""
+    import cloudpickle  # noqa: PLC0415
+
+    try:
+        with silence():
+            return bytes(cloudpickle.dumps((seed, part), protocol=5))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return b""
+
+
+def _check_seeds(seeds: Sequence[int] | None, calls: int) -> list[int]:
+    """Give a seed for each call: its number, unless told."""
+    found = list(range(calls)) if seeds is None else list(seeds)
+    if len(found) != calls:
+        raise ParameterError(f"there must be one seed for each of {calls} parts, got {len(found)}")
+    if not all(is_whole(each) and 0 <= each < _SEEDS for each in found):
+        raise ParameterError("seeds must be integers from 0 to 2**32 - 1")
+    return [int(each) for each in found]

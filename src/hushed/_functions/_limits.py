@@ -1,0 +1,62 @@
+"""What an isolated call may use, and how many may run at the same time."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from hushed._checks import require_count, require_positive
+from hushed.errors import Refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What each call may use; the same for all, and no call can take another's.
+
+    Parameters
+    ----------
+    cpu_seconds : float, default 60
+        Processor time of all threads of the call, and of programs that it has waited for. Time in
+        which it waits for its turn on a processor is not counted.
+    idle_seconds : float, default 60
+        Time in which it neither computes nor waits for its turn: it sleeps, or waits for a disk.
+    memory : int, default 2 GiB
+        Bytes of address space that it may take beyond those in use before it is given its part.
+    disk : int, default 256 MiB
+        Bytes that it may write in all, to whatever; no file can be longer.
+    """
+
+    cpu_seconds: float = 60.0
+    idle_seconds: float = 60.0
+    memory: int = 2 * 1024**3
+    disk: int = 256 * 1024**2
+
+    def __post_init__(self) -> None:
+        for name in ("cpu_seconds", "idle_seconds"):
+            object.__setattr__(self, name, require_positive(name, getattr(self, name)))
+        for name in ("memory", "disk"):
+            require_count(name, getattr(self, name))
+
+
+def count_workers(limits: Limits, workers: int | None = None) -> int:
+    """Count the calls that may run at the same time, from public numbers alone."""
+    if workers is None:
+        import joblib  # noqa: PLC0415
+
+        workers = int(joblib.cpu_count())
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(1, min(require_count("workers", workers), memory // limits.memory))
+
+
+def require_linux() -> None:
+    """Refuse where the limits do not exist, or cannot be watched."""
+    watched = all(Path(f"/proc/self/{name}").exists() for name in ("schedstat", "io", "statm"))
+    if not sys.platform.startswith("linux") or not watched:
+        raise Refusal(
+            "isolated calls need Linux with /proc: elsewhere memory cannot be limited, or the time "
+            "for which a call waits for others cannot be told from its own"
+        )
+    if not sys.executable:
+        raise Refusal("isolated calls need an interpreter to start, and sys.executable names none")

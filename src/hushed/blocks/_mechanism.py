@@ -1,0 +1,454 @@
+"""Sample and aggregate: a promise for every table and every function."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, field
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from hushed._checks import (
+    is_whole,
+    read_array,
+    read_epsilon,
+    require_count,
+    require_one_of,
+    require_positive,
+    require_probability,
+)
+from hushed._functions._limits import Limits
+from hushed.blocks._averaging import Mean, VectorMean
+from hushed.blocks._choosing import Choice, Ranks, Votes, read_numbers
+from hushed.blocks._parts import check_rows, split_rows
+from hushed.blocks._simulation import Simulation, simulate
+from hushed.errors import BadRows, ParameterError
+from hushed.guarantee import Guarantee, Neighbours, RowUnit
+from hushed.mechanisms._inverse import read_prior
+from hushed.populations import Population
+from hushed.privacy_loss import PrivacyProfile
+from hushed.statistics._mode import read_categories
+from hushed.statistics._record import space_candidates
+from hushed.statistics._values import check_range
+
+Aggregate = Literal["exponential", "votes", "mean", "vector"]
+Spacing = Literal["geometric", "even", "given", "labels", "none"]
+
+CANDIDATES = 101
+_MOST_BLOCKS = 1_000_000
+# Which parameters belong to which way of putting the answers together.
+_OPTIONS = {
+    "exponential": {"candidates", "low", "high", "prior"},
+    "votes": {"candidates", "prior"},
+    "mean": {"low", "high"},
+    "vector": {"centre", "radius", "delta"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Deal the rows to blocks, ask a function about each, and release what most of them say.
+
+    The promise holds for every function and every table: one row is in one block, and so changes
+    one answer. The function is called once for each block, in a process of its own.
+
+    Parameters
+    ----------
+    candidates : sequence of float, or of labels, optional
+        Public values to choose from, ascending; for ``aggregate="votes"`` the labels that the
+        function may answer with, as texts, numbers or truth values.
+    low, high : float, optional
+        Public range of the answer, instead of candidates: 101 of them, geometric where the range
+        is not negative, else even. For ``aggregate="mean"`` the range that answers are moved into.
+    epsilon : float, default 1
+        Privacy loss, in nats; finite, above 0. It stands for its shortest decimal.
+    delta : float, optional
+        Slack, for ``aggregate="vector"``; in (0, 1).
+    blocks : int, optional
+        Number of blocks; by default as many as `beta` asks for. More of them tell less each, and
+        together they hide better. Choose it without the private rows: see `simulate`.
+    prior : sequence of float, optional
+        Public weight of each candidate, 0 or more, as `hushed.public_prior` makes it: a guess,
+        which costs accuracy where it is wrong and no privacy. A candidate of weight 0 is left out.
+    aggregate : {"exponential", "votes", "mean", "vector"}, default "exponential"
+        How the answers become one. ``"exponential"``: a candidate near the middle of them, by the
+        exponential mechanism on ranks. ``"votes"``: the label that most blocks answer. ``"mean"``:
+        their mean, with Laplace noise. ``"vector"``: the mean of vectors, with Gaussian noise.
+    centre : sequence of float, optional
+        Public centre of the ball that vectors are moved into; its length is that of the answer.
+    radius : float, optional
+        Public radius of that ball, above 0.
+    beta : float, default 0.05
+        Probability with which an answer that says nothing is accepted; in (0, 1). Fewer blocks than
+        it asks for are refused.
+    neighbours : {"replace-one", "add-remove"}, default "replace-one"
+        Whether the number of rows is public, and a neighbour has one row replaced, or it is
+        private, too, and a neighbour has one row more or less.
+    unit : {"row", "person"}, default "row"
+        Whether each row is declared to be one person.
+    user : str or int, optional
+        Column that says whose a row is, by its name, or its position in an array or in tuples.
+        Then a neighbour differs in all rows of one user. Rows of nobody are left out.
+    limits : Limits, optional
+        Processor time, memory and disk that one call may use: see `hushed.blocks.Limits`.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter cannot be used, or the blocks are too few to say anything.
+
+    Notes
+    -----
+    Nissim, Raskhodnikova and Smith, *Smooth Sensitivity and Sampling in Private Data Analysis*,
+    STOC 2007, section 4, with the exponential mechanism for the last step. Proof: docs/blocks.md.
+    A call that fails, takes too long or answers with anything but what is asked for says nothing:
+    its answer counts as the lowest candidate, as no vote, or as the centre.
+
+    Examples
+    --------
+    >>> mechanism = Blocks(low=-1, high=1, epsilon=1.0)
+    >>> mechanism.blocks, round(mechanism.accuracy(0.05), 1)
+    (31, 15.2)
+    """
+
+    name: ClassVar[Literal["blocks"]] = "blocks"
+
+    candidates: Sequence[Any] | None = None
+    _: KW_ONLY
+    low: float | None = None
+    high: float | None = None
+    epsilon: float = 1.0
+    delta: float | None = None
+    blocks: int | None = None
+    prior: Sequence[float] | None = None
+    aggregate: Aggregate = "exponential"
+    centre: Sequence[float] | None = None
+    radius: float | None = None
+    beta: float = 0.05
+    neighbours: Neighbours = "replace-one"
+    unit: RowUnit = "row"
+    user: str | int | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        require_one_of("aggregate", self.aggregate, get_args(Aggregate))
+        require_one_of("neighbours", self.neighbours, get_args(Neighbours))
+        require_one_of("unit", self.unit, get_args(RowUnit))
+        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
+        require_probability("beta", self.beta)
+        if not isinstance(self.limits, Limits):
+            raise ParameterError(
+                f"limits must be a hs.blocks.Limits, got {type(self.limits).__name__}",
+                parameter="limits",
+            )
+        _check_user(self.user, self.unit)
+        _check_options(self)
+        for name, value in _read_options(self).items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "blocks", _read_blocks(self))
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """What is chosen from; empty where the answers are averaged."""
+        if self.candidates is not None:
+            return tuple(self.candidates)
+        if self.aggregate != "exponential":
+            return ()
+        return tuple(space_candidates(*_ends(self), CANDIDATES)[0].tolist())
+
+    @property
+    def spacing(self) -> Spacing:
+        """Where the candidates come from."""
+        if self.aggregate == "votes":
+            return "labels"
+        if self.aggregate != "exponential":
+            return "none"
+        if self.candidates is not None:
+            return "given"
+        return space_candidates(*_ends(self), CANDIDATES)[1]
+
+    @property
+    def aggregation(self) -> Choice | Mean | VectorMean:
+        """What is drawn from the answers of the blocks."""
+        return _build(self, self.blocks or 1)
+
+    @property
+    def even(self) -> bool:
+        """Whether the number of rows is public, so that all blocks have nearly the same size."""
+        return self.neighbours == "replace-one" and self.user is None
+
+    @property
+    def parameters(self) -> dict[str, float | int | bool | str]:
+        """What a certificate says of it."""
+        return describe(self)
+
+    @property
+    def loss(self) -> PrivacyProfile:
+        """Privacy loss at every level.
+
+        The average over splits, and over the coins of a function that tosses some, is below the
+        same curve as each single one: hockey-stick divergences are jointly convex.
+        """
+        return self.aggregation.loss
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a draw promises, for every pair of neighbours."""
+        return Guarantee(
+            epsilon=self.epsilon,
+            delta=self.aggregation.delta,
+            neighbours=self.neighbours,
+            unit="row" if self.user is None else "user",
+        )
+
+    def accuracy(self, beta: float = 0.05) -> float:
+        """How much the draw may add, but with probability beta.
+
+        Parameters
+        ----------
+        beta : float, default 0.05
+            Probability; in (0, 1).
+
+        Returns
+        -------
+        float
+            Of candidates in blocks: the drawn one lies between the answers of ranks ``B/2 - a`` and
+            ``B/2 + a`` of the B blocks, whatever the prior is worth; it says nothing from B/2 on.
+            Of labels in votes, behind the label with most of them. Of means the error of the noise
+            in the units of the answer. How far the answers of blocks are from that of the whole
+            table is another matter: see `simulate`.
+        """
+        require_probability("beta", beta)
+        return self.aggregation.accuracy(beta)
+
+    def check(self, rows: Any) -> None:
+        """Refuse a table by its public size and by its types; no value is looked at.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            The table.
+
+        Raises
+        ------
+        BadRows
+            If it is none, has no such user column, or its number of rows is public and below that
+            of the blocks.
+        """
+        check_rows(rows, self.user)
+        if self.even and len(rows) < (self.blocks or 1):
+            raise BadRows(
+                f"{self.blocks} blocks need as many rows, the table has {len(rows)}; ask for a "
+                "larger epsilon or for fewer candidates, give a prior, or accept an answer that "
+                "says nothing with a larger beta"
+            )
+
+    def split(self, rows: Any) -> list[Any]:
+        """Deal rows to the blocks, by randomness of the operating system.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            The table; private, if the rows are.
+
+        Returns
+        -------
+        list
+            One table for each block; they share no row. Of nearly equal size where the number of
+            rows is public, otherwise of random sizes, and perhaps empty.
+        """
+        self.check(rows)
+        return split_rows(rows, self.blocks or 1, self.user, even=self.even)
+
+    def simulate(
+        self,
+        f: Callable[[Any], Any],
+        population: Population,
+        rows: int,
+        *,
+        trials: int = 10,
+        seed: int = 0,
+        isolated: bool = True,
+    ) -> Simulation:
+        """Try it on tables of a public population, and tell the errors.
+
+        Parameters
+        ----------
+        f : callable
+            The function.
+        population : Population
+            Public source of rows, such as `hushed.populations.PublicTable`.
+        rows : int
+            Rows of each table.
+        trials : int, default 10
+            Tables; the function is called for each of them, and for each of its blocks.
+        seed : int, default 0
+            Seed of the tables and of the noise, which is not the noise of a release.
+        isolated : bool, default True
+            Call the function in processes of its own, as a release does. In this process it is
+            quicker, but what it keeps from call to call, or takes too long for, is not seen.
+
+        Returns
+        -------
+        Simulation
+            Errors against the function on the whole table, and the share of calls that failed.
+            Nothing is charged, and no private row is seen.
+        """
+        return simulate(self, f, population, rows, trials=trials, seed=seed, isolated=isolated)
+
+
+def _check_user(user: Any, unit: str) -> None:
+    if user is None:
+        return
+    if not (isinstance(user, str) or is_whole(user)):
+        raise ParameterError(
+            f"user must be the name of a column or its position, got {user!r}", parameter="user"
+        )
+    if unit == "person":
+        raise ParameterError(
+            "each row is one person, or user= says whose it is: not both", parameter="unit"
+        )
+
+
+def _check_options(mechanism: Blocks) -> None:
+    """Refuse what belongs to another way of putting the answers together."""
+    every = set().union(*_OPTIONS.values())
+    taken = _OPTIONS[mechanism.aggregate]
+    for name in sorted(every - taken):
+        if getattr(mechanism, name) is not None:
+            raise ParameterError(
+                f"aggregate={mechanism.aggregate!r} takes {', '.join(sorted(taken))}: leave {name} "
+                "out",
+                parameter=name,
+            )
+
+
+def _read_options(mechanism: Blocks) -> dict[str, Any]:
+    """Read the parameters of one way of putting the answers together."""
+    if mechanism.aggregate == "mean":
+        return dict(zip(("low", "high"), _read_ends(mechanism), strict=True))
+    if mechanism.aggregate == "vector":
+        return _read_ball(mechanism)
+    if mechanism.aggregate == "votes":
+        if mechanism.candidates is None:
+            raise ParameterError(
+                "votes are for public labels: give them as candidates", parameter="candidates"
+            )
+        found = {"candidates": read_categories(mechanism.candidates, "candidates")}
+    else:
+        found = _read_candidates(mechanism)
+    if mechanism.prior is not None:
+        values = found.get("candidates") or space_candidates(*_read_ends(mechanism), CANDIDATES)[0]
+        found["prior"] = read_prior(mechanism.prior, len(values), mechanism.epsilon)
+    return found
+
+
+def _read_candidates(mechanism: Blocks) -> dict[str, Any]:
+    if mechanism.candidates is None:
+        return dict(zip(("low", "high"), _read_ends(mechanism), strict=True))
+    if mechanism.low is not None or mechanism.high is not None:
+        raise ParameterError("give candidates, or low and high: not both", parameter="candidates")
+    return {"candidates": read_numbers(mechanism.candidates)}
+
+
+def _ends(mechanism: Blocks) -> tuple[float, float]:
+    return float(mechanism.low or 0.0), float(mechanism.high or 0.0)
+
+
+def _read_ends(mechanism: Blocks) -> tuple[float, float]:
+    if mechanism.low is None or mechanism.high is None:
+        what = "low and high" if mechanism.aggregate == "mean" else "candidates, or low and high"
+        raise ParameterError(
+            f"give {what}: the public range of the answer, from what it means and not from the rows"
+        )
+    return check_range(mechanism.low, mechanism.high)
+
+
+def _read_ball(mechanism: Blocks) -> dict[str, Any]:
+    missing = [name for name in ("centre", "radius", "delta") if getattr(mechanism, name) is None]
+    if missing:
+        raise ParameterError(f"aggregate='vector' needs {', '.join(missing)}")
+    centre = read_array("centre", mechanism.centre)
+    if centre.ndim != 1 or not centre.size or not np.isfinite(centre).all():
+        raise ParameterError("centre must be a list of finite numbers", parameter="centre")
+    radius = require_positive("radius", mechanism.radius)
+    check_range(0.0, radius)
+    return {"centre": tuple(centre.tolist()), "radius": radius}
+
+
+def _build(mechanism: Blocks, blocks: int) -> Choice | Mean | VectorMean:
+    epsilon = mechanism.epsilon
+    if mechanism.aggregate == "mean":
+        return Mean(*_ends(mechanism), epsilon, blocks)
+    if mechanism.aggregate == "vector":
+        centre, radius = tuple(mechanism.centre or ()), float(mechanism.radius or 0.0)
+        return VectorMean(centre, radius, epsilon, float(mechanism.delta or 0.0), blocks)
+    prior = None if mechanism.prior is None else tuple(mechanism.prior)
+    kind = Votes if mechanism.aggregate == "votes" else Ranks
+    return kind(mechanism.values, epsilon, prior)
+
+
+def _read_blocks(mechanism: Blocks) -> int:
+    """Choose the number of blocks, or refuse one that is too small to say anything."""
+    drawn = _build(mechanism, 1)
+    least = drawn.least_blocks(mechanism.beta)
+    if mechanism.blocks is None:
+        found = max(least, drawn.usual_blocks(mechanism.beta))
+    else:
+        found = require_count("blocks", mechanism.blocks)
+    if found > _MOST_BLOCKS:
+        raise ParameterError(
+            f"{found} blocks are more than {_MOST_BLOCKS}: ask for a larger epsilon",
+            parameter="blocks",
+        )
+    if found < least:
+        cure = {
+            "exponential": "fewer candidates, or a prior",
+            "votes": "fewer labels, or a prior",
+            "mean": "another aggregate",
+            "vector": "a larger delta",
+        }[mechanism.aggregate]
+        raise ParameterError(
+            f"{found} blocks are too few for epsilon = {mechanism.epsilon:g}: an answer that says "
+            f"nothing would be likelier than {mechanism.beta:g}, which takes {least} blocks. Ask "
+            f"for a larger epsilon, for {cure}, or accept it more often with a larger beta",
+            parameter="blocks",
+        )
+    return found
+
+
+def describe(mechanism: Blocks) -> dict[str, float | int | bool | str]:
+    """Describe it in the plain values that a certificate states."""
+    drawn, limits = mechanism.aggregation, mechanism.limits
+    stated: dict[str, Any] = {
+        "aggregate": mechanism.aggregate,
+        "epsilon": mechanism.epsilon,
+        "blocks": mechanism.blocks,
+        "beta": mechanism.beta,
+        **asdict(limits),
+    }
+    if mechanism.user is not None:
+        stated["user"] = str(mechanism.user)
+    if isinstance(drawn, Choice):
+        stated |= {
+            "spacing": mechanism.spacing,
+            "candidates": len(mechanism.values),
+            "prior": mechanism.prior is not None,
+            "least": drawn.least,
+            "fingerprint": _digest((mechanism.values, mechanism.prior)),
+        }
+    if isinstance(drawn, VectorMean):
+        stated |= {
+            "delta": drawn.delta,
+            "radius": drawn.radius,
+            "dims": len(drawn.centre),
+            "fingerprint": _digest(drawn.centre),
+        }
+    if mechanism.low is not None and mechanism.high is not None:
+        stated |= {"low": mechanism.low, "high": mechanism.high}
+    return stated
+
+
+def _digest(public: object) -> str:
+    return hashlib.sha256(repr(public).encode()).hexdigest()

@@ -1,0 +1,257 @@
+"""What the error would be, tried on public rows; and a public guess of the answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hushed._checks import require_count, require_within
+from hushed._functions._calls import answer
+from hushed._types import Floats, Integers
+from hushed.blocks._calls import ask_here, ask_once, open_calls
+from hushed.blocks._choosing import Ranks, Votes, read_numbers
+from hushed.blocks._parts import split_rows
+from hushed.errors import BadFunction, ParameterError
+from hushed.populations import Population
+from hushed.statistics._mode import place_of, read_categories
+
+if TYPE_CHECKING:
+    from hushed.blocks._mechanism import Blocks
+
+_DRAWS = 200  # of the noise for each table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """Errors of blocks on tables of a public population.
+
+    An error is the distance from the released value to the function on the whole table; of labels
+    it is 0 or 1.
+
+    Parameters
+    ----------
+    error_50, error_95 : float
+        Half of the released values, and 95 % of them, are no farther away.
+    error_of_blocks : float
+        Median error of the blocks alone, without noise: what their small size costs.
+    failed : float
+        Share of calls that failed, took too long or answered with something else.
+    calls : int
+        Calls of the function, those on whole tables included.
+    trials, rows, blocks : int
+        Tables, their number of rows, and the blocks of each.
+    isolated : bool
+        Whether the calls were in processes of their own, as those of a release.
+    """
+
+    error_50: float
+    error_95: float
+    error_of_blocks: float
+    failed: float
+    calls: int
+    trials: int
+    rows: int
+    blocks: int
+    isolated: bool
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        where = "" if self.isolated else ", in one process: what it keeps between calls is not seen"
+        return (
+            f"{self.trials} public tables of {self.rows} rows in {self.blocks} blocks: error "
+            f"{self.error_50:.3g} (median), {self.error_95:.3g} (95 %); without noise "
+            f"{self.error_of_blocks:.3g}; {self.failed:.1%} of the calls failed{where}"
+        )
+
+
+def simulate(
+    mechanism: Blocks,
+    f: Callable[[Any], Any],
+    population: Population,
+    rows: int,
+    *,
+    trials: int,
+    seed: int,
+    isolated: bool,
+) -> Simulation:
+    """Draw tables, ask the function about the whole and about the blocks, and draw noise often."""
+    _check_asked(f, population)
+    require_count("rows", rows)
+    require_count("trials", trials)
+    drawn = mechanism.aggregation
+    errors, without, failed = [], [], 0
+    with open_calls(mechanism, f, 1) if isolated else nullcontext() as calls:
+        ask = partial(ask_here, mechanism, f) if calls is None else calls.call
+        for trial in range(trials):
+            rng = np.random.default_rng([seed, trial])
+            table = population.draw(rng, rows)
+            whole = _read_whole(mechanism, ask_once(mechanism, f, table))
+            answers = ask(_split(mechanism, table, rng))
+            failed += int(np.isnan(answers.reshape(len(answers), -1)).any(axis=1).sum())
+            without.append(_distance(drawn.middle(answers), whole))
+            errors += [_distance(each, whole) for each in drawn.imitate(answers, rng, _DRAWS)]
+    blocks = int(mechanism.blocks or 1)
+    return Simulation(
+        error_50=float(np.quantile(errors, 0.5)),
+        error_95=float(np.quantile(errors, 0.95)),
+        error_of_blocks=float(np.median(without)),
+        failed=failed / (trials * blocks),
+        calls=trials * (blocks + 1),
+        trials=trials,
+        rows=rows,
+        blocks=blocks,
+        isolated=isolated,
+    )
+
+
+def _split(mechanism: Blocks, table: Any, rng: np.random.Generator) -> list[Any]:
+    """Deal public rows to blocks by a seeded generator."""
+    mechanism.check(table)
+
+    def draw(bound: int, count: int) -> Integers:
+        return rng.integers(bound, size=count)
+
+    blocks = int(mechanism.blocks or 1)
+    return split_rows(table, blocks, mechanism.user, even=mechanism.even, draw=draw)
+
+
+def _check_asked(f: Any, population: Any) -> None:
+    if not callable(f):
+        raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
+    if not isinstance(population, Population):
+        raise ParameterError(
+            "a population has methods draw(rng, count) and describe(); see hs.populations. "
+            f"Got {type(population).__name__}",
+            parameter="population",
+        )
+
+
+def _read_whole(mechanism: Blocks, whole: Floats) -> Any:
+    """Answer on the whole table, as it is released."""
+    wanted = mechanism.aggregation.shape
+    if whole.shape != wanted:
+        raise BadFunction(
+            f"the function's answer has shape {whole.shape} where {wanted} is asked for"
+            + ("; for vectors say aggregate='vector'" if not wanted else "")
+        )
+    if mechanism.aggregate != "votes":
+        return whole if wanted else float(whole)
+    if math.isnan(float(whole)):
+        raise BadFunction("the function answers with none of the candidates on a whole table")
+    return mechanism.values[int(whole)]
+
+
+def _distance(released: Any, whole: Any) -> float:
+    if isinstance(whole, np.ndarray):
+        return float(np.linalg.norm(released - whole))
+    if isinstance(whole, float) and not isinstance(released, str):
+        return abs(float(released) - whole)
+    return float(released != whole)
+
+
+def public_prior(
+    f: Callable[[Any], Any],
+    population: Population,
+    *,
+    rows: int,
+    blocks: int,
+    candidates: Sequence[Any],
+    floor: float = 0.1,
+    draws: int = 200,
+    seed: int = 0,
+) -> tuple[float, ...]:
+    """Guess what blocks will answer, from a public population, as weights for `hushed.Blocks`.
+
+    With a good guess far fewer blocks are enough. A wrong one costs accuracy, and no privacy.
+
+    Parameters
+    ----------
+    f : callable
+        The function; it is called in this process, on public rows.
+    population : Population
+        Public source of rows, thought to be like the private ones.
+    rows, blocks : int
+        Rows of the private table, roughly, and blocks that it will be dealt to.
+    candidates : sequence of float, or of labels
+        What is chosen from, as `Blocks` takes it.
+    floor : float, default 0.1
+        Share of all weight that is spread evenly over the candidates; in [0, 1]. What the
+        population never answers has no other weight.
+    draws : int, default 200
+        Public blocks to ask about.
+    seed : int, default 0
+        Seed of the draws.
+
+    Returns
+    -------
+    tuple of float
+        Weight of each candidate; their sum is 1.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter cannot be used.
+    BadFunction
+        If the function fails on every public block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> people = hushed.populations.Normal(mean=3.0, std=1.0)
+    >>> values = np.linspace(0, 10, 11)
+    >>> prior = public_prior(np.median, people, rows=1000, blocks=10, candidates=values)
+    >>> round(prior[3], 2)
+    0.91
+    """
+    _check_asked(f, population)
+    require_within("floor", floor, 0, 1)
+    size = max(1, require_count("rows", rows) // require_count("blocks", blocks))
+    given = np.asarray(candidates)
+    find = _find_number if given.dtype.kind in "iuf" else _find_label
+    count, place = find(candidates)
+    counts, last = np.zeros(count), None
+    for draw in range(require_count("draws", draws)):
+        table = population.draw(np.random.default_rng([seed, draw]), size)
+        try:
+            found = place(f, table)
+        except BadFunction as failure:
+            last = failure
+            continue
+        if found is not None:
+            counts[found] += 1
+    if not counts.any():
+        raise BadFunction(
+            f"the function gave no answer on {draws} public blocks of {size} rows"
+        ) from last
+    weights = (1 - floor) * counts / counts.sum() + floor / count
+    return tuple(weights.tolist())
+
+
+Find = Callable[[Callable[[Any], Any], Any], int | None]
+
+
+def _find_number(candidates: Sequence[float]) -> tuple[int, Find]:
+    ranks = Ranks(read_numbers(candidates), 1.0)
+
+    def place(f: Callable[[Any], Any], table: Any) -> int:
+        found = answer(f, table, private=False)
+        return int(ranks.round(found.reshape(-1)[:1])[0])
+
+    return len(ranks.values), place
+
+
+def _find_label(candidates: Sequence[Any]) -> tuple[int, Find]:
+    votes = Votes(read_categories(candidates, "candidates"), 1.0)
+    places = {each: at for at, each in enumerate(votes.values)}
+
+    def place(f: Callable[[Any], Any], table: Any) -> int | None:
+        found = place_of(f(table), places)
+        return found if found < len(places) else None
+
+    return len(places), place
