@@ -180,7 +180,14 @@ def compared(title: str, question: tuple, epsilon: float, *, trials: int, releas
     asked, population, rows, points = question
     begun = time.perf_counter()
     found = hs.compare(
-        asked, population, rows=rows, epsilon=epsilon, candidates=points, trials=trials
+        asked,
+        population,
+        rows=rows,
+        epsilon=epsilon,
+        candidates=points,
+        low=-1 if asked is correlation else None,
+        high=1 if asked is correlation else None,
+        trials=trials,
     )
     taken = time.perf_counter() - begun
     print(f"\n{title}, epsilon = {epsilon:g} (recommended: {found.recommended}; {taken:.1f} s)\n")
