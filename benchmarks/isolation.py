@@ -5,6 +5,7 @@ process, and in workers of joblib (loky), which are kept, so that calls share wh
 Processor time of all processes together says what is added whatever else the machine does; time on
 the wall means something on an idle machine only. Predicted: with processes that wait already, 5 %
 more processor time than bare; started when needed, 0.15 s more for each call.
+Got, on 2 cores with a load of 12: 14 % more (at best 0 %), loky 13 % (5 %); started when needed, 0.17 s.
 """
 
 from __future__ import annotations
