@@ -342,7 +342,10 @@ def test_the_processes_of_a_killed_parent_end(tmp_path, state):
             time.sleep(100)
     """
     parent = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(text)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", textwrap.dedent(text)],
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # where a killed parent leaves folders
+        stdout=subprocess.PIPE,
+        text=True,
     )
     with parent:
         started = [int(each) for each in parent.stdout.readline().split()]
