@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import hushed as hs
 from hushed._printing import format_up
+from hushed.cli import app
 from hushed.errors import BadFunction, BadRows, KeyInUse, Overspent, ParameterError
 
 ROWS = np.arange(1.0, 102.0)
@@ -23,15 +25,18 @@ MECHANISMS = {
     "given": hs.InverseSensitivity(
         MEDIAN, epsilon=1.0, candidates=np.linspace(1, 1000, 50), prior=np.arange(50.0)
     ),
+    "test": hs.ProposeTest(MEDIAN, bound=30.0, epsilon=1.0, delta=1e-6),
 }
+STABLE = hs.StableMode(MODE, epsilon=1.0, delta=1e-6)
 
 
 @pytest.fixture
 def ledger(tmp_path):
     """Give a ledger with a budget of epsilon 2.5 for each relation."""
     with hs.Ledger(f"sqlite:///{tmp_path}/budget.db") as opened:
-        opened.open_budget("public size", hs.Guarantee(epsilon=2.5))
-        opened.open_budget("private size", hs.Guarantee(epsilon=2.5, neighbours="add-remove"))
+        opened.open_budget("public size", hs.Guarantee(epsilon=2.5, delta=1e-5))
+        promise = hs.Guarantee(epsilon=2.5, delta=1e-5, neighbours="add-remove")
+        opened.open_budget("private size", promise)
         yield opened
 
 
@@ -46,7 +51,7 @@ def test_a_release_is_charged_stored_and_certified(name, ledger):
     spent = ledger.balance("public size")
     assert spent.entries == 1
     certificate = released.certificate
-    assert certificate.guarantee == hs.Guarantee(epsilon=1.0)
+    assert certificate.guarantee == hs.Guarantee(epsilon=1.0, delta=1e-6 * (name == "test"))
     assert hs.Certificate.from_json(certificate.to_json()) == certificate
     assert certificate.statistic == MEDIAN.description()
     other = hs.Smooth(MEDIAN, epsilon=0.5)
@@ -125,6 +130,83 @@ def test_a_mode_is_released_from_any_number_of_rows(rows, ledger):
         assert type(released.value) is type(rows[0])
 
 
+REFUSED = {
+    "median of two groups": (
+        MEDIAN,
+        hs.ProposeTest(MEDIAN, bound=30.0, epsilon=1.0, delta=1e-6),
+        np.repeat([1.0, 999.0], [51, 50]),
+        "public size",
+    ),
+    "two modes": (MODE, STABLE, ["a"] * 20 + ["b"] * 20, "private size"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refusal_is_charged_stored_and_certified_like_an_answer(name, ledger, tmp_path):
+    """It is None, also when it is read again under its key, and epsilon and delta are spent."""
+    statistic, mechanism, rows, budget = REFUSED[name]
+    ask = {"ledger": ledger, "budget": budget, "key": "once"}
+    released = hs.release(statistic, rows, mechanism, **ask)
+    assert released.value is None
+    again = hs.release(statistic, rows, mechanism, **ask)
+    assert again.value is None
+    assert again.certificate == released.certificate
+    (entry,) = ledger.entries(budget)
+    assert (entry.guarantee.epsilon, entry.guarantee.delta) == (1.0, 1e-6)
+    assert '"kind": "refusal"' in ledger.answer(budget, released.entry)
+    url = f"sqlite:///{tmp_path}/budget.db"
+    told = CliRunner().invoke(app, ["ledger", "answer", url, budget, "once"])
+    assert told.stdout.startswith("released: nothing, it was refused\n\n")
+    text = released.certificate.explain()
+    assert "epsilon = 1, delta = 1e-06, gamma = 0" in text
+    assert "there may be none: it is refused where few rows" in text
+    assert hs.verify(released.certificate.to_json()).reproduced
+    # Nothing of the refusal is in it: where an answer was given it is the same.
+    given = hs.release(statistic, ROWS if statistic is MEDIAN else ["a"] * 99, mechanism)
+    assert given.value is not None
+    bare = {"charged": "", "created": released.certificate.created}
+    assert replace(given.certificate, **bare) == replace(released.certificate, **bare)
+
+
+def test_a_stable_mode_is_told_as_it_is(ledger):
+    """A text or a truth value, of any container."""
+    for rows, wanted in ((["b"] * 60, "b"), (pd.DataFrame({"x": [True] * 60}), True)):
+        released = hs.release(MODE, rows, STABLE, ledger, budget="private size")
+        assert released.value is wanted or released.value == wanted
+        assert type(released.value) is type(wanted)
+    assert "it stays the same, it is refused" in released.certificate.explain()
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("guarantee", "delta"), 1e-9),
+        (("guarantee", "epsilon"), 0.5),
+        (("mechanism", "scale"), 0.25),
+        (("mechanism", "grid"), 1),
+        (("mechanism", "values"), 7),
+        (("mechanism", "accuracy"), 7.0),
+        (("mechanism", "name"), "inverse-sensitivity"),
+        (("mechanism", "parameters", "delta"), 1e-9),
+        (("mechanism", "parameters", "epsilon"), "1"),
+        (("statistic", "rows"), 5),
+        (("statistic", "kind"), "quantile"),
+        (("sensitivity",), 0.5),
+        (("argument",), "inverse sensitivity"),
+        (("outside",), "clamp"),
+    ],
+)
+def test_a_certificate_of_a_stable_mode_that_contradicts_itself_is_refused(where, value):
+    """One number changed at a time."""
+    text = json.loads(hs.release(MODE, ["a"] * 60, STABLE).certificate.to_json())
+    inner = text
+    for step in where[:-1]:
+        inner = inner[step]
+    inner[where[-1]] = value
+    with pytest.raises(ParameterError):
+        hs.Certificate.from_json(json.dumps(text))
+
+
 def test_rows_are_not_changed():
     """The statistic works on a copy, in every container."""
     array, frame = ROWS[::-1].copy(), pd.DataFrame({"x": ROWS * 100})
@@ -158,12 +240,15 @@ def test_people_are_named_where_they_were_declared():
     assert "with the row of one person added or removed" in text
 
 
-@pytest.mark.parametrize(("name", "unit"), [("inverse", "rows"), ("t2", "smooth sensitivities")])
+@pytest.mark.parametrize(
+    ("name", "unit"), [("inverse", "rows"), ("t2", "smooth sensitivities"), ("stable", "rows")]
+)
 def test_a_page_names_the_units_of_scale_and_accuracy(name, unit):
     """They are not those of the answer, in which the error is private."""
     from hushed.plots import certificate_page
 
-    certificate = hs.release(MEDIAN, ROWS, MECHANISMS[name]).certificate
+    mechanism = (MECHANISMS | {"stable": STABLE})[name]
+    certificate = hs.release(mechanism.statistic, ROWS, mechanism).certificate
     page = certificate_page(certificate)
     assert f"{format_up(certificate.mechanism.accuracy)} {unit}" in page
 
@@ -225,6 +310,8 @@ def test_verify_notices_another_fingerprint_of_the_default_candidates():
 
 def test_promises_of_both_kinds_are_composed():
     """Both mechanisms have a guarantee and a loss, as every other one."""
+    more = hs.compose([MECHANISMS["inverse"], MECHANISMS["test"]], delta=1e-5)
+    assert more.guarantee.epsilon <= 2.0
     total = hs.compose([MECHANISMS["inverse"], MECHANISMS["t2"]], delta=1e-6)
     assert total.guarantee.epsilon <= 2.0
     assert total.guarantee.gamma == 0

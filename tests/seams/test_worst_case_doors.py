@@ -78,6 +78,13 @@ class OwnDraw(hs.InverseSensitivity):
         return float(max(rows))
 
 
+class OwnTest(hs.ProposeTest):
+    """One that never refuses."""
+
+    def draw(self, rows):
+        return float(max(rows))
+
+
 def test_a_subclass_of_a_statistic_is_none_of_ours():
     """Its certificate would promise for every table what only its author could know."""
     own = OwnQuantile(q=0.5, rows=20, low=0, high=30)
@@ -86,12 +93,16 @@ def test_a_subclass_of_a_statistic_is_none_of_ours():
             mechanism(own, epsilon=1.0)
         with pytest.raises(ParameterError, match="takes a statistic"):
             mechanism(hs.statistics.Numeric(low=0, high=1), epsilon=1.0)
+    with pytest.raises(ParameterError, match="takes a statistic"):
+        hs.ProposeTest(own, bound=1.0, epsilon=1.0, delta=1e-6)
 
 
 def test_a_subclass_of_its_mechanisms_is_none_of_ours():
     """It is not released under their names."""
     with pytest.raises(ParameterError):
         hs.release(MEDIAN, ROWS, OwnDraw(MEDIAN, epsilon=1.0))
+    with pytest.raises(ParameterError):
+        hs.release(MEDIAN, ROWS, OwnTest(MEDIAN, bound=7.0, epsilon=1.0, delta=1e-6))
 
 
 def scores(rows):
@@ -167,6 +178,11 @@ MADE = {
     ),
     "mode": mode(prior=[1, 2]),
     "smooth": (MEDIAN, hs.Smooth(MEDIAN, epsilon=1.0, smoothing=0.1)),
+    "test": (MEDIAN, hs.ProposeTest(MEDIAN, bound=7.0, epsilon=1.0, delta=1e-6)),
+    "stable": (
+        hs.statistics.mode(["a", "b"], rows=20),
+        hs.StableMode(hs.statistics.mode(["a", "b"], rows=20), epsilon=1.0, delta=1e-6),
+    ),
 }
 
 

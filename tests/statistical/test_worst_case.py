@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hushed as hs
-from hushed import noise
+from hushed import noise, zoo
 
 pytestmark = pytest.mark.slow
 
@@ -57,3 +57,86 @@ def test_an_audit_refutes_a_broken_twin(draw):
     """With the same pairs, samples and confidence."""
     report = audited(draw)
     assert report.verdict == "violated", report.explain()
+
+
+# Tests of a distance: a refusal is None, which the auditor sees like any other output.
+SLACK = hs.Guarantee(epsilon=1.0, delta=0.05)
+TESTED = hs.ProposeTest(MEDIAN, bound=0.2, epsilon=1.0, delta=0.05)
+MODE = hs.statistics.mode(["a", "b"], rows=12)
+STABLE = hs.StableMode(MODE, epsilon=1.0, delta=0.05)
+GROUPS = [(["a"] * k + ["b"] * (12 - k), ["a"] * (k - 1) + ["b"] * (13 - k)) for k in (6, 9, 12)]
+
+
+def of_medians(draw):
+    """Audit on the tables of numbers."""
+    pairs = [tuple(np.array(each, dtype=float) for each in pair) for pair in PAIRS]
+    return hs.audit(draw, pairs, claim=SLACK, samples=10_000, workers=1, confidence=0.999999)
+
+
+def of_modes(draw):
+    """Audit on the tables of categories, coded as numbers of a's."""
+
+    def coded(rows):
+        return draw(["a"] * int(rows[0]) + ["b"] * (12 - int(rows[0])))
+
+    pairs = [tuple(np.array([float(t.count("a"))]) for t in pair) for pair in GROUPS]
+    return hs.audit(
+        coded,
+        pairs,
+        claim=SLACK,
+        samples=10_000,
+        workers=1,
+        confidence=0.999999,
+    )
+
+
+def without_distance(rows):
+    """A test of the local sensitivity itself, noisy or not: one row decides."""
+    if MEDIAN.local_sensitivity(rows) > 6.5:
+        return None
+    return float(MEDIAN.value(rows)) + float(noise.discrete_laplace(20))
+
+
+def threshold_for_the_wrong_tail(rows):
+    """A threshold at a tenth of the rows that delta asks for."""
+    distance = MODE.distance(rows) + int(noise.discrete_laplace(1))
+    return MODE.value(rows) if distance > STABLE.threshold // 10 else None
+
+
+def test_no_audit_refutes_a_test_of_the_distance():
+    """Answers, refusals and categories."""
+    for report in (of_medians(TESTED.draw), of_modes(STABLE.draw)):
+        assert report.verdict == "not refuted", report.explain()
+        assert report.delta_low > 0.002  # it sees the answers that cannot come from the neighbour
+
+
+def test_an_audit_refutes_its_broken_twins():
+    """With the same pairs, samples and confidence."""
+    for report in (of_medians(without_distance), of_modes(threshold_for_the_wrong_tail)):
+        assert report.verdict == "violated", report.explain()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "median: smoothing without its brackets",
+        "propose-test-release: test without the distance",
+        "posterior: a draw without tempering",
+    ],
+)
+def test_an_audit_tells_the_mistake_from_its_correction(name):
+    """The zoo's pairs of mistakes that look at the table at hand."""
+    for ending, verdict in (("faulty", "violated"), ("corrected", "not refuted")):
+        specimen = zoo.find(f"{name} ({ending})", 0.5)
+        report = hs.audit(
+            specimen.mechanism,
+            specimen.pairs,
+            claim=specimen.claim,
+            relation=specimen.claim.neighbours,
+            samples=200_000,
+            confidence=0.999999,
+            batch=True,
+            bits=False,
+            workers=1,
+        )
+        assert report.verdict == verdict, report.explain()

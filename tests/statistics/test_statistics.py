@@ -148,6 +148,46 @@ def test_lengths_are_those_of_a_search(text, oracle, rows):
         assert [found[k] for k in kept] == [truth[k] for k in kept]
 
 
+def nearest_to(candidates, answer):
+    """Give the candidate that is nearest; of two the lower one."""
+    return min(sorted(candidates), key=lambda each: abs(Fraction(each) - answer))
+
+
+@pytest.mark.parametrize(
+    ("text", "oracle", "rows"), [each for each in STATISTICS if each.values[2] <= 5]
+)
+def test_lengths_to_the_nearest_candidate_are_those_of_a_search(text, oracle, rows):
+    """Fewest rows before the answer is nearer to a candidate than to the others, or as near."""
+    statistic = made(text, 0, 6)
+    tables, apart = all_tables(tuple(range(7)), rows)
+    candidates = [3.25, 0.5, 2.0, 5.5]
+    chosen = np.array([nearest_to(candidates, oracle(table)) for table in tables])
+    for i, table in enumerate(tables):
+        if len(tables) > 100 and i % 7:
+            continue
+        wanted = [int(apart[i][chosen == each].min()) for each in candidates]
+        found = statistic.lengths(list(table), candidates, nearest=True).tolist()
+        assert found == wanted
+        cut = statistic.lengths(list(table), candidates, nearest=True, most=2)
+        assert np.minimum(cut, 2).tolist() == np.minimum(wanted, 2).tolist()
+
+
+@pytest.mark.parametrize("q", ["0", "0.3", "0.5", "0.8", "1"])
+def test_private_lengths_to_the_nearest_candidate_are_those_of_a_search(q):
+    """Rows added and removed, through all tables of up to 8 rows, from those of up to 3."""
+    share, candidates, values = Fraction(q), [0.5, 3.0], (0, 1, 2, 4)
+    s = hs.statistics.quantile(float(q), low=0, high=4)
+    tables = [t for n in range(9) for t in combinations_with_replacement(values, n)]
+    counts = np.array([[t.count(each) for each in values] for t in tables])
+    answers = [t[max(1, math.ceil(share * len(t))) - 1] if t else None for t in tables]
+    chosen = np.array([9 if a is None else nearest_to(candidates, a) for a in answers])
+    for i, table in enumerate(tables):
+        if len(table) <= 3:
+            steps = np.abs(counts - counts[i]).sum(axis=1)
+            wanted = [int(steps[chosen == each].min()) for each in candidates]
+            assert s.lengths(list(table), candidates, nearest=True).tolist() == wanted
+
+
 @pytest.mark.parametrize(("text", "oracle", "rows"), STATISTICS)
 def test_one_row_moves_no_length_by_more_than_1(text, oracle, rows):
     """Between all neighbours, for candidates that tables reach and others, cut short or not."""
@@ -155,8 +195,10 @@ def test_one_row_moves_no_length_by_more_than_1(text, oracle, rows):
     statistic = made(text, -3, 7)
     tables, apart = all_tables((-3, 0, 2, 7), rows)
     candidates = np.linspace(*statistic.span, 23)
-    for most in (None, 2):
-        found = np.array([statistic.lengths(list(t), candidates, most=most) for t in tables])
+    for most, nearest in ((None, False), (2, False), (None, True), (2, True)):
+        found = np.array(
+            [statistic.lengths(list(t), candidates, most=most, nearest=nearest) for t in tables]
+        )
         for i, j in zip(*np.nonzero(apart == 1), strict=True):
             assert np.abs(found[i] - found[j]).max() <= 1
 
@@ -254,6 +296,30 @@ def test_a_private_number_of_rows_has_a_smooth_bound(q):
     assert pairs > 500
 
 
+def test_the_median_of_a_private_number_of_rows_moves_as_far_as_a_search_finds():
+    """Local sensitivity at every distance, and the smooth one; an empty table answers its low end.
+
+    From all tables of up to 4 rows, through all of up to 9.
+    """
+    values, most, beta = (0, 2, 3, 9), 9, Fraction(3, 10)
+    tables = [t for n in range(most + 1) for t in combinations_with_replacement(values, n)]
+    counts = np.array([[t.count(each) for each in values] for t in tables])
+    sizes = counts.sum(axis=1)
+    answers = np.array([t[-(-len(t) // 2) - 1] if t else 0 for t in tables])
+    apart = np.abs(counts[:, None] - counts[None]).sum(axis=2)
+    moved = np.where(apart <= 1, np.abs(answers[:, None] - answers[None]), 0).max(axis=1)
+    s = hs.statistics.median(low=0, high=9)
+    for i, table in enumerate(tables):
+        if sizes[i] > 4:
+            continue
+        inside = range(most - sizes[i])  # of the largest tables not all neighbours are there
+        wanted = [moved[(apart[i] <= k) & (sizes < most)].max() for k in inside]
+        assert [s.local_sensitivity(list(table), k) for k in inside] == wanted
+        assert wanted[-1] == 9  # the whole range: farther ones add nothing
+        smooth = max(w * math.exp(-0.3 * k) for k, w in enumerate(wanted))
+        assert s.smooth_sensitivity(list(table), beta) == pytest.approx(smooth, rel=1e-12)
+
+
 def test_the_interquartile_range_of_a_private_number_of_rows_has_a_smooth_bound():
     """All tables of up to 9 rows: a row more or less moves both quartiles the same way."""
     beta = Fraction(1, 5)
@@ -340,6 +406,40 @@ def test_each_row_is_moved_into_the_range_by_itself(rows):
     """What is not a number counts as the low end, in every container."""
     s = hs.statistics.median(rows=6, low=0, high=100)
     assert s.read(rows).tolist() == [0, 0, 0, 0, 3, 100]
+
+
+TEXTS = {
+    "numpy": np.array(["a", "b", "c"]),
+    "pandas, str": pd.DataFrame({"x": ["a", "b", "c"]}, dtype="str"),
+    "pandas, string": pd.DataFrame({"x": ["a", "b", "c"]}, dtype="string"),
+    "pandas, categories": pd.DataFrame({"x": ["a", "b", "c"]}, dtype="category"),
+    "pandas, periods": pd.DataFrame({"x": pd.period_range("2020", periods=3)}),
+    "pandas, intervals": pd.DataFrame({"x": pd.interval_range(0, 3)}),
+    "polars": pl.DataFrame({"x": ["a", "b", "c"]}),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_column_of_texts_is_refused_by_its_type(name):
+    """All would count as the low end, silently; the type of a column is public."""
+    with pytest.raises(BadRows, match="column of numbers"):
+        hs.statistics.median(rows=3, low=0, high=9).value(TEXTS[name])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pd.DataFrame({"x": [3, 4, 5]}, dtype="category"),
+        pd.DataFrame({"x": [3, 4, 5]}, dtype="Int8"),
+        pd.DataFrame({"x": [3, 4, "a"]}),
+        pd.DataFrame({"x": [3, 4, 5]}, dtype="float32"),
+        ["a", 4, 5],
+    ],
+    ids=["categories", "nullable", "objects", "floats", "list"],
+)
+def test_a_column_that_may_hold_numbers_is_read(rows):
+    """Also where a cell is a text: that it is one is private."""
+    assert hs.statistics.median(rows=3, low=0, high=9).value(rows) in (3, 4)
 
 
 def test_a_table_is_refused_by_its_public_size_and_types_only():

@@ -31,7 +31,8 @@ def plain_value(value: Any) -> Any:
 
 def describe_release(value: Any, certificate: hs.Certificate) -> str:
     """Say what was released and under which promise."""
-    return f"released: {value}\n\n{certificate.explain()}"
+    shown = "nothing, it was refused" if value is None else value
+    return f"released: {shown}\n\n{certificate.explain()}"
 
 
 def read_again(ledger: str | None, budget: str | None, name: str | int | None) -> str:

@@ -6,8 +6,10 @@ from hushed.mechanisms._gaussian import Gaussian
 from hushed.mechanisms._inverse import InverseSensitivity
 from hushed.mechanisms._laplace import Laplace
 from hushed.mechanisms._noisy_max import NoisyMax, Winner
+from hushed.mechanisms._propose_test import ProposeTest
 from hushed.mechanisms._protocol import Mechanism
 from hushed.mechanisms._smooth import Smooth
+from hushed.mechanisms._stable_mode import StableMode
 from hushed.mechanisms._top_k import TopK
 
 __all__ = [
@@ -19,7 +21,9 @@ __all__ = [
     "Laplace",
     "Mechanism",
     "NoisyMax",
+    "ProposeTest",
     "Smooth",
+    "StableMode",
     "TopK",
     "Winner",
     "lattice_points",

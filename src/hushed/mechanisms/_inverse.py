@@ -33,6 +33,8 @@ _NEGLIGIBLE = 60.0  # lengths are cut where a value has e**-60 of the best one's
 class InverseSensitivity:
     """Draw a value whose odds fall by ``exp(epsilon / 2)`` for each row that must change.
 
+    A statistic of numbers is rounded to the nearest candidate: that one needs no row to change.
+
     Parameters
     ----------
     statistic : Statistic
@@ -153,7 +155,8 @@ class InverseSensitivity:
         Returns
         -------
         float
-            In rows: beyond the length of the best candidate, that of the drawn one is at most this.
+            In rows: the drawn value is the candidate nearest to what the table would have answered
+            with so many rows changed, or fewer. If it is empty, with one more.
         """
         return rows_astray(self.epsilon, self.least, beta)
 
@@ -175,7 +178,7 @@ class InverseSensitivity:
         if not isinstance(self.statistic, Numeric):
             return math.nan
         kept, offsets = self._offers()
-        scores = offsets - self.statistic.lengths(public_rows, self.values)[kept]
+        scores = offsets - self._lengths(public_rows, kept)
         reach = noise.selection_scale(width=WIDTH, epsilon=self.epsilon)[0]
         near = scores >= scores.max() - reach * (math.log(kept.size) - math.log(beta)) - 2.0**-20
         exact = float(self.statistic.value(public_rows))
@@ -216,27 +219,25 @@ class InverseSensitivity:
             One of the candidates.
         """
         kept, offsets = self._offers()
-        lengths = self._near_lengths(rows, kept)
-        found = noise.select(offsets - lengths, width=WIDTH, epsilon=self.epsilon)
+        found = noise.select(offsets - self._lengths(rows, kept), width=WIDTH, epsilon=self.epsilon)
         return self.values[int(kept[found])]
 
-    def _near_lengths(self, rows: Any, kept: Integers) -> Integers:
-        """Lengths, cut at the shortest one and a public number of rows more.
+    def _lengths(self, rows: Any, kept: Integers) -> Integers:
+        """Rows that must change before each candidate is the answer, cut at a public number.
 
-        So cut, they still move by at most 1 with a row: the shortest one does, too.
+        So cut, they still move by at most 1 with a row. One of them is 0, or 1 of an empty table:
+        a statistic of numbers is rounded to the nearest of these candidates.
         """
-        more = self._reach
-        most = 2 * more
-        while True:
-            lengths = self.statistic.lengths(rows, self.values, most=most)[kept]
-            reach = int(lengths.min()) + more
-            if reach <= most or int(lengths.max()) < most:
-                return np.asarray(np.minimum(lengths, reach))
-            most *= 2
+        if isinstance(self.statistic, Numeric):
+            wanted = np.array(self.values)[kept]
+            found = self.statistic.lengths(rows, wanted, most=self._reach, nearest=True)
+        else:
+            found = self.statistic.lengths(rows, self.values)[kept]
+        return np.asarray(np.minimum(found, self._reach))
 
     @property
     def _reach(self) -> int:
-        """Rows beyond the shortest length at which a candidate has a negligible chance."""
+        """Length at which a candidate has a negligible chance."""
         farther = (_NEGLIGIBLE - math.log(self.least)) * 2 / self.epsilon
         return math.ceil(min(farther, _FARTHEST))
 

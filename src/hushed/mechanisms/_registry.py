@@ -17,8 +17,10 @@ from hushed.mechanisms._inverse import InverseSensitivity
 from hushed.mechanisms._laplace import Laplace
 from hushed.mechanisms._law import Law
 from hushed.mechanisms._noisy_max import NoisyMax
+from hushed.mechanisms._propose_test import ProposeTest
 from hushed.mechanisms._smooth import Smooth
 from hushed.mechanisms._sparse_vector import SparseVector
+from hushed.mechanisms._stable_mode import StableMode
 from hushed.mechanisms._top_k import TopK
 from hushed.spaces import SensitivityBound
 
@@ -34,7 +36,7 @@ CHOICES: dict[str, type[Calibrated]] = {kind.name: kind for kind in (TopK, Noisy
 # A view: the maps are looked at from the left, and listed from the right.
 CERTIFIED: Mapping[str, type[Calibrated]] = ChainMap(SEARCHES, CHOICES, MECHANISMS)
 # Mechanisms of this package that are not calibrated to a sensitivity.
-OTHERS = (InverseSensitivity.name, Smooth.name)
+OTHERS = (InverseSensitivity.name, Smooth.name, ProposeTest.name, StableMode.name)
 LAWS: Mapping[str, type[Law]] = {kind.law.name: kind.law for kind in MECHANISMS.values()}
 
 

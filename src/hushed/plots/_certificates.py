@@ -15,7 +15,11 @@ from hushed.releasing._consistency import list_kept_ranks
 _BLUE, _ORANGE = COLOURS[:2]
 
 
-_UNITS = {"inverse-sensitivity": " rows", "smooth": " smooth sensitivities (private)"}
+_UNITS = {
+    "inverse-sensitivity": " rows",
+    "stable-mode": " rows",
+    "smooth": " smooth sensitivities (private)",
+}
 
 
 def movement_figure(certificate: Certificate) -> Any:

@@ -95,15 +95,16 @@ class MechanismRecord:
     ----------
     name : str
         Which one: ``laplace``, ``gaussian``, ``exponential``, ``top-k``, ``bernstein``,
-        ``above-threshold``, ``bound-search``, ``inverse-sensitivity``, ``smooth``, ``blocks``, or
-        the name that a caller's own mechanism gives itself.
+        ``above-threshold``, ``bound-search``, ``inverse-sensitivity``, ``smooth``,
+        ``propose-test``, ``stable-mode``, ``blocks``, or the name that a caller's own mechanism
+        gives itself.
     parameters : dict
         What it was built with.
     scale : float or None
         Scale of the noise as drawn, in the units of the answer: the enlargement by the grid is
-        included. Of a statistic in units that are public: rows for the inverse sensitivity, and
-        the smooth sensitivity, which is private. Of blocks in blocks, or votes, where a candidate
-        is chosen. Of a caller's own mechanism what it states, if anything.
+        included. Of a statistic in units that are public: rows for the inverse sensitivity and the
+        stable mode, and the smooth sensitivity, which is private. Of blocks in blocks, or votes,
+        where a candidate is chosen. Of a caller's own mechanism what it states, if anything.
     grid : int or None
         Answers (or scores) are rounded to multiples of ``2**grid`` first. None for a caller's own
         mechanism: whether it rounds is not known.
@@ -165,8 +166,8 @@ class Certificate:
         before the release: bit for bit, or within rounding, in another environment. Empty if the
         sensitivity was proven, or nothing was released.
     statistic : dict, optional
-        What `InverseSensitivity` or `Smooth` released, with its public range and number of rows;
-        None for any other function.
+        What `InverseSensitivity`, `Smooth`, `ProposeTest` or `StableMode` released, with its public
+        range and number of rows; None for any other function.
     """
 
     __pydantic_config__ = _CLOSED
@@ -338,7 +339,7 @@ def certify_statistic(mechanism: StatisticMechanism, *, charged: str = "") -> Ce
 
     Parameters
     ----------
-    mechanism : InverseSensitivity or Smooth
+    mechanism : InverseSensitivity, Smooth, ProposeTest or StableMode
         What releases.
     charged : str, default ""
         Which budget was charged, and under which terms.

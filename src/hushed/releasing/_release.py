@@ -11,7 +11,7 @@ from hushed._functions._gate import Outside, admit_rows, answer_private_rows
 from hushed._printing import flat
 from hushed.blocks import Blocks
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
-from hushed.mechanisms import InverseSensitivity, Mechanism, Smooth
+from hushed.mechanisms import Mechanism
 from hushed.mechanisms._registry import SEARCHES
 from hushed.releasing._blocks import name_function
 from hushed.releasing._blocks_release import release_blocks
@@ -29,7 +29,7 @@ from hushed.releasing._keeping import (
 )
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._statistic_release import release_statistic
-from hushed.releasing._statistics import StatisticMechanism
+from hushed.releasing._statistics import KINDS, StatisticMechanism
 from hushed.sensitivity import Sensitivity
 from hushed.statistics import Statistic
 
@@ -42,9 +42,10 @@ class Release:
 
     Parameters
     ----------
-    value : float, int, ndarray, Winner, BernsteinPolynomial or a category
+    value : float, int, ndarray, Winner, BernsteinPolynomial, a category or None
         The private answer: a number, an array, the index of the chosen candidate, the indices of
-        several, a candidate with its gap, a function, or the category that a mode chose.
+        several, a candidate with its gap, a function, or the category that a mode chose. None if
+        `ProposeTest` or `StableMode` refused, which is an answer, too.
     certificate : Certificate
         What it promises.
     entry : int, optional
@@ -86,8 +87,8 @@ def release(
         doubles were sampled.
     mechanism : Mechanism
         The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.TopK, hs.NoisyMax,
-        hs.Bernstein, hs.InverseSensitivity, hs.Smooth, hs.Blocks, or one of your own, see
-        `hushed.Mechanism`.
+        hs.Bernstein, hs.InverseSensitivity, hs.Smooth, hs.ProposeTest, hs.StableMode, hs.Blocks, or
+        one of your own, see `hushed.Mechanism`.
         What your own promises is not proven, and its certificate says so.
     ledger : Ledger or Charges, optional
         Where to charge the guarantee, and the law of the loss behind it, before anything is
@@ -129,10 +130,7 @@ def release(
         If the mechanism is none, or of ledger and budget only one is given.
     """
     # A subclass may draw anything: it is none of ours.
-    if isinstance(mechanism, InverseSensitivity | Smooth) and type(mechanism) in (
-        InverseSensitivity,
-        Smooth,
-    ):
+    if isinstance(mechanism, KINDS) and type(mechanism) in KINDS:
         value, certificate, entry = release_statistic(
             f,
             data,

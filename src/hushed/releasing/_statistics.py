@@ -10,18 +10,18 @@ import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 from hushed import noise
-from hushed._printing import format_down, format_up
 from hushed.errors import HushedError, ParameterError
-from hushed.mechanisms import InverseSensitivity, Smooth
+from hushed.mechanisms import InverseSensitivity, ProposeTest, Smooth, StableMode
 from hushed.mechanisms._inverse import WIDTH, rows_astray
 from hushed.spaces import Norm
-from hushed.statistics import Mode, Numeric, Statistic, from_description
+from hushed.statistics import Numeric, Statistic, from_description
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate
 
-StatisticMechanism = InverseSensitivity | Smooth
-STATISTIC_MECHANISMS = (InverseSensitivity.name, Smooth.name)
+StatisticMechanism = InverseSensitivity | Smooth | ProposeTest | StableMode
+KINDS: tuple[type[StatisticMechanism], ...] = (InverseSensitivity, Smooth, ProposeTest, StableMode)
+STATISTIC_MECHANISMS = {kind.name: kind for kind in KINDS}
 Drawn = tuple[float, int, int, float]  # scale, grid, values and accuracy of a mechanism's record
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
@@ -34,6 +34,10 @@ def describe_draw(mechanism: StatisticMechanism) -> Drawn:
     if isinstance(mechanism, Smooth):
         grid = noise.range_grid(*mechanism.statistic.span)
         return mechanism.factor, grid, 1, mechanism.accuracy(0.05)
+    if isinstance(mechanism, ProposeTest):
+        return mechanism.scale, mechanism.grid, 1, mechanism.accuracy(0.05)
+    if isinstance(mechanism, StableMode):
+        return mechanism.scale, 0, len(mechanism.statistic.categories), mechanism.accuracy(0.05)
     return _choice(mechanism.epsilon, mechanism.least, len(mechanism.values))
 
 
@@ -47,6 +51,10 @@ def describe_movement(mechanism: StatisticMechanism) -> tuple[float, Norm, str]:
     if isinstance(mechanism, Smooth):
         moved = mechanism.statistic.global_sensitivity
         return moved, "l1", f"smooth sensitivity, {_LAWS[mechanism.noise]}"
+    if isinstance(mechanism, ProposeTest):
+        return mechanism.bound, "l1", "distance from larger movements (propose-test-release)"
+    if isinstance(mechanism, StableMode):
+        return 1.0, "sup", "distance to instability"
     return 1.0, "sup", "inverse sensitivity"
 
 
@@ -69,20 +77,14 @@ def is_rebuilt(certificate: Certificate) -> bool:
 
 def rebuild(certificate: Certificate) -> StatisticMechanism:
     """Build statistic and mechanism again; given candidates are replaced by the default ones."""
-    statistic = from_description(certificate.statistic or {})
-    stated = certificate.mechanism.parameters
-    if certificate.mechanism.name == "smooth":
-        options: dict[str, Any] = dict(stated)
-        return Smooth(_numeric(statistic), **options)
-    if certificate.mechanism.name != "inverse-sensitivity":
-        raise ParameterError(f"{certificate.mechanism.name} releases no statistic")
-    return InverseSensitivity(statistic, epsilon=float(stated["epsilon"]))
-
-
-def _numeric(statistic: Statistic) -> Numeric:
-    if isinstance(statistic, Mode):
-        raise ParameterError("a mode has no smooth sensitivity")
-    return statistic
+    statistic: Any = from_description(certificate.statistic or {})
+    stated, name = certificate.mechanism.parameters, certificate.mechanism.name
+    if name not in STATISTIC_MECHANISMS:
+        raise ParameterError(f"{name} releases no statistic")
+    if name == InverseSensitivity.name:
+        return InverseSensitivity(statistic, epsilon=float(stated["epsilon"]))
+    options: dict[str, Any] = dict(stated)
+    return STATISTIC_MECHANISMS[name](statistic, **options)
 
 
 def list_contradictions(certificate: Certificate) -> list[str]:
@@ -184,60 +186,3 @@ def _of_promise(certificate: Certificate, mechanism: StatisticMechanism) -> list
         == (describe_outside(mechanism.statistic), "", None),
     }
     return [text for text, holds in rules.items() if not holds]
-
-
-def explain_accuracy(certificate: Certificate, rows: str) -> str:
-    """Say how exact the answer is, as far as that is public."""
-    record = certificate.mechanism
-    scale, accuracy = float(record.scale or 0), float(record.accuracy or 0)
-    if record.name == "smooth":
-        return (
-            "How exact the answer is: the noise has the scale of the answer's smooth sensitivity "
-            f"on these rows, times {format_down(scale, 4)}. That sensitivity is private, "
-            "and so is the error; with probability 95 % it is at most "
-            f"{format_up(accuracy, 4)} times as large. "
-            f"What was drawn was rounded to a multiple of 2^{record.grid} and moved into the range."
-        )
-    return (
-        f"How exact the answer is: it is one of {record.values} public values. With probability "
-        f"95 % it is what the table would have answered with {math.ceil(accuracy)} {rows} "
-        "changed, or fewer, beyond those that the best of these values needs."
-    )
-
-
-def explain_reach(certificate: Certificate) -> str:
-    """Say whom the promise covers, and why."""
-    statistic = certificate.statistic or {}
-    known = statistic.get("rows")
-    number = "is private, too" if known is None else f"is public: {known}"
-    what = {
-        "smooth": "the scale of the noise changes little from neighbour to neighbour, and hides "
-        "how far the answer moves there",
-        "inverse-sensitivity": "one row changes by at most 1 how many rows must change before a "
-        "value is the answer, whatever the table",
-    }[certificate.mechanism.name]
-    person = "every person" if certificate.person else "every row"
-    range_words = ""
-    if "low" in statistic:
-        range_words = (
-            f" Each row was moved into [{statistic['low']:.10g}, {statistic['high']:.10g}] by "
-            "itself; what is not a number counted as the low end."
-        )
-    share = next(
-        (f" ({each} {statistic[each]!r})" for each in ("q", "trim") if each in statistic), ""
-    )
-    return (
-        f"Whom it protects: this holds for every table and {person}; no population is assumed. "
-        f"Released was the {statistic.get('kind')}{share}, by its {certificate.argument}: {what}. "
-        f"The number of rows {number}.{range_words}"
-    )
-
-
-def explain_assumptions() -> str:
-    """Say what is assumed."""
-    lines = [
-        "the range, the candidates and all settings were chosen without looking at the private "
-        "rows",
-        "the released answer is the only output: not the running time",
-    ]
-    return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)

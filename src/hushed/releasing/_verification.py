@@ -74,8 +74,8 @@ class Verification:
     proven : bool, default False
         True if the sensitivity was stated, not sampled, so that nothing was run.
     statistic : str, default ""
-        Kind of the statistic, if `InverseSensitivity` or `Smooth` released one; of `Blocks` that
-        it is about their number.
+        Kind of the statistic that was released, if it was one of `hushed.statistics`; of `Blocks`
+        that it is about their number.
     """
 
     agreement: Literal["bits", "rounding", "different"]

@@ -17,7 +17,11 @@ from hushed.releasing._blocks import (
     explain_blocks_assumptions,
     explain_blocks_reach,
 )
-from hushed.releasing._statistics import explain_accuracy, explain_assumptions, explain_reach
+from hushed.releasing._statistic_words import (
+    explain_accuracy,
+    explain_assumptions,
+    explain_reach,
+)
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
@@ -119,7 +123,8 @@ def _accuracy(certificate: Certificate) -> str:
     kind = CERTIFIED.get(m.name)
     law = kind.law_name or m.name if kind else m.name
     if kind and kind.outcome:
-        what = kind.outcome.format(error=error, values=m.values)
+        rows = "users" if certificate.guarantee.unit == "user" else "rows"
+        what = kind.outcome.format(error=error, values=m.values, rows=rows)
     elif m.values == 1:
         what = f"the released number is within {error} of the exact answer"
     else:

@@ -7,6 +7,7 @@ length of v is the first k whose interval holds v. The proofs are in docs/worst-
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,21 @@ import numpy as np
 from hushed._types import Floats, Integers
 from hushed.statistics._values import exact_sum
 from hushed.statistics._windows import Window
+
+Rounding = Callable[[Floats], Floats]
+
+
+def round_to_nearest(candidates: Floats) -> Rounding:
+    """Make the map of numbers to the nearest candidate: it never falls, and a tie goes down."""
+    ladder = np.sort(candidates)
+    middles = ladder[:-1] + (ladder[1:] - ladder[:-1]) / 2
+    bars = np.minimum(middles, np.nextafter(ladder[1:], -np.inf))  # each candidate stays itself
+    return lambda values: np.asarray(ladder[np.searchsorted(bars, values)])
+
+
+def leave(values: Floats) -> Floats:
+    """Round nothing."""
+    return values
 
 
 def rank_lengths(values: Floats, rank: int, candidates: Floats) -> Integers:
@@ -117,6 +133,14 @@ def mode_lengths(counts: Integers, *, replace: bool) -> Integers:
         most = max(int(leads.max(initial=0)), 0)
         found[place] = _fewest_replaced(leads, most) if replace else most
     return found
+
+
+def mode_distance(counts: Integers, *, replace: bool) -> int:
+    """Rows that can change, whichever they are, and the most frequent category stays the same."""
+    winner = int(np.argmax(counts))
+    leads = counts[winner] - counts + (np.arange(counts.size) > winner)
+    needed = int(np.delete(leads, winner).min())
+    return (needed - 1) // 2 if replace else needed - 1
 
 
 def _fewest_replaced(leads: Integers, most: int) -> int:

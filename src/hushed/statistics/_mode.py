@@ -13,7 +13,7 @@ from hushed._checks import is_plain_int
 from hushed._types import Integers
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit
-from hushed.statistics._lengths import mode_lengths
+from hushed.statistics._lengths import mode_distance, mode_lengths
 from hushed.statistics._record import Numeric, check_rows, check_size, neighbours_of
 from hushed.statistics._values import cells_of, only_column
 
@@ -122,6 +122,22 @@ class Mode:
             The category.
         """
         return self.categories[int(np.argmax(self.count(rows)))]
+
+    def distance(self, rows: Any) -> int:
+        """Count the rows that can change, whichever they are, and the mode stays the same.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column.
+
+        Returns
+        -------
+        int
+            Private, if the rows are; 0 if one row can change it. Between neighbours with the same
+            mode it moves by at most 1, and between others it is 0 on both.
+        """
+        return mode_distance(self.count(rows), replace=self.rows is not None)
 
     def lengths(self, rows: Any, candidates: Any, *, most: int | None = None) -> Integers:
         """Count the rows that must change before each category is the mode.

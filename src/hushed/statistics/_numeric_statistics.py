@@ -12,6 +12,7 @@ from hushed._numeric import float_above
 from hushed._types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.statistics._lengths import (
+    Rounding,
     interval_lengths,
     mean_intervals,
     quantile_lengths,
@@ -29,6 +30,12 @@ def _window_at(q: Fraction, rows: int) -> Window:
     """Window around the rank of a quantile: ``max(1, ceil(q n))``."""
     rank = max(1, math.ceil(q * rows))
     return Window(lower=rank, upper=rank)
+
+
+def _middle_window(rows: int) -> Window:
+    """Window around the median of a private number of rows, which grows by turns."""
+    rank = (rows + 1) // 2
+    return Window(lower=rank, upper=rank, grows="down" if rows % 2 else "up")
 
 
 def _at(values: Floats, window: Window) -> Fraction:
@@ -69,13 +76,18 @@ class Quantile(Numeric):
         object.__setattr__(self, "q", read_share("q", self.q, Fraction(1)))
 
     def _windows(self, rows: int) -> tuple[Window, ...]:
+        if self.rows is None and self.q == 0.5:
+            return (_middle_window(rows),)
         return (_window_at(decimal_of(self.q), rows),)
 
     def _value(self, values: Floats) -> Fraction:
         return _at(values, *self._windows(values.size))
 
-    def _lengths(self, values: Floats, candidates: Floats, changes: int) -> Integers:
+    def _lengths(
+        self, values: Floats, candidates: Floats, changes: int, rounding: Rounding
+    ) -> Integers:
         del changes  # they are not counted one by one
+        values = rounding(values)  # the rank of rounded rows is the rounded one
         if self.rows is None:
             return quantile_lengths(values, decimal_of(self.q), candidates)
         return rank_lengths(values, self._windows(values.size)[0].lower, candidates)
@@ -133,10 +145,12 @@ class TrimmedMean(Numeric):
         (window,) = self._windows(values.size)
         return exact_sum(values[window.lower - 1 : window.upper]) / window.parts
 
-    def _lengths(self, values: Floats, candidates: Floats, changes: int) -> Integers:
+    def _lengths(
+        self, values: Floats, candidates: Floats, changes: int, rounding: Rounding
+    ) -> Integers:
         (window,) = self._windows(values.size)
         least, most = mean_intervals(values, window, self.low, self.high, changes)
-        return interval_lengths(least, most, candidates)
+        return interval_lengths(rounding(least), rounding(most), candidates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +203,9 @@ class InterquartileRange(Numeric):
         first, last = self._windows(values.size)
         return _at(values, last) - _at(values, first)
 
-    def _lengths(self, values: Floats, candidates: Floats, changes: int) -> Integers:
+    def _lengths(
+        self, values: Floats, candidates: Floats, changes: int, rounding: Rounding
+    ) -> Integers:
         first, last = (window.lower for window in self._windows(values.size))
         least, most = spread_intervals(values, first, last, self.low, self.high, changes)
-        return interval_lengths(least, most, candidates)
+        return interval_lengths(rounding(least), rounding(most), candidates)

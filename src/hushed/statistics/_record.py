@@ -11,15 +11,17 @@ import numpy as np
 
 from hushed._checks import is_real, require_count, require_one_of
 from hushed._decimals import decimal_of
-from hushed._numeric import float_above
+from hushed._numeric import first_whole, float_above
 from hushed._rows import _containers as containers
 from hushed._types import Floats, Integers
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours, RowUnit
+from hushed.statistics._lengths import Rounding, leave, round_to_nearest
 from hushed.statistics._values import check_numbers, check_range, only_column, read_numbers
 from hushed.statistics._windows import Window, largest_move, smooth_bound
 
 CANDIDATES = 2000
+_ABOVE = 1 + 2.0**-50  # whatever is this much below the global sensitivity is exceeded somewhere
 _DECADES = 1e6  # of a range that begins at 0, its candidates above 0 begin at this part
 
 Spacing = Literal["geometric", "even"]
@@ -212,7 +214,41 @@ class Numeric:
         windows = self._windows(values.size)
         return max(smooth_bound(values, each, self.low, self.high, smoothing) for each in windows)
 
-    def lengths(self, rows: Any, candidates: Any, *, most: int | None = None) -> Integers:
+    def distance(self, rows: Any, bound: float) -> int:
+        """Count the rows that must change before one more can move it by more than a bound.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column of numbers.
+        bound : float
+            Above 0, and below `global_sensitivity`.
+
+        Returns
+        -------
+        int
+            Private, if the rows are; 0 if one row can do so now. One changed row moves it by at
+            most 1. Where `local_sensitivity` is an upper bound the true number may be larger.
+        """
+        values = self.read(rows)
+        if not 0 < bound * _ABOVE < self.global_sensitivity:
+            raise ParameterError(
+                f"bound must be above 0 and below {self.global_sensitivity}, got {bound}",
+                parameter="bound",
+            )
+        if not values.size:
+            return 0
+        windows = self._windows(values.size)
+
+        def exceeds(changes: int) -> bool:
+            reach = (values, self.low, self.high, changes)
+            return any(_moves_by_more(bound, each, *reach) for each in windows)
+
+        return first_whole(lambda count: exceeds(count - 1), known=values.size + 1) - 1
+
+    def lengths(
+        self, rows: Any, candidates: Any, *, most: int | None = None, nearest: bool = False
+    ) -> Integers:
         """Count the rows that must change before the statistic equals each candidate.
 
         Parameters
@@ -223,6 +259,9 @@ class Numeric:
             Values in `span`.
         most : int, optional
             Longer lengths may be returned as this one, which saves time.
+        nearest : bool, default False
+            Count the rows that must change before a candidate is the one nearest to the statistic,
+            the lower one of two. Then one of them needs none.
 
         Returns
         -------
@@ -233,7 +272,8 @@ class Numeric:
             raise ParameterError(f"no lengths are known of the {self.kind} without rows=NUMBER")
         values, wanted = self.read(rows), read_candidates(candidates, self.span)
         changes = values.size if most is None else min(values.size, max(most - 1, 0))
-        return self._lengths(values, wanted, changes)
+        rounding = round_to_nearest(wanted) if nearest else leave
+        return self._lengths(values, wanted, changes, rounding)
 
     def _value(self, values: Floats) -> Fraction:
         """Value on sorted numbers, one or more."""
@@ -243,8 +283,10 @@ class Numeric:
         """Windows whose differences bound the movement: the largest one does."""
         raise NotImplementedError
 
-    def _lengths(self, values: Floats, candidates: Floats, changes: int) -> Integers:
-        """Lengths of candidates on sorted numbers, where so many changes are looked at."""
+    def _lengths(
+        self, values: Floats, candidates: Floats, changes: int, rounding: Rounding
+    ) -> Integers:
+        """Lengths on sorted numbers, as far as so many changes; the statistic is rounded so."""
         raise NotImplementedError
 
     def candidates(self, count: int = CANDIDATES) -> tuple[Floats, Spacing]:
@@ -289,6 +331,13 @@ def _spaced(low: float, high: float, count: int, spacing: Spacing) -> Floats:
             for _ in range(count - 1):
                 found.append(found[-1] * ratio)
         return np.asarray(np.clip(np.array([float(each) for each in found]), low, high))
+
+
+def _moves_by_more(
+    bound: float, window: Window, values: Floats, low: float, high: float, changes: int
+) -> bool:
+    """Whether the local sensitivity at a distance, in doubles, exceeds a bound."""
+    return largest_move(values, window, low, high, changes) > bound
 
 
 def read_candidates(candidates: Any, span: tuple[float, float]) -> Floats:

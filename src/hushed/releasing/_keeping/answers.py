@@ -22,6 +22,8 @@ def write_release(value: Any, certificate: Certificate) -> str:
     kind = "polynomial" if table is not value else type(value).__name__
     if isinstance(value, Winner):
         kind, table = "winner", {"index": value.index, "gap": value.gap}
+    elif value is None:
+        kind = "refusal"
     elif isinstance(table, np.ndarray):
         if table.dtype == np.int64:
             kind = "indices"

@@ -8,6 +8,7 @@ from hushed.zoo.defects._noise import NAIVE_LAPLACE, NOISE
 from hushed.zoo.defects._output import OUTPUT
 from hushed.zoo.defects._searches import SEARCHES
 from hushed.zoo.defects._sensitivity import SENSITIVITY
+from hushed.zoo.defects._worst_case import WORST_CASE
 
 __all__ = ["naive_laplace", "twins"]
 
@@ -34,7 +35,8 @@ def twins(epsilon: float = 1.0) -> list[FaultyAndFixed]:
     """
     if not 0 < epsilon <= 1:
         raise ParameterError(f"epsilon must lie in (0, 1] for the defects to show, got {epsilon}")
-    return [build(defect, epsilon) for defect in (*SENSITIVITY, *NOISE, *OUTPUT, *SEARCHES)]
+    every = (*SENSITIVITY, *NOISE, *OUTPUT, *WORST_CASE, *SEARCHES)
+    return [build(defect, epsilon) for defect in every]
 
 
 def naive_laplace(epsilon: float = 0.1) -> FaultyAndFixed:

@@ -1,0 +1,91 @@
+"""A private test of how many rows must change before an answer would not be safe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+
+from hushed import noise
+from hushed._checks import require_probability
+from hushed._decimals import read
+from hushed.errors import ParameterError
+
+_LEAST_LEVEL = Fraction(1, 1 << 50)
+_BITS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistanceTest:
+    """Whether a number of rows is large: it is compared with a threshold, with noise.
+
+    Parameters
+    ----------
+    level : Fraction
+        Epsilon that the comparison costs if one row moves the number by at most 1.
+    delta : Fraction
+        Largest probability with which the number 0 may pass.
+
+    Notes
+    -----
+    The noise K has ``Pr(K = k)`` in proportion to ``exp(-level |k|)``, so that it exceeds m >= 0
+    with probability ``exp(-level (m + 1)) / (1 + exp(-level))``. Proofs: docs/worst-case.md.
+    """
+
+    level: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        if self.level < _LEAST_LEVEL:
+            raise ParameterError(
+                "the test of the distance needs an epsilon of 2**-50 or more", parameter="epsilon"
+            )
+
+    @property
+    def threshold(self) -> int:
+        """Smallest whole number that the noise alone exceeds with probability delta at most."""
+        return _find_threshold(self.level, self.delta)
+
+    def passes(self, distance: int) -> bool:
+        """Draw whether so many rows and the noise exceed the threshold."""
+        return distance + int(noise.discrete_laplace(1 / self.level)) > self.threshold
+
+    def chance(self, distance: int) -> float:
+        """Probability that so many rows pass; to nearest."""
+        missing = self.threshold - distance
+        with mpmath.workprec(_BITS):
+            if missing >= 0:
+                return float(_tail(self.level, missing))
+            return float(1 - _tail(self.level, -missing - 1))
+
+    def distance_for(self, beta: float) -> int:
+        """Rows from which on the test fails with probability beta at most."""
+        failing = Fraction(require_probability("beta", beta))
+        return self.threshold + 1 + _find_threshold(self.level, failing)
+
+
+def read_delta(value: Any) -> float:
+    """Read a delta that somebody asks for; exact numbers become the next decimal below."""
+    return require_probability("delta", read("delta", value, up=False))
+
+
+def _tail(level: Fraction, most: int) -> mpmath.mpf:
+    """Probability that the noise exceeds a whole number of 0 or more."""
+    rate = mpmath.mpf(level.numerator) / level.denominator
+    return mpmath.exp(-rate * (most + 1)) / (1 + mpmath.exp(-rate))
+
+
+@lru_cache(maxsize=1024)
+def _find_threshold(level: Fraction, chance: Fraction) -> int:
+    """Smallest whole number of 0 or more that the noise surely exceeds no oftener than that."""
+    with mpmath.workprec(_BITS):
+        allowed = mpmath.mpf(chance.numerator) / chance.denominator * (1 - mpmath.ldexp(1, -200))
+        rate = mpmath.mpf(level.numerator) / level.denominator
+        guess = (-mpmath.log(allowed) - mpmath.log1p(mpmath.exp(-rate))) / rate - 1
+        found = max(int(mpmath.floor(guess)) - 1, 0)
+        while _tail(level, found) > allowed:
+            found += 1
+    return found

@@ -1,0 +1,117 @@
+"""What certificates of statistics say in words: how exact, whom it protects, what is assumed."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from hushed._printing import format_down, format_up
+from hushed.mechanisms import InverseSensitivity, ProposeTest, Smooth, StableMode
+from hushed.releasing._statistics import rebuild
+
+if TYPE_CHECKING:
+    from hushed.releasing._certificate import Certificate
+
+_REASONS = {
+    Smooth.name: "the scale of the noise changes little from neighbour to neighbour, and hides "
+    "how far the answer moves there",
+    InverseSensitivity.name: "one row changes by at most 1 how many rows must change before a "
+    "value is the answer, whatever the table",
+    ProposeTest.name: "one row changes by at most 1 how many rows must change before one more "
+    "can move the answer by more than the bound, which is what is tested. A table where one row "
+    "can do so now is answered with probability delta at most",
+    StableMode.name: "one row changes by at most 1 how many rows can change and the category stays "
+    "the same, which is what is tested. Where one row can change the category it is told with "
+    "probability delta at most",
+}
+
+
+def explain_accuracy(certificate: Certificate, rows: str) -> str:
+    """Say how exact the answer is, as far as that is public."""
+    explained = {
+        Smooth.name: _explain_smooth,
+        InverseSensitivity.name: _explain_choice,
+        ProposeTest.name: _explain_test,
+        StableMode.name: _explain_mode,
+    }[certificate.mechanism.name]
+    return f"How exact the answer is: {explained(certificate, rows)}"
+
+
+def _explain_smooth(certificate: Certificate, _: str) -> str:
+    record = certificate.mechanism
+    scale, accuracy = float(record.scale or 0), float(record.accuracy or 0)
+    return (
+        "the noise has the scale of the answer's smooth sensitivity "
+        f"on these rows, times {format_down(scale, 4)}. That sensitivity is private, "
+        "and so is the error; with probability 95 % it is at most "
+        f"{format_up(accuracy, 4)} times as large. "
+        f"What was drawn was rounded to a multiple of 2^{record.grid} and moved into the range."
+    )
+
+
+def _explain_choice(certificate: Certificate, rows: str) -> str:
+    record = certificate.mechanism
+    numeric = "low" in (certificate.statistic or {})
+    nearest = "the nearest of them to " if numeric else ""
+    return (
+        f"it is one of {record.values} public values. With probability 95 % it is {nearest}what "
+        f"the table would have answered with {math.ceil(record.accuracy or 0)} {rows} changed, or "
+        "fewer."
+    )
+
+
+def _explain_test(certificate: Certificate, rows: str) -> str:
+    record, mechanism = certificate.mechanism, rebuild(certificate)
+    needed = mechanism.distance_needed(0.05) if isinstance(mechanism, ProposeTest) else 0
+    scale, accuracy = float(record.scale or 0), float(record.accuracy or 0)
+    return (
+        f"there may be none: it is refused where few {rows} must change before one more can move "
+        f"it by more than {format_down(certificate.sensitivity)}, the bound that was proposed. If "
+        f"{needed} {rows} or more must change it is refused with probability 5 % at most. An "
+        f"answer that was given has Laplace noise of scale {format_down(scale, 4)}, on a grid of "
+        f"2^{record.grid}, and is within {format_up(accuracy, 4)} of the exact one with "
+        "probability 95 %."
+    )
+
+
+def _explain_mode(certificate: Certificate, rows: str) -> str:
+    record = certificate.mechanism
+    return (
+        f"there may be none: it is refused where few {rows} could make another one of the "
+        f"{record.values} public categories the most frequent one. If {record.accuracy:.0f} {rows} "
+        "or more can change, and it stays the same, it is refused with probability 5 % at most. "
+        "What was told is exact."
+    )
+
+
+def explain_reach(certificate: Certificate) -> str:
+    """Say whom the promise covers, and why."""
+    statistic = certificate.statistic or {}
+    known = statistic.get("rows")
+    number = "is private, too" if known is None else f"is public: {known}"
+    what = _REASONS[certificate.mechanism.name]
+    person = "every person" if certificate.person else "every row"
+    range_words = ""
+    if "low" in statistic:
+        range_words = (
+            f" Each row was moved into [{statistic['low']:.10g}, {statistic['high']:.10g}] by "
+            "itself; what is not a number counted as the low end."
+        )
+    share = next(
+        (f" ({each} {statistic[each]!r})" for each in ("q", "trim") if each in statistic), ""
+    )
+    return (
+        f"Whom it protects: this holds for every table and {person}; no population is assumed. "
+        f"Released was the {statistic.get('kind')}{share}, by its {certificate.argument}: {what}. "
+        f"The number of rows {number}.{range_words}"
+    )
+
+
+def explain_assumptions() -> str:
+    """Say what is assumed."""
+    lines = [
+        "the range, the candidates and all settings were chosen without looking at the private "
+        "rows",
+        "the released answer is the only output: not the running time",
+    ]
+    return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
