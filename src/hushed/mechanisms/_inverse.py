@@ -198,7 +198,7 @@ class InverseSensitivity:
             One number for each of `values`, as doubles compute it; together they are 1.
         """
         kept, offsets = self._offers()
-        scores = offsets - self._near_lengths(public_rows, kept)
+        scores = offsets - self._lengths(public_rows, kept)
         reach = noise.selection_scale(width=WIDTH, epsilon=self.epsilon)[0]
         weights = np.exp((scores - scores.max()) / reach)
         chances = np.zeros(len(self.values))
