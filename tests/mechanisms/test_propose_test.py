@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -49,6 +50,7 @@ def graph(sizes, private):
     return tables, sizes[0] - np.minimum(counts[:, None], counts[None]).sum(axis=2)
 
 
+@cache
 def exceeds(level, most):
     """Probability that two-sided geometric noise exceeds a whole number, by summing."""
     ks = np.arange(-2000, 2001)
