@@ -290,13 +290,17 @@ def allowed_error(confidence: float) -> float:
         If the confidence leaves its range.
     """
     if not 0.5 < confidence < 1:
-        raise ParameterError(f"confidence must lie in (0.5, 1), got {confidence}")
+        raise ParameterError(
+            f"confidence must lie in (0.5, 1), got {confidence}", parameter="confidence"
+        )
     return 1 - confidence
 
 
 def _check_samples(samples: int) -> int:
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
-        raise ParameterError(f"samples must be an integer of 1 or more, got {samples!r}")
+        raise ParameterError(
+            f"samples must be an integer of 1 or more, got {samples!r}", parameter="samples"
+        )
     return int(samples)
 
 

@@ -76,7 +76,7 @@ class Admitted:
         return (self.scale, None) if self.stated else drawn_by(self.mechanism, values)
 
     def error(self, values: int) -> float | None:
-        """Error that no released number exceeds but with probability 5 %."""
+        """Error that no released number exceeds except with probability 5 %."""
         found = error_of(self.mechanism.accuracy, self.parameters, values)
         return _read_size("accuracy", found) if self.stated else found
 
@@ -240,9 +240,11 @@ def _read_size(name: str, stated: Any) -> float | None:
     if stated is None:
         return None
     if isinstance(stated, bool) or not isinstance(stated, int | float | np.number):
-        raise ParameterError(f"{name} must be a number or None, got {type(stated).__name__}")
+        raise ParameterError(
+            f"{name} must be a number or None, got {type(stated).__name__}", parameter=name
+        )
     if not 0 <= float(stated) < math.inf:
-        raise ParameterError(f"{name} must be finite and 0 or more, got {stated}")
+        raise ParameterError(f"{name} must be finite and 0 or more, got {stated}", parameter=name)
     return float(stated)
 
 
