@@ -127,7 +127,7 @@ class BoundSearch(Calibrated):
         return self.plan.loss
 
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:  # noqa: ARG002
-        """Rows above the bound found except with chance beta, unless it is the last; rounded up.
+        """Rows above the bound found, but with chance beta, unless it is the last; rounded up.
 
         Parameters
         ----------

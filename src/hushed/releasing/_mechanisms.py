@@ -76,7 +76,7 @@ class Admitted:
         return (self.scale, None) if self.stated else drawn_by(self.mechanism, values)
 
     def error(self, values: int) -> float | None:
-        """Error that no released number exceeds except with probability 5 %."""
+        """Error that no released number exceeds but with probability 5 %."""
         found = error_of(self.mechanism.accuracy, self.parameters, values)
         return _read_size("accuracy", found) if self.stated else found
 
