@@ -139,7 +139,6 @@ def audit(
     # Only a fixed audit sets runs aside beforehand; the other two divide all of them themselves.
     final = number if sequential or judged.gamma > 0 else plan.final
     goal = Goal(claim=judged, final=final, alpha=alpha)
-    found: _Judgement
     if judged.gamma > 0 and isinstance(pairs, PopulationPairs):
         shown = run_population(runs, listed, goal, symmetric=pairs.symmetric)
         found = _judge_population(shown, differ)
@@ -147,6 +146,19 @@ def audit(
         found = _judge_sequential(run_sequential(runs, listed, goal), differ)
     else:
         found = _judge_fixed(run_fixed(runs, listed, plan, goal), goal, differ)
+    return _report(found, claim, confidence, number, listed, begun, root)
+
+
+def _report(
+    found: _Judgement,
+    claim: Claim,
+    confidence: float,
+    samples: int,
+    listed: list[Pair],
+    begun: float,
+    seed: int,
+) -> AuditReport:
+    """Report of a judgement; samples as asked for, where it counted none itself."""
     return AuditReport(
         claim=claim,
         confidence=confidence,
@@ -159,10 +171,10 @@ def audit(
         minimum_detectable=found.minimum_detectable,
         estimate=found.estimate,
         population=found.population,
-        samples=found.samples or number,
+        samples=found.samples or samples,
         tried=tuple(pair.name for pair in listed),
         seconds=time.perf_counter() - begun,
-        seed=root,
+        seed=seed,
         named=found.named,
     )
 
