@@ -164,13 +164,14 @@ def release(
     with finish(json=json, stopped=f"stopped; nothing was released{charged_first}") as result:
         inputs = inputs_of(data, function, population) + files_of(ledger)
         _check_files(out, html, inputs, force=force)
+        given = {"delta": delta, "lattice": lattice, "dims": dims, "order": order}
         target = Target(
             name=mechanism,
             epsilon=epsilon,
             error=error,
             beta=beta,
             norm=norm,
-            options=_given(delta=delta, lattice=lattice, dims=dims, order=order),
+            options={name: value for name, value in given.items() if value is not None},
         )
         target.check()
         if key is not None and ledger is None:
@@ -209,20 +210,15 @@ def release(
                 key=key,
                 outside=outside,
             )
-        shown = _record(released, result)
+        certificate = released.certificate
+        value = plain_value(released.value)
+        result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
         result["kept"] = read_again(ledger, budget, key or released.entry)
         if not json:
-            print_line(shown)
+            print_line(describe_release(value, certificate))
     # Standard output is complete: what goes wrong from here on is told on standard error.
     with finish(json=False, stopped="stopped; the answer was released, its files may be missing"):
-        _write_files(released.certificate, out, html)
-
-
-def _record(released: hs.Release, result: dict[str, Any]) -> str:
-    """Enter a release into the result of the command, and describe it in words."""
-    certificate, value = released.certificate, plain_value(released.value)
-    result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
-    return describe_release(value, certificate)
+        _write_files(certificate, out, html)
 
 
 def verify(
@@ -271,11 +267,6 @@ def verify(
         result["exit_code"] = 0 if found.agreement in accepted else REFUSED
         if not json:
             print_line(found.explain())
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    """Options that were given at all."""
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def _check_files(
