@@ -233,7 +233,9 @@ def connect(url: str, *, create: bool, timeout: float) -> Store:
     """Open a ledger, and bring its tables up to date."""
     timeout = read("timeout", timeout, up=True)
     if not 0 < timeout < 1e6:
-        raise ParameterError(f"timeout must be above 0 and below 1e6 seconds, got {timeout}")
+        raise ParameterError(
+            f"timeout must be above 0 and below 1e6 seconds, got {timeout}", parameter="timeout"
+        )
     store = Store(_address(url), timeout)
     if store.sqlite:
         inspect(store.path, create=create)
