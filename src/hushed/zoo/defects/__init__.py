@@ -35,7 +35,8 @@ def twins(epsilon: float = 1.0) -> list[FaultyAndFixed]:
     """
     if not 0 < epsilon <= 1:
         raise ParameterError(f"epsilon must lie in (0, 1] for the defects to show, got {epsilon}")
-    return [build(defect, epsilon) for defect in (*SENSITIVITY, *NOISE, *OUTPUT, *BLOCKS, *SEARCHES)]
+    listed = (*SENSITIVITY, *NOISE, *OUTPUT, *BLOCKS, *SEARCHES)
+    return [build(defect, epsilon) for defect in listed]
 
 
 def naive_laplace(epsilon: float = 0.1) -> FaultyAndFixed:
