@@ -183,7 +183,7 @@ def test_vectors_are_moved_into_a_ball():
         ({"candidates": [1, 2], "low": 0, "high": 1}, "not both"),
         ({"candidates": [2, 1]}, "must ascend"),
         ({"candidates": [1, 1, 2]}, "must ascend"),
-        ({"candidates": ["a", "b"]}, "numbers"),
+        ({"candidates": ["a", "b"]}, "aggregate='votes'"),
         ({"candidates": [True, False]}, "numbers"),
         ({"candidates": [1.0]}, "2 finite numbers"),
         ({"candidates": [0, np.nan]}, "2 finite numbers"),

@@ -38,7 +38,8 @@ def _law(rows: Rows, answers: Answers, epsilon: float) -> NDArray[np.float64]:
 def _draw(
     rows: Rows, rng: np.random.Generator, size: int, /, *, answers: Answers, epsilon: float
 ) -> NDArray[np.float64]:
-    return (rng.random(size) < _law(rows, answers, epsilon)[1]).astype(np.float64)
+    ones = rng.random(size) < _law(rows, answers, epsilon)[1]
+    return np.asarray(ones, dtype=np.float64)
 
 
 _PAIR = (np.r_[1.0, np.zeros(_BLOCKS - 1)], np.zeros(_BLOCKS))
