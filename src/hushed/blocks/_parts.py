@@ -26,8 +26,7 @@ _KEYS = 1 << 62  # that two rows get the same key has a chance of n**2 / 2**63, 
 def check_rows(rows: Any, user: str | int | None) -> None:
     """Refuse a table by its types and columns; no value is looked at."""
     held = containers.container(rows)
-    if held in ("pandas", "polars"):
-        containers.layout(rows)  # refuses texts that are numbered in the order of the rows
+    containers.check_texts(rows)
     if user is None or held == "list":
         return
     if held == "array" and rows.dtype.names is None:
