@@ -111,10 +111,9 @@ def _as_user(cell: Any) -> Any:
 def _take(rows: Any, places: Integers) -> Any:
     """Copy some rows into a table that holds nothing of the others."""
     part = containers.take(rows, places)
-    held = containers.container(part)
-    if held == "array":
+    if containers.container(part) == "array":
         return part.astype(_own_type(part), copy=False)
-    return _rebuild(part) if held == "polars" else part
+    return part
 
 
 def _own_type(part: NDArray[Any]) -> np.dtype[Any]:
@@ -127,16 +126,3 @@ def _own_type(part: NDArray[Any]) -> np.dtype[Any]:
         return part.dtype
     longest = int(np.char.str_len(part).max()) if part.size else 1
     return np.dtype(f"{part.dtype.kind}{max(longest, 1)}")
-
-
-def _rebuild(part: Any) -> Any:
-    """Make Polars columns anew: texts that were taken point into a memory with all of them."""
-    import polars  # noqa: PLC0415
-
-    columns = [
-        column
-        if column.dtype.is_numeric() or column.dtype == polars.Boolean
-        else polars.Series(column.name, column.to_list(), dtype=column.dtype)
-        for column in part.get_columns()
-    ]
-    return polars.DataFrame(columns)
