@@ -6,7 +6,8 @@ the number of pairs and sizes, so one wrong flag in the whole table has probabil
 Predicted: every faulty one refuted, no fixed one, each within 60 s on two cores.
 Got at a claim of 0.5: 32 of 32 faulty ones refuted, 27 of them from 1e4 runs a side, four from
 1e5, one from 1e6 (the tree of counts); no fixed one flagged. (The 29th to 32nd pair were run by
-themselves.) On a busy machine the slowest audit took 52 s of processor time, all sizes together.
+themselves.) On a busy machine the slowest audit took 52 s of processor time, its three sizes
+together.
 """
 
 from __future__ import annotations

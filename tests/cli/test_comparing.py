@@ -51,6 +51,8 @@ class TestCompare:
         record = json.loads(result.stdout)
         assert [each["name"] for each in record["routes"]] == ["sampled, Laplace"]
         assert record["asked"] == "f of 30 rows"
+        ranged = run("compare", "f.py:f", *UNIFORM, *RANGE, "--rows", 100, "--json")
+        assert "blocks" in [each["name"] for each in json.loads(ranged.stdout)["routes"]]
 
     def test_a_column_of_a_public_file(self, run):
         """By name and by place; --promise says what the sampler is about."""
@@ -98,7 +100,8 @@ class TestCompare:
             (("trimmed-mean", *RANGE, "--private-count"), "--private-count"),
             (("median", *RANGE, "--column", "x"), "--column goes with a file"),
             (("median", *RANGE, "--bounds", "1:0,1"), "--bounds is for a function"),
-            (("f.py:f", "--low", 0), "--low is for a statistic"),
+            (("f.py:f", "--low", 0), "both ends"),
+            (("f.py:f", "--q", 0.5), "--q is for a statistic"),
             (("f.py:f", "--private-count"), "--private-count is for a statistic"),
             (("median", *RANGE, "--epsilon", 1, "--error", 1), "not both"),
             (("median", *RANGE, "--plot", "x.pdf"), ".svg"),

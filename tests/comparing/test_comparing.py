@@ -169,7 +169,9 @@ class TestLevels:
     def test_an_error_that_is_large_needs_the_least_level(self):
         """No level below the ladder is promised."""
         found = hs.compare(SEVEN, SAME, error=1e9, trials=2)
-        assert {each.guarantee.epsilon for each in found.routes} == {0.001}
+        levels = {each.name: each.guarantee.epsilon for each in found.routes}
+        assert {level for name, level in levels.items() if "blocks" not in name} == {0.001}
+        assert levels["blocks"] > 2  # seven rows are seven blocks at most
 
 
 class TestRoutes:
@@ -177,11 +179,45 @@ class TestRoutes:
         """What is for statistics says so; Gaussian noise comes with a delta."""
         found = hs.compare(np.mean, UNIT, rows=50, trials=2)
         assert [each.name for each in found.routes] == ["sampled, Laplace"]
+        assert "low= and high=" in reason_of(found, "blocks")
         assert "statistics alone" in reason_of(found, "inverse sensitivity")
         assert "proven_sensitivity" in reason_of(found, "global sensitivity")
         assert "delta" in reason_of(found, "sampled, Gaussian")
         more = hs.compare(np.mean, UNIT, rows=50, trials=2, delta=1e-6)
         assert route_of(more, "sampled, Gaussian").guarantee.delta == pytest.approx(1e-6)
+
+    def test_blocks_need_a_range_or_candidates(self):
+        """Of a function that never moves every block says the same: the draw is right but for 2 %.
+
+        15 blocks are what two candidates need; the wrong one has a score of -7.5.
+        """
+        found = hs.compare(lambda _: 1.0, UNIT, rows=100, candidates=[0, 1], trials=2)
+        route = route_of(found, "blocks")
+        assert math.exp(-7.5 / 2) / (1 + math.exp(-7.5 / 2)) < 0.05
+        assert (route.error_50, route.error_95, route.calls) == (0.0, 0.0, 15)
+        assert route.guarantee == hs.Guarantee(epsilon=1.0)
+        ranged = hs.compare(np.mean, UNIT, rows=100, low=0, high=1, trials=2)
+        assert route_of(ranged, "blocks").calls == 31  # of 101 candidates
+        assert route_of(ranged, "blocks, public guess").calls < 231
+
+    def test_blocks_need_rows_and_one_number(self):
+        """Fewer rows than blocks, and several numbers, are reasons."""
+        few = hs.compare(np.mean, UNIT, rows=20, low=0, high=1, trials=2)
+        assert "31 blocks" in reason_of(few, "blocks")
+        two = hs.populations.Uniform(low=[0, 0], high=[1, 1])
+        found = hs.compare(lambda t: t.mean(axis=0), two, rows=100, low=0, high=1, trials=2)
+        assert "aggregate='vector'" in reason_of(found, "blocks")
+
+    @pytest.mark.slow
+    def test_blocks_have_the_errors_of_their_own_simulation(self, monkeypatch):
+        """`hs.Blocks` draws noise where this uses its law: the errors agree."""
+        monkeypatch.setattr("hushed.comparing._routes._BLOCK_TABLES", 500)
+        found = hs.compare(np.median, UNIT, rows=400, low=0, high=1, trials=500)
+        made = hs.Blocks(low=0, high=1, epsilon=1.0)
+        other = made.simulate(np.median, UNIT, 400, trials=500, isolated=False)
+        route = route_of(found, "blocks")
+        assert route.error_50 == pytest.approx(other.error_50, rel=0.1)
+        assert route.error_95 == pytest.approx(other.error_95, rel=0.1)
 
     def test_several_numbers_have_the_error_of_the_largest(self):
         """Two means: the larger one of two Laplace errors."""
@@ -243,6 +279,7 @@ class TestRefusals:
             ({"seed": -1}, "seed"),
             ({"rows": 8}, "for 7 rows"),
             ({"candidates": [31]}, "candidate"),
+            ({"low": 0, "high": 1}, "own range"),
         ],
     )
     def test_parameters_out_of_range(self, given, said):
@@ -255,6 +292,12 @@ class TestRefusals:
         """It is refused, with what is allowed."""
         with pytest.raises(ParameterError, match="statistic such as"):
             hs.compare(asked, UNIT, rows=10)
+
+    @pytest.mark.parametrize("given", [{"low": 0}, {"low": 1, "high": 0}, {"candidates": []}])
+    def test_a_range_of_a_function_has_two_ends(self, given):
+        """And the lower one is below the other."""
+        with pytest.raises(ParameterError):
+            hs.compare(np.mean, UNIT, rows=10, **given)
 
     def test_rows_are_no_population(self):
         """Nobody said that they are public; the message says how to."""

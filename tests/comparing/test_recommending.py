@@ -63,7 +63,7 @@ def test_a_random_promise_is_recommended_with_its_condition():
     """The words say what it does not cover, and the price of covering all."""
     _, advice = recommend(comparison_of({"worst": 10, "random": 1}))
     assert "0.05 of the population" in advice
-    assert "for every table (worst) has 10 times the error" in advice
+    assert "for every table, the best one (worst) has 10 times the error" in advice
 
 
 def test_levels_are_compared_where_an_error_was_given():

@@ -189,3 +189,28 @@ def test_accuracy_is_an_upper_bound():
     scores[7] = mechanism.accuracy(0.05, 20)
     wrong = sum(mechanism.draw(scores).index != 7 for _ in range(300))
     assert stats.binomtest(wrong, 300, 0.05, alternative="greater").pvalue > 1e-6
+
+
+@pytest.mark.parametrize("candidates", [2, 7, 1000])
+@pytest.mark.parametrize("beta", [0.5, 0.05, 1e-9])
+@pytest.mark.parametrize(("norm", "monotone"), [("sup", False), ("sup", True), ("range", False)])
+def test_the_error_that_is_asked_for_is_kept_and_no_epsilon_is_wasted(
+    candidates, beta, norm, monotone
+):
+    """for_accuracy reaches the error, and a little less of epsilon does not."""
+    moved = counted(2.5, norm)
+    ask = {"beta": beta, "dims": candidates, "monotone": monotone}
+    for error in (1e-4, 1.0, 1e5):
+        made = hs.NoisyMax.for_accuracy(moved, error=error, **ask)
+        assert made.accuracy(beta, candidates) <= error
+        less = hs.NoisyMax(moved, epsilon=made.epsilon * (1 - 1e-5), monotone=monotone)
+        assert less.accuracy(beta, candidates) > error
+
+
+def test_the_smallest_epsilon_that_can_be_drawn_is_found():
+    """A huge error asks for less epsilon than the noise reaches; what is drawn is better."""
+    made = hs.NoisyMax.for_accuracy(counted(), error=1e300)
+    assert made.epsilon < 1e-9
+    assert made.accuracy(0.05, 2) <= 1e300
+    with pytest.raises(ParameterError, match="error must be"):
+        hs.NoisyMax.for_accuracy(counted(), error=0.0)

@@ -263,3 +263,26 @@ def test_too_few_candidates_are_refused_before_the_charge_where_that_is_public()
         hs.release(sampled.sampling.called, np.zeros(5), hs.TopK(3, sampled, epsilon=1.0))
     with pytest.raises(BadFunction):
         hs.release(visits, np.zeros(5), hs.TopK(9, counted(), epsilon=1.0))
+
+
+@pytest.mark.parametrize(("k", "candidates"), [(1, 2), (3, 3), (5, 1000)])
+@pytest.mark.parametrize("beta", [0.5, 0.05, 1e-9])
+@pytest.mark.parametrize(("norm", "monotone"), [("sup", False), ("sup", True), ("range", False)])
+def test_the_error_that_is_asked_for_is_kept_and_no_epsilon_is_wasted(
+    k, candidates, beta, norm, monotone
+):
+    """for_accuracy reaches the error, and a hair less of epsilon does not."""
+    moved = counted(2.5, norm)
+    ask = {"beta": beta, "dims": candidates, "monotone": monotone}
+    for error in (1e-4, 1.0, 1e5):
+        made = hs.TopK.for_accuracy(k, moved, error=error, **ask)
+        assert (made.k, made.monotone) == (k, monotone)
+        assert made.accuracy(beta, candidates) <= error
+        less = hs.TopK(k, moved, epsilon=made.epsilon * (1 - 1e-9), monotone=monotone)
+        assert less.accuracy(beta, candidates) > error
+
+
+def test_an_error_below_the_step_of_the_grid_is_refused():
+    """Scores closer than a step are not told apart."""
+    with pytest.raises(ParameterError, match="no epsilon reaches"):
+        hs.TopK.for_accuracy(2, counted(), error=2.0**-31)

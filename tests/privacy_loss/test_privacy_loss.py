@@ -13,7 +13,8 @@ from hushed import privacy_loss
 from hushed.errors import ParameterError
 from hushed.privacy_loss._composed import ComposedPLD
 from hushed.privacy_loss._composition import window
-from hushed.privacy_loss._families import BoundedRangePLD, GaussianPLD, LaplacePLD
+from hushed.privacy_loss._families import BoundedRangePLD, LaplacePLD
+from hushed.privacy_loss._gaussian import GaussianPLD
 
 CURVES = {
     "laplace": lambda: privacy_loss.laplace(0.7),

@@ -13,6 +13,7 @@ import hushed as hs
 from hushed.errors import BadFunction, BadRows, KeyInUse, Overspent, ParameterError
 from hushed.mechanisms import _bound_search as bounds
 from hushed.mechanisms import _sparse_vector as sparse
+from hushed.releasing import _find_bound as find_bound_module
 
 COUNT = hs.proven_sensitivity(1.0, argument="by assumption")
 
@@ -51,6 +52,104 @@ def test_every_small_table_keeps_epsilon(monkeypatch, neighbours, epsilon):
             for other in others:
                 worst = max(worst, np.abs(one - law_of_index(other, plan, candidates)).max())
     assert worst == pytest.approx(epsilon, rel=1e-12)
+
+
+BAGS = [(), (math.nan,), (-1.5,), (0.5, -1.5), (-1.5, -9.0), (2.0, -3.0)]
+
+
+@pytest.mark.parametrize("side", ["high", "low"])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_every_small_table_of_users_keeps_epsilon(monkeypatch, neighbours, side):
+    """Three users with up to two rows, one of them exchanged, added or removed: all of epsilon."""
+    monkeypatch.setattr(sparse, "_GRID_BITS", 0)
+    plan = bounds.BoundSearch(COUNT, epsilon=1.0, above=1.0, side=side)
+    candidates, worst = (1, 2, 4), 0.0
+
+    def law(bags):
+        rows = [(user, cell) for user, bag in bags.items() for cell in bag][::-1]
+        cells, ids = [cell for _, cell in rows], [user for user, _ in rows]
+        if side == "high":
+            cells = [-cell for cell in cells]
+        counted = find_bound_module._count_from(cells, ids, side)
+        return law_of_index(counted.tolist(), plan, candidates)
+
+    for bags in itertools.product(BAGS[1:], repeat=2):
+        table = dict(zip(("ann", 7), bags, strict=True))
+        one = law(table)
+        for bag in BAGS:
+            if neighbours == "add-remove":
+                others = [table | {"new": bag}]
+            else:
+                others = [table | {"ann": bag}, {7: table[7], "new": bag}]
+            for other in others:
+                worst = max(worst, np.abs(one - law(other)).max())
+    assert worst == pytest.approx(1.0, rel=1e-12)
+
+
+def test_a_low_end_is_found_below_zero():
+    """The mirror image: missing values are beyond no bound, and rows above it neither."""
+    rows = [-900.0, 3.0, math.nan, None] * 300
+    assert hs.find_bound(rows, epsilon=100.0, above=50, side="low").value == -1024.0
+    assert hs.find_bound(rows, epsilon=100.0, above=50).value == 4.0
+    # Without a row below zero the first candidate has none beyond it.
+    above = hs.find_bound([5.0] * 100, epsilon=100.0, above=50, side="low", smallest=1.0)
+    assert above.value == -1.0
+    assert above.certificate.mechanism.parameters["side"] == "low"
+    assert hs.verify(above.certificate.to_json()).reproduced
+
+
+@pytest.mark.parametrize("kind", [list, np.array, "pandas", "polars"])
+def test_users_are_counted_and_not_their_rows(kind):
+    """One user with 900 large rows is one; ten others keep the bound where theirs lie."""
+    frames = pytest.importorskip(kind) if isinstance(kind, str) else None
+    make = frames.Series if frames else kind
+    cells, ids = [5.0] * 60 + [1e6] * 900, [*range(60), *[999] * 900]
+    assert hs.find_bound(make(cells), epsilon=100.0, above=20).value == 2.0**20
+    found = hs.find_bound(make(cells), epsilon=100.0, above=20, users=make(ids))
+    assert found.value == 8.0
+    assert found.certificate.guarantee.unit == "user"
+    text = found.certificate.explain()
+    assert "users lie beyond the bound that was found" in text
+    assert "with any number of rows" in text
+    assert hs.verify(found.certificate).reproduced
+
+
+def test_rows_without_a_user_are_users_of_their_own():
+    """And users that equal each other are one, whatever their type."""
+    pandas = pytest.importorskip("pandas")
+    missing = [None, math.nan, pandas.NA, pandas.NaT] * 20
+    ask = {"epsilon": 100.0, "above": 20}
+    assert hs.find_bound([9.0] * 80, users=missing, **ask).value == 16.0
+    for same in ("ann", 3, (1, 2), np.int64(4), pandas.Timestamp("2020-01-01")):
+        assert hs.find_bound([9.0] * 80, users=[same] * 80, **ask).value < 1e-3
+
+
+class Unspeakable:
+    """An object that cannot be printed or compared."""
+
+    def __repr__(self):
+        raise ValueError("secret")
+
+    __eq__ = __hash__ = None
+
+
+def test_users_are_refused_by_their_number_and_container_only(tmp_path):
+    """Nothing is charged, and no cell is looked at."""
+    with hs.Ledger(f"sqlite:///{tmp_path}/b.db") as book:
+        book.open_budget("b", hs.Guarantee(epsilon=1.0, unit="user"))
+        ask = {"epsilon": 1.0, "ledger": book, "budget": "b"}
+        with pytest.raises(BadRows, match="one user for each row"):
+            hs.find_bound([1.0, 2.0], users=["a"], **ask)
+        with pytest.raises(BadRows, match="the users must be one list"):
+            hs.find_bound([1.0, 2.0], users="ab", **ask)
+        with pytest.raises(ParameterError, match="leave unit= out"):
+            hs.find_bound([1.0], users=["a"], unit="person", **ask)
+        with pytest.raises(ParameterError, match="side must be"):
+            hs.find_bound([1.0], side="left", **ask)
+        assert not book.entries("b")
+        hs.find_bound([1.0] * 2, users=[Unspeakable(), "a"], **ask)
+        (entry,) = book.entries("b")
+        assert entry.guarantee.unit == "user"
 
 
 def test_the_counts_are_compared_as_the_law_says(monkeypatch):
@@ -204,6 +303,8 @@ def test_it_is_charged_once_and_kept_under_its_key(tmp_path):
             hs.find_bound([5.0], epsilon=0.6, growth=3.0, **ask)
         with pytest.raises(KeyInUse):
             hs.find_bound([5.0], epsilon=0.6, unit="person", **ask)
+        with pytest.raises(KeyInUse):
+            hs.find_bound([5.0], epsilon=0.6, side="low", **ask)
         with pytest.raises(Overspent):
             hs.find_bound([5.0], epsilon=0.6, **ask | {"key": None})
 
@@ -238,6 +339,6 @@ def test_the_certificate_is_read_verified_and_says_what_is_left_above():
     assert hs.Certificate.from_json(known.to_json()) == known
     assert hs.verify(known).reproduced
     text = known.explain()
-    assert "rows lie above the bound that was found" in text
+    assert "rows lie beyond the bound that was found" in text
     assert "all of them in the same direction" in text
     assert "who asked" not in text

@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import hushed as hs
 from hushed._printing import format_up
+from hushed.cli import app
 from hushed.errors import BadFunction, BadRows, KeyInUse, Overspent, ParameterError
 
 ROWS = np.arange(1.0, 102.0)
@@ -140,7 +142,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_refusal_is_charged_stored_and_certified_like_an_answer(name, ledger):
+def test_a_refusal_is_charged_stored_and_certified_like_an_answer(name, ledger, tmp_path):
     """It is None, also when it is read again under its key, and epsilon and delta are spent."""
     statistic, mechanism, rows, budget = REFUSED[name]
     ask = {"ledger": ledger, "budget": budget, "key": "once"}
@@ -152,6 +154,9 @@ def test_a_refusal_is_charged_stored_and_certified_like_an_answer(name, ledger):
     (entry,) = ledger.entries(budget)
     assert (entry.guarantee.epsilon, entry.guarantee.delta) == (1.0, 1e-6)
     assert '"kind": "refusal"' in ledger.answer(budget, released.entry)
+    url = f"sqlite:///{tmp_path}/budget.db"
+    told = CliRunner().invoke(app, ["ledger", "answer", url, budget, "once"])
+    assert told.stdout.startswith("released: nothing, it was refused\n\n")
     text = released.certificate.explain()
     assert "epsilon = 1, delta = 1e-06, gamma = 0" in text
     assert "there may be none: it is refused where few rows" in text

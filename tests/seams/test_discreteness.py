@@ -11,7 +11,8 @@ from hushed.accounting._filters import filter_cost, privacy_filters
 from hushed.errors import Overspent
 from hushed.measurements import gaussian as gaussian_step
 from hushed.measurements import laplace as laplace_step
-from hushed.privacy_loss._families import GaussianPLD, LaplacePLD
+from hushed.privacy_loss._families import LaplacePLD
+from hushed.privacy_loss._gaussian import GaussianPLD
 from hushed.spaces import ABSOLUTE, PRIVACY_PROFILE, Numbers, Space
 
 UNIT = hs.proven_sensitivity(1.0, "l2", argument="test")

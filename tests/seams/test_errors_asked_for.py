@@ -2,6 +2,7 @@
 
 import itertools
 import signal
+from functools import partial
 
 import pytest
 
@@ -14,6 +15,10 @@ KINDS = {
     "gaussian": (hs.Gaussian, "l2", {"delta": 1e-6}),
     "exponential": (hs.Exponential, "sup", {"dims": 5}),
     "range": (hs.Exponential, "range", {"dims": 5}),
+    "noisy max": (hs.NoisyMax, "sup", {"dims": 5}),
+    "noisy max, range": (hs.NoisyMax, "range", {"dims": 2}),
+    "top k": (partial(hs.TopK.for_accuracy, 3), "sup", {"dims": 5}),
+    "top k, range": (partial(hs.TopK.for_accuracy, 1), "range", {"dims": 5}),
     "bernstein": (hs.Bernstein, "sup", {"dims": 2, "order": 3}),
 }
 
@@ -42,10 +47,11 @@ def alarm():
 def test_any_error_is_kept_or_refused_in_a_moment(name, moved):
     """Errors and sensitivities at both ends of the doubles: no hang, no failure of arithmetic."""
     kind, norm, options = KINDS[name]
-    values = options.get("dims", 1) if norm != "sup" or name == "exponential" else None
+    values = options.get("dims", 1) if name != "bernstein" else None
+    build = getattr(kind, "for_accuracy", kind)
     for error, beta in itertools.product(ERRORS, [0.05, 1 - 1e-16]):
         try:
-            found = kind.for_accuracy(proven(moved, norm), error=error, beta=beta, **options)
+            found = build(proven(moved, norm), error=error, beta=beta, **options)
         except HushedError:
             continue
         assert (found.accuracy(beta, values) if values else found.accuracy(beta)) <= error

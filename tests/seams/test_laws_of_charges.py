@@ -41,6 +41,10 @@ OTHER = {
         G(epsilon=LAPLACE.compose(100).epsilon(1e-6), delta=0.99e-6),
         LAPLACE.compose(100),
     ),
+    "far too small a delta among tiny ones": (
+        G(epsilon=1.0, delta=4e-21),
+        privacy_loss.gaussian(0.11998842199829451),  # delta 9e-19 at epsilon 1
+    ),
     "one too many": (G(epsilon=5.0), LAPLACE.compose(11)),
     "many parts": (
         G(epsilon=1.0),

@@ -22,6 +22,7 @@ from hushed.errors import (
     ParameterError,
 )
 from hushed.ledger import _accounts as accounts
+from hushed.ledger import _requests as requests
 from hushed.ledger._files import check_place, is_ledger
 
 G = hs.Guarantee
@@ -454,7 +455,7 @@ def test_the_clock_decides_nothing(book, monkeypatch):
     """A clock that stops or runs backwards changes what is noted, never what is counted."""
     moments = [datetime(2030, 1, 1, tzinfo=UTC) - timedelta(days=i // 2) for i in range(8)]
     told = iter(each.isoformat(timespec="microseconds") for each in moments)
-    monkeypatch.setattr(accounts, "now", lambda: next(told))
+    monkeypatch.setattr(requests, "now", lambda: next(told))
     for number in range(1, 9):
         assert book.charge("b", TENTH).number == number
     assert [each.number for each in book.entries("b")] == list(range(1, 9))

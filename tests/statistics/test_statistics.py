@@ -408,6 +408,40 @@ def test_each_row_is_moved_into_the_range_by_itself(rows):
     assert s.read(rows).tolist() == [0, 0, 0, 0, 3, 100]
 
 
+TEXTS = {
+    "numpy": np.array(["a", "b", "c"]),
+    "pandas, str": pd.DataFrame({"x": ["a", "b", "c"]}, dtype="str"),
+    "pandas, string": pd.DataFrame({"x": ["a", "b", "c"]}, dtype="string"),
+    "pandas, categories": pd.DataFrame({"x": ["a", "b", "c"]}, dtype="category"),
+    "pandas, periods": pd.DataFrame({"x": pd.period_range("2020", periods=3)}),
+    "pandas, intervals": pd.DataFrame({"x": pd.interval_range(0, 3)}),
+    "polars": pl.DataFrame({"x": ["a", "b", "c"]}),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_column_of_texts_is_refused_by_its_type(name):
+    """All would count as the low end, silently; the type of a column is public."""
+    with pytest.raises(BadRows, match="column of numbers"):
+        hs.statistics.median(rows=3, low=0, high=9).value(TEXTS[name])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pd.DataFrame({"x": [3, 4, 5]}, dtype="category"),
+        pd.DataFrame({"x": [3, 4, 5]}, dtype="Int8"),
+        pd.DataFrame({"x": [3, 4, "a"]}),
+        pd.DataFrame({"x": [3, 4, 5]}, dtype="float32"),
+        ["a", 4, 5],
+    ],
+    ids=["categories", "nullable", "objects", "floats", "list"],
+)
+def test_a_column_that_may_hold_numbers_is_read(rows):
+    """Also where a cell is a text: that it is one is private."""
+    assert hs.statistics.median(rows=3, low=0, high=9).value(rows) in (3, 4)
+
+
 def test_a_table_is_refused_by_its_public_size_and_types_only():
     """A private number of rows is never refused, nor a value in a list."""
     s = hs.statistics.median(rows=3, low=0, high=1)

@@ -34,7 +34,7 @@ def table():
 def planned_quantiles(probabilities, candidates=101, epsilon=1.0):
     """An aggregate of quantiles between 0 and the last candidate, and its parts."""
     aggregate = Aggregate(
-        kind="quantiles", name="q", column="x", high=candidates - 1.0, bins=candidates - 1,
+        kind="quantiles", name="q", column="x", high=candidates - 1.0, bins=candidates,
         probabilities=tuple(probabilities),
     )  # fmt: skip
     contribution = UnitContribution(rows=1, groups=1)
@@ -61,18 +61,20 @@ class TestQuantiles:
     def test_order_keeps_the_errors(self):
         """Every choice of three within its error stays within it when sorted; all small cases."""
         asked, parts = planned_quantiles([0.7, 0.2, 0.5], candidates=5)
-        for ranks in ([0, 1, 2, 3, 4], [0, 0, 7, 8, 10], [0, 3, 3, 3, 10], [0, 9, 9, 10, 10]):
-            wanted = [p * ranks[-1] for p in asked.probabilities]
-            best = [min(abs(rank - want) for rank in ranks) for want in wanted]
+        for near in ([1, 1, 1, 1, 6], [0, 7, 1, 2, 0], [3, 0, 0, 7, 0], [9, 0, 1, 0, 0]):
+            upto = np.cumsum(near)
+            wanted = [p * upto[-1] for p in asked.probabilities]
+
+            def missed(candidate, want, near=near, upto=upto):
+                below = upto[candidate] - near[candidate]
+                return max(0.0, below - want, want - upto[candidate])
+
             for chosen in product(range(5), repeat=3):
-                missed = [
-                    abs(ranks[c] - w) - b for c, w, b in zip(chosen, wanted, best, strict=True)
-                ]
+                most = max(missed(c, want) for c, want in zip(chosen, wanted, strict=True))
                 values, _, _ = evaluate([asked], parts, [[c] for c in chosen], 0.05)
-                sorted_ranks = [ranks[int(value)] for value in values["q"][0]]
                 assert sorted(values["q"][0]) == sorted(map(float, chosen))
-                for rank, want, least in zip(sorted_ranks, wanted, best, strict=True):
-                    assert abs(rank - want) - least <= max(missed) + 1e-12
+                for value, want in zip(values["q"][0], wanted, strict=True):
+                    assert missed(int(value), want) <= most + 1e-12
 
     def test_the_rank_error_holds_for_all_of_them_together(self):
         """The worst table: one good candidate, a hundred that miss by just the error."""
@@ -167,9 +169,11 @@ class TestWords:
     def test_a_quantile_says_its_ranks(self, table):
         """In words, without a promise of error bars that it does not have."""
         answer = table.quantiles("cost", [0.5], low=0, high=200).release(epsilon=1.0)
-        ranks = math.log(101 / 0.05)
+        ranks = math.log(2000 / 0.05)
         assert answer.rank_error["quantiles_cost"] == pytest.approx(ranks)
-        assert "quantiles_cost: at most 7.611 ranks" in str(answer)
+        assert "quantiles_cost: at most 10.6 ranks" in str(answer)
+        assert "the nearest of 2000 candidates, 0.694% apart" in str(answer)
+        assert answer.candidates["quantiles_cost"].spacing == "geometric"
         assert "error bar" not in str(answer)
         assert str(answer).splitlines()[0] == "quantiles_cost"
 

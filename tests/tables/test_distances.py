@@ -51,9 +51,9 @@ def exact(query):
 
 
 def scores(bins, level):
-    """Distance in ranks of every candidate from the quantile, where it falls among the bins."""
-    below = [sum(bins[:i]) for i in range(len(bins) + 1)]
-    return [abs((1 - level) * n - level * (sum(bins) - n)) for n in below]
+    """Ranks by which every candidate misses the quantile of rows that are nearest to it."""
+    wanted = level * sum(bins)
+    return [max(0, sum(bins[:i]) - wanted, wanted - sum(bins[: i + 1])) for i in range(len(bins))]
 
 
 @pytest.fixture(scope="module")

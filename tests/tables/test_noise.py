@@ -155,7 +155,8 @@ class TestDraws:
             assert add_noise(plan.parts[0], [exact]) == [float(exact)]
 
     def test_a_choice_prefers_the_candidate_of_the_wanted_rank(self):
-        """With a huge epsilon the median of bins 5, 1, 4 lies at the end of the first bin."""
+        """With a huge epsilon: the candidate that the row of the wanted rank is nearest to."""
         choice = Choice(epsilon=1e6, probability=Fraction(1, 2), width=1)
         part = type("Part", (), {"noise": choice})()
-        assert add_noise(part, [[5, 1, 4], [3, 3, 3, 3]]) == [1, 2]
+        assert add_noise(part, [[4, 3, 4], [3, 4, 2, 0], [0, 0, 9, 1]]) == [1, 1, 2]
+        assert {add_noise(part, [[5, 0, 5]])[0] for _ in range(60)} == {0, 1, 2}  # all between

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from hushed._functions._isolated_call import (
 _PROGRAM = str(Path(__file__).with_name("_isolated_call.py"))
 _MARGIN = 1.0  # seconds: the process judges itself; the parent ends what does not end
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _AT_ONCE = 1 << 16
 
 # One thread for each call, whatever computes: what is split rounds differently, and threads of one
@@ -52,30 +55,32 @@ class Process:
     """
 
     def __init__(self, life: int) -> None:
-        self.folder = tempfile.mkdtemp(prefix="hushed-call-")
         self.ready = False
         self.task: int | None = None
         self.got = bytearray()
         self._outbox: list[memoryview] = []
         self._meter: _Meter | None = None
+        self.folder = tempfile.mkdtemp(prefix="hushed-call-")
+        self.target, requests = socket.socketpair()
         self.source, answers = os.pipe()
         try:
             self._child = subprocess.Popen(  # noqa: S603
                 [sys.executable, _PROGRAM, str(answers), str(life)],
-                stdin=subprocess.PIPE,
+                stdin=requests.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=(answers, life),
                 cwd=self.folder,
                 env=_choose_environment(os.environ, self.folder),
-                bufsize=0,
                 start_new_session=True,
             )
+        except BaseException:
+            self._forget()
+            raise
         finally:
             os.close(answers)
-        stdin: Any = self._child.stdin
-        self.target: int = stdin.fileno()
-        os.set_blocking(self.target, False)
+            requests.close()
+        self.target.setblocking(False)
         os.set_blocking(self.source, False)
 
     @property
@@ -93,7 +98,8 @@ class Process:
         """Send as much as the pipe takes."""
         try:
             while self._outbox:
-                sent = os.write(self.target, self._outbox[0])
+                # Without a signal if it has ended: programs may let that one end them.
+                sent = self.target.send(self._outbox[0], socket.MSG_NOSIGNAL)
                 self._outbox[0] = self._outbox[0][sent:]
                 if not self._outbox[0]:
                     self._outbox.pop(0)
@@ -101,8 +107,6 @@ class Process:
             return
         except OSError:  # it has ended; what it may have said is read elsewhere
             self._outbox = []
-        if self.task is not None:
-            self._meter = _Meter(self._child.pid)
 
     def pull(self, most: int) -> bool:
         """Read what it says, but no more than so many bytes; False once it says no more."""
@@ -111,7 +115,7 @@ class Process:
         except BlockingIOError:
             return True
         if found and not self.got and self.task is not None:
-            self._meter = _Meter(self._child.pid)  # a long answer waits for its reader
+            self._meter = None  # a long answer waits for its reader: count anew
         self.got += found
         return bool(found)
 
@@ -135,23 +139,42 @@ class Process:
 
     def is_over(self, limits: Mapping[str, float]) -> bool:
         """Whether its call has used far more than it may."""
+        if self._meter is None and not self._outbox:
+            self._meter = _Meter(self._child.pid)
         return self._meter is not None and self._meter.is_over(limits)
+
+    def stop(self) -> int:
+        """Halt it and what it has started; how many bytes of memory it goes on holding."""
+        self._signal(signal.SIGSTOP)
+        try:
+            if os.listdir(self.folder):
+                _remove(self.folder)
+            pages = Path(f"/proc/{self._child.pid}/statm").read_bytes().split()[1]
+        except OSError:
+            return 0
+        return int(pages) * _PAGE
 
     def kill(self) -> None:
         """End it and what it has started, at once."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        """Send a signal to it and to what it has started, unless it was waited for already."""
         if self._child.returncode is None:
             try:
-                os.killpg(self._child.pid, signal.SIGKILL)
+                os.killpg(self._child.pid, number)
             except (ProcessLookupError, PermissionError):
-                self._child.kill()
+                self._child.send_signal(number)
 
     def clear(self) -> None:
         """Wait for its end, and remove what it has left."""
         self._child.wait()
-        stdin: Any = self._child.stdin
-        stdin.close()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.target.close()
         os.close(self.source)
-        shutil.rmtree(self.folder, onerror=_open_and_retry)
+        _remove(self.folder)
 
 
 class _Meter:
@@ -195,15 +218,15 @@ def _choose_environment(ours: Mapping[str, str], folder: str) -> dict[str, str]:
     }
 
 
-def _open_and_retry(again: Callable[..., Any], path: str, _: Any) -> None:
-    """Remove what was made unremovable, as far as that can be done."""
-    for each in (os.path.dirname(path), path):
-        if not os.path.islink(each):
-            try:
-                os.chmod(each, 0o700)
-            except OSError:
-                return
-    try:
-        again(path)
-    except OSError:
-        return
+def _remove(folder: str) -> None:
+    """Remove a folder, also where something in it was locked against that."""
+
+    def unlock(again: Callable[..., Any], path: str, _: Any) -> None:
+        inside = [each for each in (os.path.dirname(path), path) if each.startswith(folder)]
+        with suppress(OSError):
+            for each in inside:
+                if not os.path.islink(each):
+                    os.chmod(each, 0o700)
+            again(path)
+
+    shutil.rmtree(folder, onerror=unlock)

@@ -96,6 +96,7 @@ class Isolation:
         self._idle: deque[Process] = deque()
         self._open: set[Process] = set()
         self._ended: list[Process] = []
+        self._holding = 0  # bytes, by those that have ended
         self._failures = 0
         self._looked = 0.0
 
@@ -119,16 +120,13 @@ class Isolation:
 
     def close(self) -> None:
         """End all processes, and remove what they have left."""
-        for process in self._open:
-            process.kill()
         self._ended += self._open
         self._open.clear()
         self._idle.clear()
+        self._clear()
         os.close(self._held)
         os.close(self._life)
         self._selector.close()
-        while self._ended:
-            self._ended.pop().clear()
 
     def call(self, parts: Sequence[Any], *, seeds: Sequence[int] | None = None) -> Floats:
         """Call the function once for each part; a row of NaN for each call that failed."""
@@ -148,7 +146,6 @@ class Isolation:
                 if process.task is not None and len(process.got) == self._size:
                     numbers = np.frombuffer(process.got, dtype=np.float64).reshape(self._shape)
                     answers[process.task] = numbers if np.isfinite(numbers).all() else np.nan
-        self._clear(0)
         return answers
 
     def _warm(self) -> None:
@@ -227,8 +224,7 @@ class Isolation:
         return not more
 
     def _end(self, process: Process) -> None:
-        """End a process; its remains are cleared away later."""
-        process.kill()
+        """Halt a process; to take its memory apart takes longer than a short call, and can wait."""
         self._selector.unregister(process.source)
         if process.busy:
             self._selector.unregister(process.target)
@@ -236,12 +232,17 @@ class Isolation:
             self._idle.remove(process)
         self._open.remove(process)
         self._ended.append(process)
-        self._clear(self._workers)
+        self._holding += process.stop()
+        if self._holding > self._limits["memory"]:
+            self._clear()
 
-    def _clear(self, kept: int) -> None:
-        """Wait for the ends of processes, but for the last few."""
-        while len(self._ended) > kept:
-            self._ended.pop(0).clear()
+    def _clear(self) -> None:
+        """Kill the processes that are not needed any more, and remove what they have left."""
+        for process in self._ended:
+            process.kill()
+        while self._ended:
+            self._ended.pop().clear()
+        self._holding = 0
 
 
 def _pack(
@@ -271,6 +272,8 @@ def _pack(
 
 def _pickle_part(seed: int, part: Any) -> bytes:
     """Pickle a part; nothing if that fails, so that its call fails as any other."""
+    if type(part) is np.ndarray and not part.dtype.hasobject:  # ten times as fast
+        return pickle.dumps((seed, part), protocol=5)
     import cloudpickle  # noqa: PLC0415
 
     try:

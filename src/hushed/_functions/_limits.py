@@ -46,8 +46,17 @@ def count_workers(limits: Limits, workers: int | None = None) -> int:
         import joblib  # noqa: PLC0415
 
         workers = int(joblib.cpu_count())
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(1, min(require_count("workers", workers), memory // limits.memory))
+    return max(1, min(require_count("workers", workers), _read_memory() // limits.memory))
+
+
+def _read_memory() -> int:
+    """Read how much memory this machine has, or this container may take."""
+    installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        allowed = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        return installed
+    return min(installed, int(allowed)) if allowed.isdigit() else installed
 
 
 def require_linux() -> None:

@@ -40,7 +40,8 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile, gaussian_delta
 from hushed.privacy_loss._discrete import DiscretePLD
-from hushed.privacy_loss._families import BoundedRangePLD, Family, GaussianPLD, LaplacePLD
+from hushed.privacy_loss._families import BoundedRangePLD, Family, LaplacePLD
+from hushed.privacy_loss._gaussian import GaussianPLD
 
 FilterName = Literal["basic", "zcdp", "renyi", "gaussian", "pld"]
 FilterMethod = Literal["adaptive", "basic", "zcdp", "renyi", "gaussian", "pld"]

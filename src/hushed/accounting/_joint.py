@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, Protocol, get_args, runtime_checkable
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from hushed._decimals import (
 )
 from hushed._numeric import LIBRARY, round_up
 from hushed._printing import format_down, format_up
+from hushed.accounting._promises import Promises, Releasable, joined
 from hushed.accounting._theorems import (
     advanced_epsilon,
     at_risk_mean,
@@ -30,10 +31,11 @@ from hushed.accounting._theorems import (
     renyi_conversion,
 )
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, Neighbours, Protect, Unit, union_gamma
+from hushed.guarantee import Guarantee, Neighbours, Unit
 from hushed.privacy_loss import Bracket, PrivacyProfile
 
 Method = Literal["basic", "advanced", "optimal", "zcdp", "renyi", "pld", "at-risk"]
+
 
 _THEOREMS: dict[str, str] = {
     "basic": "sum of the promises (Dwork, Kenthapadi, McSherry, Mironov, Naor, EUROCRYPT 2006)",
@@ -52,24 +54,6 @@ _THEOREMS: dict[str, str] = {
     "at-risk": "composition of Laplace mechanisms at risk (Dandekar, Basu, Bressan, PoPETs 2021, "
     "Theorem 3.1)",
 }
-
-
-@runtime_checkable
-class Promises(Protocol):
-    """Anything that carries a guarantee: a certificate, for one."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is promised, and for whom."""
-
-
-@runtime_checkable
-class Releasable(Promises, Protocol):
-    """A guarantee together with the curve behind it: a mechanism."""
-
-    @property
-    def loss(self) -> PrivacyProfile:
-        """Privacy loss at every level."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +188,7 @@ def compose(
     delta = read("delta", delta, up=False)
     require_within("delta", delta, 0, 1)
     require_one_of("method", method, get_args(Method))
-    items = [_item(one) for one in _listed(releases)]
+    items = [read_item(one) for one in read_sequence(releases)]
     if not items:
         raise ParameterError("there is nothing to compose: give at least one release")
     relation = (
@@ -248,11 +232,11 @@ def _bracket(total: PrivacyProfile, delta: float, proven: float) -> Bracket:
     return Bracket(low=min(found.low, proven), high=min(found.high, proven))
 
 
-def _listed(releases: object) -> list[object]:
+def read_sequence(releases: object) -> list[object]:
     return read_list("the releases", releases, of="[first, second]")
 
 
-def _item(release: object) -> _Item:
+def read_item(release: object) -> _Item:
     """Gather what is known of one release."""
     if isinstance(release, PrivacyProfile):
         if release.one_sided:
@@ -304,75 +288,6 @@ def _joint(
     if relation is not None:
         promises.append(relation)
     return joined(promises, epsilon, delta) if promises else None
-
-
-def joined(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guarantee:
-    """Join what several promises say of gamma and of whom they cover, at a joint level.
-
-    Parameters
-    ----------
-    promises : sequence of Guarantee
-        At least one, all for one neighbour relation and one unit.
-    epsilon, delta : float
-        The joint level.
-
-    Returns
-    -------
-    Guarantee
-        With the gammas of different sampled sensitivities added up, each counted once.
-
-    Raises
-    ------
-    ParameterError
-        If the relations or the units differ, or the gammas reach 1.
-    """
-    _check_alike(promises)
-    gamma = union_gamma(promises)
-    if gamma >= 1:
-        raise ParameterError(
-            f"the gammas add up to {format_up(gamma)}: nothing is promised any more; use fewer "
-            "different sampled sensitivities, or a smaller gamma for each"
-        )
-    sampled = {promise.protect for promise in promises if promise.gamma > 0}
-    events: dict[str, float] = {}
-    for promise in promises:
-        for fingerprint, share in promise.estimates:
-            events[fingerprint] = max(share, events.get(fingerprint, 0.0))
-    by_hand = any(promise.gamma > 0 and not promise.estimates for promise in promises)
-    return Guarantee(
-        epsilon=epsilon,
-        delta=delta,
-        gamma=gamma,
-        neighbours=promises[0].neighbours,
-        unit=promises[0].unit,
-        protect=_weakest(sampled or {promise.protect for promise in promises}),
-        data_dependent=any(promise.data_dependent for promise in promises),
-        # A gamma stated by hand has no fingerprint; the joint gamma then stands by itself.
-        estimates=() if by_hand else tuple(sorted(events.items())),
-        marginal=any(promise.marginal for promise in promises),
-    )
-
-
-def _check_alike(promises: Sequence[Guarantee]) -> None:
-    """Refuse promises about different neighbours."""
-    relations = {promise.neighbours for promise in promises}
-    if len(relations) > 1:
-        raise ParameterError(
-            f"promises for different neighbour relations cannot be joined: {sorted(relations)}; "
-            "state all of them for one relation"
-        )
-    if len({promise.unit for promise in promises}) > 1:
-        raise ParameterError(
-            "promises for rows and promises for users cannot be joined: neither promise implies "
-            "the other; state all of them for one unit, as hs.table(..., user=COLUMN) does"
-        )
-
-
-def _weakest(found: set[Protect]) -> Protect:
-    """Weakest of the scopes: one record, then all records by whichever argument."""
-    if "record" in found:
-        return "record"
-    return "everyone" if "everyone" in found else "simultaneous"
 
 
 def _unreachable(items: Sequence[_Item], total: PrivacyProfile, delta: float, method: str) -> str:
@@ -473,7 +388,7 @@ def _at_risk(
         raise ParameterError(f"method 'at-risk' needs delta in (0, 1), got {delta}")
     chosen = [b / math.sqrt(3) for b in bounds]
     if levels is not None:
-        chosen = [read("a confidence level", level, up=True) for level in _listed(levels)]
+        chosen = [read("a confidence level", level, up=True) for level in read_sequence(levels)]
     if len(chosen) != len(bounds):
         raise ParameterError(
             f"give one confidence level per release: {len(bounds)} wanted, {len(chosen)} given"
@@ -487,70 +402,3 @@ def _at_risk(
     swing = math.sqrt(2 * math.log(1 / lower_double(delta)) * math.fsum(b * b for b in bounds))
     notes = ["the stronger level holds with a published confidence, not with a proved one"]
     return round_up(swing + math.fsum(drift), LIBRARY), notes
-
-
-def parallel(
-    parts: Sequence[object], *, membership: Literal["private", "public"] = "private"
-) -> Composition:
-    """Join releases on disjoint parts of the rows.
-
-    Parameters
-    ----------
-    parts : sequence
-        One release per part: mechanisms, certificates or guarantees; a million at most.
-    membership : {"private", "public"}, default "private"
-        Whether which row lies in which part may itself depend on the row. Public membership
-        never changes between neighbours.
-
-    Returns
-    -------
-    Composition
-        The largest epsilon and the largest delta. Gammas are added, also of one sampled
-        sensitivity that several parts share: each part is another table, and which part a record
-        lies in may depend on the record.
-
-    Raises
-    ------
-    ParameterError
-        If there are no parts, a promise is for users, or the relation is replace-one with private
-        membership: a replaced row may leave one part and enter another.
-
-    Notes
-    -----
-    McSherry, *Privacy Integrated Queries*, SIGMOD 2009, Theorem 4: for adding or removing one
-    record: it changes one part. The rows of one user may lie in many parts.
-    """
-    items = [_item(one) for one in _listed(parts)]
-    promises = [item.guarantee for item in items if item.guarantee is not None]
-    if not items or len(promises) != len(items):
-        raise ParameterError(
-            "parallel composition needs mechanisms, certificates or guarantees: the neighbour "
-            "relation must be known"
-        )
-    if membership not in ("private", "public"):
-        raise ParameterError(f"membership must be 'private' or 'public', got {membership!r}")
-    if membership == "private" and promises[0].neighbours == "replace-one":
-        raise ParameterError(
-            "under replace-one a replaced row may leave one part and enter another, so the largest "
-            "promise does not cover it; state the promises for add-remove, say "
-            "membership='public' if no row can change its part, or use compose"
-        )
-    if any(promise.unit == "user" for promise in promises):
-        raise ParameterError("disjoint parts may each hold rows of one user: use compose")
-    epsilon = max(promise.epsilon for promise in promises)
-    delta = max(promise.delta for promise in promises)
-    found = [item.loss.epsilon_bracket(delta).low for item in items]
-    return Composition(
-        epsilon=epsilon,
-        delta=delta,
-        guarantee=joined([_apart(promise) for promise in promises], epsilon, delta),
-        method="parallel",
-        theorem="disjoint parts (McSherry, SIGMOD 2009, Theorem 4)",
-        releases=len(items),
-        exact=Bracket(low=min(epsilon, max(found)), high=epsilon),
-    )
-
-
-def _apart(promise: Guarantee) -> Guarantee:
-    """Promise of a table of its own: its gamma is an event that no other promise shares."""
-    return replace(promise, estimates=())

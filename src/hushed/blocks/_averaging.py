@@ -103,7 +103,8 @@ class Mean:
     def imitate(self, answers: Floats, rng: np.random.Generator, size: int) -> list[float]:
         """Draw often, seeded and in doubles: for public answers only."""
         noise = rng.laplace(scale=self._noise.scale, size=size)
-        return np.clip(self.low + self._offset(answers) + noise, self.low, self.high).tolist()
+        noisy = np.clip(self.low + self._offset(answers) + noise, self.low, self.high)
+        return list(map(float, noisy))
 
     def _offset(self, answers: Floats) -> float:
         """Mean above the low end; what is not a number counts as that end."""
@@ -198,6 +199,6 @@ class VectorMean:
         unit = (apart / largest).tolist()
         length = math.sqrt(math.fsum(x * x for x in unit))  # 1 or more
         if length * largest <= self.radius * _SHORTENED:
-            return apart.tolist()
+            return list(map(float, apart))
         factor = self.radius * _SHORTENED / length
         return [x * factor for x in unit]

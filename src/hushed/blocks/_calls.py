@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from hushed.blocks._mechanism import Blocks
 
 
-def open_calls(mechanism: Blocks, function: Callable[[Any], Any], started: int) -> Isolation:
+def open_calls(
+    mechanism: Blocks, function: Callable[[Any], Any], started: int, held: str = "array"
+) -> Isolation:
     """Start processes that know the function, and no row yet; refuses a function they cannot load.
 
-    Seeds of the calls are the numbers of the blocks.
+    They import what holds the rows. Seeds of the calls are the numbers of the blocks.
     """
     votes = mechanism.aggregate == "votes"
     return Isolation(
@@ -29,6 +31,7 @@ def open_calls(mechanism: Blocks, function: Callable[[Any], Any], started: int) 
         shape=mechanism.aggregation.shape,
         labels=mechanism.values if votes else None,
         limits=mechanism.limits,
+        modules=[held] if held in ("pandas", "polars") else [],
     )
 
 

@@ -105,11 +105,15 @@ class Choice:
         found = noise.select(self._offered(answers), width=WIDTH, epsilon=self.epsilon)
         return self.values[int(self.kept[found])]
 
+    def chances(self, answers: Floats) -> Floats:
+        """Chance of each candidate that can win, in doubles: for public answers only."""
+        odds = self._offered(answers) * self.epsilon / WIDTH
+        weights = np.exp(odds - odds.max())
+        return np.asarray(weights / weights.sum())
+
     def imitate(self, answers: Floats, rng: np.random.Generator, size: int) -> list[Any]:
         """Draw often, seeded and in doubles: for public answers only."""
-        odds = self._offered(answers) * self.epsilon / WIDTH
-        chances = np.exp(odds - odds.max())
-        found = rng.choice(self.kept, size=size, p=chances / chances.sum())
+        found = rng.choice(self.kept, size=size, p=self.chances(answers))
         return [self.values[place] for place in found.tolist()]
 
     def _offered(self, answers: Floats) -> Floats:

@@ -18,7 +18,7 @@ from hushed._checks import (
     require_positive,
     require_probability,
 )
-from hushed._functions._isolation import Limits
+from hushed._functions._limits import Limits
 from hushed.blocks._averaging import Mean, VectorMean
 from hushed.blocks._choosing import Choice, Ranks, Votes, read_numbers
 from hushed.blocks._parts import check_rows, split_rows
@@ -429,7 +429,7 @@ def describe(mechanism: Blocks) -> dict[str, float | int | bool | str]:
         **asdict(limits),
     }
     if mechanism.user is not None:
-        stated["user"] = mechanism.user
+        stated["user"] = str(mechanism.user)
     if isinstance(drawn, Choice):
         stated |= {
             "spacing": mechanism.spacing,

@@ -102,7 +102,8 @@ def _as_user(cell: Any) -> Any:
     """Make of a cell a name that can be compared; None of what is missing or has no name."""
     try:
         hash(cell)
-        compared = type(cell).__eq__ is not object.__eq__  # else each copy is another one
+        own: Any = type(cell).__eq__
+        compared = own is not object.__eq__  # else each copy is another one
         return cell if compared and bool(cell == cell) else None  # noqa: PLR0124  (NaN is not)
     except Exception:  # a list; pandas.NA, which is neither equal to itself nor not
         return None

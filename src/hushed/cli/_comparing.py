@@ -97,10 +97,9 @@ def compare(
     with finish(json=json) as result:
         check_figure(plot)
         what: hs.statistics.Statistic | object
-        if ".py:" in asked:
+        of_rows = ".py:" in asked  # a function of them
+        if of_rows:
             _refuse_for_function(
-                low=low,
-                high=high,
                 q=q,
                 trim=trim,
                 category=category,
@@ -139,6 +138,8 @@ def compare(
             error=error,
             delta=delta,
             gamma=0.05 if gamma is None else gamma,
+            low=low if of_rows else None,
+            high=high if of_rows else None,
             worth=worth,
             trials=trials,
             seed=seed,

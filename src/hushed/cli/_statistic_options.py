@@ -25,7 +25,9 @@ StatisticName = Literal[
 LowOption = Annotated[
     float | None,
     typer.Option(
-        help="Low end of the public range; rows are moved into it.", rich_help_panel=STATISTICS
+        help="Low end of the public range: rows are moved into it. Of a function that is compared, "
+        "of its answer.",
+        rich_help_panel=STATISTICS,
     ),
 ]
 HighOption = Annotated[

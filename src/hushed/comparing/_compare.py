@@ -20,11 +20,12 @@ from hushed.comparing._question import Question, check_population, read_rows
 from hushed.comparing._recommending import recommend
 from hushed.comparing._record import ComparedRoute, Comparison, LeftOut, shown_number
 from hushed.comparing._routes import ROUTES, Offer, Priced
-from hushed.errors import ParameterError
+from hushed.errors import BadFunction, ParameterError
 from hushed.populations import Population
 from hushed.populations._sources import description
 from hushed.statistics import Mode, Numeric, Statistic
 from hushed.statistics._record import read_candidates
+from hushed.statistics._values import check_range
 
 _BETA = 0.05
 _LARGEST = 1e300  # of a candidate
@@ -40,6 +41,8 @@ def compare(
     error: float | None = None,
     delta: float = 0.0,
     gamma: float = 0.05,
+    low: float | None = None,
+    high: float | None = None,
     candidates: Sequence[float] | None = None,
     worth: float = 2.0,
     trials: int = 200,
@@ -66,18 +69,22 @@ def compare(
         Privacy loss of the release, in nats, at which errors are compared; 1 by default.
     error : float, optional
         Instead of epsilon: each route gets the smallest epsilon of three digits, 0.001 to 99.9,
-        at which its error is at most this in 95 % of releases.
+        at which its error is at most this in 95 % of releases. It is searched by bisection, and
+        seen to keep to the error; of blocks, whose number changes with it, a smaller one may, too.
     delta : float, default 0
         Slack; in [0, 1). Above 0, routes that need it are compared, too.
     gamma : float, default 0.05
         Share of pairs of rows that a sampled sensitivity may fail to cover; in (0, 1).
+    low, high : float, optional
+        Public range of the answer of a function, for the routes that need one: `hushed.Blocks`. A
+        statistic has its own.
     candidates : sequence of float, optional
         Public values to choose from, for the routes that choose.
     worth : float, default 2
         How many times as large an error the stronger one of two promises may have, and still be
         recommended; 1 or more.
     trials : int, default 200
-        Tables to simulate; 2 or more.
+        Tables to simulate; 2 or more. Blocks, which call the function often, get 50 at most.
     seed : int, default 0
         Seed of the tables and of the sampler. No noise is drawn: its law is known. The result is
         the same for any number of workers.
@@ -125,15 +132,30 @@ def compare(
         gamma=require_probability("gamma", gamma),
         delta=_read_delta(delta),
         candidates=_read_candidates(asked, candidates),
+        span=_read_span(asked, low, high),
         trials=require_count("trials", trials, least=2),
         seed=seed_from(seed),
         workers=workers,
     )
-    spread = _measure_spread(question)
+    answers = np.zeros((2, 1)) if isinstance(asked, Mode) else question.answers()
+    question, spread = replace(question, numbers=answers.shape[1]), _measure_spread(answers)
     found = [_try_route(each.name, each.offer(question), level, most) for each in ROUTES]
     comparison = _assemble(question, level, most, float(worth), spread, found)
     name, advice = recommend(comparison)
     return replace(comparison, recommended=name, advice=advice)
+
+
+def _read_span(asked: Any, low: Any, high: Any) -> tuple[float, float] | None:
+    """Read the public range of a function's answer, if it was given."""
+    if low is None and high is None:
+        return None
+    if isinstance(asked, Numeric | Mode):
+        raise ParameterError(
+            "a statistic has its own range: leave low and high out", parameter="low"
+        )
+    if low is None or high is None:
+        raise ParameterError("give both ends of the range, low and high", parameter="low")
+    return check_range(low, high)
 
 
 def _assemble(
@@ -188,11 +210,8 @@ def _read_delta(delta: float) -> float:
     return known
 
 
-def _measure_spread(question: Question) -> tuple[float, float]:
+def _measure_spread(answers: Floats) -> tuple[float, float]:
     """How far the answers of simulated tables are from their median, without any noise."""
-    if isinstance(question.asked, Mode):
-        return 0.0, 0.0
-    answers = question.answers()
     off: Floats = np.abs(answers - np.median(answers, axis=0)).max(axis=1)
     return float(np.quantile(off, 0.5)), float(np.quantile(off, 0.95))
 
@@ -205,7 +224,7 @@ def _try_route(
         return LeftOut(name=name, reason=flat(offer))
     try:
         priced = offer.at(epsilon) if most is None else _find_price(offer, most)
-    except ParameterError as refusal:
+    except (ParameterError, BadFunction) as refusal:  # the function answered on whole tables before
         return LeftOut(name=name, reason=flat(refusal))
     if isinstance(priced, str):
         return LeftOut(name=name, reason=priced)
@@ -216,7 +235,7 @@ def _try_route(
         error_50=priced.errors.quantile(0.5),
         error_95=priced.errors.quantile(_BETA),
         spread=estimate_spread(priced.errors, _BETA),
-        calls=offer.calls,
+        calls=priced.calls,
         how=priced.how,
     )
 
@@ -227,7 +246,7 @@ def _find_price(offer: Offer, most: float) -> Priced | str:
     def priced(step: int) -> Priced | None:
         try:
             found = offer.at(_level(step))
-        except ParameterError:  # so small an epsilon is refused
+        except (ParameterError, BadFunction):  # so small an epsilon, or so many blocks
             return None
         return found if found.errors.quantile(_BETA) <= most else None
 

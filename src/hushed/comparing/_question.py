@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,17 @@ class StatisticValue:
         return float(self.statistic.value(rows))
 
 
+@dataclass(frozen=True, slots=True)
+class PartValue:
+    """A statistic as a function of any number of rows that gives a double."""
+
+    statistic: Numeric
+
+    def __call__(self, rows: Any) -> float:
+        """Value on a part of a table, rounded once."""
+        return float(replace(self.statistic, rows=len(rows)).value(rows))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What all routes are asked; they are tried on the same tables."""
@@ -43,9 +54,11 @@ class Question:
     gamma: float
     delta: float
     candidates: tuple[float, ...] | None
+    span: tuple[float, float] | None
     trials: int
     seed: int
     workers: int | None
+    numbers: int = 1  # in an answer
 
     @property
     def statistic(self) -> Statistic | None:
@@ -63,6 +76,11 @@ class Question:
         return self.asked if self.numeric is None else StatisticValue(self.numeric)
 
     @property
+    def part_function(self) -> Callable[[Any], Any]:
+        """What is asked, as a function of a part of the rows."""
+        return self.asked if self.numeric is None else PartValue(self.numeric)
+
+    @property
     def neighbours(self) -> Neighbours:
         """Relation that the question is about."""
         return "replace-one" if self.statistic is None else self.statistic.neighbours
@@ -72,12 +90,13 @@ class Question:
         """What one row was declared to be."""
         return "row" if self.statistic is None else self.statistic.unit
 
-    def simulate(self, measure: Measure) -> Floats:
-        """Measure something on each simulated table: one row for each."""
+    def simulate(self, measure: Measure, most: int | None = None) -> Floats:
+        """Measure something on each simulated table, or on the first ones: one row for each."""
         trial = TableTrial(population=self.population, rows=self.rows, measure=measure)
         # Not the streams of the sampler, so that what it finds and these tables are independent.
         seed = int(np.random.SeedSequence([self.seed, 1]).generate_state(1, np.uint64)[0])
-        return run_trials(trial, self.trials, seed=seed, workers=self.workers)
+        trials = self.trials if most is None else min(self.trials, most)
+        return run_trials(trial, trials, seed=seed, workers=self.workers)
 
     def answers(self) -> Floats:
         """Answers on the simulated tables, without any noise: one row for each."""

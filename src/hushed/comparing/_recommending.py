@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _KINDS = (
     "for every table",
-    "for every table, but for another change of it",
+    "for every table and another change of it",
     "for every table, with a slack",
     "for most of one population",
 )
@@ -83,11 +83,13 @@ def _say_other(other: ComparedRoute, chosen: ComparedRoute, comparison: Comparis
     what = "epsilon" if comparison.error is not None else "error"
     kind = _KINDS[rank_promise(other, comparison)]
     ratio = shown_number(max(mine, its) / min(mine, its)) if min(mine, its) else "many"
+    if ratio == "1":
+        return f"Of promises {kind}, the best one ({other.name}) has the same {what}."
     if its >= mine:
-        return f"The best promise {kind} ({other.name}) has {ratio} times the {what}."
+        return f"Of promises {kind}, the best one ({other.name}) has {ratio} times the {what}."
     return (
-        f"The best promise {kind} ({other.name}) has {ratio} times less {what}; a weaker promise "
-        f"is recommended from {comparison.worth:g} times on."
+        f"Of promises {kind}, the best one ({other.name}) has {ratio} times less {what}; a weaker "
+        f"promise is recommended from {comparison.worth:g} times on."
     )
 
 

@@ -14,27 +14,46 @@ import numpy as np
 
 from hushed import noise
 from hushed._decimals import decimal_of
+from hushed._functions._calls import answer
 from hushed._printing import format_up
 from hushed._types import Floats
+from hushed.blocks import Blocks, public_prior
+from hushed.blocks._calls import ask_here
+from hushed.blocks._parts import split_rows
 from hushed.comparing._laws import Chosen, ErrorLaw, Fixed, Scaled
 from hushed.comparing._question import Question
-from hushed.errors import TooFewPairs, TooFewRows, ZeroSensitivity
+from hushed.errors import ParameterError, TooFewPairs, TooFewRows, ZeroSensitivity
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Gaussian, InverseSensitivity, Laplace, Smooth
 from hushed.sensitivity import proven_sensitivity, sample_sensitivity
 from hushed.statistics import Mode, Numeric, Quantile
 from hushed.transformations import quantile_scores_sensitivity
 
+_BLOCK_TABLES = 50  # simulated at most: each is many calls of the function
+_GUESSES = 200  # public blocks asked for a guess
 _TABLE_CANDIDATES = 101  # as many as `hs.table(...).quantiles` takes by default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
-    """A route at one epsilon: what it promises, how far it is off, and how it is written."""
+    """A route at one epsilon: what it promises, how far it is off, and how it is written.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        What it promises.
+    errors : ErrorLaw
+        Law of its error.
+    how : str
+        The mechanism in Python.
+    calls : int
+        How often the function is called, for one release and all that it needs before.
+    """
 
     guarantee: Guarantee
     errors: ErrorLaw
     how: str
+    calls: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +64,11 @@ class Offer:
     ----------
     promise : str
         Whom the promise covers, in words.
-    calls : int
-        How often the function is called, for one release and all that it needs before.
     at : callable
         Price at an epsilon.
     """
 
     promise: str
-    calls: int
     at: Callable[[float], Priced]
 
 
@@ -92,7 +108,7 @@ def _offer_global(question: Question) -> Offer | str:
         how = f"hs.Laplace(hs.proven_sensitivity({bound.value:.10g}, ...), epsilon={epsilon:g})"
         return Priced(guarantee=made.guarantee, errors=Fixed(made.accuracy), how=how)
 
-    return Offer(promise=_promise_all(question), calls=1, at=price)
+    return Offer(promise=_promise_all(question), at=price)
 
 
 def _offer_inverse(question: Question) -> Offer | str:
@@ -110,7 +126,7 @@ def _offer_inverse(question: Question) -> Offer | str:
         how = f"hs.InverseSensitivity(s, epsilon={epsilon:g}{more})"
         return Priced(guarantee=made.guarantee, errors=Chosen.of_rows(drawn), how=how)
 
-    return Offer(promise=_promise_all(question), calls=1, at=price)
+    return Offer(promise=_promise_all(question), at=price)
 
 
 def _measure_inverse(made: InverseSensitivity, rows: Any, _: np.random.Generator) -> Floats:
@@ -137,7 +153,7 @@ def _offer_smooth(law: Literal["t2", "lomax"], question: Question) -> Offer | st
         how = f"hs.Smooth(s, epsilon={epsilon:g}, noise={law!r})"
         return Priced(guarantee=made.guarantee, errors=errors, how=how)
 
-    return Offer(promise=_promise_all(question), calls=1, at=price)
+    return Offer(promise=_promise_all(question), at=price)
 
 
 def _measure_smooth(made: Smooth, rows: Any, _: np.random.Generator) -> Floats:
@@ -164,7 +180,7 @@ def _offer_table(question: Question) -> Offer | str:
         return Priced(guarantee=promised, errors=Chosen.of_rows(drawn), how=how)
 
     who = "person" if question.unit == "person" else "row"
-    return Offer(promise=f"every table, one {who} added or removed", calls=1, at=price)
+    return Offer(promise=f"every table, one {who} added or removed", at=price)
 
 
 def _measure_table(
@@ -183,6 +199,82 @@ def _measure_table(
     reach = noise.selection_scale(width=width, epsilon=epsilon)[0]
     weights = np.exp((scores - scores.max()) / reach)
     return np.concatenate([np.abs(points - exact), weights / weights.sum()])
+
+
+def _offer_blocks(guess: bool, question: Question) -> Offer | str:
+    if isinstance(question.statistic, Mode):
+        return "a mode has better ways; hs.Blocks(aggregate='votes') is for functions"
+    if question.numbers > 1:
+        return "chooses one number; for several see hs.Blocks(aggregate='vector')"
+    values = _candidates_of(question)
+    if values is None:
+        return "needs a public range of the answer, low= and high=, or candidates="
+
+    def price(epsilon: float) -> Priced:
+        made = _make_blocks(question, values, epsilon, guess=guess)
+        if made.blocks > question.rows:
+            raise ParameterError(f"it takes {made.blocks} blocks, and there are fewer rows")
+        drawn = question.simulate(
+            partial(_measure_blocks, made, question.function, question.part_function), _BLOCK_TABLES
+        )
+        more = ", prior=..." if guess else ""
+        return Priced(
+            guarantee=made.guarantee,
+            errors=Chosen.of_rows(drawn),
+            how=f"hs.Blocks(candidates, epsilon={epsilon:g}{more})",
+            calls=made.blocks + guess * _GUESSES,
+        )
+
+    return Offer(promise=_promise_all(question), at=price)
+
+
+def _candidates_of(question: Question) -> tuple[float, ...] | None:
+    """Public values for the blocks: as given, those of the statistic, or 101 of the range."""
+    if question.candidates is not None:
+        return tuple(sorted(question.candidates))
+    span = question.span if question.numeric is None else question.numeric.span
+    return None if span is None else Blocks(low=span[0], high=span[1]).values
+
+
+def _make_blocks(
+    question: Question, values: tuple[float, ...], epsilon: float, *, guess: bool
+) -> Any:
+    """Blocks, with what the population answers as a public guess if so wanted."""
+    known: Any = {"epsilon": epsilon, "neighbours": question.neighbours, "unit": question.unit}
+    made = Blocks(values, **known)
+    if not guess:
+        return made
+    prior = public_prior(
+        question.part_function,
+        question.population,
+        rows=question.rows,
+        blocks=min(made.blocks or 1, question.rows),
+        candidates=values,
+        draws=_GUESSES,
+        seed=question.seed,
+    )
+    return Blocks(values, prior=prior, **known)
+
+
+def _measure_blocks(
+    made: Any,
+    whole: Callable[[Any], Any],
+    part: Callable[[Any], Any],
+    rows: Any,
+    generator: np.random.Generator,
+) -> Floats:
+    """Error of each candidate against the answer on the whole table, then its chance."""
+    parts = split_rows(
+        rows,
+        made.blocks,
+        even=made.even,
+        draw=lambda bound, count: generator.integers(bound, size=count),
+    )
+    chosen = made.aggregation
+    values = np.array(made.values)[chosen.kept]
+    exact = float(answer(whole, rows, private=False))
+    chances = chosen.chances(ask_here(made, part, parts))
+    return np.concatenate([np.abs(values - exact), chances])
 
 
 def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> Offer | str:
@@ -211,7 +303,7 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
         return str(refusal)
     if found.sampling is None:  # it was sampled just now
         return "not sampled"
-    numbers = int(np.prod(found.sampling.shape, dtype=int))
+    pairs = found.sampling.pairs
 
     def price(epsilon: float) -> Priced:
         made = _calibrated(law, found, epsilon, question.delta)
@@ -219,15 +311,15 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
         slack = "" if law == "laplace" else f", delta={question.delta:g}"
         return Priced(
             guarantee=made.guarantee,
-            errors=Fixed(lambda beta: made.accuracy(beta, numbers)),
+            errors=Fixed(lambda beta: made.accuracy(beta, question.numbers)),
             how=f"hs.{name}(hs.sample_sensitivity(f, ...), epsilon={epsilon:g}{slack})",
+            calls=2 * pairs + 1,
         )
 
     who = "people" if question.unit == "person" else "rows"
     share = format_up(100 * found.gamma, 3)
     return Offer(
         promise=f"random: all but {share} % of such {who}",
-        calls=2 * found.sampling.pairs + 1,
         at=price,
     )
 
@@ -244,6 +336,8 @@ ROUTES: tuple[Route, ...] = (
     Route("smooth, lomax", partial(_offer_smooth, "lomax")),
     Route("global sensitivity", _offer_global),
     Route("table query", _offer_table),
+    Route("blocks", partial(_offer_blocks, False)),
+    Route("blocks, public guess", partial(_offer_blocks, True)),
     Route("sampled, Laplace", partial(_offer_sampled, "laplace")),
     Route("sampled, Gaussian", partial(_offer_sampled, "gaussian")),
 )

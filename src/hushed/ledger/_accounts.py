@@ -9,36 +9,44 @@ from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from hushed._checks import require_count
-from hushed.accounting._filters import Cost, FilterMethod, privacy_filters
+from hushed.accounting._filters import FilterMethod, privacy_filters
 from hushed.errors import (
     BudgetExists,
     DamagedLedger,
-    KeyInUse,
     LedgerUnavailable,
     ParameterError,
 )
 from hushed.guarantee import Guarantee
 from hushed.ledger import _rows as rows
 from hushed.ledger._admission import check_promise
-from hushed.ledger._anchors import anchor, check_anchor, read_anchor
-from hushed.ledger._answers import answer_at, insert_answer, list_answered
-from hushed.ledger._balance import Balance, Moment, terms_of
-from hushed.ledger._entries import Budget, Entry, digest, write_budget, write_entry, write_promise
+from hushed.ledger._anchors import read_anchor
+from hushed.ledger._answers import answer_at, insert_answer
+from hushed.ledger._balance import Balance, Moment
+from hushed.ledger._entries import Budget, Entry, digest, write_budget, write_entry
 from hushed.ledger._forks import watch
-from hushed.ledger._laws import write_law
 from hushed.ledger._migrations import now
 from hushed.ledger._running import RunningBalance, costs_of, start_balance
 from hushed.ledger._store import InDoubt, Store, connect
+from hushed.ledger._walks import export_entries, trace_balance, verify_entries
 from hushed.privacy_loss import PrivacyProfile
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
 
-_LONGEST_NAME, _LONGEST_NOTE = 200, 10_000
+from hushed.ledger._requests import (
+    check_key,
+    check_text,
+    is_text,
+    law_of,
+    link_entry,
+    next_entry,
+    require_same_question,
+)
+
 _MOST_NUMBER = 2**31 - 1  # of an entry, in both databases
 
 
@@ -141,7 +149,7 @@ class Ledger:
         ParameterError
             If a parameter is out of range.
         """
-        _check_text(name, note)
+        check_text(name, note)
         if not isinstance(limit, Guarantee):
             raise ParameterError(f"limit must be a Guarantee, got {type(limit).__name__}")
         if limit.estimates:
@@ -226,9 +234,9 @@ class Ledger:
         DamagedLedger
             If the entries are not those that were written.
         """
-        _check_text(name, note)
-        _check_key(key, question)
-        law = _law_of(loss)
+        check_text(name, note)
+        check_key(key, question)
+        law = law_of(loss)
         known = None if law is None else loss
         with self._cached(name) as cached:
             running = cached.balance or self._read_current(cached, name)
@@ -241,14 +249,14 @@ class Ledger:
                     paid = None if key is None else running.keys.get(key)
                     if paid is not None:
                         entry = rows.entry_at(connection, running.budget, paid)
-                        entry = _require_same_question(
+                        entry = require_same_question(
                             entry, running.budget, guarantee, law, question
                         )
                     else:
                         running.check(guarantee, known, costs)
-                        entry = _next_entry(running, guarantee, note, law, costs, key, question)
+                        entry = next_entry(running, guarantee, note, law, costs, key, question)
                         body = write_entry(entry)
-                        entry = _chain(entry, running, body)
+                        entry = link_entry(entry, running, body)
                         rows.append(connection, entry, body)
             except InDoubt as error:
                 cached.balance = None
@@ -286,7 +294,7 @@ class Ledger:
         LedgerUnavailable
             If it cannot be written. Then show nothing, and ask again under the same key.
         """
-        if not isinstance(text, str) or "\x00" in text or not _is_text(text):
+        if not isinstance(text, str) or "\x00" in text or not is_text(text):
             raise ParameterError("an answer is a text without zero bytes and lone surrogates")
         with self._store.spending() as connection:
             if entry.budget != name or not rows.is_written(connection, entry):
@@ -361,7 +369,7 @@ class Ledger:
         NotFound, ParameterError, LedgerUnavailable, DamagedLedger
             As for `charge`.
         """
-        law = _law_of(loss)
+        law = law_of(loss)
         known = None if law is None else loss
         with self._cached(name) as cached:
             running = self._read_current(cached, name)
@@ -369,7 +377,7 @@ class Ledger:
             costs = costs_of(running.budget, guarantee, known)
             running.check(guarantee, known, costs)
             cached.balance = None  # it is used up for the preview
-            running.add(_next_entry(running, guarantee, "", law, costs))
+            running.add(next_entry(running, guarantee, "", law, costs))
             return running.balance()
 
     def balance(self, name: str) -> Balance:
@@ -442,19 +450,7 @@ class Ledger:
         """
         points = require_count("points", points)
         with self._store.reading() as connection:
-            budget = rows.budget_named(connection, name)
-            head = rows.head_of(connection, name)
-            running = start_balance(budget)
-            found = [Moment(at=budget.opened, number=0, used=0.0, note="opened")]
-            wanted = {head[0] - (head[0] * i) // points for i in range(points)}
-            for entry in rows.entries_after(connection, name, (0, budget.digest), head):
-                running.add(entry)
-                if entry.number in wanted:
-                    used = running.used()
-                    found.append(
-                        Moment(at=entry.at, number=entry.number, used=used, note=entry.note)
-                    )
-        return tuple(found)
+            return trace_balance(connection, name, points)
 
     def verify(self, name: str, expect: str | None = None) -> str:
         """Check a budget from end to end, and against an anchor that was kept outside.
@@ -485,17 +481,7 @@ class Ledger:
         """
         wanted = None if expect is None else read_anchor(expect)
         with self._store.reading() as connection:
-            budget = rows.budget_named(connection, name)
-            head = rows.head_of(connection, name)
-            link = budget.digest if wanted is None or wanted[0] == 0 else ""
-            for entry in rows.entries_after(connection, name, (0, budget.digest), head):
-                if wanted is not None and entry.number == wanted[0]:
-                    link = entry.digest
-            for number in list_answered(connection, name):
-                answer_at(connection, name, number)
-        if wanted is not None:
-            check_anchor(name, wanted, head[0], link)
-        return anchor(head)
+            return verify_entries(connection, name, wanted)
 
     def backup(self, path: str | Path) -> Path:
         """Copy an SQLite ledger while it is in use, as of one moment.
@@ -534,26 +520,8 @@ class Ledger:
             chain can be checked without this library.
         """
         names = [each.name for each in self.budgets()] if name is None else [name]
-        found = []
         with self._store.reading() as connection:
-            for each in names:
-                budget = rows.budget_named(connection, each)
-                head = rows.head_of(connection, each)
-                read = rows.entries_after(connection, each, (0, budget.digest), head)
-                found.append(
-                    {
-                        "budget": json.loads(write_budget(budget)),
-                        "digest": budget.digest,
-                        "entries": [
-                            {**json.loads(write_entry(entry)), "digest": entry.digest}
-                            for entry in read
-                        ],
-                        "answers": {
-                            str(number): answer_at(connection, each, number)
-                            for number in list_answered(connection, each)
-                        },
-                    }
-                )
+            found = [export_entries(connection, each) for each in names]
         return json.dumps({"schema": "hushed ledger", "version": 1, "budgets": found})
 
     def _resolve_in_doubt(self, entry: Entry, error: InDoubt) -> bool:
@@ -585,7 +553,7 @@ class Ledger:
 
     @contextmanager
     def _cached(self, name: str) -> Iterator[_CacheEntry]:
-        _check_text(name, "")
+        check_text(name, "")
         with self._lock:
             cached = self._cache.setdefault(name, _CacheEntry())
         with cached.lock:
@@ -618,94 +586,3 @@ class Ledger:
             running.add(entry)
         cached.balance = running
         return running
-
-
-def _check_text(name: str, note: str) -> None:
-    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
-        raise ParameterError(f"a budget's name is 1 to {_LONGEST_NAME} printable characters")
-    if not isinstance(note, str) or len(note) > _LONGEST_NOTE or "\x00" in note:
-        raise ParameterError(f"a note is a text of at most {_LONGEST_NOTE} characters")
-    if not _is_text(note):
-        raise ParameterError("a note is a text without lone surrogates")
-
-
-def _is_text(text: str) -> bool:
-    """Whether a text can be written as UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _check_key(key: str | None, question: str) -> None:
-    short = isinstance(question, str) and len(question) <= _LONGEST_NOTE
-    if not short or "\x00" in question or not _is_text(question):
-        raise ParameterError(f"a question is a text of at most {_LONGEST_NOTE} characters")
-    if key is None:
-        return
-    plain = isinstance(key, str) and 0 < len(key) <= _LONGEST_NAME and key.isprintable()
-    if not plain or key.isdecimal():  # a number is that of an entry
-        raise ParameterError(
-            f"a key is 1 to {_LONGEST_NAME} printable characters, and not only digits"
-        )
-
-
-def _require_same_question(
-    entry: Entry,
-    budget: Budget,
-    guarantee: Guarantee,
-    law: list[dict[str, Any]] | None,
-    question: str,
-) -> Entry:
-    """Entry that has a key, if it is of this question and price."""
-    same = (entry.question, entry.law) == (question, law)
-    if not same or _price(entry.guarantee) != _price(guarantee):
-        raise KeyInUse(
-            f"the key {entry.key!r} of budget {budget.name!r} belongs to another question (entry "
-            f"{entry.number}: {entry.note!r}): read its answer again with ledger.answer, or ask "
-            "this one under another key. Nothing was charged"
-        )
-    return replace(entry, terms=terms_of(budget, entry.number))
-
-
-def _price(guarantee: Guarantee) -> dict[str, Any]:
-    """Promise without what names the code of a sampled function, which differs between runs."""
-    named = tuple((name.partition(".")[0], gamma) for name, gamma in guarantee.estimates)
-    return write_promise(replace(guarantee, estimates=named))
-
-
-def _law_of(loss: PrivacyProfile | None) -> list[dict[str, Any]] | None:
-    if loss is not None and not isinstance(loss, PrivacyProfile):
-        raise ParameterError(
-            f"loss must be a PrivacyProfile such as mechanism.loss, got {type(loss).__name__}"
-        )
-    return None if loss is None else write_law(loss)
-
-
-def _next_entry(
-    running: RunningBalance,
-    guarantee: Guarantee,
-    note: str,
-    law: list[dict[str, Any]] | None,
-    costs: tuple[Cost, ...],
-    key: str | None = None,
-    question: str = "",
-) -> Entry:
-    """Entry that follows a running balance, not linked yet."""
-    return Entry(
-        budget=running.budget.name,
-        number=running.number + 1,
-        guarantee=guarantee,
-        law=law,
-        costs=costs,
-        note=note,
-        at=now(),
-        key=key,
-        question=question,
-    )
-
-
-def _chain(entry: Entry, running: RunningBalance, body: str) -> Entry:
-    terms = terms_of(running.budget, entry.number)
-    return replace(entry, digest=digest(running.link, body), terms=terms)

@@ -102,7 +102,7 @@ def _explains(loss: PrivacyProfile, epsilon: float, delta: float) -> bool:
         return False
     try:
         with np.errstate(all="ignore"):  # near the ends of the doubles: not explained then
-            if loss.delta_bracket(epsilon).high <= delta * (1 + 1e-9) + 1e-18:
+            if loss.delta_bracket(epsilon).high <= delta * (1 + 1e-9):
                 return True
             # A promise found as the smallest epsilon for its delta: by the same computation.
             return loss.epsilon_bracket(delta).high <= epsilon * _ROUNDED

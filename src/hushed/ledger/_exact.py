@@ -26,7 +26,8 @@ from hushed.ledger._doubles import from_units, to_units
 from hushed.privacy_loss import PrivacyProfile
 from hushed.privacy_loss._composed import ComposedPLD
 from hushed.privacy_loss._discrete import DiscretePLD
-from hushed.privacy_loss._families import BoundedRangePLD, Family, GaussianPLD, LaplacePLD
+from hushed.privacy_loss._families import BoundedRangePLD, Family, LaplacePLD
+from hushed.privacy_loss._gaussian import GaussianPLD
 from hushed.privacy_loss._profile import combine
 
 _SHARES = (0.95, 0.7, 0.4, 0.15, 0.03)

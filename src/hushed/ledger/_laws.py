@@ -13,7 +13,8 @@ from hushed.errors import DamagedLedger, ParameterError
 from hushed.privacy_loss import PrivacyProfile
 from hushed.privacy_loss._composed import ComposedPLD
 from hushed.privacy_loss._discrete import DiscretePLD
-from hushed.privacy_loss._families import BoundedRangePLD, Family, GaussianPLD, LaplacePLD
+from hushed.privacy_loss._families import BoundedRangePLD, Family, LaplacePLD
+from hushed.privacy_loss._gaussian import GaussianPLD
 
 _OFF = 1e-6  # rounding of masses and losses
 MOST_ATOMS = 4096  # point masses of a finite law that are still written down

@@ -7,12 +7,12 @@ import sys
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import read_epsilon, require_positive
+from hushed._checks import read_epsilon, require_one_of, require_positive
 from hushed._decimals import decimal_of
 from hushed._numeric import finite_above
 from hushed._types import Floats
@@ -27,10 +27,12 @@ SMALLEST = 2.0**-20
 _LEAST_GROWTH = 1.01
 _SHARE = Fraction(3, 4)  # of epsilon for the threshold, see Notes
 
+Side = Literal["high", "low"]
+
 
 @dataclass(frozen=True, slots=True)
 class BoundSearch(Calibrated):
-    """The first candidate bound with few rows above it; `hushed.find_bound` searches by it.
+    """The first candidate bound with few rows beyond it; `hushed.find_bound` searches by it.
 
     Parameters
     ----------
@@ -43,8 +45,11 @@ class BoundSearch(Calibrated):
     smallest : float, default 2**-20
         First candidate; above 0.
     above : float, optional
-        About how many rows may lie above the bound; by default 3 / epsilon for each row that a
-        count moves by.
+        About how many rows, or users, may lie beyond the bound; by default 3 / epsilon for each
+        of them that a count moves by.
+    side : {"high", "low"}, default "high"
+        Which end of the range is bounded: the candidates of a low end are the negated ones, and
+        the values that lie below them are beyond.
 
     Raises
     ------
@@ -53,8 +58,9 @@ class BoundSearch(Calibrated):
 
     Notes
     -----
-    `SparseVector` on the numbers of rows above each candidate, with the sign turned. One row moves
-    all of them the same way, whether it is added, removed or replaced, so they are monotone.
+    `SparseVector` on the numbers of rows beyond each candidate, with the sign turned. One row moves
+    all of them the same way, whether it is added, removed or replaced, so they are monotone. So
+    does one user, who is counted by the farthest of his rows.
 
     If the noise on the threshold is large, the search goes on beyond the largest value. It passes m
     candidates there with probability ``exp(-e1 above) / binomial(m + e1/e2, m)``, where e1 and e2
@@ -66,7 +72,8 @@ class BoundSearch(Calibrated):
     name: ClassVar[str] = "bound-search"
     norms: ClassVar[tuple[Norm, ...]] = SparseVector.norms
     outcome: ClassVar[str] = (
-        "at most {error} rows lie above the bound that was found, unless it is the last candidate"
+        "at most {error} {rows} lie beyond the bound that was found, unless it is the last "
+        "candidate"
     )
     law_name: ClassVar[str] = SparseVector.law_name
 
@@ -76,6 +83,7 @@ class BoundSearch(Calibrated):
     growth: float = 2.0
     smallest: float = SMALLEST
     above: float | None = None
+    side: Side = "high"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
@@ -89,6 +97,7 @@ class BoundSearch(Calibrated):
             moved = Fraction(self.sensitivity.value)
             object.__setattr__(self, "above", float(3 * moved / decimal_of(self.epsilon)))
         object.__setattr__(self, "above", require_positive("above", self.above))
+        require_one_of("side", self.side, get_args(Side))
         self.plan  # noqa: B018  (refuses what no noise fits)
 
     @property
@@ -129,7 +138,7 @@ class BoundSearch(Calibrated):
         return self.plan.loss
 
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:  # noqa: ARG002
-        """Rows above the bound found, but with chance beta, unless it is the last; rounded up.
+        """Rows beyond the bound found, but with chance beta, unless it is the last; rounded up.
 
         Parameters
         ----------
@@ -151,7 +160,7 @@ class BoundSearch(Calibrated):
         return finite_above(decimal_of(self.above or 0.0) + decimal_of(far))
 
     def search(self, counts: NDArray[np.int64]) -> int:
-        """Find the index of a candidate, given the rows above each; the last one if none fits."""
+        """Find the index of a candidate, given the rows beyond each; the last one if none fits."""
         plan = self.plan
         grid, scale = plan.grid, plan.scales.query
         bar = round_down(Fraction(plan.threshold), grid) + discrete_exponential(

@@ -27,7 +27,7 @@ from hushed.mechanisms._arguments import require_movement, smallest_epsilon
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.mechanisms._law import Known, Law, chance_of_each, plain
 from hushed.privacy_loss import PrivacyProfile, gaussian
-from hushed.privacy_loss._families import released_delta
+from hushed.privacy_loss._gaussian import released_delta
 from hushed.spaces import PRIVACY_PROFILE, ZCDP, Measure, Norm, SensitivityBound
 
 Variant = Literal["analytic", "classic"]

@@ -1,14 +1,12 @@
 """Public sources of rows: ranges, distributions, public tables, simulators."""
 
+from hushed.populations._laws import Exponential, Normal, Uniform
 from hushed.populations._sources import (
     OWN,
-    Exponential,
-    Normal,
     Population,
     Promise,
     PublicTable,
     Simulator,
-    Uniform,
     description,
     from_description,
     overlaps,

@@ -13,7 +13,7 @@ from hushed.privacy_loss._constructors import (
     profile,
     randomised_response,
 )
-from hushed.privacy_loss._families import gaussian_delta
+from hushed.privacy_loss._gaussian import gaussian_delta
 from hushed.privacy_loss._profile import Bracket, PrivacyProfile
 
 __all__ = [

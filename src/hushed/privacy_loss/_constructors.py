@@ -12,7 +12,8 @@ from hushed._decimals import read
 from hushed.errors import ParameterError
 from hushed.privacy_loss import _discrete as discrete
 from hushed.privacy_loss._envelope import worst_of_both
-from hushed.privacy_loss._families import BoundedRangePLD, GaussianPLD, LaplacePLD
+from hushed.privacy_loss._families import BoundedRangePLD, LaplacePLD
+from hushed.privacy_loss._gaussian import GaussianPLD
 from hushed.privacy_loss._profile import NON_PRIVATE, PERFECT, PrivacyProfile, combine
 
 

@@ -6,19 +6,32 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushed._checks import read_count, require_least, require_within
 from hushed._decimals import read
-from hushed._numeric import first_true, first_true_near, round_down, round_up
+from hushed._numeric import round_down, round_up
 from hushed.privacy_loss._composed import ComposedPLD, is_cut
 from hushed.privacy_loss._composition import merge, summed
 from hushed.privacy_loss._discrete import DiscretePLD
-from hushed.privacy_loss._families import Family, GaussianPLD, PrivacyLossDistribution
+from hushed.privacy_loss._families import Family
+from hushed.privacy_loss._gaussian import GaussianPLD
+from hushed.privacy_loss._levels import (
+    best_line,
+    distance_moved,
+    list_orders,
+    renyi_divergence,
+    smallest_level,
+)
 
 PERFECT = DiscretePLD(np.zeros(1), np.ones(1))
+
+
 NON_PRIVATE = DiscretePLD(np.zeros(1), np.array([5e-324]), 1.0)
+
+
 _MOST = 10**7
+
+
 _SMALLEST = 5e-324
 
 
@@ -128,7 +141,7 @@ class PrivacyProfile:
         high = self.family.delta(level)
         if self.infinite >= 1.0 or high == 0.0 or math.isinf(level):
             return Bracket(low=high, high=high)
-        past = level + _moved(self.family, level)
+        past = level + distance_moved(self.family, level)
         return Bracket(low=round_down(self.family.delta(past), 64), high=high)
 
     def epsilon(self, delta: float) -> float:
@@ -196,11 +209,11 @@ class PrivacyProfile:
             return Bracket(low=math.inf if sure else 0.0, high=math.inf)
         if self.family.delta(0.0) <= delta:
             return Bracket(low=0.0, high=0.0)
-        high = _smallest(self.family, delta)
+        high = smallest_level(self.family, delta)
         # At any lower level even the computed delta less all its rounding exceeds the slack.
         beyond = round_up(delta, 128)
-        low = _smallest(self.family, beyond, high) if beyond < 1.0 else 0.0
-        low = round_down(low, 64) - _moved(self.family, low)
+        low = smallest_level(self.family, beyond, high) if beyond < 1.0 else 0.0
+        low = round_down(low, 64) - distance_moved(self.family, low)
         return Bracket(low=min(high, max(0.0, low)), high=high)
 
     def tail(self, loss: float) -> float:
@@ -314,7 +327,7 @@ class PrivacyProfile:
         require_least("order", order, 1)
         if math.isinf(order):
             return self.supremum
-        terms = [count * _renyi(family, order) for family, count in self.parts]
+        terms = [count * renyi_divergence(family, order) for family, count in self.parts]
         found = round_up(min(summed(terms), self.supremum), 64)
         return max(found, _SMALLEST) if self.supremum > 0 else found
 
@@ -332,7 +345,7 @@ class PrivacyProfile:
         Bun and Steinke, *Concentrated Differential Privacy*, TCC 2016. The Renyi divergence
         grows with its order, so between two orders it is bounded by its value at the larger.
         """
-        orders = _orders(summed([count * family.supremum for family, count in self.parts]))
+        orders = list_orders(summed([count * family.supremum for family, count in self.parts]))
         straight, bound, curve = 0.0, 0.0, np.zeros(orders.size)
         for family, count in self.parts:
             if isinstance(family, GaussianPLD):
@@ -389,7 +402,7 @@ class PrivacyProfile:
             with np.errstate(over="ignore"):
                 values = 1.0 - deltas - np.exp(levels) * false_positive
             return max(0.0, float(values.max()) - 1e-15)
-        return max(0.0, _tradeoff(self.family, false_positive) - 1e-15)
+        return max(0.0, best_line(self.family, false_positive) - 1e-15)
 
     def compose(self, count: int) -> PrivacyProfile:
         """Curve of ``count`` independent releases of the same mechanism.
@@ -415,76 +428,6 @@ class PrivacyProfile:
         Zhu, Dong and Wang, AISTATS 2022, Theorem 10, for the adaptive case.
         """
         return combine([(self, read_count("count", count, 0, _MOST))])
-
-
-def _moved(family: Family, level: float) -> float:
-    """Bound on how far the level and the law were moved by rounding, and by twice the blur.
-
-    Each by a unit in the last place, and atoms by up to a few.
-    """
-    units = 16 if isinstance(family, DiscretePLD) else 4
-    return units * math.ulp(max(abs(level), _largest(family))) + 4 * family.blur
-
-
-def _largest(family: PrivacyLossDistribution) -> float:
-    """Size of the largest loss that has a bound; 0 if none has."""
-    if isinstance(family, DiscretePLD):
-        return float(np.abs(family.losses).max())
-    return family.supremum if math.isfinite(family.supremum) else 0.0
-
-
-def _orders(largest: float) -> NDArray[np.float64]:
-    """Orders above 1, each 0.1 % farther from it than the last; more for small losses.
-
-    The divergence of losses up to L is flat from orders about 1 / L on, and linear before.
-    """
-    end = 1e4 / min(1.0, max(largest, 1e-290))
-    return 1.0 + np.geomspace(1e-4, end, math.ceil(2_500 * math.log10(end / 1e-4)))
-
-
-def _renyi(family: Family, order: float) -> float:
-    """Renyi divergence of one law; of finite order."""
-    if family.infinite > 0:
-        return order * family.concentrated if isinstance(family, DiscretePLD) else math.inf
-    if order == 1:
-        mean = family.divergence() if isinstance(family, DiscretePLD) else family.moment(1)
-        return max(0.0, mean)
-    return max(0.0, float(family.log_mgf(np.array([order - 1]))[0])) / (order - 1)
-
-
-def _smallest(family: PrivacyLossDistribution, delta: float, known: float | None = None) -> float:
-    """Smallest float found at which ``family.delta`` is at most ``delta``, by bisection.
-
-    If a level is ``known`` at which it is, nothing beyond is asked.
-    """
-
-    def kept(level: float) -> bool:
-        return family.delta(level) <= delta
-
-    if known is not None:
-        near = round_down(known, 2.0**20)
-        start, known = (near, known) if not kept(near) else (0.0, near)
-        return first_true(kept, start, known, tolerance=1e-15)
-    if math.isfinite(family.supremum):
-        return first_true(kept, 0.0, family.supremum, tolerance=1e-15)
-    return first_true_near(kept, family.scale, tolerance=1e-15)
-
-
-def _tradeoff(family: Family, rate: float) -> float:
-    """Value of the best line: the one whose test has the wanted false-positive rate."""
-    if isinstance(family, DiscretePLD):
-        near = np.abs(family.losses) <= 700.0
-        losses, masses = family.losses[near], family.masses[near]
-        beyond = family.infinite + math.fsum(family.masses[family.losses > 700.0])
-        above = np.append(np.cumsum(masses[::-1])[::-1][1:], 0.0) + beyond
-        fading = masses * np.exp(-losses)
-        under_q = np.append(np.cumsum(fading[::-1])[::-1][1:], 0.0)
-        values = 1.0 - above + np.exp(losses) * (under_q - rate)
-        return float(values.max()) if values.size else 0.0
-    # The other laws are symmetric: Q(L > e) = P(L <= -e).
-    bound = min(family.supremum, 700.0)
-    level = first_true(lambda x: 1.0 - family.tail(-x) <= rate, -bound, bound, absolute=1e-15)
-    return 1.0 - family.delta(level) - math.exp(level) * rate
 
 
 def combine(items: list[tuple[PrivacyProfile, int]]) -> PrivacyProfile:

@@ -16,9 +16,11 @@ from hushed._functions._environment import facts, packages_in
 from hushed._functions._gate import Outside
 from hushed._printing import flat
 from hushed._rows._ranges import Range
+from hushed.blocks import Blocks
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 from hushed.mechanisms import Mechanism
+from hushed.releasing._blocks import describe_argument, state_parameters
 from hushed.releasing._consistency import check_agreement, list_kept_ranks
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._statistics import (
@@ -94,14 +96,15 @@ class MechanismRecord:
     name : str
         Which one: ``laplace``, ``gaussian``, ``exponential``, ``top-k``, ``bernstein``,
         ``above-threshold``, ``bound-search``, ``inverse-sensitivity``, ``smooth``,
-        ``propose-test``, ``stable-mode``, or the name that a caller's own mechanism gives itself.
+        ``propose-test``, ``stable-mode``, ``blocks``, or the name that a caller's own mechanism
+        gives itself.
     parameters : dict
         What it was built with.
     scale : float or None
         Scale of the noise as drawn, in the units of the answer: the enlargement by the grid is
         included. Of a statistic in units that are public: rows for the inverse sensitivity and the
-        stable mode, and the smooth sensitivity, which is private. Of a caller's own mechanism what
-        it states, if anything.
+        stable mode, and the smooth sensitivity, which is private. Of blocks in blocks, or votes,
+        where a candidate is chosen. Of a caller's own mechanism what it states, if anything.
     grid : int or None
         Answers (or scores) are rounded to multiples of ``2**grid`` first. None for a caller's own
         mechanism: whether it rounds is not known.
@@ -370,6 +373,47 @@ def certify_statistic(mechanism: StatisticMechanism, *, charged: str = "") -> Ce
         person=statistic.unit == "person",
         outside=describe_outside(statistic),
         statistic=statistic.description(),
+    )
+
+
+def certify_blocks(mechanism: Blocks, function: str, *, charged: str = "") -> Certificate:
+    """Write the certificate of a function that was asked about blocks.
+
+    Parameters
+    ----------
+    mechanism : Blocks
+        What releases.
+    function : str
+        What the function is called.
+    charged : str, default ""
+        Which budget was charged, and under which terms.
+
+    Returns
+    -------
+    Certificate
+        Depends on no private value.
+    """
+    drawn = mechanism.aggregation
+    scale, grid, values, accuracy = drawn.describe_draw()
+    return Certificate(
+        guarantee=mechanism.guarantee,
+        sensitivity=drawn.movement,
+        norm=drawn.norm,
+        neighbours=mechanism.neighbours,
+        argument=describe_argument(mechanism),
+        sampling=None,
+        mechanism=MechanismRecord(
+            name=mechanism.name,
+            parameters=state_parameters(mechanism, function),
+            scale=scale,
+            grid=grid,
+            values=values,
+            accuracy=accuracy,
+        ),
+        versions=facts({"hushed", "scipy"}),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        charged=charged,
+        person=mechanism.unit == "person",
     )
 
 

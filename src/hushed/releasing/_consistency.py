@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from hushed import populations
 from hushed._rows._ranges import Range
+from hushed.blocks import Blocks
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._registry import CERTIFIED, SEARCHES, calibrate
+from hushed.releasing._blocks import list_wrong_blocks
 from hushed.releasing._mechanisms import Admitted, admit_mechanism, is_free_name
 from hushed.releasing._statistics import STATISTIC_MECHANISMS, list_contradictions
 from hushed.sensitivity import Sensitivity
@@ -60,7 +62,9 @@ def build_mechanism(
 
 def check_agreement(certificate: Certificate) -> None:
     """Refuse a certificate whose numbers contradict each other."""
-    if certificate.statistic is not None or certificate.mechanism.name in STATISTIC_MECHANISMS:
+    if certificate.mechanism.name == Blocks.name:
+        wrong = list_wrong_blocks(certificate)
+    elif certificate.statistic is not None or certificate.mechanism.name in STATISTIC_MECHANISMS:
         wrong = list_contradictions(certificate)
     else:
         wrong = _list_wrong(certificate)

@@ -11,20 +11,26 @@ import numpy as np
 
 from hushed._checks import require_one_of
 from hushed._types import Floats
-from hushed.errors import BadRows
+from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours, RowUnit, Unit
-from hushed.mechanisms._bound_search import SMALLEST, BoundSearch
+from hushed.mechanisms._bound_search import SMALLEST, BoundSearch, Side
 from hushed.releasing._certificate import certify
 from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._release import Release
 from hushed.releasing._statistic_release import draw_and_store
 from hushed.sensitivity import Sensitivity, proven_sensitivity
-from hushed.statistics._values import check_numbers, read_numbers
+from hushed.statistics._values import as_doubles, cells_of, check_numbers
 
 _ARGUMENT = (
-    "a row changes each number of rows above a candidate by at most 1, and all of them in the same "
-    "direction, whether it is added, removed or replaced (docs/noise/sparse-vector.md)"
+    "a row changes each number of rows beyond a candidate by at most 1, and all of them in the "
+    "same direction, whether it is added, removed or replaced (docs/noise/sparse-vector.md)"
 )
+_ARGUMENT_OF_USERS = (
+    "a user changes each number of users with a row beyond a candidate by at most 1, and all of "
+    "them in the same direction, with any number of rows (docs/noise/sparse-vector.md)"
+)
+_PLAIN = (str, int, bool, bytes)
+_MISSING = ("NAType", "NaTType")  # of pandas
 
 
 def find_bound(
@@ -34,6 +40,8 @@ def find_bound(
     growth: float = 2.0,
     smallest: float = SMALLEST,
     above: float | None = None,
+    side: Side = "high",
+    users: Any = None,
     neighbours: Neighbours = "replace-one",
     unit: RowUnit = "row",
     ledger: Charges | None = None,
@@ -41,16 +49,17 @@ def find_bound(
     note: str = "",
     key: str | None = None,
 ) -> Release:
-    """Find an upper bound to clip a private column at, where no range is known.
+    """Find a bound to clip a private column at, where no range is known.
 
-    The candidates are ``smallest``, ``growth smallest``, ``growth**2 smallest`` and so on. The
-    first one is chosen that has only few rows above it, up to noise.
+    The candidates are ``smallest``, ``growth smallest``, ``growth**2 smallest`` and so on, or the
+    same below zero for the low end. The first one is chosen that has only few rows beyond it, up to
+    noise.
 
     Parameters
     ----------
     column : array, list or series of numbers, shape (n,)
-        The private values. A missing one, and what is not a number among objects, counts as below
-        every bound: nothing is refused for what a row holds.
+        The private values. A missing one, and what is not a number among objects, counts as
+        beyond no bound: nothing is refused for what a row holds.
     epsilon : float
         Privacy loss of the search, in nats; finite, above 0. It stands for its shortest decimal.
         Half of what a sum may cost in all is a good share.
@@ -59,12 +68,20 @@ def find_bound(
     smallest : float, default 2**-20
         First candidate; above 0, public. A larger one makes a search on few rows surer.
     above : float, optional
-        About how many rows may lie above the bound; by default 3 / epsilon. With fewer rows
+        About how many rows may lie beyond the bound; by default 3 / epsilon. With fewer rows
         the search overshoots more often.
+    side : {"high", "low"}, default "high"
+        Which end of the range is looked for. The low one is below 0; for values that are all above
+        it, it is near 0.
+    users : array, list or series, shape (n,), optional
+        The private user of each row. The promise is then for users with any number of rows, and
+        users are counted instead of rows: by the farthest value of each. A row without a user is
+        one of its own.
     neighbours : {"replace-one", "add-remove"}, default "replace-one"
         Relation that the promise refers to; it holds for both.
     unit : {"row", "person"}, default "row"
-        ``"person"`` declares that each row is one person; it is for rows otherwise.
+        ``"person"`` declares that each row is one person; it is for rows otherwise, or for users
+        where they are given.
     ledger : Ledger or Charges, optional
         Where to charge before anything is drawn.
     budget : str, optional
@@ -78,12 +95,13 @@ def find_bound(
     Returns
     -------
     Release
-        The bound, one of the candidates, as ``value``, with its certificate.
+        The bound, one of the candidates with its sign, as ``value``, with its certificate.
 
     Raises
     ------
     BadRows
-        If the column is not one list of numbers by its type and shape; nothing is charged.
+        If the column is not one list of numbers by its type and shape, or there is not one user for
+        each row; nothing is charged.
     Overspent
         If it does not fit into the budget.
     ParameterError
@@ -91,9 +109,9 @@ def find_bound(
 
     Notes
     -----
-    Values above the bound exist, as a rule: the search stops where few are left, and its one-sided
-    noise stops it early rather than late. A sum of clipped values is then too small. For values
-    below 0, search in the negated column, too, and pay for both.
+    Values beyond the bound exist, as a rule: the search stops where few are left, and its one-sided
+    noise stops it early rather than late. A sum of clipped values is then too small. Both ends are
+    two searches, and paid for twice.
 
     Examples
     --------
@@ -102,11 +120,18 @@ def find_bound(
     2048.0
     """
     sensitivity = proven_sensitivity(
-        1.0, neighbours=neighbours, unit=_row_unit(unit), argument=_ARGUMENT
+        1.0,
+        neighbours=neighbours,
+        unit=_unit_of(unit, users),
+        argument=_ARGUMENT if users is None else _ARGUMENT_OF_USERS,
     )
-    plan = BoundSearch(sensitivity, epsilon=epsilon, growth=growth, smallest=smallest, above=above)
+    plan = BoundSearch(
+        sensitivity, epsilon=epsilon, growth=growth, smallest=smallest, above=above, side=side
+    )
     check_ledger(ledger, budget, key)
-    values = _read_column(column)
+    held = _check_column("column", column)
+    check_numbers(held)
+    ids = None if users is None else _check_users(users, len(held))
     certify(plan, values=1).to_json()  # what it refuses, or cannot be written, is unpaid
     remark = note or "find_bound: a clipping bound for a column"
     with explain_stops(ledger, budget, key):
@@ -120,7 +145,7 @@ def find_bound(
             question=_describe(plan, sensitivity),
         )
         value, certificate, entry = draw_and_store(
-            lambda: _search(plan, values),
+            lambda: _search(plan, _count_from(held, ids, plan.side)),
             lambda: certify(plan, values=1, charged=paid.terms),
             paid,
             "bound",
@@ -132,18 +157,52 @@ def _search(plan: BoundSearch, values: Floats) -> float:
     """Search for the bound of sorted private values."""
     ladder = plan.candidates
     counts = values.size - np.searchsorted(values, ladder, side="right")
-    return float(ladder[plan.search(counts)])
+    found = float(ladder[plan.search(counts)])
+    return found if plan.side == "high" else -found
 
 
-def _row_unit(unit: RowUnit) -> Unit | RowUnit:
-    """Refuse users: how many rows one has is not bounded here."""
+def _count_from(held: Any, ids: list[Any] | None, side: Side) -> Floats:
+    """Sort the values that are counted, with the sign that makes what is beyond a bound large."""
+    values = as_doubles(held)
+    if side == "low":
+        values = -values
+    values[np.isnan(values)] = -math.inf
+    if ids is not None:
+        farthest: dict[Any, float] = {}
+        for place, (each, value) in enumerate(zip(ids, values.tolist(), strict=True)):
+            user = _key_of(each, place)
+            farthest[user] = max(value, farthest.get(user, -math.inf))
+        values = np.array(list(farthest.values()), dtype=np.float64)
+    values.sort()
+    return values
+
+
+def _key_of(each: Any, place: int) -> Any:
+    """Key of a user; a row without one, or with one that cannot be told, is a user of its own."""
+    each = each.item() if isinstance(each, np.generic) else each
+    if type(each) in _PLAIN or (type(each) is float and not math.isnan(each)):
+        return each
+    if each is None or type(each) is float or type(each).__name__ in _MISSING:
+        return (place,)
+    try:
+        return (type(each).__name__, repr(each))
+    except Exception:
+        return (place,)
+
+
+def _unit_of(unit: RowUnit, users: Any) -> Unit | RowUnit:
+    """Say what is promised for; users are given by name, each with any number of rows."""
     require_one_of("unit", unit, ("row", "person"))
-    return unit
+    if users is None:
+        return unit
+    if unit != "row":
+        raise ParameterError("leave unit= out where users are given", parameter="unit")
+    return "user"
 
 
 def _describe(plan: BoundSearch, sensitivity: Sensitivity) -> str:
     """Digest what is asked; the column is known by the caller's key."""
-    facts = [plan.epsilon, plan.growth, plan.smallest, plan.above]
+    facts = [plan.epsilon, plan.growth, plan.smallest, plan.above, plan.side]
     whom = [plan.guarantee.neighbours, sensitivity.unit, sensitivity.person]
     text = json.dumps(["find_bound", *facts, *whom])
     return hashlib.sha256(text.encode()).hexdigest()
@@ -156,17 +215,25 @@ def _dimensions(shape: object) -> str:
     return f" of {len(shape)} dimensions"
 
 
-def _read_column(column: Any) -> Floats:
-    """Read the private values as sorted doubles; refused by types and shape alone, unpaid."""
+def _check_column(name: str, column: Any) -> Any:
+    """Take one list of private cells; refused by types and shape alone, unpaid."""
     held = list(column) if isinstance(column, tuple | range) else column
     known = isinstance(held, list | np.ndarray) or type(held).__name__ == "Series"
     if not known and hasattr(held, "__array__"):
         held = np.asarray(held)
     shape = (0,) if isinstance(held, list) else getattr(held, "shape", None)
+    of = " of real numbers" if name == "column" else ""
     if not isinstance(shape, tuple) or len(shape) != 1 or isinstance(held, np.ma.MaskedArray):
         raise BadRows(
-            "the column must be one list of real numbers: a list, an array of one dimension or a "
+            f"the {name} must be one list{of}: a list, an array of one dimension or a "
             f"series, got {type(column).__name__}{_dimensions(shape)}; nothing was charged"
         )
-    check_numbers(held)
-    return read_numbers(held, -math.inf, math.inf)
+    return held
+
+
+def _check_users(users: Any, rows: int) -> list[Any]:
+    """Take the users of the rows; there must be one for each."""
+    held = _check_column("users", users)
+    if len(held) != rows:
+        raise BadRows("there must be one user for each row of the column; nothing was charged")
+    return cells_of(held)

@@ -20,6 +20,7 @@ import numpy as np
 from hushed._functions._calls import public_name
 from hushed._functions._silence import silence
 from hushed._types import Floats
+from hushed.blocks import Blocks
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import require_movement
@@ -119,7 +120,7 @@ def is_free_name(name: object) -> bool:
     if type(name) is not str or _NAME.fullmatch(name) is None:
         return False
     plain = name.lower()
-    return plain not in {*CERTIFIED, *LAWS, *OTHERS} and not plain.startswith("hushed")
+    return plain not in {*CERTIFIED, *LAWS, *OTHERS, Blocks.name} and not plain.startswith("hushed")
 
 
 def _admit_stated(mechanism: Any, carried: Sensitivity) -> Admitted:

@@ -9,9 +9,12 @@ from typing import Any, Literal
 from hushed._functions._calls import public_name
 from hushed._functions._gate import Outside, admit_rows, answer_private_rows
 from hushed._printing import flat
+from hushed.blocks import Blocks
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
 from hushed.mechanisms import Mechanism
 from hushed.mechanisms._registry import SEARCHES
+from hushed.releasing._blocks import name_function
+from hushed.releasing._blocks_release import release_blocks
 from hushed.releasing._certificate import Certificate, certify
 from hushed.releasing._keeping import (
     Charges,
@@ -58,7 +61,7 @@ class Release:
 def release(
     f: Callable[[Any], Any] | Statistic,
     data: Any,
-    mechanism: Mechanism | StatisticMechanism,
+    mechanism: Mechanism | StatisticMechanism | Blocks,
     ledger: Charges | None = None,
     *,
     budget: str | None = None,
@@ -84,8 +87,8 @@ def release(
         doubles were sampled.
     mechanism : Mechanism
         The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.TopK, hs.NoisyMax,
-        hs.Bernstein, hs.InverseSensitivity, hs.Smooth, hs.ProposeTest, hs.StableMode, or one of
-        your own, see `hushed.Mechanism`.
+        hs.Bernstein, hs.InverseSensitivity, hs.Smooth, hs.ProposeTest, hs.StableMode, hs.Blocks, or
+        one of your own, see `hushed.Mechanism`.
         What your own promises is not proven, and its certificate says so.
     ledger : Ledger or Charges, optional
         Where to charge the guarantee, and the law of the loss behind it, before anything is
@@ -135,6 +138,18 @@ def release(
             ledger,
             budget=budget,
             note=note or default_note(f"{type(mechanism).__name__}: {mechanism.statistic.kind}"),
+            key=key,
+            outside=outside,
+        )
+        return Release(value=value, certificate=certificate, entry=entry)
+    if type(mechanism) is Blocks:
+        value, certificate, entry = release_blocks(
+            f,
+            data,
+            mechanism,
+            ledger,
+            budget=budget,
+            note=note or default_note(f"Blocks: {name_function(f)}"),
             key=key,
             outside=outside,
         )

@@ -9,15 +9,18 @@ from typing import Any, Literal, get_args
 
 from hushed._functions._environment import differences, rounding_limit
 from hushed._printing import flat
+from hushed.blocks import Blocks
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Mechanism
 from hushed.populations import Population, Promise, PublicTable, from_description
+from hushed.releasing._blocks import is_rebuilt_blocks, rebuild_blocks
 from hushed.releasing._certificate import (
     Certificate,
     MechanismRecord,
     SamplingRecord,
     certify,
+    certify_blocks,
     certify_statistic,
 )
 from hushed.releasing._consistency import SAME_SPLIT, build_mechanism, rebuild_mechanism
@@ -27,6 +30,7 @@ from hushed.sensitivity._plan import plan
 
 MOST_DRAWS = 2**40  # rows drawn, all tables together
 _UNCHECKED = ("created", "versions", "charged", "person")
+_OF_BLOCKS = "number of blocks"
 _SPLIT = ("tail_mass", "sampling_error")
 # Of a release whose sensitivity was sampled: what happened then, and how things were called.
 _UNCHECKED_OF_SAMPLES = (
@@ -70,7 +74,8 @@ class Verification:
     proven : bool, default False
         True if the sensitivity was stated, not sampled, so that nothing was run.
     statistic : str, default ""
-        Kind of the statistic that was released, if it was one of `hushed.statistics`.
+        Kind of the statistic that was released, if it was one of `hushed.statistics`; of `Blocks`
+        that it is about their number.
     """
 
     agreement: Literal["bits", "rounding", "different"]
@@ -102,7 +107,7 @@ class Verification:
             return (
                 f"scale, accuracy and guarantee follow, bit for bit, from the {self.statistic} and "
                 "the public choices; they hold for every table, by the theorems in "
-                "docs/worst-case.md"
+                f"docs/{'blocks' if self.statistic == _OF_BLOCKS else 'worst-case'}.md"
             )
         if self.agreement == "bits" and self.proven:
             return (
@@ -194,6 +199,8 @@ def verify(
     sampling = known.sampling
     if known.statistic is not None:
         return _follow_statistic(known)
+    if known.mechanism.name == Blocks.name:
+        return _follow_blocks(known)
     if sampling is None:
         return _follow(known, mechanism)
     if f is None:
@@ -272,8 +279,24 @@ def _follow_statistic(known: Certificate) -> Verification:
     return _compare_promises(known, fresh, unchecked)
 
 
+def _follow_blocks(known: Certificate) -> Verification:
+    """Follow scale, accuracy and guarantee from public choices, whatever the function is."""
+    stated = known.mechanism.parameters
+    unchecked: tuple[str, ...] = (
+        "that this function was asked, and in processes of its own",
+        "the name of the function",
+    )
+    fresh = certify_blocks(rebuild_blocks(known), str(stated["function"]))
+    if not is_rebuilt_blocks(known):  # whatever can be followed was followed when it was read
+        fresh = replace(fresh, mechanism=known.mechanism, guarantee=known.guarantee)
+        unchecked += (
+            "the given candidates, prior or centre, of which only a fingerprint is stated",
+        )
+    return _compare_promises(known, fresh, unchecked, kind=_OF_BLOCKS)
+
+
 def _compare_promises(
-    known: Certificate, fresh: Certificate, unchecked: tuple[str, ...]
+    known: Certificate, fresh: Certificate, unchecked: tuple[str, ...], *, kind: str = ""
 ) -> Verification:
     """Compare what was stated with what follows."""
     found = ["scale or accuracy of the mechanism"] if known.mechanism != fresh.mechanism else []
@@ -292,7 +315,7 @@ def _compare_promises(
         environments=tuple(map(flat, differences(known.versions, fresh.versions))),
         unchecked=(*_UNCHECKED, *unchecked),
         proven=True,
-        statistic="" if known.statistic is None else str(known.statistic["kind"]),
+        statistic=kind if known.statistic is None else str(known.statistic["kind"]),
     )
 
 

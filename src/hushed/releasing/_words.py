@@ -12,6 +12,11 @@ from hushed._functions._settings import list_unwatched
 from hushed._numeric import round_up
 from hushed._printing import flat, format_down, format_exactly, format_up
 from hushed.mechanisms._registry import CERTIFIED
+from hushed.releasing._blocks import (
+    explain_blocks_accuracy,
+    explain_blocks_assumptions,
+    explain_blocks_reach,
+)
 from hushed.releasing._statistic_words import (
     explain_accuracy,
     explain_assumptions,
@@ -44,6 +49,14 @@ def explain_certificate(certificate: Certificate) -> str:
             explain_accuracy(certificate, "people" if certificate.person else "rows"),
             explain_reach(certificate) + _person_words(certificate),
             explain_assumptions(),
+        ]
+    elif certificate.mechanism.name == "blocks":
+        by_user = certificate.guarantee.unit == "user"
+        parts = [
+            _promise(certificate),
+            explain_blocks_accuracy(certificate),
+            explain_blocks_reach(certificate) + ("" if by_user else _person_words(certificate)),
+            explain_blocks_assumptions(certificate),
         ]
     else:
         parts = [
@@ -110,7 +123,8 @@ def _accuracy(certificate: Certificate) -> str:
     kind = CERTIFIED.get(m.name)
     law = kind.law_name or m.name if kind else m.name
     if kind and kind.outcome:
-        what = kind.outcome.format(error=error, values=m.values)
+        rows = "users" if certificate.guarantee.unit == "user" else "rows"
+        what = kind.outcome.format(error=error, values=m.values, rows=rows)
     elif m.values == 1:
         what = f"the released number is within {error} of the exact answer"
     else:

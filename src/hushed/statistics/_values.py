@@ -50,7 +50,7 @@ def read_numbers(column: Any, low: float, high: float) -> Floats:
 
     Conversion to doubles treats each row by itself, so neighbours stay neighbours.
     """
-    numbers = _as_doubles(column)
+    numbers = as_doubles(column)
     numbers[np.isnan(numbers)] = low
     np.clip(numbers, low, high, out=numbers)
     numbers += 0.0  # no negative zero: it equals zero, and would be told apart by its sign
@@ -59,19 +59,36 @@ def read_numbers(column: Any, low: float, high: float) -> Floats:
 
 
 def check_numbers(column: Any) -> None:
-    """Refuse a column that holds no numbers by its type; lists and objects are never refused."""
+    """Refuse a column that holds no numbers by its type; lists and objects are never refused.
+
+    The type of a column is public, as its length may be; what a list holds is told by its cells
+    alone, which are private.
+    """
     if isinstance(column, list):
         return
     dtype = column.dtype
     if _is_polars(column):
         allowed = dtype.is_numeric() or str(dtype) in ("Boolean", "Object", "Null")
     else:
-        allowed = getattr(dtype, "kind", "O") in "biufO"
+        allowed = _may_hold_numbers(dtype)
     if not allowed:
         raise BadRows(f"what is needed is a column of numbers, got one of type {dtype}")
 
 
-def _as_doubles(column: Any) -> Floats:
+def _may_hold_numbers(dtype: Any) -> bool:
+    """Whether a type of NumPy or pandas is one of numbers, or of any objects.
+
+    The types of pandas for texts, periods and intervals call themselves objects, too.
+    """
+    if getattr(dtype, "kind", "O") != "O":
+        return dtype.kind in "biuf"
+    if isinstance(dtype, np.dtype) or str(dtype).startswith("decimal"):
+        return True
+    held = getattr(getattr(dtype, "categories", None), "dtype", None)
+    return held is not None and _may_hold_numbers(held)
+
+
+def as_doubles(column: Any) -> Floats:
     """Convert a column of numbers, in an array of its own."""
     if isinstance(column, list) or getattr(column.dtype, "kind", "O") == "O":
         return _doubles_of(cells_of(column))

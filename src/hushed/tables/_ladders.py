@@ -128,10 +128,9 @@ def _least(low: float, spacing: Spacing) -> float:
     return max(low, NEAREST) if spacing == "geometric" and low > 0 else low
 
 
-def list_powers(above: float, least: int) -> tuple[float, ...]:
-    """Powers of two above a number, from ``2**least`` on, as far as values are read."""
+def list_powers(above: float, least: int, most: int) -> tuple[float, ...]:
+    """Powers of two above a number, with exponents in a range."""
     start = max(least, math.frexp(above)[1]) if above > 0 else least
-    most = math.floor(math.log2(FARTHEST))
     return tuple(math.ldexp(1.0, exponent) for exponent in range(start, most + 1))
 
 

@@ -162,12 +162,17 @@ def gaussian_numbers(parts: Sequence[Part], groups: int) -> int:
 
 
 def count_numbers(parts: Sequence[Part], groups: int) -> int:
-    """Count the numbers that are read from the rows of this many groups."""
+    """Count the numbers that are read from the rows of this many groups.
+
+    Candidates are never written out for all groups at once: ten of them count as one number.
+    """
     measured = [part.measurement for part in parts]
-    return groups * sum(
-        each.feature.bins if each.role in ("bins", "rank") and each.feature else 1
-        for each in measured
-    )
+    return groups * sum(map(_count_cells, measured))
+
+
+def _count_cells(measurement: Measurement) -> int:
+    cells = measurement.feature.bins if measurement.feature else 1
+    return {"bins": cells, "rank": -(-cells // 10)}.get(measurement.role, 1)
 
 
 def plan_noise(

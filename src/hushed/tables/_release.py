@@ -67,7 +67,7 @@ def plan_query(query: Query, *, epsilon: float, delta: float, noise_name: NoiseN
     )
     if query.keys.values is not None:
         groups = math.prod(map(len, query.keys.values))
-        _require_few(plan, groups, ParameterError, "use fewer keys, bins or aggregates")
+        _require_few(plan, groups, ParameterError, "use fewer keys, bins, candidates or aggregates")
     return plan
 
 
@@ -78,8 +78,8 @@ def _require_few(
     whole = count_numbers(plan.parts, groups)
     if whole > _MOST_NUMBERS:
         raise problem(
-            f"a query reads at most {_MOST_NUMBERS} numbers (every bin, and every candidate of a "
-            f"quantile, of every group), and this one would read {whole}: {advice}"
+            f"a query reads at most {_MOST_NUMBERS} numbers (every bin, and every ten candidates "
+            f"of a quantile, of every group), and this one would read {whole}: {advice}"
         )
     found = gaussian_numbers(plan.parts, groups)
     if found > noise_dims():

@@ -228,7 +228,7 @@ def read_searched(low: Bound, high: Bound) -> dict[str, Any]:
         if isinstance(found[name], str):
             if found[name] != "search":
                 raise ParameterError(
-                    f"{name} must be a number or 'search', got {brief(repr(found[name]))}",
+                    f"{name} must be a finite number or 'search', got {brief(repr(found[name]))}",
                     parameter=name,
                 )
             found[name] = end

@@ -6,6 +6,7 @@ same way, by its rows at most, so that they are monotone: docs/noise/sparse-vect
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,12 +19,15 @@ from hushed._types import StoredType
 from hushed.errors import ParameterError
 from hushed.mechanisms._bound_search import BoundSearch
 from hushed.sensitivity import proven_sensitivity
+from hushed.tables._grid import FARTHEST
 from hushed.tables._ladders import climb_powers, list_powers
 from hushed.tables._measurements import Feature, UnitContribution
 from hushed.tables._requests import Aggregate
 
 Side = Literal["low", "high"]
-_SMALLEST, _SMALLEST_WHOLE = -20, 0  # exponents of the first bound that a search tries
+# Exponents of the bounds that a search tries: for doubles as far as they are read, for integers
+# those of 64 bits.
+_REAL, _WHOLE = (-20, math.floor(math.log2(FARTHEST))), (0, 64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +88,13 @@ def searches(
 ) -> tuple[Search, ...]:
     """List the bounds of an aggregate that have to be found in the rows."""
     column, rows = aggregate.column or "", contribution.rows or 0
-    least = _SMALLEST if columns.get(column) == "float" else _SMALLEST_WHOLE
+    least, most = _REAL if columns.get(column) == "float" else _WHOLE
     found = []
     for side in aggregate.search:
         other = aggregate.low if side == "high" else -aggregate.high
         if "low" in aggregate.search and "high" in aggregate.search:
             other = 0.0
-        powers = list_powers(max(other, 0.0), least)
+        powers = list_powers(max(other, 0.0), least, most)
         if not powers:
             raise ParameterError(
                 f"there is nothing to search beyond {other:g}: give both bounds", parameter=side

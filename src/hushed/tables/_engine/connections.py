@@ -136,7 +136,7 @@ def _find_rows(engine: Dialect, backend: Any, name: str, place: str, short: str)
     Ibis does not know some types, and an engine may lack the extension for a type.
     """
     reason = ""
-    unknown = False
+    unknown = warned = False
     try:
         return backend.table(short, database=place or None)
     except engine.errors() as error:
@@ -144,7 +144,12 @@ def _find_rows(engine: Dialect, backend: Any, name: str, place: str, short: str)
         unknown = reason in ("IbisTypeError", "IOException", "HTTPException")
     except Exception as error:  # Ibis fails on a name: of a type, or of the table itself
         reason = type(error).__name__
-        unknown = reason not in ("ParseError", "TokenError")
+        unknown, warned = reason not in ("ParseError", "TokenError"), isinstance(error, Warning)
+    if warned:
+        raise ParameterError(
+            f"Ibis warns ({reason}), and warnings are errors here, so that the table cannot be "
+            f"opened: let this one pass, such as by warnings.simplefilter('default', {reason})"
+        )
     if unknown:
         raise ParameterError(
             f"a column of the table {plain_path(name, brief)} is of a type that cannot even "

@@ -151,7 +151,12 @@ def ladder_stages(value: str, name: str, rest: str, ladder: Ladder) -> dict[str,
 
 
 def _clip_to(ladder: Ladder, value: Any) -> Any:
-    return _clip(-value if ladder.negated else value, ladder.low, ladder.high)
+    """Clip to the range of a ladder; what is closer to zero counts as zero, or divisions fail."""
+    signed, low, high = -value if ladder.negated else value, ladder.low, ladder.high
+    least = max(low, NEAREST)
+    return cases(
+        (value.isnull(), low), (signed > high, high), (signed < least, low), otherwise=signed
+    )
 
 
 def _climb(rows: Any, *, name: str, rest: str, digit: Sequence[tuple[int, float]]) -> Any:

@@ -1,0 +1,98 @@
+"""What promises say together: whom they cover, and the sum of their gammas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from hushed._printing import format_up
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee, Protect, union_gamma
+from hushed.privacy_loss import PrivacyProfile
+
+
+@runtime_checkable
+class Promises(Protocol):
+    """Anything that carries a guarantee: a certificate, for one."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised, and for whom."""
+
+
+@runtime_checkable
+class Releasable(Promises, Protocol):
+    """A guarantee together with the curve behind it: a mechanism."""
+
+    @property
+    def loss(self) -> PrivacyProfile:
+        """Privacy loss at every level."""
+
+
+def joined(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guarantee:
+    """Join what several promises say of gamma and of whom they cover, at a joint level.
+
+    Parameters
+    ----------
+    promises : sequence of Guarantee
+        At least one, all for one neighbour relation and one unit.
+    epsilon, delta : float
+        The joint level.
+
+    Returns
+    -------
+    Guarantee
+        With the gammas of different sampled sensitivities added up, each counted once.
+
+    Raises
+    ------
+    ParameterError
+        If the relations or the units differ, or the gammas reach 1.
+    """
+    _check_alike(promises)
+    gamma = union_gamma(promises)
+    if gamma >= 1:
+        raise ParameterError(
+            f"the gammas add up to {format_up(gamma)}: nothing is promised any more; use fewer "
+            "different sampled sensitivities, or a smaller gamma for each"
+        )
+    sampled = {promise.protect for promise in promises if promise.gamma > 0}
+    events: dict[str, float] = {}
+    for promise in promises:
+        for fingerprint, share in promise.estimates:
+            events[fingerprint] = max(share, events.get(fingerprint, 0.0))
+    by_hand = any(promise.gamma > 0 and not promise.estimates for promise in promises)
+    return Guarantee(
+        epsilon=epsilon,
+        delta=delta,
+        gamma=gamma,
+        neighbours=promises[0].neighbours,
+        unit=promises[0].unit,
+        protect=_weakest(sampled or {promise.protect for promise in promises}),
+        data_dependent=any(promise.data_dependent for promise in promises),
+        # A gamma stated by hand has no fingerprint; the joint gamma then stands by itself.
+        estimates=() if by_hand else tuple(sorted(events.items())),
+        marginal=any(promise.marginal for promise in promises),
+    )
+
+
+def _check_alike(promises: Sequence[Guarantee]) -> None:
+    """Refuse promises about different neighbours."""
+    relations = {promise.neighbours for promise in promises}
+    if len(relations) > 1:
+        raise ParameterError(
+            f"promises for different neighbour relations cannot be joined: {sorted(relations)}; "
+            "state all of them for one relation"
+        )
+    if len({promise.unit for promise in promises}) > 1:
+        raise ParameterError(
+            "promises for rows and promises for users cannot be joined: neither promise implies "
+            "the other; state all of them for one unit, as hs.table(..., user=COLUMN) does"
+        )
+
+
+def _weakest(found: set[Protect]) -> Protect:
+    """Weakest of the scopes: one record, then all records by whichever argument."""
+    if "record" in found:
+        return "record"
+    return "everyone" if "everyone" in found else "simultaneous"

@@ -1,0 +1,116 @@
+"""What is asked of a ledger: its texts and keys, checked, and the entry that they make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hushed.accounting._filters import Cost
+from hushed.errors import (
+    KeyInUse,
+    ParameterError,
+)
+from hushed.guarantee import Guarantee
+from hushed.ledger._balance import terms_of
+from hushed.ledger._entries import Budget, Entry, digest, write_promise
+from hushed.ledger._laws import write_law
+from hushed.ledger._migrations import now
+from hushed.ledger._running import RunningBalance
+from hushed.privacy_loss import PrivacyProfile
+
+_LONGEST_NAME, _LONGEST_NOTE = 200, 10_000
+
+
+def check_text(name: str, note: str) -> None:
+    """Refuse a budget's name, or a note, that cannot be written down."""
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
+        raise ParameterError(f"a budget's name is 1 to {_LONGEST_NAME} printable characters")
+    if not isinstance(note, str) or len(note) > _LONGEST_NOTE or "\x00" in note:
+        raise ParameterError(f"a note is a text of at most {_LONGEST_NOTE} characters")
+    if not is_text(note):
+        raise ParameterError("a note is a text without lone surrogates")
+
+
+def is_text(text: str) -> bool:
+    """Whether a text can be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_key(key: str | None, question: str) -> None:
+    """Refuse a key or a question that cannot be written down, or would be taken for a number."""
+    short = isinstance(question, str) and len(question) <= _LONGEST_NOTE
+    if not short or "\x00" in question or not is_text(question):
+        raise ParameterError(f"a question is a text of at most {_LONGEST_NOTE} characters")
+    if key is None:
+        return
+    plain = isinstance(key, str) and 0 < len(key) <= _LONGEST_NAME and key.isprintable()
+    if not plain or key.isdecimal():  # a number is that of an entry
+        raise ParameterError(
+            f"a key is 1 to {_LONGEST_NAME} printable characters, and not only digits"
+        )
+
+
+def require_same_question(
+    entry: Entry,
+    budget: Budget,
+    guarantee: Guarantee,
+    law: list[dict[str, Any]] | None,
+    question: str,
+) -> Entry:
+    """Entry that has a key, if it is of this question and price."""
+    same = (entry.question, entry.law) == (question, law)
+    if not same or _price(entry.guarantee) != _price(guarantee):
+        raise KeyInUse(
+            f"the key {entry.key!r} of budget {budget.name!r} belongs to another question (entry "
+            f"{entry.number}: {entry.note!r}): read its answer again with ledger.answer, or ask "
+            "this one under another key. Nothing was charged"
+        )
+    return replace(entry, terms=terms_of(budget, entry.number))
+
+
+def _price(guarantee: Guarantee) -> dict[str, Any]:
+    """Promise without what names the code of a sampled function, which differs between runs."""
+    named = tuple((name.partition(".")[0], gamma) for name, gamma in guarantee.estimates)
+    return write_promise(replace(guarantee, estimates=named))
+
+
+def law_of(loss: PrivacyProfile | None) -> list[dict[str, Any]] | None:
+    """Law of a loss as an entry holds it; None if there is none, or it is too long."""
+    if loss is not None and not isinstance(loss, PrivacyProfile):
+        raise ParameterError(
+            f"loss must be a PrivacyProfile such as mechanism.loss, got {type(loss).__name__}"
+        )
+    return None if loss is None else write_law(loss)
+
+
+def next_entry(
+    running: RunningBalance,
+    guarantee: Guarantee,
+    note: str,
+    law: list[dict[str, Any]] | None,
+    costs: tuple[Cost, ...],
+    key: str | None = None,
+    question: str = "",
+) -> Entry:
+    """Entry that follows a running balance, not linked yet."""
+    return Entry(
+        budget=running.budget.name,
+        number=running.number + 1,
+        guarantee=guarantee,
+        law=law,
+        costs=costs,
+        note=note,
+        at=now(),
+        key=key,
+        question=question,
+    )
+
+
+def link_entry(entry: Entry, running: RunningBalance, body: str) -> Entry:
+    """Entry with its place in the chain, and its terms."""
+    terms = terms_of(running.budget, entry.number)
+    return replace(entry, digest=digest(running.link, body), terms=terms)

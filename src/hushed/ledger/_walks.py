@@ -1,0 +1,62 @@
+"""Walks over all entries of a budget: its history, its verification, its export."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from hushed.ledger import _rows as rows
+from hushed.ledger._anchors import anchor, check_anchor
+from hushed.ledger._answers import answer_at, list_answered
+from hushed.ledger._balance import Moment
+from hushed.ledger._entries import write_budget, write_entry
+from hushed.ledger._running import start_balance
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
+
+
+def trace_balance(connection: Transaction, name: str, points: int) -> tuple[Moment, ...]:
+    """Moments from the opening on, at most so many of them after it, the last entry among them."""
+    budget = rows.budget_named(connection, name)
+    head = rows.head_of(connection, name)
+    running = start_balance(budget)
+    found = [Moment(at=budget.opened, number=0, used=0.0, note="opened")]
+    wanted = {head[0] - (head[0] * i) // points for i in range(points)}
+    for entry in rows.entries_after(connection, name, (0, budget.digest), head):
+        running.add(entry)
+        if entry.number in wanted:
+            used = running.used()
+            found.append(Moment(at=entry.at, number=entry.number, used=used, note=entry.note))
+    return tuple(found)
+
+
+def verify_entries(connection: Transaction, name: str, wanted: tuple[int, str] | None) -> str:
+    """Read every entry and answer, and compare with an anchor; give the anchor of the last."""
+    budget = rows.budget_named(connection, name)
+    head = rows.head_of(connection, name)
+    link = budget.digest if wanted is None or wanted[0] == 0 else ""
+    for entry in rows.entries_after(connection, name, (0, budget.digest), head):
+        if wanted is not None and entry.number == wanted[0]:
+            link = entry.digest
+    for number in list_answered(connection, name):
+        answer_at(connection, name, number)
+    if wanted is not None:
+        check_anchor(name, wanted, head[0], link)
+    return anchor(head)
+
+
+def export_entries(connection: Transaction, name: str) -> dict[str, Any]:
+    """Give the texts of a budget, its entries and answers, with their digests."""
+    budget = rows.budget_named(connection, name)
+    head = rows.head_of(connection, name)
+    read = rows.entries_after(connection, name, (0, budget.digest), head)
+    return {
+        "budget": json.loads(write_budget(budget)),
+        "digest": budget.digest,
+        "entries": [{**json.loads(write_entry(entry)), "digest": entry.digest} for entry in read],
+        "answers": {
+            str(number): answer_at(connection, name, number)
+            for number in list_answered(connection, name)
+        },
+    }

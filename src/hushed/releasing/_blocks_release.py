@@ -1,0 +1,61 @@
+"""Release of any function by blocks: checked, charged, asked in processes of its own, drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hushed._functions._gate import Outside, admit_rows
+from hushed._functions._isolation import Isolation
+from hushed._rows import _containers as containers
+from hushed.blocks import Blocks
+from hushed.blocks._calls import open_calls
+from hushed.errors import ParameterError
+from hushed.releasing._blocks import digest_blocks, name_function
+from hushed.releasing._certificate import certify_blocks
+from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
+from hushed.releasing._statistic_release import Released, draw_and_store
+
+
+def release_blocks(
+    f: Any,
+    data: Any,
+    mechanism: Blocks,
+    ledger: Charges | None,
+    *,
+    budget: str | None,
+    note: str,
+    key: str | None,
+    outside: Outside,
+) -> Released:
+    """Charge, ask the function about each block, and draw; value, certificate and number.
+
+    Processes that have loaded the function are there before the charge: one that cannot be loaded
+    costs nothing. What the function does with private rows is never told, not even that it failed.
+    """
+    if not callable(f):
+        raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
+    if outside != "clamp":
+        raise ParameterError(
+            "blocks have no population, and so no range: leave outside= out", parameter="outside"
+        )
+    check_ledger(ledger, budget, key)
+    rows = admit_rows(data, None)
+    mechanism.check(rows)
+    name = name_function(f)
+    certify_blocks(mechanism, name).to_json()  # whatever it refuses is unpaid
+    question = "" if ledger is None else digest_blocks(mechanism, f)
+    promise, law = mechanism.guarantee, mechanism.loss
+    held = containers.container(rows)
+    with open_calls(mechanism, f, 1, held) as calls, explain_stops(ledger, budget, key):
+        paid = pay(ledger, budget, promise, note, loss=law, key=key, question=question)
+        return draw_and_store(
+            lambda: _ask_and_draw(mechanism, calls, rows),
+            lambda: certify_blocks(mechanism, name, charged=paid.terms),
+            paid,
+            "answer",
+        )
+
+
+def _ask_and_draw(mechanism: Blocks, calls: Isolation, rows: Any) -> Any:
+    """Ask about each block, and draw from the answers."""
+    return mechanism.aggregation.draw(calls.call(mechanism.split(rows)))

@@ -1,0 +1,234 @@
+"""Blocks: the exact law on small answers, its loss on every pair, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hushed as hs
+from hushed import noise
+from hushed.errors import BadRows, ParameterError
+
+FALSE_ALARM = 1e-9
+PRIORS = {"even": None, "first": [1e6, 1, 1, 1, 1], "second": [1, 1e6, 1, 1, 1]}
+
+
+def drawn_from(values, kind, epsilon=1.0, prior=None):
+    """Give what draws from answers, of whatever number."""
+    return hs.Blocks(values, epsilon=epsilon, aggregate=kind, prior=prior).aggregation
+
+
+def scores_of(answers, count, kind):
+    """Scores by the definition, one candidate at a time; answers and candidates are places."""
+    if kind == "votes":
+        return [sum(a == v for a in answers) for v in range(count)]
+    middle, scores = len(answers) / 2, []
+    for v in range(count):
+        above, reached = sum(a > v for a in answers), sum(a >= v for a in answers)
+        scores.append(-max(above - middle, middle - reached, 0))
+    return scores
+
+
+def law_of(answers, count, kind, rate, prior=None):
+    """Probabilities by the definition."""
+    scores = scores_of(answers, count, kind)
+    weights = [math.exp(rate * s / 2) * (prior[v] if prior else 1) for v, s in enumerate(scores)]
+    return np.array(weights) / sum(weights)
+
+
+@pytest.mark.parametrize("kind", ["exponential", "votes"])
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_no_changed_block_loses_more_than_epsilon(kind, prior, epsilon):
+    """All answers of up to 5 blocks among 5 candidates, one of them changed to anything."""
+    rate, weights = 2 / noise.selection_scale(width=2.0, epsilon=epsilon)[0], PRIORS[prior]
+    drawn, worst = drawn_from(range(5), kind), 0.0
+    for blocks in range(1, 6):
+        laws = {}
+        for each in combinations_with_replacement(range(5), blocks):
+            odds = np.exp(rate * drawn.scores(np.array(each, dtype=float)) / 2)
+            odds = odds * (1 if weights is None else np.array(weights))
+            laws[each] = np.log(odds / odds.sum())
+        for one, place, new in product(laws, range(blocks), range(5)):
+            other = tuple(sorted((*one[:place], new, *one[place + 1 :])))
+            worst = max(worst, float(np.abs(laws[one] - laws[other]).max()))
+    assert worst <= epsilon * (1 + 1e-12)
+    assert worst > (0.5 if prior == "even" else 0.9999) * epsilon
+
+
+@pytest.mark.parametrize("kind", ["exponential", "votes"])
+def test_scores_are_those_of_the_definition(kind):
+    """For all answers; one changed block moves no score by more than 1, some candidate has 0."""
+    drawn = drawn_from(range(5), kind, epsilon=50.0)
+    for blocks in range(1, 5):
+        for answers in combinations_with_replacement(range(5), blocks):
+            found = drawn.scores(np.array(answers, dtype=float))
+            assert found.tolist() == scores_of(answers, 5, kind)
+            assert kind == "votes" or found.max() == 0
+            for new in range(5):
+                moved = drawn.scores(np.array([*answers[1:], new], dtype=float)) - found
+                assert np.abs(moved).max() <= 1
+
+
+@pytest.mark.parametrize("prior", [None, [1, 2, 0, 4]], ids=["even", "prior"])
+@pytest.mark.parametrize("kind", ["exponential", "votes"])
+def test_draws_have_the_exact_law(kind, prior):
+    """Chi-square; a candidate without weight is never drawn. False alarm 1e-9."""
+    answers = (0, 1, 1, 3, 3, 0)
+    drawn = drawn_from(range(4), kind, epsilon=3.0, prior=prior)
+    kept = [v for v in range(4) if prior is None or prior[v]]
+    nearest = {a: min(kept, key=lambda v: (abs(v - a), v)) for a in range(4)}
+    seen = answers if kind == "votes" else tuple(kept.index(nearest[a]) for a in answers)
+    if kind == "votes":
+        law = law_of(seen, 4, kind, 3.0, prior)[kept]
+    else:
+        law = law_of(seen, len(kept), kind, 3.0, [(prior or [1] * 4)[v] for v in kept])
+    law = law / law.sum()
+    found = [drawn.draw(np.array(answers, dtype=float)) for _ in range(3000)]
+    assert set(found) <= set(kept)
+    counts = [found.count(v) for v in kept]
+    assert stats.chisquare(counts, 3000 * law).pvalue > FALSE_ALARM
+
+
+def test_answers_between_two_candidates_are_moved_to_the_nearest():
+    """Without it no candidate would be better than another, and the draw would say nothing."""
+    drawn = drawn_from([0.0, 1.0, 10.0, 11.0], "exponential")
+    scores = drawn.scores(np.full(20, 9.0))
+    assert scores.tolist() == [-10.0, -10.0, 0.0, -10.0]
+    assert drawn.scores(np.array([np.nan] * 3 + [np.inf] * 3)).tolist() == [0.0, 0.0, 0.0, 0.0]
+    assert drawn.scores(np.array([0.5, 0.4999, 0.5001])).tolist() == [0.0, -0.5, -1.5, -1.5]
+
+
+def test_a_wrong_prior_costs_accuracy_alone():
+    """The right one helps where blocks are few; the promise is the same."""
+    values, answers = np.arange(21.0), np.full(13, 5.0)
+    near, far = (0.9 * (values == v) + 0.1 / 21 for v in (5, 15))
+    laws = []
+    for prior in (None, near, far):
+        made = hs.Blocks(values, epsilon=1.0, prior=prior, beta=0.9, blocks=13)
+        assert made.guarantee == hs.Guarantee(epsilon=1.0)
+        laws.append([made.aggregation.draw(answers) for _ in range(400)].count(5.0))
+    plain, right, wrong = laws
+    assert right > plain + 60
+    assert plain > wrong + 60
+
+
+def test_the_number_of_blocks_follows_the_rule():
+    """(4 / epsilon) log(candidates / beta), and with a prior the surprise in place of the log."""
+    for epsilon, count in ((1.0, 50), (1.0, 200), (2.0, 50), (2.0, 200)):
+        made = hs.Blocks(np.arange(float(count)), epsilon=epsilon)
+        assert made.blocks == math.ceil(4 / epsilon * math.log(count / 0.05))
+        with pytest.raises(ParameterError, match=f"takes {made.blocks} blocks"):
+            hs.Blocks(np.arange(float(count)), epsilon=epsilon, blocks=made.blocks - 1)
+    peaked = hs.Blocks(np.arange(100.0), prior=[1e9] + [1.0] * 99)
+    assert peaked.blocks == math.ceil(4 * math.log(20))
+    even = hs.Blocks(np.arange(100.0), prior=[3.0] * 100)
+    assert even.blocks == hs.Blocks(np.arange(100.0)).blocks
+
+
+def test_the_accuracy_is_kept():
+    """The drawn candidate lies between the answers of those ranks, but with probability beta."""
+    made = hs.Blocks(np.linspace(0, 1, 200), epsilon=1.0, blocks=60)
+    answers = np.linspace(0.1, 0.9, 60)
+    reach = made.accuracy(0.3)
+    assert reach == pytest.approx(2 * math.log(200 / 0.3), rel=1e-6)
+    low, high = np.sort(answers)[[math.ceil(30 - reach) - 1, math.floor(30 + reach)]]
+    astray = sum(
+        not low - 0.003 <= made.aggregation.draw(answers) <= high + 0.003 for _ in range(1000)
+    )
+    assert stats.binomtest(astray, 1000, 0.3, alternative="greater").pvalue > FALSE_ALARM
+
+
+def test_a_mean_moves_by_its_part_of_the_range():
+    """Noise of a scale that covers the exact means of any two tables, rounding included."""
+    from fractions import Fraction
+
+    low, high = 1e15, 1e15 + 1
+    made = hs.Blocks(low=low, high=high, aggregate="mean", epsilon=1.0, blocks=30)
+    assert made.accuracy(0.05) == pytest.approx(math.log(20) / 30, rel=1e-9)
+    moved = made.aggregation.movement
+    assert Fraction(1, 30) < Fraction(moved) < Fraction(1, 30) * (1 + Fraction(1, 10**12))
+    found = [made.aggregation.draw(np.full(30, low + 0.5)) - low for _ in range(300)]
+    assert all(0 <= x <= 1 for x in found)
+    assert abs(np.median(found) - 0.5) < 0.125  # the step of doubles there
+    ends = np.array([-np.inf, np.inf, np.nan] * 10)
+    drawn = hs.Blocks(low=-1, high=1, aggregate="mean", epsilon=1e6, blocks=30).aggregation
+    assert drawn.draw(ends) == pytest.approx(-1 / 3, abs=1e-3)
+
+
+def test_vectors_are_moved_into_a_ball():
+    """Sensitivity is 2 C / B in the Euclidean norm, and the noise is Gaussian for it."""
+    options = {"aggregate": "vector", "centre": [1.0, 2.0], "radius": 3.0, "delta": 1e-6}
+    made = hs.Blocks(**options, epsilon=1.0, blocks=200)
+    other = hs.Gaussian(
+        hs.proven_sensitivity(6.0 / 200, "l2", argument="by hand"), epsilon=1.0, delta=1e-6
+    )
+    assert made.accuracy(0.05) == pytest.approx(other.accuracy(0.05, 2), rel=1e-9)
+    assert made.guarantee == hs.Guarantee(epsilon=1.0, delta=1e-6)
+    answers = np.array([[1e300, 2.0], [np.nan, 0.0], [1.0, -1e5], [2.0, 2.0]] * 50)
+    sharp = hs.Blocks(**options, epsilon=1e5, blocks=200).aggregation
+    expected = [1 + (3 + 0 + 0 + 1) / 4, 2 + (0 + 0 - 3 + 0) / 4]
+    assert sharp.draw(answers) == pytest.approx(expected, abs=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "give candidates, or low and high"),
+        ({"low": 0}, "give candidates, or low and high"),
+        ({"candidates": [1, 2], "low": 0, "high": 1}, "not both"),
+        ({"candidates": [2, 1]}, "must ascend"),
+        ({"candidates": [1, 1, 2]}, "must ascend"),
+        ({"candidates": ["a", "b"]}, "numbers"),
+        ({"candidates": [True, False]}, "numbers"),
+        ({"candidates": [1.0]}, "2 finite numbers"),
+        ({"candidates": [0, np.nan]}, "2 finite numbers"),
+        ({"candidates": 5}, "2 finite numbers"),
+        ({"candidates": ["a"], "aggregate": "votes"}, "candidates must be 2"),
+        ({"aggregate": "votes"}, "give them as candidates"),
+        ({"candidates": [1, 2], "aggregate": "median"}, "aggregate must be one of"),
+        ({"low": 0, "high": 1, "aggregate": "mean", "prior": [1, 2]}, "leave prior out"),
+        ({"low": 0, "high": 1, "delta": 1e-6}, "leave delta out"),
+        ({"low": 1, "high": 0}, "high must be above low"),
+        ({"aggregate": "vector", "centre": [0]}, "needs radius, delta"),
+        ({"low": 0, "high": 1, "prior": [1, 2]}, "a list of 101 numbers"),
+        ({"low": 0, "high": 1, "prior": [-1] * 101}, "0 or more"),
+        ({"low": 0, "high": 1, "epsilon": 0}, "epsilon must be"),
+        ({"low": 0, "high": 1, "epsilon": 1e-7}, "larger epsilon"),
+        ({"low": 0, "high": 1, "blocks": 2.5}, "blocks must be an integer"),
+        ({"low": 0, "high": 1, "blocks": 1}, "too few"),
+        ({"low": 0, "high": 1, "aggregate": "mean", "blocks": 3}, "too few"),
+        ({"low": 0, "high": 1, "beta": 1}, "beta must lie"),
+        ({"low": 0, "high": 1, "user": 1.5}, "name of a column"),
+        ({"low": 0, "high": 1, "user": "id", "unit": "person"}, "not both"),
+        ({"low": 0, "high": 1, "limits": 5}, "hs.blocks.Limits"),
+        ({"low": 0, "high": 1, "neighbours": "swap"}, "neighbours must be one of"),
+    ],
+    ids=lambda x: str(x)[:40],
+)
+def test_wrong_parameters_are_refused_in_words(options, words):
+    """Each says what is met and what to do."""
+    with pytest.raises(ParameterError, match=words):
+        hs.Blocks(**options)
+
+
+def test_fewer_rows_than_blocks_are_refused_if_their_number_is_public():
+    """A private number is never looked at."""
+    made = hs.Blocks(low=0, high=1)
+    with pytest.raises(BadRows, match="31 blocks need as many rows, the table has 30"):
+        made.check(np.zeros(30))
+    for private in ({"neighbours": "add-remove"}, {"user": 0}):
+        hs.Blocks(low=0, high=1, **private).check(np.zeros((3, 2)))
+
+
+def test_a_range_gives_the_candidates_of_statistics():
+    """Even from below 0 on, geometric above."""
+    even, geometric = hs.Blocks(low=-1, high=1), hs.Blocks(low=1, high=1e4)
+    assert (even.spacing, len(even.values)) == ("even", 101)
+    assert np.allclose(even.values, np.linspace(-1, 1, 101))
+    assert geometric.spacing == "geometric"
+    assert np.allclose(geometric.values, np.geomspace(1, 1e4, 101))
