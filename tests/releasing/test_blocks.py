@@ -217,3 +217,30 @@ def test_an_altered_certificate_contradicts_itself(which):
     refused(mechanism=record | {"parameters": stated | {"epsilon": 0.25}})
     if "candidates" in stated:
         refused(mechanism=record | {"parameters": stated | {"candidates": 10**15}})
+
+
+def half(rows):
+    """Answer between two candidates."""
+    return 0.52
+
+
+def test_what_is_said_of_the_answer_holds_between_candidates_and_without_a_weight():
+    """The drawn candidate is not among answers between two of them, nor is one that cannot win."""
+    able = "of those to which the prior gives a weight"
+    drawn = hs.release(half, ROWS, hs.Blocks([0.1, 0.5, 0.9], epsilon=20.0, blocks=2))
+    words = drawn.certificate.explain()
+    assert "in ascending order, each moved to the nearest of these values." in words
+    assert able not in words
+    votes = hs.Blocks(
+        ["a", "b", "many"], epsilon=20.0, blocks=2, aggregate="votes", prior=[1, 1, 0]
+    )
+    assert able in hs.release(word, ROWS, votes).certificate.explain()
+
+
+def test_a_certificate_without_a_loss_is_refused_in_words():
+    """Of a prior there is nothing to build again; what is stated of it is read as carefully."""
+    which = MADE["prior"]
+    loaded = json.loads(hs.release(which[0], ROWS, which[1]).certificate.to_json())
+    loaded["mechanism"]["parameters"]["epsilon"] = 0.0
+    with pytest.raises(ParameterError, match="epsilon"):
+        hs.Certificate.from_json(json.dumps(loaded))

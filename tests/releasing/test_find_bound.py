@@ -342,3 +342,27 @@ def test_the_certificate_is_read_verified_and_says_what_is_left_above():
     assert "rows lie beyond the bound that was found" in text
     assert "all of them in the same direction" in text
     assert "who asked" not in text
+
+
+class Same:
+    """A user with a new object in each row, equal to the others, which prints where it lies."""
+
+    def __eq__(self, other):
+        return isinstance(other, Same)
+
+    def __hash__(self):
+        return 1
+
+
+class Nameless(Same):
+    """A user that cannot be printed."""
+
+    def __repr__(self):
+        raise ValueError
+
+
+@pytest.mark.parametrize("kind", [Same, Nameless])
+def test_a_user_that_cannot_be_told_is_not_many_users(kind):
+    """Counted once for each row, one person would move every count as far as they like."""
+    column, users = [5.0] * 500 + [1e6] * 400, [*range(500), *(kind() for _ in range(400))]
+    assert hs.find_bound(column, epsilon=100.0, above=50, users=users).value == 8.0

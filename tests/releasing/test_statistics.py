@@ -315,3 +315,31 @@ def test_promises_of_both_kinds_are_composed():
     total = hs.compose([MECHANISMS["inverse"], MECHANISMS["t2"]], delta=1e-6)
     assert total.guarantee.epsilon <= 2.0
     assert total.guarantee.gamma == 0
+
+
+def test_a_candidate_of_no_weight_is_not_counted_among_those_it_is_one_of():
+    """What is said of the nearest of them would not hold of one that is left out."""
+    median = hs.statistics.median(rows=40, low=0, high=1)
+    mechanism = hs.InverseSensitivity(
+        median, epsilon=1.0, candidates=[0.1, 0.5, 0.7], prior=[1, 1, 0]
+    )
+    made = hs.release(median, np.full(40, 0.7), mechanism)
+    assert made.value in (0.1, 0.5)
+    assert made.certificate.mechanism.values == 2
+    assert "it is one of 2 public values" in made.certificate.explain()
+    again = hs.Certificate.from_json(made.certificate.to_json())
+    assert hs.verify(again).reproduced
+    default = hs.InverseSensitivity(median, epsilon=1.0, prior=[0] + [1] * 1999)
+    known = hs.release(median, np.full(40, 0.7), default).certificate
+    assert known.mechanism.values == 1999
+    assert hs.verify(known.to_json()).reproduced
+    stated = json.loads(known.to_json())
+    stated["mechanism"]["parameters"]["least"] = 0.5
+    with pytest.raises(ParameterError, match="least"):
+        hs.Certificate.from_json(json.dumps(stated))
+
+
+def test_every_category_of_a_mode_may_win():
+    """Where one could not, the certificate would say too much of how exact the answer is."""
+    with pytest.raises(ParameterError, match="leave it out"):
+        hs.InverseSensitivity(hs.statistics.mode(["a", "b"]), epsilon=1.0, prior=[0, 1])

@@ -91,7 +91,7 @@ def test_the_order_is_tried_on_streams_of_its_own():
     plain, declared = [], []
     sample(lambda r: plain.append(r[0]) or r.sum(), seed=5)
     sample(lambda r: declared.append(r[0]) or r.sum(), seed=5, symmetric=True)
-    assert plain[-1] == declared[-1] or plain[-2] == declared[-2]
+    assert len(set(plain) & set(declared)) > 40  # of 60 pairs
 
 
 BATCHES = {
@@ -453,8 +453,18 @@ SHARED = {
 def test_a_cache_under_what_neighbours_have_in_common_hides_no_movement(case):
     """In a new process, which never saw the other one, a neighbour gets another answer."""
     f, settings = SHARED[case]
-    with pytest.raises(BadFunction, match="in a new process"):
-        sample(f, **settings)
+    for _ in range(2):  # the second time it has kept all answers about the sampled tables
+        with pytest.raises(BadFunction, match="in a new process"):
+            sample(f, **settings)
+
+
+def test_rows_of_a_public_table_are_mixed_anew():
+    """Those that are dealt are the same the second time, and their answers were kept."""
+    table = hs.populations.PublicTable(np.random.default_rng(1).random(7000))
+    kept = by_first_row()
+    for _ in range(2):
+        with pytest.raises(BadFunction, match="in a new process"):
+            sample(kept, table)
 
 
 def test_a_cache_under_all_rows_passes():

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -27,6 +28,66 @@ def test_a_bound_is_found_whatever_one_cell_holds(cell):
     pandas = pytest.importorskip("pandas")
     for column in ([5.0] * 900 + [cell], pandas.Series([5.0] * 900 + [cell], dtype=object)):
         assert hs.find_bound(column, epsilon=100.0, above=50).value == 8.0
+
+
+class Talker(float):
+    """A number that says what it is when it is read."""
+
+    def __float__(self):
+        print(SECRET)
+        warnings.warn(SECRET, stacklevel=1)
+        return 5.0
+
+    def __repr__(self):
+        print(SECRET)
+        return "talker"
+
+
+class Leaver(np.float32):
+    """A number that ends the program when it is read."""
+
+    def __float__(self):
+        raise SystemExit(SECRET)
+
+
+class Name:
+    """A user or a category that ends the program when it is asked for."""
+
+    def __repr__(self):
+        raise SystemExit(SECRET)
+
+
+SECRET = "31337.125"
+
+
+@pytest.mark.parametrize("held", [list, lambda cells: np.array(cells, dtype=object)])
+def test_what_cells_say_is_not_heard(held, capfd):
+    """They print, warn and raise what they hold; a failure is stored, and shows nothing of it."""
+    median = hs.statistics.median(rows=20, low=0, high=30)
+
+    def released(cell):
+        return hs.release(median, held([cell] + [2.0] * 19), hs.Smooth(median, epsilon=1.0))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert 0 <= released(Talker(3.0)).value <= 30
+        assert hs.find_bound(held([Talker(3.0)] * 20), epsilon=1.0).value > 0
+    calls = (
+        lambda: released(Leaver(3.0)),
+        lambda: hs.find_bound(held([Leaver(3.0)]), epsilon=1.0),
+        lambda: hs.find_bound([1.0], users=held([Name()]), epsilon=1.0),
+    )
+    for call in calls:
+        with pytest.raises(BadFunction, match="SystemExit") as raised:
+            call()
+        assert SECRET not in str(raised.value)
+        assert raised.value.__context__ is None
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_number_of_a_class_is_the_number_that_it_holds():
+    """What the class says instead is code, which may know other rows."""
+    assert hs.statistics.maximum(rows=1, low=0, high=30).value([Talker(3.0)]) == 3
 
 
 @pytest.mark.parametrize("values", [0.0, 0.5])

@@ -214,8 +214,9 @@ class Blocks:
         -------
         float
             Of candidates in blocks: the drawn one lies between the answers of ranks ``B/2 - a`` and
-            ``B/2 + a`` of the B blocks, whatever the prior is worth; it says nothing from B/2 on.
-            Of labels in votes, behind the label with most of them. Of means the error of the noise
+            ``B/2 + a`` of the B blocks, each moved to the nearest candidate, whatever the prior is
+            worth; it says nothing from B/2 on. Of labels in votes, behind the label with most of
+            them. A candidate without weight is none here. Of means the error of the noise
             in the units of the answer. How far the answers of blocks are from that of the whole
             table is another matter: see `simulate`.
         """

@@ -85,6 +85,12 @@ class InverseSensitivity:
             object.__setattr__(self, "candidates", _read_values(self.statistic, self.candidates))
         if self.prior is not None:
             prior = read_prior(self.prior, len(self.values), self.epsilon)
+            if isinstance(self.statistic, Mode) and not all(prior):
+                raise ParameterError(
+                    "every category must have a weight above 0, for it may be the answer: leave it "
+                    "out of hs.statistics.mode, then its rows do not count",
+                    parameter="prior",
+                )
             object.__setattr__(self, "prior", prior)
         if (
             self.statistic.quadratic
@@ -107,6 +113,11 @@ class InverseSensitivity:
         return _default_values(self.statistic)[0]
 
     @property
+    def count(self) -> int:
+        """How many of them can win."""
+        return len(self.values) if self.prior is None else sum(map(bool, self.prior))
+
+    @property
     def spacing(self) -> Literal["geometric", "even", "given", "categories"]:
         """Where the candidates come from."""
         if self.candidates is not None:
@@ -127,7 +138,7 @@ class InverseSensitivity:
         """What a certificate says of it, beside the statistic."""
         return {
             "epsilon": self.epsilon,
-            "candidates": len(self.values),
+            "candidates": self.count,
             "spacing": self.spacing,
             "prior": self.prior is not None,
             "least": self.least,

@@ -12,6 +12,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from hushed import noise
+from hushed._checks import read_epsilon
 from hushed._functions._fingerprints import look
 from hushed._printing import flat, format_down, format_up
 from hushed.blocks import Blocks, Limits
@@ -117,7 +118,7 @@ def list_wrong_blocks(certificate: Certificate) -> list[str]:
 def _of_prior(certificate: Certificate) -> tuple[tuple[float, int, int, float], Guarantee]:
     """Follow the numbers of a choice by a prior from what is stated of it."""
     stated = certificate.mechanism.parameters
-    least, epsilon = float(stated["least"]), float(stated["epsilon"])
+    least, epsilon = float(stated["least"]), read_epsilon(stated["epsilon"])
     count = _count(stated["candidates"], 2)
     if not 0 < least <= 1 or not 0 < float(stated["beta"]) < 1:
         raise ParameterError("least and beta are no shares")
@@ -212,15 +213,16 @@ def explain_blocks_accuracy(certificate: Certificate) -> str:
         "blocks are smaller."
     )
     head = f"How exact the answer is: the function was asked about {blocks} blocks of the rows. "
+    able = ", of those to which the prior gives a weight" if stated.get("prior") else ""
     if stated["aggregate"] == "votes":
         text = (
             f"Released was one of {record.values} public labels. With probability 95 % it has at "
-            f"most {math.ceil(accuracy)} votes fewer than the label with most of them"
+            f"most {math.ceil(accuracy)} votes fewer than the label with most of them{able}"
         )
     elif stated["aggregate"] == "exponential":
         text = f"Released was one of {record.values} public values. With probability 95 % " + (
             f"it lies between the answers number {lowest} and {blocks + 1 - lowest} of {blocks}, "
-            "in ascending order"
+            f"in ascending order, each moved to the nearest of these values{able}"
             if lowest > 0
             else "it lies in the range, and no more is known, if the prior is wrong"
         )

@@ -178,16 +178,22 @@ def _count_from(held: Any, ids: list[Any] | None, side: Side) -> Floats:
 
 
 def _key_of(each: Any, place: int) -> Any:
-    """Key of a user; a row without one, or with one that cannot be told, is a user of its own."""
+    """Key of a user; a row without one is a user of its own.
+
+    All objects that cannot be told apart by what they print are one user: then no user is many.
+    """
     each = each.item() if isinstance(each, np.generic) else each
     if type(each) in _PLAIN or (type(each) is float and not math.isnan(each)):
         return each
     if each is None or type(each) is float or type(each).__name__ in _MISSING:
         return (place,)
+    printer: Any = type(each).__repr__
+    if printer is object.__repr__:  # where it lies, not who it is
+        return ()
     try:
         return (type(each).__name__, repr(each))
     except Exception:
-        return (place,)
+        return ()
 
 
 def _unit_of(unit: RowUnit, users: Any) -> Unit | RowUnit:

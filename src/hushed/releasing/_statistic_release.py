@@ -7,6 +7,7 @@ from typing import Any
 
 from hushed._functions._calls import public_name
 from hushed._functions._gate import Outside, admit_rows
+from hushed._functions._silence import silence
 from hushed.errors import BadFunction, ParameterError
 from hushed.releasing._certificate import Certificate, certify_statistic
 from hushed.releasing._keeping import (
@@ -82,10 +83,16 @@ def draw_and_store(
 
 def _draw(draw: Callable[[], Any], what: str, *, charged: bool) -> Any:
     """Draw; what fails here fails on private rows, and stays paid for."""
+    name = ""
     try:
-        return draw()
-    except Exception as cause:
+        with silence():  # objects in cells may say something while they are read
+            return draw()
+    except KeyboardInterrupt:
+        pass
+    except BaseException as cause:
         name = public_name(type(cause), "an exception")
+    if not name:
+        raise KeyboardInterrupt
     paid = "the charge stays" if charged else "count the budget as spent"
     raise BadFunction(f"the {what} was not drawn ({name}); {paid}")
 

@@ -38,7 +38,7 @@ def describe_draw(mechanism: StatisticMechanism) -> Drawn:
         return mechanism.scale, mechanism.grid, 1, mechanism.accuracy(0.05)
     if isinstance(mechanism, StableMode):
         return mechanism.scale, 0, len(mechanism.statistic.categories), mechanism.accuracy(0.05)
-    return _choice(mechanism.epsilon, mechanism.least, len(mechanism.values))
+    return _choice(mechanism.epsilon, mechanism.least, mechanism.count)
 
 
 def _choice(epsilon: float, least: float, count: int) -> Drawn:
@@ -115,8 +115,9 @@ def _of_parameters(certificate: Certificate, mechanism: StatisticMechanism) -> l
     ]
     if isinstance(mechanism, InverseSensitivity) and not found:
         chosen = stated["spacing"] == "given" and isinstance(mechanism.statistic, Numeric)
-        same = (stated["spacing"], stated["candidates"]) == (fresh["spacing"], fresh["candidates"])
-        if not (chosen or same):
+        most, count = int(fresh["candidates"]), int(stated["candidates"])
+        all_there = count == most or (stated["prior"] and count < most)  # but those of no weight
+        if not (chosen or (stated["spacing"] == fresh["spacing"] and all_there)):
             found.append("mechanism.parameters.spacing and candidates are not of that statistic")
         if not _FINGERPRINT.fullmatch(str(stated["fingerprint"])):
             found.append("mechanism.parameters.fingerprint is none")
@@ -136,7 +137,8 @@ def _stated_choice(certificate: Certificate) -> Drawn:
     """Follow the numbers of a choice among given candidates from what is stated of them."""
     stated = certificate.mechanism.parameters
     least, count = float(stated["least"]), int(stated["candidates"])
-    if not 0 < least <= 1 or count < 1 or (not stated["prior"] and least != 1 / count):
+    even = 1 / count if count > 0 else 0.0
+    if not 0 < least <= even * (1 + _CLOSE) or (not stated["prior"] and least != even):
         raise ParameterError("least is no share of so many candidates")
     return _choice(float(stated["epsilon"]), least, count)
 

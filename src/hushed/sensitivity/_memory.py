@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,10 +11,10 @@ import numpy as np
 from hushed._functions._anew import call_anew
 from hushed._functions._calls import answer
 from hushed._functions._environment import compute_alone, rounding_limit
-from hushed._functions._trials import streams
+from hushed._functions._trials import seed_from, streams
 from hushed._rows._owned import copy_rows
 from hushed._types import Floats
-from hushed.errors import BadFunction
+from hushed.errors import BadFunction, HushedError
 from hushed.sensitivity._canary import Alike
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
 
@@ -93,19 +94,20 @@ def check_anew(
     packed: bytes | None,
     alike: Alike,
     value: float,
-    *,
-    trials: int,
-    seed: int,
 ) -> None:
     """Refuse a function that keeps something, if neighbours alone get other answers than here.
 
     What keeps answers under a part of the rows that neighbours have in common hides how far it
     moves. In a new process, where it is loaded from what it was before it was sampled, it is asked
     of one neighbour of each pair, and never of the other. Nothing is tried where it cannot be
-    loaded, or is another function there.
+    loaded, is another function there, or fails. The pairs are new ones: of others it may have kept
+    answers since an earlier sampling.
     """
-    count = min(_ASKED_ANEW, trials) if isinstance(trial, PairTrial) else 1
-    asked = [_ask_neighbour(trial, number, seed) for number in range(count)]
+    try:
+        fresh, seed = _make_fresh(trial), seed_from(None)
+        asked = [_ask_neighbour(fresh, number, seed) for number in range(_ASKED_ANEW)]
+    except HushedError:
+        return
     plain = replace(trial, function=_Noted(len, trial.private))  # its own is in the pickle
     tables = [rows for rows, _ in asked]
     found = None if packed is None else call_anew(_answer_anew, packed, plain, alike, tables)
@@ -120,6 +122,20 @@ def check_anew(
                 "where it was not asked of the neighbour, it gives another one. Let it keep "
                 "nothing of its rows, or all of them as the key"
             )
+
+
+def stir(trial: PairTrial | BlockTrial) -> None:
+    """Ask a pair that surely was never asked before, so that what is kept can be seen to change."""
+    with suppress(HushedError):
+        _ask_neighbour(_make_fresh(trial), 0, seed_from(None))
+
+
+def _make_fresh(trial: PairTrial | BlockTrial) -> PairTrial | BlockTrial:
+    """Take one pair at a time, and of a public table any rows: those dealt were asked before."""
+    design = trial.design
+    if design.route in ("disjoint", "given-the-rest"):
+        design = replace(design, route="resampled")
+    return replace(trial, design=design, at_once=int(isinstance(trial, BlockTrial)))
 
 
 def _ask_neighbour(trial: PairTrial | BlockTrial, number: int, seed: int) -> tuple[Any, Floats]:

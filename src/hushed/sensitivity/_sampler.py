@@ -39,7 +39,7 @@ from hushed.sensitivity._declarations import (
     order_dependence,
 )
 from hushed.sensitivity._designs import Design, choose_design
-from hushed.sensitivity._memory import check_anew, check_memory
+from hushed.sensitivity._memory import check_anew, check_memory, stir
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity._ranks import Calibration, Rank
 from hushed.sensitivity._record import Sampling
@@ -103,6 +103,7 @@ def run_sampling(request: Request, *, workers: int | None, progress: bool) -> Sa
     pairs = request.rank.pairs
     draws = bound_average(np.sort(found[..., 0].ravel()[:pairs]), request.blocks)
     draws.flags.writeable = False
+    stir(trial)
     after = look(request.function)
     moving = {
         *list_changes(start.look.marks, after.marks),
@@ -266,8 +267,6 @@ def _check_anew(
         start.packed,
         replace(_alike(request, start), marks=marks),
         value * request.blocks,
-        trials=_count_trials(request, trial),
-        seed=request.seed,
     )
 
 

@@ -120,6 +120,10 @@ def _number(cell: Any) -> float:
         return cell
     if not (is_real(cell) or type(cell) in (bool, np.bool_, Fraction, Decimal)):
         return math.nan
+    if isinstance(cell, float):  # whatever a class of the user's makes of it
+        return float.__float__(cell)
+    if isinstance(cell, int):
+        cell = int.__index__(cell)
     try:
         return float(cell)
     except OverflowError:
