@@ -175,10 +175,12 @@ def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
     from sqlglot import expressions  # noqa: PLC0415
 
     kind, guarded = "", False
+    schema = place.rpartition(".")[2]  # what may stand before it is this database
     with suppress(*_errors()):
-        whole = expressions.table_(name, db=place or None, quoted=True).sql("postgres")
+        whole = expressions.table_(name, db=schema or None, quoted=True).sql("postgres")
         kind, guarded = backend.con.execute(_RELATION, [whole]).fetchone() or ("", False)
-    found = [view_warning(name, _VIEWS[kind])] if kind in _VIEWS else []
+    what = _VIEWS.get(kind, "not found where tables are listed, and may be a view")
+    found = [] if kind in ("r", "p") else [view_warning(name, what)]
     if guarded:
         found.append(
             f"{shown(name)} has row-level security: whether a row is visible must not depend on "
