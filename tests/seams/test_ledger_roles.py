@@ -378,3 +378,17 @@ def test_charges_reach_the_disk_behind_a_pooler_that_forgets(postgres, postgres_
     with psycopg.connect(postgres_url) as owner:
         found = owner.execute("SELECT DISTINCT name, value FROM seen ORDER BY name").fetchall()
     assert found == [("hushed_answers", "on"), ("hushed_entries", "on")]
+
+
+def test_no_rights_are_granted_where_everybody_may_create_functions(postgres_url):
+    """As in the schema public before PostgreSQL 15: one's own operator would run as the owner."""
+    with hs.Ledger(postgres_url) as book:
+        book.open_budget("b", G(epsilon=1.0))
+    sql = CliRunner().invoke(app, ["ledger", "roles"]).stdout
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("GRANT CREATE ON SCHEMA public TO PUBLIC")
+        with pytest.raises(psycopg.errors.RaiseException, match="REVOKE CREATE ON SCHEMA public"):
+            owner.execute(sql)
+        owner.execute("ROLLBACK")
+        found = owner.execute("SELECT 1 FROM pg_roles WHERE rolname = 'hushed_analyst'").fetchone()
+    assert found is None

@@ -128,6 +128,9 @@ ROLES = f"""\
 -- or delete anything, open budgets, read what others asked, or store answers for others.
 -- Auditors read everything, and write nothing.
 BEGIN;
+DO $$ BEGIN IF has_schema_privilege('public', current_schema(), 'CREATE') THEN RAISE EXCEPTION
+  'everybody may create functions in schema %, which could run with the rights of its owner: first '
+  'REVOKE CREATE ON SCHEMA % FROM PUBLIC', current_schema(), current_schema(); END IF; END $$;
 CREATE ROLE hushed_analyst NOLOGIN;
 CREATE ROLE hushed_auditor NOLOGIN;
 GRANT SELECT ON hushed_migrations, hushed_budgets, hushed_heads TO hushed_analyst;
