@@ -11,7 +11,14 @@ from typer.testing import CliRunner
 
 import hushed as hs
 from hushed.cli import app
-from hushed.errors import BudgetExists, HushedError, LedgerUnavailable, NotFound, Overspent
+from hushed.errors import (
+    BudgetExists,
+    HushedError,
+    LedgerUnavailable,
+    NotFound,
+    Overspent,
+    ParameterError,
+)
 from hushed.ledger._entries import digest, write_entry
 
 G = hs.Guarantee
@@ -392,3 +399,23 @@ def test_no_rights_are_granted_where_everybody_may_create_functions(postgres_url
         owner.execute("ROLLBACK")
         found = owner.execute("SELECT 1 FROM pg_roles WHERE rolname = 'hushed_analyst'").fetchone()
     assert found is None
+
+
+def test_a_function_of_ones_own_does_not_run_as_the_owner(team):
+    """Not in a charge, however well it fits; and no ledger is opened beside it."""
+    with hs.Ledger(team["ada"]) as ada:
+        ada.charge("b", G(epsilon=0.25))
+        with psycopg.connect(team["owner"], autocommit=True) as owner:
+            owner.execute("GRANT CREATE ON SCHEMA public TO bob")
+        with psycopg.connect(team["bob"], autocommit=True) as login:
+            login.execute("CREATE TABLE loot (who TEXT)")
+            login.execute("GRANT INSERT ON loot TO PUBLIC")
+            login.execute(
+                "CREATE FUNCTION to_jsonb(x INTEGER) RETURNS jsonb LANGUAGE sql AS "
+                "'INSERT INTO public.loot VALUES (current_user); SELECT x::text::jsonb'"
+            )
+        assert ada.charge("b", G(epsilon=0.25)).number == 2
+    with pytest.raises(ParameterError, match="another login has made to_jsonb"):
+        hs.Ledger(team["ada"])
+    with psycopg.connect(team["bob"], autocommit=True) as login:
+        assert login.execute("SELECT * FROM loot").fetchall() == []

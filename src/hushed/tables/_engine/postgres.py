@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hushed._printing import shown
+from hushed._search_path import check_search_path
 from hushed.errors import EngineUnavailable, MissingExtra, ParameterError
 from hushed.tables._engine.clock import Clock, stop_after
 from hushed.tables._engine.databases import (
@@ -74,25 +75,6 @@ _FIRST_SCHEMA = (
     "SELECT each FROM unnest(current_schemas(true)) WITH ORDINALITY AS path(each, at) "
     "WHERE each::text !~ '^pg_temp_' ORDER BY at LIMIT 1"
 )
-# Functions and operators of other logins that have a name of PostgreSQL's. One that fits the types
-# of a call better is called, with the rights of this login. Nothing here is looked up by a path.
-_PLANTED = """
-  SELECT each.name FROM (
-    SELECT p.proname, p.proowner, p.pronamespace, false FROM pg_catalog.pg_proc p
-    UNION ALL SELECT o.oprname, o.oprowner, o.oprnamespace, true FROM pg_catalog.pg_operator o
-  ) AS each (name, owner, place, operates)
-  JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) each.place
-  JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) each.owner
-  WHERE n.nspname OPERATOR(pg_catalog.=) ANY (pg_catalog.current_schemas(true))
-    AND n.nspname OPERATOR(pg_catalog.<>) 'pg_catalog'::pg_catalog.name
-    AND NOT r.rolsuper AND r.rolname OPERATOR(pg_catalog.<>) CURRENT_USER
-    AND CASE WHEN operates THEN EXISTS (SELECT FROM pg_catalog.pg_operator o
-        WHERE o.oprname OPERATOR(pg_catalog.=) each.name
-        AND o.oprnamespace OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace)
-      ELSE EXISTS (SELECT FROM pg_catalog.pg_proc p
-        WHERE p.proname OPERATOR(pg_catalog.=) each.name
-        AND p.pronamespace OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace) END
-  LIMIT 1"""
 _RELATION = "SELECT relkind::text, relrowsecurity FROM pg_class WHERE oid = to_regclass(%s)"
 _VIEWS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
 _SOME_ZONED = (
@@ -158,24 +140,12 @@ def _connect(url: str) -> tuple[Any, str]:
 
 def _check_functions(backend: Any) -> None:
     """Refuse a search path whose functions would be called in place of those of PostgreSQL."""
-    _check_planted(backend.con)
+    check_search_path(backend.con)
     found = backend.con.execute(_FIRST_SCHEMA).fetchone()[0]
     if found != "pg_catalog":
         raise ParameterError(
             f"the search_path of this login has {shown(found)} before pg_catalog, so functions "
             "there would be called in place of those of PostgreSQL: leave pg_catalog out"
-        )
-
-
-def _check_planted(driver: Any) -> None:
-    """Refuse functions and operators that somebody else may have made for PostgreSQL to prefer."""
-    found = driver.execute(_PLANTED).fetchone()
-    if found is not None:
-        raise ParameterError(
-            f"another login has made {shown(found[0])} in a schema of the search_path, where it "
-            "may be called in place of PostgreSQL's own, with the rights of this login: leave that "
-            "schema out of the search_path, or drop it there and REVOKE CREATE ON SCHEMA ... FROM "
-            "PUBLIC"
         )
 
 
@@ -244,7 +214,7 @@ def _session(backend: Any, clock: Clock) -> Iterator[None]:
     """
     driver = backend.con
     with stop_after(clock, _GRACE, partial(_hang_up, driver)), driver.transaction():
-        _check_planted(driver)  # it may have been made since the table was opened
+        check_search_path(driver)  # it may have been made since the table was opened
         if clock.limit is not None:
             driver.execute(LIMIT_OF_THIS_QUERY.format(max(1, math.ceil(1000 * clock.left))))
         yield
