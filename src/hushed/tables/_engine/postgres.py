@@ -176,7 +176,7 @@ def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
     """Warn of a view, and of row-level security."""
     from sqlglot import expressions  # noqa: PLC0415
 
-    kind, guarded = "", False
+    kind, guarded = "r", False  # who may not even look it up is refused by the query itself
     schema = place.rpartition(".")[2]  # what may stand before it is this database
     with suppress(*_errors()):
         whole = expressions.table_(name, db=schema or None, quoted=True).sql("postgres")
