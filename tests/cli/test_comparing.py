@@ -29,6 +29,10 @@ def error_of(result):
     return json.loads(result.stdout)["error"]["message"]
 
 
+def compared(result):
+    return json.loads(result.stdout)["comparison"]
+
+
 class TestCompare:
     def test_a_statistic_is_compared_as_in_python(self, run):
         """The JSON is the record of `hs.compare` with the same parameters."""
@@ -42,17 +46,17 @@ class TestCompare:
             seed=4,
             epsilon=2.0,
         )
-        assert hs.Comparison.from_json(result.stdout) == found
+        assert hs.Comparison.from_json(json.dumps(compared(result))) == found
         assert str(found) in run(*words).stdout
 
     def test_a_function_is_compared(self, run):
         """It has the sampled route, and reasons for the others."""
         result = run("compare", "f.py:f", *UNIFORM, "--rows", 30, "--json")
-        record = json.loads(result.stdout)
+        record = compared(result)
         assert [each["name"] for each in record["routes"]] == ["sampled, Laplace"]
         assert record["asked"] == "f of 30 rows"
         ranged = run("compare", "f.py:f", *UNIFORM, *RANGE, "--rows", 100, "--json")
-        assert "blocks" in [each["name"] for each in json.loads(ranged.stdout)["routes"]]
+        assert "blocks" in [each["name"] for each in compared(ranged)["routes"]]
 
     def test_a_column_of_a_public_file(self, run):
         """By name and by place; --promise says what the sampler is about."""
@@ -62,14 +66,14 @@ class TestCompare:
             run(*words, *public, "--column", column).stdout for column in ("stay", "2")
         )
         assert named == placed
-        assert json.loads(named)["population"]["name"] == "stays.csv"
+        assert json.loads(named)["comparison"]["population"]["name"] == "stays.csv"
 
     def test_a_private_number_of_rows_and_a_mode_of_texts(self, run):
         """Both are about a row more or less."""
         words = ("--population", "stays.csv", "--column", "type", "--rows", 20, "--trials", 3)
         kinds = ("--category", "a", "--category", "b", "--category", "c")
         result = run("compare", "mode", *words, *kinds, "--private-count", "--json")
-        record = json.loads(result.stdout)
+        record = compared(result)
         assert record["neighbours"] == "add-remove"
         assert record["categories"]
 

@@ -54,6 +54,11 @@ RESAMPLED = ("--promise", "table")
 AUDIT = ("--claim-epsilon", "1", "--batch", "--samples", "4000", "--pairs", "extremes")
 ENDS = ("--low", "0", "--high", "1")
 QUERY = ("query", "rows.csv", "--header", "x", "--count", "--epsilon", "1")
+COMPARE = (
+    *("compare", "median", "--population", "uniform:0,1", "--rows", "9", *ENDS),
+    *("--epsilon", "1", "--trials", "10"),
+)
+STATISTIC = ("statistic", "median", "rows.csv", *ENDS, "--epsilon", "1")
 BUDGET = ("sqlite:///b.db", "clinic")
 VERIFY = ("verify", "c.json")
 COST = ("cost", "--error", "2", "--beta", "0.05", "--per-person", "5500", "--people", "100")
@@ -118,6 +123,22 @@ ENDINGS = {
         (("audit", "kills.py:f", *AUDIT, *ENDS), 2, "bad-use"),
         (("audit", "f.py:enough", *AUDIT), 2, "bad-use"),
         (("audit", "f.py:too_little", *AUDIT, *ENDS, "--html", "no/page.html"), 2, "bad-use"),
+    ],
+    "compare": [
+        (COMPARE, 0, None),
+        (("compare", "f.py:breaks", *COMPARE[2:]), 1, "refused"),
+        (("compare", "f.py:vanishes", *COMPARE[2:]), 1, "refused"),
+        (("compare", "nobody", *COMPARE[2:]), 2, "bad-use"),
+    ],
+    "statistic": [
+        (STATISTIC, 0, None),
+        (
+            (*STATISTIC, "--private-count", "--ledger", BUDGET[0], "--budget", "spent"),
+            1,
+            "refused",
+        ),
+        ((*STATISTIC, "--column", "nobody"), 2, "bad-use"),
+        ((*STATISTIC[:-1], "-1"), 2, "bad-use"),
     ],
     "query": [
         (QUERY, 0, None),

@@ -221,7 +221,7 @@ def test_a_gamma_that_nobody_can_sample_is_refused_in_a_line(gamma, calibration)
 @pytest.mark.parametrize(
     ("gamma", "protect", "pairs"),
     [
-        (1e-11, "record", "2,972,339,047,038"),
+        (1e-11, "record", "2,972,409,816,850"),
         (1e-5, "everyone", ""),
         (1e-8, "simultaneous", "tables"),
     ],

@@ -18,6 +18,7 @@ SOURCE = Path(hs.__file__).parent
 OWN_WAYS = {  # imports that may fail, and nothing is refused: another way is taken
     "auditing/_scores/trees.py",
     "_functions/_environment.py",
+    "cli/_exits.py",
 }
 
 

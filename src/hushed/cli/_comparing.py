@@ -145,7 +145,7 @@ def compare(
             seed=seed,
             workers=workers,
         )
-        result.update(loads(found.to_json()), exit_code=0 if found.routes else REFUSED)
+        result.update(comparison=loads(found.to_json()), exit_code=0 if found.routes else REFUSED)
         if plot is not None:
             from hushed.plots import comparison_figure, save_figure  # noqa: PLC0415
 
