@@ -42,7 +42,7 @@ def read(name: str, value: Any, *, up: bool) -> float:
     if type(value) is not float:
         value = _converted(name, value, up=up)
     if math.isnan(value):
-        raise ParameterError(f"{name} must be a number, got NaN")
+        raise ParameterError(f"{name} must be a number, got NaN", parameter=name)
     return value  # type: ignore[no-any-return]
 
 
@@ -51,7 +51,9 @@ def _converted(name: str, value: Any, *, up: bool) -> float:
     if isinstance(value, float) or (isinstance(value, np.floating) and value == float(value)):
         return float(value)
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal | np.number):
-        raise ParameterError(f"{name} must be a real number, got {type(value).__name__}")
+        raise ParameterError(
+            f"{name} must be a real number, got {type(value).__name__}", parameter=name
+        )
     try:
         exact = _exact(value)
     except OverflowError:  # infinite
@@ -59,7 +61,9 @@ def _converted(name: str, value: Any, *, up: bool) -> float:
     except ValueError:
         return math.nan
     except TypeError:
-        raise ParameterError(f"{name} must be a real number, got {type(value).__name__}") from None
+        raise ParameterError(
+            f"{name} must be a real number, got {type(value).__name__}", parameter=name
+        ) from None
     return stated_above(exact) if up else stated_below(exact)
 
 

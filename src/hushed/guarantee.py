@@ -92,7 +92,7 @@ class Guarantee:
         require_least("epsilon", self.epsilon)
         require_within("delta", self.delta, 0, 1)
         if not 0 <= self.gamma < 1:
-            raise ParameterError(f"gamma must lie in [0, 1), got {self.gamma}")
+            raise ParameterError(f"gamma must lie in [0, 1), got {self.gamma}", parameter="gamma")
         require_one_of("neighbours", self.neighbours, get_args(Neighbours))
         require_one_of("unit", self.unit, get_args(Unit))
         require_one_of("protect", self.protect, get_args(Protect))
@@ -105,7 +105,9 @@ def _check_estimates(estimates: object) -> None:
         isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str)
         for each in estimates
     ):
-        raise ParameterError("estimates must be a tuple of pairs of a name and its gamma")
+        raise ParameterError(
+            "estimates must be a tuple of pairs of a name and its gamma", parameter="estimates"
+        )
     if len(dict(estimates)) < len(estimates):
         raise ParameterError("estimates names a sampled sensitivity twice")
     for name, gamma in estimates:
@@ -149,7 +151,10 @@ def union_gamma(guarantees: Iterable[Guarantee]) -> float:
     total = Fraction(0)
     for promise in read_list("guarantees", guarantees, of="[Guarantee(epsilon=1.0)]"):
         if not isinstance(promise, Guarantee):
-            raise ParameterError(f"guarantees must be of Guarantee, got {type(promise).__name__}")
+            raise ParameterError(
+                f"guarantees must be of Guarantee, got {type(promise).__name__}",
+                parameter="guarantees",
+            )
         for fingerprint, gamma in promise.estimates:
             events[fingerprint] = max(gamma, events.get(fingerprint, 0.0))
         total += stated_gamma(promise)

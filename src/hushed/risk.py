@@ -374,7 +374,7 @@ def combined_confidence(
     epsilon, epsilon0 = _check(epsilon, epsilon0)
     eta = read("eta", eta, up=True)
     if not eta > 0 or math.isinf(eta):
-        raise ParameterError(f"eta must be above 0 and finite, got {eta}")
+        raise ParameterError(f"eta must be above 0 and finite, got {eta}", parameter="eta")
     noise = published_confidence(epsilon, eta * epsilon0, dims)
     return noise * data_confidence(share, rho=rho, samples=samples)
 

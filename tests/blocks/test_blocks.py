@@ -151,7 +151,8 @@ def test_a_mean_moves_by_its_part_of_the_range():
     made = hs.Blocks(low=low, high=high, aggregate="mean", epsilon=1.0, blocks=30)
     assert made.accuracy(0.05) == pytest.approx(math.log(20) / 30, rel=1e-9)
     moved = made.aggregation.movement
-    assert Fraction(1, 30) < Fraction(moved) < Fraction(1, 30) * (1 + Fraction(1, 10**12))
+    rounded = Fraction(4, 1 << 53)  # a sum and a quotient on each of two tables
+    assert Fraction(1, 30) + rounded <= Fraction(moved) < Fraction(1, 30) + 2 * rounded
     found = [made.aggregation.draw(np.full(30, low + 0.5)) - low for _ in range(300)]
     assert all(0 <= x <= 1 for x in found)
     assert abs(np.median(found) - 0.5) < 0.125  # the step of doubles there
@@ -183,7 +184,7 @@ def test_vectors_are_moved_into_a_ball():
         ({"candidates": [1, 2], "low": 0, "high": 1}, "not both"),
         ({"candidates": [2, 1]}, "must ascend"),
         ({"candidates": [1, 1, 2]}, "must ascend"),
-        ({"candidates": ["a", "b"]}, "numbers"),
+        ({"candidates": ["a", "b"]}, "aggregate='votes'"),
         ({"candidates": [True, False]}, "numbers"),
         ({"candidates": [1.0]}, "2 finite numbers"),
         ({"candidates": [0, np.nan]}, "2 finite numbers"),

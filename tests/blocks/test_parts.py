@@ -85,7 +85,7 @@ def test_a_text_of_one_row_widens_no_other_part():
 
 
 def test_a_part_holds_no_memory_of_other_rows():
-    """Polars texts point into a common memory; in a part it is its own."""
+    """Texts of Polars are views of a memory, which in a part holds its own texts alone."""
     texts = ["short"] * 62 + ["a long text that is stored apart from its column " * 100]
     parts = EVEN.split(pl.DataFrame({"t": texts}))
     sizes = sorted(part.to_arrow().get_total_buffer_size() for part in parts)

@@ -1,6 +1,7 @@
 """The command ``hushed query``."""
 
 import json
+import math
 import re
 
 import duckdb
@@ -184,6 +185,39 @@ def test_quantiles_of_one_option_are_in_order_with_their_error_in_words(run):
     assert all(value % 50 == 0 for value in (one, two, three))
     assert found["rank_error"]["quantiles_cost"] > 0
     assert "ranks (rows in order" in run(*words).stdout
+
+
+def test_a_bound_may_be_searched_and_is_told(run, tmp_path):
+    """In words and as JSON, from a query file, too; a quote says what the search costs."""
+    words = ("--sum", "cost:0:search", "--epsilon", 50)
+    found = json.loads(run(*words, "--json").stdout)
+    low, high = found["bounds"]["sum_cost"]
+    assert low == 0
+    assert high >= 256  # its logarithm is whole
+    assert math.log2(high).is_integer()
+    assert "sum_cost: values were clipped to [0, " in run(*words).stdout
+    quoted = run(*words, "--quote").stdout
+    assert "rows beyond the high bound within" in quoted
+    assert "sum / the larger bound within" in quoted
+    asked = tmp_path / "q.toml"
+    asked.write_text('mean = ["cost:search:search"]\nepsilon = 50\n')
+    found = json.loads(run("--file", asked, "--json").stdout)
+    assert found["bounds"]["mean_cost"][0] < 0 < found["bounds"]["mean_cost"][1]
+    refused = run("--histogram", "cost:0:search:5", "--epsilon", 1)
+    assert (refused.exit_code, "COLUMN:LOW:HIGH:BINS" in refused.stderr) == (2, True)
+
+
+def test_candidates_are_geometric_unless_their_number_is_given(run):
+    """The default, a number, and a spacing; each is told."""
+    for words, spacing, number in (
+        ((), "geometric", 2000),
+        (("--candidates", 51), "even", 51),
+        (("--candidates", 51, "--spacing", "geometric"), "geometric", 51),
+    ):
+        asked = ("--median", "cost:1:500", *words, "--epsilon", 1)
+        told = json.loads(run(*asked, "--json").stdout)["candidates"]["median_cost"]
+        assert (told["spacing"], told["number"]) == (spacing, number)
+        assert f"of {number} candidates" in run(*asked, "--quote").stdout
 
 
 def test_a_quote_says_the_error_of_a_mean(run):

@@ -48,12 +48,13 @@ class TestErrors:
 
     @pytest.mark.parametrize(
         ("epsilon", "half", "most"),
-        # Lengths 4, 1, 0, 1, 4. At 1: chances .054 .244 .403 .244 .054; at 2: .010 .208 .564 ...
-        [(1.0, 3.0, 23.0), (2.0, 0.0, 4.0)],
+        # Rounded to the nearest candidate the median is each of them after 2, 1, 0, 1, 3 changes.
+        # At 1 the chances are .131 .216 .357 .216 .080, at 2 .070 .192 .521 .192 .026.
+        [(1.0, 2.0, 23.0), (2.0, 0.0, 7.0)],
     )
     def test_inverse_route_has_the_chances_counted_by_hand(self, epsilon, half, most):
         """Five candidates on a table of seven rows."""
-        found = hs.compare(SEVEN, SAME, epsilon=epsilon, candidates=[0, 4, 7, 11, 30], trials=3)
+        found = hs.compare(SEVEN, SAME, epsilon=epsilon, candidates=[0, 5, 7, 11, 30], trials=3)
         route = route_of(found, "inverse sensitivity")
         assert (route.error_50, route.error_95) == (half, most)
 
@@ -186,6 +187,33 @@ class TestRoutes:
         more = hs.compare(np.mean, UNIT, rows=50, trials=2, delta=1e-6)
         assert route_of(more, "sampled, Gaussian").guarantee.delta == pytest.approx(1e-6)
 
+    def test_propose_test_needs_a_delta_and_a_far_table(self):
+        """The bound that it proposes is one of the halvings of the range; all are refused here."""
+        assert "delta" in reason_of(hs.compare(SEVEN, SAME, trials=2), "propose-test")
+        found = hs.compare(SEVEN, SAME, trials=2, delta=1e-6)
+        assert "refuse" in reason_of(found, "propose-test")
+        s = hs.statistics.median(rows=3000, low=0, high=100)
+        wide = hs.populations.Uniform(low=0, high=100)
+        route = route_of(hs.compare(s, wide, trials=4, delta=1e-6), "propose-test")
+        assert (route.guarantee.delta, route.guarantee.gamma) == (1e-6, 0)
+        bound = float(route.how.partition("bound=")[2].partition(",")[0])
+        assert math.log2(100 / bound) == pytest.approx(round(math.log2(100 / bound)), abs=0.01)
+        # Half of epsilon is for the noise, of 2.5 % of the tables none is promised.
+        scale = 2 * bound
+        assert scale * math.log(20) * 0.99 < route.error_95 < scale * math.log(40) * 1.01
+
+    def test_a_stable_mode_is_exact_where_it_answers(self):
+        """With a clear lead it is told without noise; with none it would be refused."""
+        s = hs.statistics.mode(["a", "b"], rows=200)
+        for share, said in ((0.9, True), (0.52, False)):
+            rows = hs.populations.Simulator(
+                lambda rng, n, share=share: ["a" if u < share else "b" for u in rng.random(n)]
+            )
+            found = hs.compare(s, rows, trials=10, delta=1e-6)
+            assert ("propose-test" in [each.name for each in found.routes]) == said
+            if said:
+                assert route_of(found, "propose-test").error_95 == 0
+
     def test_blocks_need_a_range_or_candidates(self):
         """Of a function that never moves every block says the same: the draw is right but for 2 %.
 
@@ -211,7 +239,7 @@ class TestRoutes:
     @pytest.mark.slow
     def test_blocks_have_the_errors_of_their_own_simulation(self, monkeypatch):
         """`hs.Blocks` draws noise where this uses its law: the errors agree."""
-        monkeypatch.setattr("hushed.comparing._routes._BLOCK_TABLES", 500)
+        monkeypatch.setattr("hushed.comparing._block_routes.MOST_TABLES", 500)
         found = hs.compare(np.median, UNIT, rows=400, low=0, high=1, trials=500)
         made = hs.Blocks(low=0, high=1, epsilon=1.0)
         other = made.simulate(np.median, UNIT, 400, trials=500, isolated=False)

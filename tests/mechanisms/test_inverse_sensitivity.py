@@ -118,7 +118,7 @@ def test_draws_have_the_exact_law(statistic, values, private, prior):
 
 
 def test_the_accuracy_is_kept():
-    """The drawn value is explained by so many changed rows, but with probability beta at most."""
+    """The drawn value is explained by so many changed rows except with probability beta."""
     rows = np.arange(200.0)
     s = hs.statistics.median(rows=200, low=-500, high=500)
     mechanism = hs.InverseSensitivity(s, epsilon=1.0)

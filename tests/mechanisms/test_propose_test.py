@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -49,6 +50,7 @@ def graph(sizes, private):
     return tables, sizes[0] - np.minimum(counts[:, None], counts[None]).sum(axis=2)
 
 
+@cache
 def exceeds(level, most):
     """Probability that two-sided geometric noise exceeds a whole number, by summing."""
     ks = np.arange(-2000, 2001)
@@ -140,6 +142,15 @@ def test_a_movement_that_rounds_down_to_the_bound_is_covered():
     step = Fraction(2) ** mechanism.grid
     moved = (Fraction(high) - Fraction(low)) / step
     assert mechanism.noise_scale * Fraction(1, 2) >= math.floor(moved) + 1
+
+
+def test_what_two_roundings_may_hide_of_a_mean_is_covered():
+    """Local sensitivity is a difference, rounded, over a number of rows, rounded again."""
+    s = hs.statistics.trimmed_mean(0.2, rows=5, low=0, high=9)
+    mechanism = hs.ProposeTest(s, bound=math.nextafter(1.0, 0.0), epsilon=1.0, delta=1e-6)
+    above = Fraction(mechanism.bound) * (1 + Fraction(1, 2**51)) / Fraction(2) ** mechanism.grid
+    assert math.floor(above) > Fraction(mechanism.bound) / Fraction(2) ** mechanism.grid
+    assert mechanism.noise_scale * Fraction(1, 2) >= math.floor(above) + 1
 
 
 def test_answers_and_refusals_have_their_laws():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ FALSE_ALARM = 1e-9
 KEYS = ("a", "b", "c")
 
 
+@cache
 def exceeds(level, most):
     """Probability that two-sided geometric noise exceeds a whole number, by summing."""
     ks = np.arange(-2000, 2001)

@@ -36,6 +36,7 @@ PRINTED = {
     "ledger": [r"adaptive .*\d/s \(.* of raw\)", r"pld .*\d+ us of work"],
     "noise": [r"laplace doubles +\d", r"laplace\(1e12\) as a vector: \d.* microseconds"],
     "promises": [r"\| inverse sensitivity \| every table", r"\| blocks \| .*\| 31 \|"],
+    "isolation": [r"isolated, \d+ workers: \d+ ms of processors, \d+\.\d+ times bare"],
     "searches": [r"1000 questions: hushed \d.* ms", r"10 of 1,000 candidates, together: \d"],
     "sampling": [r"mean, n = 10000 +2 +\d", r"1 ms function, n = 100 +1 +\d.*overhead"],
     "tables": [r"10,000 rows; plain query \d", r"a user, 4 rows: \d.* times the plain query"],

@@ -129,6 +129,8 @@ def test_bad_use_costs_nothing(ledger):
 
     with pytest.raises(ParameterError, match="must be a function, got float"):
         ask(5.0)
+    with pytest.raises(ParameterError, match="InverseSensitivity or hs"):
+        ask(hs.statistics.median(rows=40, low=0, high=1))
     with pytest.raises(BadFunction, match="cannot be sent to a fresh process"):
         ask(locked)
     with pytest.raises(BadRows, match="need as many rows, the table has 1"):

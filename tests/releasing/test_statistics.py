@@ -240,12 +240,15 @@ def test_people_are_named_where_they_were_declared():
     assert "with the row of one person added or removed" in text
 
 
-@pytest.mark.parametrize(("name", "unit"), [("inverse", "rows"), ("t2", "smooth sensitivities")])
+@pytest.mark.parametrize(
+    ("name", "unit"), [("inverse", "rows"), ("t2", "smooth sensitivities"), ("stable", "rows")]
+)
 def test_a_page_names_the_units_of_scale_and_accuracy(name, unit):
     """They are not those of the answer, in which the error is private."""
     from hushed.plots import certificate_page
 
-    certificate = hs.release(MEDIAN, ROWS, MECHANISMS[name]).certificate
+    mechanism = (MECHANISMS | {"stable": STABLE})[name]
+    certificate = hs.release(mechanism.statistic, ROWS, mechanism).certificate
     page = certificate_page(certificate)
     assert f"{format_up(certificate.mechanism.accuracy)} {unit}" in page
 
@@ -307,6 +310,8 @@ def test_verify_notices_another_fingerprint_of_the_default_candidates():
 
 def test_promises_of_both_kinds_are_composed():
     """Both mechanisms have a guarantee and a loss, as every other one."""
+    more = hs.compose([MECHANISMS["inverse"], MECHANISMS["test"]], delta=1e-5)
+    assert more.guarantee.epsilon <= 2.0
     total = hs.compose([MECHANISMS["inverse"], MECHANISMS["t2"]], delta=1e-6)
     assert total.guarantee.epsilon <= 2.0
     assert total.guarantee.gamma == 0

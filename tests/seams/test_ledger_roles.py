@@ -11,7 +11,14 @@ from typer.testing import CliRunner
 
 import hushed as hs
 from hushed.cli import app
-from hushed.errors import BudgetExists, HushedError, LedgerUnavailable, NotFound, Overspent
+from hushed.errors import (
+    BudgetExists,
+    HushedError,
+    LedgerUnavailable,
+    NotFound,
+    Overspent,
+    ParameterError,
+)
 from hushed.ledger._entries import digest, write_entry
 
 G = hs.Guarantee
@@ -378,3 +385,37 @@ def test_charges_reach_the_disk_behind_a_pooler_that_forgets(postgres, postgres_
     with psycopg.connect(postgres_url) as owner:
         found = owner.execute("SELECT DISTINCT name, value FROM seen ORDER BY name").fetchall()
     assert found == [("hushed_answers", "on"), ("hushed_entries", "on")]
+
+
+def test_no_rights_are_granted_where_everybody_may_create_functions(postgres_url):
+    """As in the schema public before PostgreSQL 15: one's own operator would run as the owner."""
+    with hs.Ledger(postgres_url) as book:
+        book.open_budget("b", G(epsilon=1.0))
+    sql = CliRunner().invoke(app, ["ledger", "roles"]).stdout
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("GRANT CREATE ON SCHEMA public TO PUBLIC")
+        with pytest.raises(psycopg.errors.RaiseException, match="REVOKE CREATE ON SCHEMA public"):
+            owner.execute(sql)
+        owner.execute("ROLLBACK")
+        found = owner.execute("SELECT 1 FROM pg_roles WHERE rolname = 'hushed_analyst'").fetchone()
+    assert found is None
+
+
+def test_a_function_of_ones_own_does_not_run_as_the_owner(team):
+    """Not in a charge, however well it fits; and no ledger is opened beside it."""
+    with hs.Ledger(team["ada"]) as ada:
+        ada.charge("b", G(epsilon=0.25))
+        with psycopg.connect(team["owner"], autocommit=True) as owner:
+            owner.execute("GRANT CREATE ON SCHEMA public TO bob")
+        with psycopg.connect(team["bob"], autocommit=True) as login:
+            login.execute("CREATE TABLE loot (who TEXT)")
+            login.execute("GRANT INSERT ON loot TO PUBLIC")
+            login.execute(
+                "CREATE FUNCTION to_jsonb(x INTEGER) RETURNS jsonb LANGUAGE sql AS "
+                "'INSERT INTO public.loot VALUES (current_user); SELECT x::text::jsonb'"
+            )
+        assert ada.charge("b", G(epsilon=0.25)).number == 2
+    with pytest.raises(ParameterError, match="another login has made to_jsonb"):
+        hs.Ledger(team["ada"])
+    with psycopg.connect(team["bob"], autocommit=True) as login:
+        assert login.execute("SELECT * FROM loot").fetchall() == []

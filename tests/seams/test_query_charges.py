@@ -17,6 +17,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
+from sqlalchemy import make_url
 from tests.nasty_tables import to_postgres
 
 import hushed as hs
@@ -726,6 +727,64 @@ def test_functions_before_those_of_postgres_are_refused(path, found, postgres):
         return
     query = hs.table(postgres.url(database), "public.t").sum("x", low=0, high=1e4)
     assert abs(query.release(epsilon=1e6).value("sum_x") - found) < 1
+
+
+@pytest.fixture
+def logins(postgres):
+    """A reader of private rows, and somebody who may create functions beside them; addresses."""
+    database = postgres.create_database()
+    postgres.run(
+        "CREATE ROLE reader LOGIN PASSWORD 'secret'",
+        "CREATE ROLE mallory LOGIN PASSWORD 'secret'",
+        "GRANT CREATE ON SCHEMA public TO PUBLIC",  # as before PostgreSQL 15
+        "CREATE TABLE t AS SELECT x AS u, x::float8 FROM generate_series(0, 9) AS x",
+        "GRANT SELECT ON t TO reader",
+        database=database,
+    )
+    url = make_url(postgres.url(database)).set(password="secret")
+    yield [
+        url.set(username=name).render_as_string(hide_password=False)
+        for name in ("reader", "mallory")
+    ]
+    postgres.run("DROP OWNED BY reader, mallory", "DROP ROLE reader, mallory", database=database)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("kind", ["operator", "function"])
+def test_an_operator_of_somebody_else_sees_no_row(kind, when, logins, ledger):
+    """PostgreSQL prefers what fits the types best: a function by a login without rights on rows."""
+    reader, mallory = logins
+    planted = [
+        "CREATE TABLE loot (x float8)",
+        "GRANT INSERT ON loot TO PUBLIC",
+        "CREATE FUNCTION steal(x float8, y numeric) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN "
+        "INSERT INTO public.loot VALUES (x); RETURN true; END $$",
+        "CREATE OPERATOR >= (LEFTARG = float8, RIGHTARG = numeric, FUNCTION = steal)",
+    ]
+    if kind == "function":
+        planted[2:] = [
+            "CREATE FUNCTION hashint8extended(x bigint, y int) RETURNS bigint LANGUAGE sql "
+            "AS 'INSERT INTO public.loot VALUES (x); SELECT x'"
+        ]
+
+    def plant():
+        with psycopg.connect(mallory) as login:
+            for each in planted:
+                login.execute(each)
+
+    def ask():
+        table = hs.table(reader, "t", user="u").bound_contributions(max_rows_per_user=1)
+        if when == "after":
+            plant()
+        table.sum("x", low=0, high=10.5).release(epsilon=1.0, ledger=ledger, budget="b")
+
+    if when == "before":
+        plant()
+    with pytest.raises(ParameterError, match=r"another login has made .* in a schema"):
+        ask()
+    assert ledger.log == []
+    with psycopg.connect(mallory) as login:
+        assert login.execute("SELECT count(*) FROM loot").fetchone() == (0,)
 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])

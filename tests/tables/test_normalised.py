@@ -629,6 +629,32 @@ class TestTypes:
         found = table.group_by("s", select_partitions=True).count_users()
         assert sorted(run_scan(prepare(found.connection, found.query, SECRET)).values[0]) == [1, 2]
 
+    @pytest.mark.parametrize("source", ["csv", "arrow", "categories", "objects", "parquet"])
+    def test_users_whose_names_are_no_text_stay_different(self, source, tmp_path):
+        """In a file of Latin-1, three users with one row each count as three, in every query."""
+        names = ["Sören", "Søren", "Sùren"]
+        held = [name.encode("latin-1") for name in names]
+        raw = pa.array(held, pa.binary())
+        texts = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
+        opened = pa.table({"u": texts, "x": [1, 2, 3]})
+        if source == "csv":
+            opened = tmp_path / "t.csv"
+            opened.write_bytes(b"u;x\n" + b"".join(each + b";1\n" for each in held))
+        elif source == "categories":
+            chosen = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), texts)
+            opened = pa.table({"u": chosen})
+        elif source == "objects":
+            import pandas as pd
+
+            halves = [each.decode("utf-8", "surrogateescape") for each in held]
+            opened = pd.DataFrame({"u": pd.Series(halves, dtype=object)})
+        elif source == "parquet":
+            parquet.write_table(opened, tmp_path / "t.parquet")
+            opened = tmp_path / "t.parquet"
+        table = hs.table(opened, user="u").bound_contributions(max_rows_per_user=1)
+        assert counts(table.count()) == [3]
+        assert counts(table.count_users()) == [3]
+
     @pytest.mark.parametrize("source", ["frame", "parquet"])
     def test_types_that_only_arrow_knows_are_read_as_their_next(self, source, tmp_path):
         """Halves of floats, decimals of 256 bits, categories and views of texts."""

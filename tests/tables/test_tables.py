@@ -9,6 +9,7 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
+from sqlalchemy import make_url
 from tests.nasty_tables import nasty, to_postgres
 
 import hushed as hs
@@ -266,6 +267,20 @@ class TestCharges:
             for name in ("nosuch", "nosuch.nosuch"):
                 with pytest.raises(NotFound, match="nosuch"):
                     hs.table(source, name)
+
+    @pytest.mark.parametrize("name", ["v", "s.v", "{}.s.v"])
+    def test_a_view_is_told_by_whatever_name_it_is_opened(self, name, postgres_url):
+        """With its schema and its database, too; a table by such a name has no warning."""
+        with psycopg.connect(postgres_url) as made:
+            made.execute("CREATE SCHEMA s")
+            made.execute("CREATE TABLE s.t AS SELECT 1 AS who")
+            made.execute("CREATE VIEW v AS SELECT * FROM s.t")
+            made.execute("CREATE VIEW s.v AS SELECT * FROM s.t LIMIT 1")
+        name = name.format(make_url(postgres_url).database)
+        with pytest.warns(UserWarning, match="v is a view"):
+            hs.table(postgres_url, name)
+        if "." in name:
+            assert not hs.table(postgres_url, name[:-1] + "t").connection.warnings
 
     def test_an_engine_that_fails_on_a_value_shows_none(self, postgres_url, ledger, assert_silent):
         """A cast fails with a private value in its message; ours holds none."""

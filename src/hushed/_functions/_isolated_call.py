@@ -7,7 +7,6 @@ private rows. It answers with doubles of a fixed number, or with nothing.
 
 from __future__ import annotations
 
-import math
 import os
 import pickle
 import random
@@ -114,16 +113,17 @@ def _rehearse() -> None:
 
 
 def _limit(told: dict[str, Any]) -> None:
-    """Set the limits that the kernel watches; the memory counts from what is taken up now."""
+    """Set the limits that the kernel watches; the memory counts from what is taken up now.
+
+    Processor time is none of them: with a limit, the kernel counts it in ticks of milliseconds.
+    """
     import resource  # noqa: PLC0415  (not on all systems)
 
     with open("/proc/self/statm", "rb") as file:
         taken = int(file.read().split()[0]) * resource.getpagesize()
-    seconds = math.ceil(time.process_time() + told["cpu_seconds"]) + 1
     for kind, most in (
         (resource.RLIMIT_AS, taken + told["memory"]),
         (resource.RLIMIT_FSIZE, told["disk"]),
-        (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_CORE, 1),  # 0 would still hand the memory to a program that collects dumps
     ):
         old = resource.getrlimit(kind)[1]

@@ -36,7 +36,9 @@ def seed_from(rng: int | np.random.Generator | None) -> int:
     if isinstance(rng, np.random.Generator):
         return int.from_bytes(rng.bytes(16), "little")
     if not is_whole(rng) or rng < 0:
-        raise ParameterError(f"seed must be an integer of 0 or more or a Generator, got {rng!r}")
+        raise ParameterError(
+            f"seed must be an integer of 0 or more or a Generator, got {rng!r}", parameter="seed"
+        )
     return int(rng)
 
 

@@ -166,21 +166,26 @@ def types(rows: Any) -> tuple[Element, ...]:
     if held == "array":
         objects = cells(rows.ravel().tolist(), column=True) if rows.dtype.hasobject else None
         return (Element(rows.dtype, objects),)
+    check_texts(rows)
     found = []
     for place, dtype in enumerate(rows.dtypes):
         objects = None
-        what, word, cure = _NUMBERED.get(held, ("", "", ""))
-        if word and word in str(dtype):
-            raise BadRows(
-                f"{what} numbers its texts in the order in which they come up, so that one row "
-                f"may move the numbers of all others: cast it to {cure}, in the data and in the "
-                "population"
-            )
         if str(dtype) in ("object", "Object"):
             column = rows.iloc[:, place] if held == "pandas" else rows[:, place]
             objects = cells(column, column=True)
         found.append(Element(dtype, objects))
     return tuple(found)
+
+
+def check_texts(rows: Any) -> None:
+    """Refuse a frame by its types alone, if it numbers its texts."""
+    what, word, cure = _NUMBERED.get(container(rows), ("", "", ""))
+    if word and any(word in str(dtype) for dtype in rows.dtypes):
+        raise BadRows(
+            f"{what} numbers its texts in the order in which they come up, so that one row "
+            f"may move the numbers of all others: cast it to {cure}, in the data and in the "
+            "population"
+        )
 
 
 def signature(rows: Any) -> tuple[Any, ...]:

@@ -77,7 +77,8 @@ def read_ranges(bounds: Any) -> tuple[Range, ...]:
         if pair is not None and not _is_pair(pair):
             raise ParameterError(
                 "bounds are a mapping of columns to pairs (low, high), one pair where a row is one "
-                f"number, or a pair for each column; got {type(pair).__name__}"
+                f"number, or a pair for each column; got {type(pair).__name__}",
+                parameter="bounds",
             )
     return tuple(
         Range(column=name, low=pair[0], high=pair[1])

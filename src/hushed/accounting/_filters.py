@@ -125,9 +125,11 @@ def privacy_filters(
     check_limit(epsilon, delta)
     require_one_of("method", method, get_args(FilterMethod))
     if not 0 <= slack < 1:
-        raise ParameterError(f"slack must lie in [0, 1), got {slack}")
+        raise ParameterError(f"slack must lie in [0, 1), got {slack}", parameter="slack")
     if order is not None and (method != "renyi" or not 1 < order < math.inf):
-        raise ParameterError(f"order is for method 'renyi', finite and above 1; got {order}")
+        raise ParameterError(
+            f"order is for method 'renyi', finite and above 1; got {order}", parameter="order"
+        )
     if method in ("basic", "pld") or (method == "adaptive" and delta == 0):
         name: FilterName = "pld" if method == "pld" else "basic"
         return (PrivacyFilter(name=name, capacity=epsilon, slack=delta),)

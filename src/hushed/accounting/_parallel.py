@@ -52,7 +52,9 @@ def parallel(
             "relation must be known"
         )
     if membership not in ("private", "public"):
-        raise ParameterError(f"membership must be 'private' or 'public', got {membership!r}")
+        raise ParameterError(
+            f"membership must be 'private' or 'public', got {membership!r}", parameter="membership"
+        )
     if membership == "private" and promises[0].neighbours == "replace-one":
         raise ParameterError(
             "under replace-one a replaced row may leave one part and enter another, so the largest "

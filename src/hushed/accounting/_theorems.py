@@ -166,7 +166,7 @@ def optimal_bound_epsilon(
             f"give one delta for each level: {len(levels)} wanted, {len(deltas)} given"
         )
     if not all(0 <= own <= 1 for own in (*deltas, delta)):
-        raise ParameterError("deltas must lie in [0, 1]")
+        raise ParameterError("deltas must lie in [0, 1]", parameter="deltas")
     if any(own >= 1 for own in deltas):
         return math.inf
     if delta >= 1:

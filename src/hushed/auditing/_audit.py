@@ -141,7 +141,6 @@ def audit(
     # Only a fixed audit sets runs aside beforehand; the other two divide all of them themselves.
     final = number if sequential or judged.gamma > 0 else plan.final
     goal = Goal(claim=judged, final=final, alpha=alpha)
-    found: _Judgement
     if judged.gamma > 0 and isinstance(pairs, PopulationPairs):
         shown = run_population(runs, listed, goal, symmetric=pairs.symmetric)
         found = _judge_population(shown, differ)
@@ -149,6 +148,19 @@ def audit(
         found = _judge_sequential(run_sequential(runs, listed, goal), differ)
     else:
         found = _judge_fixed(run_fixed(runs, listed, plan, goal), goal, differ)
+    return _report(found, claim, confidence, number, listed, begun, root)
+
+
+def _report(
+    found: _Judgement,
+    claim: Claim,
+    confidence: float,
+    samples: int,
+    listed: list[Pair],
+    begun: float,
+    seed: int,
+) -> AuditReport:
+    """Report of a judgement; samples as asked for, where it counted none itself."""
     return AuditReport(
         claim=claim,
         confidence=confidence,
@@ -161,10 +173,10 @@ def audit(
         minimum_detectable=found.minimum_detectable,
         estimate=found.estimate,
         population=found.population,
-        samples=found.samples or number,
+        samples=found.samples or samples,
         tried=tuple(pair.name for pair in listed),
         seconds=time.perf_counter() - begun,
-        seed=root,
+        seed=seed,
         named=found.named,
     )
 
@@ -292,13 +304,17 @@ def allowed_error(confidence: float) -> float:
         If the confidence leaves its range.
     """
     if not 0.5 < confidence < 1:
-        raise ParameterError(f"confidence must lie in (0.5, 1), got {confidence}")
+        raise ParameterError(
+            f"confidence must lie in (0.5, 1), got {confidence}", parameter="confidence"
+        )
     return 1 - confidence
 
 
 def _check_samples(samples: int) -> int:
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
-        raise ParameterError(f"samples must be an integer of 1 or more, got {samples!r}")
+        raise ParameterError(
+            f"samples must be an integer of 1 or more, got {samples!r}", parameter="samples"
+        )
     return int(samples)
 
 

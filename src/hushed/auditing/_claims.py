@@ -36,7 +36,9 @@ class ZeroConcentrated:
 
     def __post_init__(self) -> None:
         if not 0 <= self.rho < math.inf:
-            raise ParameterError(f"rho must be 0 or more and finite, got {self.rho}")
+            raise ParameterError(
+                f"rho must be 0 or more and finite, got {self.rho}", parameter="rho"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +70,13 @@ class Renyi:
 
     def __post_init__(self) -> None:
         if not 1 < self.order < math.inf:
-            raise ParameterError(f"order must be above 1 and finite, got {self.order}")
+            raise ParameterError(
+                f"order must be above 1 and finite, got {self.order}", parameter="order"
+            )
         if not 0 <= self.epsilon < math.inf:
-            raise ParameterError(f"epsilon must be 0 or more and finite, got {self.epsilon}")
+            raise ParameterError(
+                f"epsilon must be 0 or more and finite, got {self.epsilon}", parameter="epsilon"
+            )
 
 
 Claim = Guarantee | ZeroConcentrated | Renyi

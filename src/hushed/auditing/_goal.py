@@ -375,5 +375,6 @@ def adapt_claim(claim: Claim) -> AuditedClaim:
         )
     raise ParameterError(
         "claim must be hs.Guarantee(epsilon=...), ZeroConcentrated(rho=...) or "
-        f"Renyi(order=..., epsilon=...), got {type(claim).__name__}"
+        f"Renyi(order=..., epsilon=...), got {type(claim).__name__}",
+        parameter="claim",
     )

@@ -137,7 +137,9 @@ def pattern_pairs(family: str = "patterns", answers: int = 5) -> list[Pair]:
             "extreme_pairs(low, high, rows), or a list of (rows, neighbour)"
         )
     if isinstance(answers, bool) or not isinstance(answers, int | np.integer) or answers < 1:
-        raise ParameterError(f"answers must be an integer of 1 or more, got {answers!r}")
+        raise ParameterError(
+            f"answers must be an integer of 1 or more, got {answers!r}", parameter="answers"
+        )
     found: dict[str, Pair] = {}
     for name in FAMILIES[family]:
         one, other = _PATTERNS[name](int(answers))
@@ -175,7 +177,7 @@ def extreme_pairs(
     if bottom.shape != top.shape or not bool(np.all(bottom < top)):
         raise ParameterError("low must lie below high in every column")
     if rows < 1:
-        raise ParameterError(f"rows must be 1 or more, got {rows}")
+        raise ParameterError(f"rows must be 1 or more, got {rows}", parameter="rows")
     upper = np.arange(rows) >= rows // 2
     starts = {"all low": np.zeros(rows, bool), "all high": np.ones(rows, bool), "halves": upper}
     found: dict[tuple[bytes, bytes], Pair] = {}
@@ -212,7 +214,9 @@ def read_pairs(
             f"{describe_families()}"
         )
     if relation not in get_args(Relation):
-        raise ParameterError(f"relation must be one of {get_args(Relation)}, got {relation!r}")
+        raise ParameterError(
+            f"relation must be one of {get_args(Relation)}, got {relation!r}", parameter="relation"
+        )
     if isinstance(pairs, str):
         found = pattern_pairs(pairs, answers)
     else:

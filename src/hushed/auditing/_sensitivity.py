@@ -138,13 +138,17 @@ def check_sensitivity(
     """
     limit, norm, neighbours = _read_declaration(declared, norm, neighbours)
     if norm not in ("l1", "l2", "sup"):
-        raise ParameterError(f"norm must be l1, l2 or sup, got {norm!r}")
+        raise ParameterError(f"norm must be l1, l2 or sup, got {norm!r}", parameter="norm")
     if neighbours not in get_args(Neighbours):
-        raise ParameterError(f"neighbours must be one of {get_args(Neighbours)}")
+        raise ParameterError(
+            f"neighbours must be one of {get_args(Neighbours)}", parameter="neighbours"
+        )
     rows, tries = require_count("rows", rows, least=2), require_count("tries", tries, least=0)
     seed = require_count("seed", seed, least=0)
     if not is_real(tolerance) or not 0 <= tolerance < math.inf:
-        raise ParameterError(f"tolerance must be 0 or more and finite, got {tolerance!r}")
+        raise ParameterError(
+            f"tolerance must be 0 or more and finite, got {tolerance!r}", parameter="tolerance"
+        )
     search = _Search(function=function, norm=norm, low=_ends(low), high=_ends(high))
     extremes = extreme_pairs(search.low, search.high, rows, neighbours)
     found = [(search.measure(pair), pair) for pair in extremes]
@@ -181,7 +185,8 @@ def _read_declaration(
     else:
         raise ParameterError(
             "declared must be a number, or a sensitivity such as hs.proven_sensitivity gives, got "
-            f"{declared!r}"
+            f"{declared!r}",
+            parameter="declared",
         )
     if not 0 <= limit < math.inf:
         raise ParameterError(f"a declared sensitivity is 0 or more and finite, got {limit}")

@@ -171,7 +171,10 @@ class Votes(Choice):
 
 def read_numbers(candidates: Any) -> tuple[float, ...]:
     """Read public candidates that are numbers."""
-    values = read_array("candidates", candidates)
+    try:
+        values = read_array("candidates", candidates)
+    except ParameterError:
+        values = np.empty(0)
     if values.ndim != 1 or values.size < 2 or not np.isfinite(values).all():
         raise ParameterError(
             "candidates must be a list of 2 finite numbers or more; of labels, say "

@@ -26,8 +26,7 @@ _KEYS = 1 << 62  # that two rows get the same key has a chance of n**2 / 2**63, 
 def check_rows(rows: Any, user: str | int | None) -> None:
     """Refuse a table by its types and columns; no value is looked at."""
     held = containers.container(rows)
-    if held in ("pandas", "polars"):
-        containers.layout(rows)  # refuses texts that are numbered in the order of the rows
+    containers.check_texts(rows)
     if user is None or held == "list":
         return
     if held == "array" and rows.dtype.names is None:
@@ -112,10 +111,9 @@ def _as_user(cell: Any) -> Any:
 def _take(rows: Any, places: Integers) -> Any:
     """Copy some rows into a table that holds nothing of the others."""
     part = containers.take(rows, places)
-    held = containers.container(part)
-    if held == "array":
+    if containers.container(part) == "array":
         return part.astype(_own_type(part), copy=False)
-    return _rebuild(part) if held == "polars" else part
+    return part
 
 
 def _own_type(part: NDArray[Any]) -> np.dtype[Any]:
@@ -128,16 +126,3 @@ def _own_type(part: NDArray[Any]) -> np.dtype[Any]:
         return part.dtype
     longest = int(np.char.str_len(part).max()) if part.size else 1
     return np.dtype(f"{part.dtype.kind}{max(longest, 1)}")
-
-
-def _rebuild(part: Any) -> Any:
-    """Make Polars columns anew: texts that were taken point into a memory with all of them."""
-    import polars  # noqa: PLC0415
-
-    columns = [
-        column
-        if column.dtype.is_numeric() or column.dtype == polars.Boolean
-        else polars.Series(column.name, column.to_list(), dtype=column.dtype)
-        for column in part.get_columns()
-    ]
-    return polars.DataFrame(columns)

@@ -251,7 +251,10 @@ def _find_label(candidates: Sequence[Any]) -> tuple[int, Find]:
     places = {each: at for at, each in enumerate(votes.values)}
 
     def place(f: Callable[[Any], Any], table: Any) -> int | None:
-        found = place_of(f(table), places)
+        try:
+            found = place_of(f(table), places)
+        except Exception as cause:
+            raise BadFunction(f"the function raised {type(cause).__name__}") from cause
         return found if found < len(places) else None
 
     return len(places), place

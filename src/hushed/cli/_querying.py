@@ -92,7 +92,7 @@ def query(
         request = request.count() if count else request
         request = request.count_users() if count_users else request
         request = _add_aggregates(request, sum_of, mean, variance, histogram)
-        offered = {"candidates": candidates, "spacing": spacing}
+        offered: dict[str, Any] = {"candidates": candidates, "spacing": spacing}
         request = _add_quantiles(request, quantile or (), offered)
         request = _add_medians(request, median or (), offered)
         if _is_typed(context, "about_rows") and not quote:

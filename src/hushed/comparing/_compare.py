@@ -16,10 +16,11 @@ from hushed._numeric import first_whole
 from hushed._printing import flat
 from hushed._types import Floats
 from hushed.comparing._laws import estimate_spread
+from hushed.comparing._offers import Offer, Priced
 from hushed.comparing._question import Question, check_population, read_rows
 from hushed.comparing._recommending import recommend
 from hushed.comparing._record import ComparedRoute, Comparison, LeftOut, shown_number
-from hushed.comparing._routes import ROUTES, Offer, Priced
+from hushed.comparing._routes import ROUTES
 from hushed.errors import BadFunction, ParameterError
 from hushed.populations import Population
 from hushed.populations._sources import description

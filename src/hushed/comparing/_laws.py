@@ -50,6 +50,28 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusing:
+    """Noise that is the same on every table that is answered; a refusal is an infinite error."""
+
+    accuracy: Callable[[float], float]
+    refused: Floats  # probability of a refusal, for each table
+
+    @property
+    def tables(self) -> int:
+        """How many tables."""
+        return len(self.refused)
+
+    def quantile(self, beta: float) -> float:
+        """Error that is exceeded with probability at most beta."""
+        share = float(self.refused.mean())
+        return math.inf if share >= beta else self.accuracy((beta - share) / (1 - share))
+
+    def take(self, kept: Integers) -> Refusing:
+        """Mixture over some of the tables alone."""
+        return Refusing(self.accuracy, self.refused[kept])
+
+
+@dataclass(frozen=True, slots=True)
 class Chosen:
     """A choice among values: the error of each, and its chance, on each table."""
 

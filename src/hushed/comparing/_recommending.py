@@ -82,7 +82,9 @@ def _say_other(other: ComparedRoute, chosen: ComparedRoute, comparison: Comparis
     mine, its = comparison.price(chosen), comparison.price(other)
     what = "epsilon" if comparison.error is not None else "error"
     kind = _KINDS[rank_promise(other, comparison)]
-    ratio = shown_number(max(mine, its) / min(mine, its)) if min(mine, its) else "many"
+    ratio = "1" if mine == its else "many"
+    if min(mine, its):
+        ratio = shown_number(max(mine, its) / min(mine, its))
     if ratio == "1":
         return f"Of promises {kind}, the best one ({other.name}) has the same {what}."
     if its >= mine:

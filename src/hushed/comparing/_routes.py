@@ -14,62 +14,26 @@ import numpy as np
 
 from hushed import noise
 from hushed._decimals import decimal_of
-from hushed._functions._calls import answer
 from hushed._printing import format_up
 from hushed._types import Floats
-from hushed.blocks import Blocks, public_prior
-from hushed.blocks._calls import ask_here
-from hushed.blocks._parts import split_rows
-from hushed.comparing._laws import Chosen, ErrorLaw, Fixed, Scaled
+from hushed.comparing._block_routes import offer_blocks
+from hushed.comparing._laws import Chosen, Fixed, Scaled
+from hushed.comparing._offers import Offer, Priced, say_promise, say_unit
 from hushed.comparing._question import Question
-from hushed.errors import ParameterError, TooFewPairs, TooFewRows, ZeroSensitivity
+from hushed.comparing._test_routes import offer_propose_test
+from hushed.errors import TooFewPairs, TooFewRows, ZeroSensitivity
 from hushed.guarantee import Guarantee
-from hushed.mechanisms import Gaussian, InverseSensitivity, Laplace, Smooth
+from hushed.mechanisms import (
+    Gaussian,
+    InverseSensitivity,
+    Laplace,
+    Smooth,
+)
 from hushed.sensitivity import proven_sensitivity, sample_sensitivity
 from hushed.statistics import Mode, Numeric, Quantile
 from hushed.transformations import quantile_scores_sensitivity
 
-_BLOCK_TABLES = 50  # simulated at most: each is many calls of the function
-_GUESSES = 200  # public blocks asked for a guess
 _TABLE_CANDIDATES = 101  # as many as `hs.table(...).quantiles` takes by default
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Priced:
-    """A route at one epsilon: what it promises, how far it is off, and how it is written.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-        What it promises.
-    errors : ErrorLaw
-        Law of its error.
-    how : str
-        The mechanism in Python.
-    calls : int
-        How often the function is called, for one release and all that it needs before.
-    """
-
-    guarantee: Guarantee
-    errors: ErrorLaw
-    how: str
-    calls: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """A route that applies.
-
-    Parameters
-    ----------
-    promise : str
-        Whom the promise covers, in words.
-    at : callable
-        Price at an epsilon.
-    """
-
-    promise: str
-    at: Callable[[float], Priced]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +42,6 @@ class Route:
 
     name: str
     offer: Callable[[Question], Offer | str]
-
-
-def _promise_all(question: Question) -> str:
-    who = "person" if question.unit == "person" else "row"
-    change = "replaced" if question.neighbours == "replace-one" else "added or removed"
-    return f"every table, one {who} {change}"
 
 
 def _offer_global(question: Question) -> Offer | str:
@@ -108,7 +66,7 @@ def _offer_global(question: Question) -> Offer | str:
         how = f"hs.Laplace(hs.proven_sensitivity({bound.value:.10g}, ...), epsilon={epsilon:g})"
         return Priced(guarantee=made.guarantee, errors=Fixed(made.accuracy), how=how)
 
-    return Offer(promise=_promise_all(question), at=price)
+    return Offer(promise=say_promise(question), at=price)
 
 
 def _offer_inverse(question: Question) -> Offer | str:
@@ -126,7 +84,7 @@ def _offer_inverse(question: Question) -> Offer | str:
         how = f"hs.InverseSensitivity(s, epsilon={epsilon:g}{more})"
         return Priced(guarantee=made.guarantee, errors=Chosen.of_rows(drawn), how=how)
 
-    return Offer(promise=_promise_all(question), at=price)
+    return Offer(promise=say_promise(question), at=price)
 
 
 def _measure_inverse(made: InverseSensitivity, rows: Any, _: np.random.Generator) -> Floats:
@@ -153,7 +111,7 @@ def _offer_smooth(law: Literal["t2", "lomax"], question: Question) -> Offer | st
         how = f"hs.Smooth(s, epsilon={epsilon:g}, noise={law!r})"
         return Priced(guarantee=made.guarantee, errors=errors, how=how)
 
-    return Offer(promise=_promise_all(question), at=price)
+    return Offer(promise=say_promise(question), at=price)
 
 
 def _measure_smooth(made: Smooth, rows: Any, _: np.random.Generator) -> Floats:
@@ -179,8 +137,7 @@ def _offer_table(question: Question) -> Offer | str:
         )
         return Priced(guarantee=promised, errors=Chosen.of_rows(drawn), how=how)
 
-    who = "person" if question.unit == "person" else "row"
-    return Offer(promise=f"every table, one {who} added or removed", at=price)
+    return Offer(promise=f"every table, one {say_unit(question)} more or less", at=price)
 
 
 def _measure_table(
@@ -199,82 +156,6 @@ def _measure_table(
     reach = noise.selection_scale(width=width, epsilon=epsilon)[0]
     weights = np.exp((scores - scores.max()) / reach)
     return np.concatenate([np.abs(points - exact), weights / weights.sum()])
-
-
-def _offer_blocks(guess: bool, question: Question) -> Offer | str:
-    if isinstance(question.statistic, Mode):
-        return "a mode has better ways; hs.Blocks(aggregate='votes') is for functions"
-    if question.numbers > 1:
-        return "chooses one number; for several see hs.Blocks(aggregate='vector')"
-    values = _candidates_of(question)
-    if values is None:
-        return "needs a public range of the answer, low= and high=, or candidates="
-
-    def price(epsilon: float) -> Priced:
-        made = _make_blocks(question, values, epsilon, guess=guess)
-        if made.blocks > question.rows:
-            raise ParameterError(f"it takes {made.blocks} blocks, and there are fewer rows")
-        drawn = question.simulate(
-            partial(_measure_blocks, made, question.function, question.part_function), _BLOCK_TABLES
-        )
-        more = ", prior=..." if guess else ""
-        return Priced(
-            guarantee=made.guarantee,
-            errors=Chosen.of_rows(drawn),
-            how=f"hs.Blocks(candidates, epsilon={epsilon:g}{more})",
-            calls=made.blocks + guess * _GUESSES,
-        )
-
-    return Offer(promise=_promise_all(question), at=price)
-
-
-def _candidates_of(question: Question) -> tuple[float, ...] | None:
-    """Public values for the blocks: as given, those of the statistic, or 101 of the range."""
-    if question.candidates is not None:
-        return tuple(sorted(question.candidates))
-    span = question.span if question.numeric is None else question.numeric.span
-    return None if span is None else Blocks(low=span[0], high=span[1]).values
-
-
-def _make_blocks(
-    question: Question, values: tuple[float, ...], epsilon: float, *, guess: bool
-) -> Any:
-    """Blocks, with what the population answers as a public guess if so wanted."""
-    known: Any = {"epsilon": epsilon, "neighbours": question.neighbours, "unit": question.unit}
-    made = Blocks(values, **known)
-    if not guess:
-        return made
-    prior = public_prior(
-        question.part_function,
-        question.population,
-        rows=question.rows,
-        blocks=min(made.blocks or 1, question.rows),
-        candidates=values,
-        draws=_GUESSES,
-        seed=question.seed,
-    )
-    return Blocks(values, prior=prior, **known)
-
-
-def _measure_blocks(
-    made: Any,
-    whole: Callable[[Any], Any],
-    part: Callable[[Any], Any],
-    rows: Any,
-    generator: np.random.Generator,
-) -> Floats:
-    """Error of each candidate against the answer on the whole table, then its chance."""
-    parts = split_rows(
-        rows,
-        made.blocks,
-        even=made.even,
-        draw=lambda bound, count: generator.integers(bound, size=count),
-    )
-    chosen = made.aggregation
-    values = np.array(made.values)[chosen.kept]
-    exact = float(answer(whole, rows, private=False))
-    chances = chosen.chances(ask_here(made, part, parts))
-    return np.concatenate([np.abs(values - exact), chances])
 
 
 def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> Offer | str:
@@ -336,8 +217,9 @@ ROUTES: tuple[Route, ...] = (
     Route("smooth, lomax", partial(_offer_smooth, "lomax")),
     Route("global sensitivity", _offer_global),
     Route("table query", _offer_table),
-    Route("blocks", partial(_offer_blocks, False)),
-    Route("blocks, public guess", partial(_offer_blocks, True)),
+    Route("propose-test", offer_propose_test),
+    Route("blocks", partial(offer_blocks, False)),
+    Route("blocks, public guess", partial(offer_blocks, True)),
     Route("sampled, Laplace", partial(_offer_sampled, "laplace")),
     Route("sampled, Gaussian", partial(_offer_sampled, "gaussian")),
 )

@@ -127,9 +127,13 @@ class CostModel:
         for name, value in (("per_person", self.per_person), ("rate", self.rate)):
             require_positive(name, value)
         if not self.floor >= 0 or math.isinf(self.floor):
-            raise ParameterError(f"floor must be 0 or more and finite, got {self.floor}")
+            raise ParameterError(
+                f"floor must be 0 or more and finite, got {self.floor}", parameter="floor"
+            )
         if not 1 <= self.people < math.inf or self.people != int(self.people):
-            raise ParameterError(f"people must be a whole number above 0, got {self.people}")
+            raise ParameterError(
+                f"people must be a whole number above 0, got {self.people}", parameter="people"
+            )
         object.__setattr__(self, "people", int(self.people))
         if not self.people <= 1e300 / max(self.per_person, self.floor, 1.0):
             raise ParameterError(
@@ -400,9 +404,11 @@ def epsilon_for_error(
     """
     error, sensitivity = read("error", error, up=False), read("sensitivity", sensitivity, up=True)
     if not error > 0:
-        raise ParameterError(f"error must be above 0, got {error}")
+        raise ParameterError(f"error must be above 0, got {error}", parameter="error")
     if not sensitivity > 0:
-        raise ParameterError(f"sensitivity must be above 0, got {sensitivity}")
+        raise ParameterError(
+            f"sensitivity must be above 0, got {sensitivity}", parameter="sensitivity"
+        )
     dims = read_count("dims", dims, 1)
     if beta is None:
         return sensitivity / error
@@ -439,5 +445,5 @@ def error_of(
     """
     epsilon = read("epsilon", epsilon, up=False)
     if not epsilon > 0:
-        raise ParameterError(f"epsilon must be above 0, got {epsilon}")
+        raise ParameterError(f"epsilon must be above 0, got {epsilon}", parameter="epsilon")
     return epsilon_for_error(1.0, sensitivity=sensitivity, beta=beta, dims=dims) / epsilon

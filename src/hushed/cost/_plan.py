@@ -203,15 +203,15 @@ def plan(
     smaller joint level; both joint levels are exact or rounded up.
     """
     if not isinstance(needs, Sequence) or not all(isinstance(one, Need) for one in needs):
-        raise ParameterError("needs must be a list of hs.cost.Need")
+        raise ParameterError("needs must be a list of hs.cost.Need", parameter="needs")
     if not needs:
         raise ParameterError("there is nothing to plan: give at least one Need")
     delta = read("delta", delta, up=False)
     if not 0 <= delta < 1:
-        raise ParameterError(f"delta must lie in [0, 1), got {delta}")
+        raise ParameterError(f"delta must lie in [0, 1), got {delta}", parameter="delta")
     budget = None if budget is None else read("budget", budget, up=False)
     if budget is not None and not budget >= 0:
-        raise ParameterError(f"budget must be 0 or more, got {budget}")
+        raise ParameterError(f"budget must be 0 or more, got {budget}", parameter="budget")
     choices, epsilon, joint = _cheapest(needs, delta)
     used = delta if _uses_delta(choices, epsilon) else 0.0
     beyond = _beyond(joint, epsilon) if used else 0.0

@@ -89,9 +89,11 @@ def best_absolute_value(degree: int, kink: float = 0.0) -> BestPolynomial:
     0.0676209
     """
     if not 0 <= degree <= _LARGEST_DEGREE:
-        raise ParameterError(f"degree must lie in [0, {_LARGEST_DEGREE}], got {degree}")
+        raise ParameterError(
+            f"degree must lie in [0, {_LARGEST_DEGREE}], got {degree}", parameter="degree"
+        )
     if not -1 <= kink <= 1:
-        raise ParameterError(f"kink must lie in [-1, 1], got {kink}")
+        raise ParameterError(f"kink must lie in [-1, 1], got {kink}", parameter="kink")
     if degree and abs(kink) >= 1 - _END:  # the line 1 - z, or 1 + z, is off by 1 - |kink|
         line = np.zeros(degree + 1)
         line[:2] = 1.0, -math.copysign(1.0, kink)
@@ -225,7 +227,9 @@ def root_sum(degree: int) -> NDArray[np.float64]:
 
 def _cut(values: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
     if not 0 <= degree < _NODES:
-        raise ParameterError(f"degree must lie in [0, {_NODES - 1}], got {degree}")
+        raise ParameterError(
+            f"degree must lie in [0, {_NODES - 1}], got {degree}", parameter="degree"
+        )
     kept = tensor_coefficients(values)[: degree + 1, : degree + 1].copy()
     kept.flags.writeable = False
     return kept

@@ -94,7 +94,8 @@ def count_outcomes(outcomes: Iterable[_Key]) -> dict[_Key, int]:
     except (TypeError, ValueError) as failure:
         raise ParameterError(
             "outcomes must be hashable, such as numbers, strings or tuples; turn lists and "
-            "arrays into tuples first"
+            "arrays into tuples first",
+            parameter="outcomes",
         ) from failure
     return dict(counted)  # type: ignore[arg-type]
 
@@ -113,9 +114,11 @@ def whole(counts: ArrayLike, name: str) -> NDArray[np.int64]:
     """Read counts as integers."""
     array = _numbers(counts, name)
     if not bool(np.all((array >= 0) & (array <= _LARGEST))):
-        raise ParameterError(f"{name} must lie in [0, 2**53] and not be NaN")
+        raise ParameterError(f"{name} must lie in [0, 2**53] and not be NaN", parameter=name)
     if array.dtype.kind == "f" and not bool(np.all(array == np.floor(array))):
-        raise ParameterError(f"{name} must be whole numbers: give counts, not shares")
+        raise ParameterError(
+            f"{name} must be whole numbers: give counts, not shares", parameter=name
+        )
     return array.astype(np.int64)
 
 
@@ -124,13 +127,18 @@ def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     try:
         array = np.asarray(values)
     except ValueError as failure:
-        raise ParameterError(f"{name} must be one-dimensional, not ragged") from failure
+        raise ParameterError(
+            f"{name} must be one-dimensional, not ragged", parameter=name
+        ) from failure
     if array.ndim != 1 or array.size == 0:
         raise ParameterError(
-            f"{name} must be one-dimensional with at least one symbol, got shape {array.shape}"
+            f"{name} must be one-dimensional with at least one symbol, got shape {array.shape}",
+            parameter=name,
         )
     if array.dtype.kind not in "iuf":
-        raise ParameterError(f"{name} must be real numbers, got dtype {array.dtype}")
+        raise ParameterError(
+            f"{name} must be real numbers, got dtype {array.dtype}", parameter=name
+        )
     return array
 
 
@@ -138,7 +146,9 @@ def shares(probabilities: ArrayLike, name: str) -> NDArray[np.float64]:
     """Read known probabilities as floats."""
     array = _numbers(probabilities, name).astype(np.float64)
     if not bool(np.all((array >= 0) & (array <= 1))) or array.sum() > 1 + 1e-9:
-        raise ParameterError(f"{name} must be probabilities: in [0, 1], with a sum of at most 1")
+        raise ParameterError(
+            f"{name} must be probabilities: in [0, 1], with a sum of at most 1", parameter=name
+        )
     return array
 
 
@@ -155,7 +165,9 @@ def read_sizes(
     given = totals if samples is None else samples
     sizes = tuple(given) if isinstance(given, tuple | list) else (given, given)
     if len(sizes) != 2:
-        raise ParameterError(f"samples must be one number or a pair, got {len(sizes)} numbers")
+        raise ParameterError(
+            f"samples must be one number or a pair, got {len(sizes)} numbers", parameter="samples"
+        )
     checked = [
         1.0 if exact else _size(size, total, side, model)
         for size, total, exact, side in zip(sizes, totals, known, "pq", strict=True)

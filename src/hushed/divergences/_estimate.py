@@ -225,11 +225,14 @@ def _losses(epsilon: ArrayLike) -> NDArray[np.float64]:
     """Epsilons as a flat array."""
     array = np.asarray(epsilon)
     if array.dtype.kind not in "iuf" or array.size == 0:
-        raise ParameterError("epsilon must be one number or an array of numbers, not empty")
+        raise ParameterError(
+            "epsilon must be one number or an array of numbers, not empty", parameter="epsilon"
+        )
     bad = array[~((array >= 0) & (array <= _LARGEST_EPSILON))]
     if bad.size:
         raise ParameterError(
-            f"epsilon must lie in [0, {_LARGEST_EPSILON:.0f}], got {bad.ravel()[0]}"
+            f"epsilon must lie in [0, {_LARGEST_EPSILON:.0f}], got {bad.ravel()[0]}",
+            parameter="epsilon",
         )
     return array.astype(np.float64).ravel()
 
@@ -247,7 +250,9 @@ def _check_options(
     if roles != "shared" and min(sample.sizes) < 2:
         raise ParameterError(f"roles={roles!r} needs at least 2 samples a side")
     if bootstrap < 0 or bootstrap == 1:
-        raise ParameterError(f"bootstrap must be 0, or 2 or more redraws, got {bootstrap}")
+        raise ParameterError(
+            f"bootstrap must be 0, or 2 or more redraws, got {bootstrap}", parameter="bootstrap"
+        )
 
 
 def _scheme(sample: Sample, weight: float, product: Product) -> Scheme:

@@ -151,7 +151,9 @@ class Ledger:
         """
         check_text(name, note)
         if not isinstance(limit, Guarantee):
-            raise ParameterError(f"limit must be a Guarantee, got {type(limit).__name__}")
+            raise ParameterError(
+                f"limit must be a Guarantee, got {type(limit).__name__}", parameter="limit"
+            )
         if limit.estimates:
             raise ParameterError(
                 "a limit on gamma is a number stated by hand, not that of a sampled sensitivity"

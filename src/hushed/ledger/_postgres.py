@@ -60,10 +60,10 @@ _ENTRY = (
     rf'"note":{_WORD},"number":[0-9]+(,"question":{_WORD})?[}}]\Z'
 )
 
-FUNCTIONS = (
+_FUNCTIONS = (
     f"""CREATE FUNCTION hushed_head(asked TEXT) RETURNS TABLE (entries INTEGER, digest TEXT)
 LANGUAGE sql {_DEFINER}
-  SELECT h.entries, h.digest FROM hushed_heads h WHERE h.budget = asked FOR UPDATE
+  SELECT h.entries, h.digest FROM @.hushed_heads h WHERE h.budget = asked FOR UPDATE
 $$""",
     f"""CREATE FUNCTION hushed_seen(asked TEXT, after INTEGER, most INTEGER)
 RETURNS TABLE (number INTEGER, body TEXT, digest TEXT, mine BOOLEAN)
@@ -72,19 +72,19 @@ LANGUAGE sql STABLE {_DEFINER}
     CASE WHEN {_MINE} THEN e.body
       ELSE (e.body::jsonb - 'note' - 'key' - 'question' || '{{"note": ""}}'::jsonb)::text END,
     e.digest, {_MINE}
-  FROM hushed_entries e WHERE e.budget = asked AND e.number > after ORDER BY e.number LIMIT most
+  FROM @.hushed_entries e WHERE e.budget = asked AND e.number > after ORDER BY e.number LIMIT most
 $$""",
     f"""CREATE FUNCTION hushed_append(asked TEXT, place INTEGER, content TEXT, link TEXT)
 RETURNS INTEGER LANGUAGE plpgsql {_DEFINER}
 DECLARE
-  head hushed_heads%ROWTYPE;
+  head @.hushed_heads%ROWTYPE;
   filters INTEGER;
   told JSONB := content::jsonb;
 BEGIN
   PERFORM set_config('synchronous_commit', 'on', true);  -- a pooler may forget what was set
-  SELECT * INTO head FROM hushed_heads h WHERE h.budget = asked FOR UPDATE;
+  SELECT * INTO head FROM @.hushed_heads h WHERE h.budget = asked FOR UPDATE;
   SELECT jsonb_array_length(b.body::jsonb -> 'filters') INTO filters
-    FROM hushed_budgets b WHERE b.name = asked;
+    FROM @.hushed_budgets b WHERE b.name = asked;
   IF head.budget IS NULL OR place <> head.entries + 1
     OR (content ~ $form${_ENTRY}$form$) IS NOT TRUE
     OR told ->> 'budget' IS DISTINCT FROM asked
@@ -95,38 +95,46 @@ BEGIN
     OR (SELECT count(*) <> count(DISTINCT named.pair ->> 0)
       FROM jsonb_array_elements(told #> '{{guarantee,estimates}}') AS named (pair))
   THEN RAISE EXCEPTION 'a ledger takes the next entry of its chain and nothing else'; END IF;
-  INSERT INTO hushed_entries (budget, number, body, digest) VALUES (asked, place, content, link);
-  UPDATE hushed_heads SET entries = place, digest = link WHERE budget = asked;
+  INSERT INTO @.hushed_entries (budget, number, body, digest) VALUES (asked, place, content, link);
+  UPDATE @.hushed_heads SET entries = place, digest = link WHERE budget = asked;
   RETURN place;
 END $$""",
     f"""CREATE FUNCTION hushed_keep(asked TEXT, place INTEGER, content TEXT, link TEXT)
 RETURNS VOID LANGUAGE plpgsql {_DEFINER}
 BEGIN
   PERFORM set_config('synchronous_commit', 'on', true);
-  IF NOT EXISTS (SELECT FROM hushed_entries e WHERE e.budget = asked AND e.number = place
+  IF NOT EXISTS (SELECT FROM @.hushed_entries e WHERE e.budget = asked AND e.number = place
     AND {_MINE}
     AND link = encode(sha256(convert_to(e.digest || chr(10) || content, 'UTF8')), 'hex'))
   THEN RAISE EXCEPTION 'a ledger takes the answer of an entry of one''s own and nothing else';
   END IF;
-  INSERT INTO hushed_answers VALUES (asked, place, content, link) ON CONFLICT DO NOTHING;
+  INSERT INTO @.hushed_answers VALUES (asked, place, content, link) ON CONFLICT DO NOTHING;
 END $$""",
     f"""CREATE FUNCTION hushed_answer(asked TEXT, place INTEGER)
 RETURNS TABLE (body TEXT, digest TEXT, entry TEXT) LANGUAGE sql STABLE {_DEFINER}
-  SELECT a.body, a.digest, e.digest FROM hushed_answers a
-  JOIN hushed_entries e ON e.budget = a.budget AND e.number = a.number
+  SELECT a.body, a.digest, e.digest FROM @.hushed_answers a
+  JOIN @.hushed_entries e ON e.budget = a.budget AND e.number = a.number
   WHERE a.budget = asked AND a.number = place AND {_MINE}
 $$""",
     f"""CREATE FUNCTION hushed_answered(asked TEXT) RETURNS TABLE (number INTEGER)
 LANGUAGE sql STABLE {_DEFINER}
-  SELECT a.number FROM hushed_answers a
-  JOIN hushed_entries e ON e.budget = a.budget AND e.number = a.number
+  SELECT a.number FROM @.hushed_answers a
+  JOIN @.hushed_entries e ON e.budget = a.budget AND e.number = a.number
   WHERE a.budget = asked AND {_MINE} ORDER BY a.number
 $$""",
-    # Nobody's own schema or temporary table may stand in for those of the ledger.
+)
+FUNCTIONS = (
+    # Tables are named with their schema, and all else is looked up in pg_catalog alone: no table,
+    # function or operator of others may stand in, and run with the rights of the owner.
+    *(
+        f"DO $do$ BEGIN EXECUTE replace($make${each}$make$, '@.', "
+        "quote_ident(current_schema()) || '.'); END $do$"
+        for each in _FUNCTIONS
+    ),
     "DO $$ DECLARE each TEXT; BEGIN FOREACH each IN ARRAY ARRAY["
     + ", ".join(f"'{each}'" for each in _SIGNATURES)
-    + "] LOOP EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', each, "
-    "current_schema()); EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', each); "
+    + "] LOOP EXECUTE format('ALTER FUNCTION %s SET search_path = pg_catalog, pg_temp', each); "
+    "EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', each); "
     "END LOOP; END $$",
 )
 
@@ -141,6 +149,9 @@ ROLES = f"""\
 -- or delete anything, open budgets, read what others asked, or store answers for others.
 -- Auditors read everything, and write nothing.
 BEGIN;
+DO $$ BEGIN IF has_schema_privilege('public', current_schema(), 'CREATE') THEN RAISE EXCEPTION
+  'everybody may create functions in schema %, which could run with the rights of its owner: first '
+  'REVOKE CREATE ON SCHEMA % FROM PUBLIC', current_schema(), current_schema(); END IF; END $$;
 CREATE ROLE hushed_analyst NOLOGIN;
 CREATE ROLE hushed_auditor NOLOGIN;
 GRANT SELECT ON hushed_migrations, hushed_budgets, hushed_heads TO hushed_analyst;

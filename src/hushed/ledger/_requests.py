@@ -82,7 +82,8 @@ def law_of(loss: PrivacyProfile | None) -> list[dict[str, Any]] | None:
     """Law of a loss as an entry holds it; None if there is none, or it is too long."""
     if loss is not None and not isinstance(loss, PrivacyProfile):
         raise ParameterError(
-            f"loss must be a PrivacyProfile such as mechanism.loss, got {type(loss).__name__}"
+            f"loss must be a PrivacyProfile such as mechanism.loss, got {type(loss).__name__}",
+            parameter="loss",
         )
     return None if loss is None else write_law(loss)
 

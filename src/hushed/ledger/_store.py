@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
 from hushed._decimals import read
+from hushed._search_path import check_search_path
 from hushed.errors import (
     DamagedLedger,
     HushedError,
@@ -233,7 +234,9 @@ def connect(url: str, *, create: bool, timeout: float) -> Store:
     """Open a ledger, and bring its tables up to date."""
     timeout = read("timeout", timeout, up=True)
     if not 0 < timeout < 1e6:
-        raise ParameterError(f"timeout must be above 0 and below 1e6 seconds, got {timeout}")
+        raise ParameterError(
+            f"timeout must be above 0 and below 1e6 seconds, got {timeout}", parameter="timeout"
+        )
     store = Store(_address(url), timeout)
     if store.sqlite:
         inspect(store.path, create=create)
@@ -348,6 +351,7 @@ def _prepare_postgres(timeout: float) -> Any:
             cursor.execute("SET synchronous_commit TO on")
             cursor.execute(f"SET lock_timeout TO {int(1000 * timeout)}")
             cursor.execute("SET default_transaction_isolation TO 'read committed'")
+        check_search_path(connection)
         connection.autocommit = before
 
     return prepare

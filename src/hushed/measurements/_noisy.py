@@ -137,7 +137,7 @@ def noisy(law: str, scale: float) -> Step[Measurement]:
     """
     require_one_of("law", law, LAWS)
     if isinstance(scale, bool) or not 0 < scale < math.inf:
-        raise ParameterError(f"scale must be finite and above 0, got {scale!r}")
+        raise ParameterError(f"scale must be finite and above 0, got {scale!r}", parameter="scale")
     kind: type[Law] = LAWS[law]
 
     def build(space: Space) -> Measurement:

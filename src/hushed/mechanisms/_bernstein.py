@@ -81,7 +81,9 @@ class Bernstein(Calibrated):
         for name in ("lattice", "dims", "order"):
             object.__setattr__(self, name, require_count(name, getattr(self, name)))
         if self.order > _MOST_ORDER:
-            raise ParameterError(f"order must be at most {_MOST_ORDER}, got {self.order}")
+            raise ParameterError(
+                f"order must be at most {_MOST_ORDER}, got {self.order}", parameter="order"
+            )
 
     @classmethod
     def _answers_of(cls, function: Any, parameters: Mapping[str, Any]) -> Any:
@@ -245,7 +247,7 @@ class BernsteinPolynomial:
         if at.shape[-1] != dims:
             raise ParameterError(f"points need {dims} coordinates each, got shape {at.shape}")
         if not np.all((at >= 0) & (at <= 1)):
-            raise ParameterError("points must lie in the unit cube [0, 1]^l")
+            raise ParameterError("points must lie in the unit cube [0, 1]^l", parameter="points")
         flat = at.reshape(-1, dims)
         k = self.coefficients.shape[0] - 1
         value = np.tensordot(_basis(flat[:, 0], k), self.coefficients, axes=(1, 0))

@@ -77,7 +77,7 @@ class Calibrated:
         return function
 
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
-        """Error that no coordinate exceeds but with probability beta; of a choice its shortfall.
+        """Error that no coordinate exceeds except with probability beta; of a choice its shortfall.
 
         Parameters
         ----------

@@ -203,12 +203,14 @@ class Exponential(Calibrated):
         """
         values = finite_values(scores)
         if values.ndim != 1:
-            raise ParameterError("scores must be one list of numbers")  # the shape is private
+            raise ParameterError(
+                "scores must be one list of numbers", parameter="scores"
+            )  # the shape is private
         return self.noise.draw(values)
 
 
 def _regret_tail(beta: float, dims: int) -> float:
-    """Regret of a race among ``dims`` candidates in units of the scale, but with chance beta."""
+    """Regret of a race among ``dims`` candidates in units of the scale except with chance beta."""
     require_probability("beta", beta)
     require_count("dims", dims)
     return math.log(dims) - math.log(beta)

@@ -87,7 +87,7 @@ class GaussianNoise(Law):
         }
 
     def error(self, beta: float, dims: int = 1) -> float:
-        """Error that none of so many numbers exceeds but with probability beta.
+        """Error that none of so many numbers exceeds except with probability beta.
 
         Notes
         -----

@@ -156,7 +156,7 @@ class InverseSensitivity:
         return Guarantee(epsilon=self.epsilon, neighbours=self.statistic.neighbours)
 
     def accuracy(self, beta: float = 0.05) -> float:
-        """Count the changed rows that explain the drawn value, but with probability beta.
+        """Count the changed rows that explain the drawn value except with probability beta.
 
         Parameters
         ----------
@@ -266,7 +266,7 @@ class InverseSensitivity:
 
 
 def rows_astray(epsilon: float, least: float, beta: float) -> float:
-    """Rows by which a drawn value may be worse than the best one, but with probability beta."""
+    """Rows by which a drawn value may be worse than the best one except with probability beta."""
     require_probability("beta", beta)
     drawn, grid = noise.selection_scale(width=WIDTH, epsilon=epsilon)
     return drawn * -(math.log(least) + math.log(beta)) * (1 + 1e-15) + math.ldexp(1.0, grid)

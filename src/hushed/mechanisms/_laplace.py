@@ -76,7 +76,7 @@ class LaplaceNoise(Law):
         return {PURE: level, PRIVACY_PROFILE: laplace(level)}
 
     def error(self, beta: float, dims: int = 1) -> float:
-        """Error that none of so many numbers exceeds but with probability beta.
+        """Error that none of so many numbers exceeds except with probability beta.
 
         Notes
         -----

@@ -63,7 +63,7 @@ class Law:
         raise NotImplementedError
 
     def error(self, beta: float, dims: int = 1) -> float:
-        """Error that none of so many numbers exceeds but with probability beta.
+        """Error that none of so many numbers exceeds except with probability beta.
 
         Of a choice the shortfall against the best of so many candidates.
         """

@@ -220,7 +220,9 @@ class NoisyMax(Calibrated):
         """
         values = finite_values(scores)
         if values.ndim != 1 or values.size < 2:
-            raise ParameterError("scores must be one list of two numbers or more")
+            raise ParameterError(
+                "scores must be one list of two numbers or more", parameter="scores"
+            )
         noisy = add_noise(list_steps(values, self.grid, 1), self.noise_scale)
         index = int(np.argmax(noisy))  # of equal ones the first
         # Whoever comes first wins a tie: to be ahead of it takes one step more.

@@ -57,7 +57,7 @@ class Mechanism(Protocol):
         """Scale of the noise in the units of the answer; None if there is none to state."""
 
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float | None:
-        """Error that no released number exceeds but with probability beta.
+        """Error that no released number exceeds except with probability beta.
 
         Parameters
         ----------

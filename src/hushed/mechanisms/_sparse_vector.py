@@ -153,7 +153,9 @@ class SparseVector(Calibrated):
         object.__setattr__(self, "threshold", read_finite("threshold", self.threshold))
         object.__setattr__(self, "positives", require_count("positives", self.positives))
         if not isinstance(self.monotone, bool):
-            raise ParameterError(f"monotone must be True or False, got {self.monotone!r}")
+            raise ParameterError(
+                f"monotone must be True or False, got {self.monotone!r}", parameter="monotone"
+            )
         if self.positives > LARGEST_SCALE:
             raise ParameterError("positives must be 2**55 or less", parameter="positives")
         if max(self.scales.query, self.scales.value) > LARGEST_SCALE:
@@ -196,7 +198,7 @@ class SparseVector(Calibrated):
         return randomised_response(self.epsilon)
 
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
-        """Distance from the threshold from which on all answers are right, but with chance beta.
+        """Distance from the threshold from which on all answers are right except with chance beta.
 
         Parameters
         ----------

@@ -185,7 +185,7 @@ class TopK(Calibrated):
         return bounded_range(self.epsilon)
 
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
-        """Shortfall of every place against the best one for it, but with probability beta.
+        """Shortfall of every place against the best one for it except with probability beta.
 
         Parameters
         ----------
@@ -220,7 +220,9 @@ class TopK(Calibrated):
         """
         values = finite_values(scores)
         if values.ndim != 1:
-            raise ParameterError("scores must be one list of numbers")  # the shape is private
+            raise ParameterError(
+                "scores must be one list of numbers", parameter="scores"
+            )  # the shape is private
         if not self.k <= values.size <= _MOST_PAIRS // self.k:
             raise ParameterError(
                 f"the number of candidates must lie between k={self.k} and {_MOST_PAIRS // self.k}"

@@ -75,7 +75,7 @@ def _shown(number: Fraction) -> str:
 
 def _positive(name: str, value: float) -> Fraction:
     if not 0 < value < math.inf:
-        raise ParameterError(f"{name} must be above 0 and finite, got {value}")
+        raise ParameterError(f"{name} must be above 0 and finite, got {value}", parameter=name)
     return Fraction(value)
 
 
@@ -112,7 +112,9 @@ def laplace_grid(*, sensitivity: float, epsilon: float, dims: int) -> Grid:
     """
     level = read("epsilon", epsilon, up=False)
     if not 0 < level < math.inf:
-        raise ParameterError(f"epsilon must be above 0 and finite, got {epsilon}")
+        raise ParameterError(
+            f"epsilon must be above 0 and finite, got {epsilon}", parameter="epsilon"
+        )
     return _laplace_grid(sensitivity, level, dims)
 
 
@@ -153,7 +155,9 @@ def gaussian_grid(*, sensitivity: float, sigma: float, dims: int) -> Grid:
     nominal = _positive("sigma", sigma)
     grid = _grid(nominal, Fraction(sensitivity), distance, root_above(dims))
     if grid.scale < 2.0**GRID_BITS:  # the lemma on the curve would not hold
-        raise ParameterError(f"sigma must be 2**-1029 or more, got {sigma}: rescale the answer")
+        raise ParameterError(
+            f"sigma must be 2**-1029 or more, got {sigma}: rescale the answer", parameter="sigma"
+        )
     return grid
 
 
@@ -222,7 +226,9 @@ def _checked(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Take values as doubles; refuse what is not finite, or would be moved by the conversion."""
     given = np.asarray(values)
     if given.dtype.kind not in "biuf" or given.dtype.itemsize > 8:
-        raise ParameterError(f"values must be an array of doubles, got type {given.dtype}")
+        raise ParameterError(
+            f"values must be an array of doubles, got type {given.dtype}", parameter="values"
+        )
     if given.dtype.kind in "iu" and ((given > _LARGEST_COUNT) | (given < -_LARGEST_COUNT)).any():
         raise ParameterError("integers must lie within 2**53 to be released as doubles")
     given = given.astype(np.float64, copy=False)

@@ -109,7 +109,7 @@ def _checked(value: Fraction | float, scale: Fraction | float) -> tuple[Fraction
         if not isinstance(number, Fraction) and not math.isfinite(number):
             raise ParameterError(f"{name} must be finite")
     if not scale > 0:
-        raise ParameterError("scale must be above 0")
+        raise ParameterError("scale must be above 0", parameter="scale")
     return Fraction(value), Fraction(scale)
 
 

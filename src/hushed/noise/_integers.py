@@ -178,7 +178,9 @@ def uniform_integers(bound: int, size: Size = ()) -> Integers:
     """
     bound = operator.index(bound)
     if not 1 <= bound <= 1 << 63:
-        raise ParameterError(f"bound must lie in [1, 2**63], got {bound}; pass such an integer")
+        raise ParameterError(
+            f"bound must lie in [1, 2**63], got {bound}; pass such an integer", parameter="bound"
+        )
     result = np.empty(size, dtype=np.int64)
     flat = result.reshape(-1)
     words = operating_system_words()
@@ -206,7 +208,10 @@ def bernoulli(probability: float | Fraction) -> bool:
         If `probability` leaves its range.
     """
     if not 0 <= probability <= 1:
-        raise ParameterError(f"probability must lie in [0, 1], got {probability}; pass such a one")
+        raise ParameterError(
+            f"probability must lie in [0, 1], got {probability}; pass such a one",
+            parameter="probability",
+        )
     number = Uniform(0, 0, operating_system_words())
     return below(number, Fraction(probability))
 
@@ -230,6 +235,8 @@ def bernoulli_exp(exponent: float | Fraction) -> bool:
         If `exponent` leaves its range.
     """
     if not 0 <= exponent < math.inf:
-        raise ParameterError(f"exponent must be finite, 0 or more, got {exponent}")
+        raise ParameterError(
+            f"exponent must be finite, 0 or more, got {exponent}", parameter="exponent"
+        )
     number = Uniform(0, 0, operating_system_words())
     return below_exp(number, Fraction(exponent))

@@ -117,7 +117,7 @@ def _select(words: Words, scores: Floats, exponent: int, rate: Fraction) -> int:
 def _law(width: float, epsilon: float) -> tuple[int, Fraction]:
     """Grid exponent, and the rate at which a rounded score counts; the width is enlarged."""
     if not 0 < width < math.inf:
-        raise ParameterError(f"width must be above 0 and finite, got {width}")
+        raise ParameterError(f"width must be above 0 and finite, got {width}", parameter="width")
     exponent = floor_log2(Fraction(width)) - GRID_BITS
     steps = Fraction(width) * (1 + Fraction(1, 1 << 49)) / Fraction(2) ** exponent + 2
     return exponent, decimal_of(epsilon) / steps
@@ -156,7 +156,8 @@ def select(scores: Floats, *, width: float, epsilon: float) -> int:
     given = np.asarray(scores, dtype=np.float64)
     if given.ndim != 1 or given.size == 0:
         raise ParameterError(
-            f"scores must be a vector of one score or more, got shape {given.shape}"
+            f"scores must be a vector of one score or more, got shape {given.shape}",
+            parameter="scores",
         )
     if not np.isfinite(given).all():
         raise ParameterError(
@@ -164,7 +165,9 @@ def select(scores: Floats, *, width: float, epsilon: float) -> int:
         )
     level = read("epsilon", epsilon, up=False)
     if not _LEAST_EPSILON <= level < math.inf:
-        raise ParameterError(f"epsilon must be 2**-200 or more and finite, got {epsilon}")
+        raise ParameterError(
+            f"epsilon must be 2**-200 or more and finite, got {epsilon}", parameter="epsilon"
+        )
     exponent, rate = _law(width, level)
     return _select(operating_system_words(), given, exponent, rate)
 

@@ -20,6 +20,7 @@ _UNITS = {
     "stable-mode": " rows",
     "smooth": " smooth sensitivities (private)",
 }
+_OF_BLOCKS = {"exponential": " blocks", "votes": " votes"}
 
 
 def movement_figure(certificate: Certificate) -> Any:
@@ -117,6 +118,8 @@ def certificate_page(certificate: Certificate) -> str:
     g, made = certificate.guarantee, certificate.mechanism
     whose = ", the caller's own" if made.stated else ""
     unit = _UNITS.get(made.name, "")
+    if made.name == "blocks":
+        unit = _OF_BLOCKS.get(str(made.parameters["aggregate"]), "")
     return template.render(
         certificate=certificate,
         picture=picture,

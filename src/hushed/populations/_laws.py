@@ -130,7 +130,7 @@ class Normal:
         if std.shape not in {mean.shape, ()}:
             raise ParameterError(f"mean has shape {mean.shape} but std has shape {std.shape}")
         if np.any(std < 0):
-            raise ParameterError(f"std must be 0 or more, got {std}")
+            raise ParameterError(f"std must be 0 or more, got {std}", parameter="std")
         object.__setattr__(self, "mean", _freeze(mean))
         object.__setattr__(self, "std", _freeze(std))
 
@@ -186,7 +186,7 @@ class Exponential:
     def __post_init__(self) -> None:
         rate = _columns(self.rate, "rate")
         if not np.all(rate > 0):
-            raise ParameterError(f"rate must be above 0, got {rate}")
+            raise ParameterError(f"rate must be above 0, got {rate}", parameter="rate")
         object.__setattr__(self, "rate", _freeze(rate))
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
@@ -240,7 +240,9 @@ def ranges_of(low: Floats, high: Floats) -> tuple[Range, ...]:
 def _columns(value: ArrayLike, name: str) -> Floats:
     numbers = read_array(name, value)
     if numbers.ndim > 1 or numbers.size == 0 or not np.all(np.isfinite(numbers)):
-        raise ParameterError(f"{name} must be a finite number or a list of them, got {value!r}")
+        raise ParameterError(
+            f"{name} must be a finite number or a list of them, got {value!r}", parameter=name
+        )
     return numbers
 
 

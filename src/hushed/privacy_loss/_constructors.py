@@ -34,7 +34,8 @@ def compose(curves: Iterable[PrivacyProfile]) -> PrivacyProfile:
     if not all(isinstance(curve, PrivacyProfile) for curve in given):
         raise ParameterError(
             "curves must be a list of privacy profiles, such as hs.privacy_loss.laplace(0.1); to "
-            "join mechanisms or guarantees use hs.compose"
+            "join mechanisms or guarantees use hs.compose",
+            parameter="curves",
         )
     return combine([(curve, 1) for curve in given])
 
@@ -214,7 +215,7 @@ def _steps(name: str, value: float, sensitivity: int) -> tuple[float, int]:
     """Read the scale of discrete noise, and how far a whole number moves."""
     spread = read(name, value, up=False)
     if not spread > 0:
-        raise ParameterError(f"{name} must be above 0, got {value!r}")
+        raise ParameterError(f"{name} must be above 0, got {value!r}", parameter=name)
     return spread, read_count("sensitivity", sensitivity, 0, 1_000_000)
 
 
@@ -287,7 +288,7 @@ def approximate(epsilon: float, delta: float = 0.0) -> PrivacyProfile:
     """
     level, slack = _level("epsilon", epsilon), read("delta", delta, up=True)
     if not 0 <= slack <= 1:
-        raise ParameterError(f"delta must lie in [0, 1], got {delta}")
+        raise ParameterError(f"delta must lie in [0, 1], got {delta}", parameter="delta")
     if math.isinf(level) or slack == 1.0:
         return PrivacyProfile(NON_PRIVATE)
     return PrivacyProfile(discrete.approximate_atoms(level, slack))
@@ -315,7 +316,8 @@ def profile(delta: Callable[[float], float]) -> PrivacyProfile:
     """
     if not callable(delta):
         raise ParameterError(
-            f"delta must be a function of a level, epsilon, got {type(delta).__name__}"
+            f"delta must be a function of a level, epsilon, got {type(delta).__name__}",
+            parameter="delta",
         )
     return PrivacyProfile(discrete.profile_atoms(delta))
 

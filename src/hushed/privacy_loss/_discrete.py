@@ -227,7 +227,8 @@ def discrete_gaussian_atoms(sigma: float, sensitivity: int) -> DiscretePLD:
     if sigma > _SPREAD_LIMIT:
         raise ParameterError(
             f"sigma must be at most {_SPREAD_LIMIT:g} for the discrete Gaussian, got {sigma}; "
-            "measure in a coarser unit"
+            "measure in a coarser unit",
+            parameter="sigma",
         )
     reach = max(1, math.floor(37.0 * sigma))
     y = np.arange(-reach, reach + 1, dtype=float)

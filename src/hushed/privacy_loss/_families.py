@@ -7,6 +7,7 @@ answers. The loss is ``L = log(P(o) / Q(o))`` for an output ``o`` drawn from P, 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -151,12 +152,8 @@ def _segment_moment(order: int, bound: float) -> mpmath.mpf:
 
 
 @dataclass(frozen=True, slots=True)
-class LaplacePLD:
-    """Laplace noise at its full sensitivity; ``bound`` is sensitivity over scale, a decimal.
-
-    Under P the loss is ``bound`` with probability 1/2, ``-bound`` with probability
-    ``exp(-bound)/2`` and has density ``exp((x - bound)/2)/4`` between.
-    """
+class _IntervalPLD(ABC):
+    """What laws on ``[-bound, bound]`` have in common; the bound is a decimal."""
 
     bound: float
 
@@ -171,11 +168,6 @@ class LaplacePLD:
         return 0.0
 
     @property
-    def top(self) -> float:
-        """Half of the outputs lose the bound."""
-        return 0.5
-
-    @property
     def scale(self) -> float:
         """The bound."""
         return self.bound
@@ -185,26 +177,56 @@ class LaplacePLD:
         """The bound as a double that is not below it; a larger bound is worse."""
         return upper_double(self.bound)
 
+    def delta(self, epsilon: float) -> float:
+        """Delta at a level: 0 beyond the bound, and below it what any law of such losses has."""
+        if epsilon >= self.bound:
+            return 0.0
+        if epsilon <= -self.bound:
+            return round_up(-math.expm1(lower_double(epsilon)), ceiling=1.0)
+        return self._delta_within(epsilon)
+
+    @abstractmethod
+    def _delta_within(self, epsilon: float) -> float:
+        """Delta at a level within the bound."""
+
+    def tail(self, loss: float) -> float:
+        """Probability of a larger loss."""
+        if loss >= self.bound:
+            return 0.0
+        if loss < -self.bound:
+            return 1.0
+        return self._tail_within(loss)
+
+    @abstractmethod
+    def _tail_within(self, loss: float) -> float:
+        """Probability of a loss larger than one within the bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaplacePLD(_IntervalPLD):
+    """Laplace noise at its full sensitivity; ``bound`` is sensitivity over scale, a decimal.
+
+    Under P the loss is ``bound`` with probability 1/2, ``-bound`` with probability
+    ``exp(-bound)/2`` and has density ``exp((x - bound)/2)/4`` between.
+    """
+
+    @property
+    def top(self) -> float:
+        """Half of the outputs lose the bound."""
+        return 0.5
+
     @property
     def blur(self) -> float:
         """See docs/noise/grid.md: nothing at the bound, second order in the grid below."""
         return min(2.0**-92, self.bound * self.bound / 4)
 
-    def delta(self, epsilon: float) -> float:
-        """``1 - exp(-(bound - epsilon)/2)`` within the bound."""
-        if epsilon >= self.bound:
-            return 0.0
-        if epsilon <= -self.bound:
-            return round_up(-math.expm1(lower_double(epsilon)), ceiling=1.0)
+    def _delta_within(self, epsilon: float) -> float:
+        """``1 - exp(-(bound - epsilon)/2)``."""
         gap = (self.wide - lower_double(epsilon)) + 2 * self.blur
         return round_up(-math.expm1(-gap / 2), ceiling=1.0)
 
-    def tail(self, loss: float) -> float:
-        """``1 - exp(-(bound - loss)/2)/2`` within the bound."""
-        if loss >= self.bound:
-            return 0.0
-        if loss < -self.bound:
-            return 1.0
+    def _tail_within(self, loss: float) -> float:
+        """``1 - exp(-(bound - loss)/2)/2``."""
         return 1.0 - 0.5 * math.exp(-(self.wide - lower_double(loss)) / 2)
 
     def log_mgf(self, order: Floats) -> Floats:
@@ -263,7 +285,7 @@ class LaplacePLD:
 
 
 @dataclass(frozen=True, slots=True)
-class BoundedRangePLD:
+class BoundedRangePLD(_IntervalPLD):
     """Worst case over all mechanisms of bounded range ``bound``, the exponential among them.
 
     The least favourable two-outcome mechanism depends on epsilon; the curve of their supremum
@@ -278,54 +300,24 @@ class BoundedRangePLD:
     for the pair behind a curve and Theorem 10 for its composition.
     """
 
-    bound: float
-
-    @property
-    def supremum(self) -> float:
-        """Largest loss."""
-        return self.bound
-
-    @property
-    def infinite(self) -> float:
-        """No loss is infinite."""
-        return 0.0
-
     @property
     def top(self) -> float:
         """No loss has a probability of its own."""
         return 0.0
 
     @property
-    def scale(self) -> float:
-        """The bound."""
-        return self.bound
-
-    @property
-    def wide(self) -> float:
-        """The bound as a double that is not below it; a larger bound is worse."""
-        return upper_double(self.bound)
-
-    @property
     def blur(self) -> float:
         """Choices are drawn exactly."""
         return 0.0
 
-    def delta(self, epsilon: float) -> float:
-        """``(1 - exp((epsilon - b)/2))**2 / (1 - exp(-b))`` within the bound."""
-        if epsilon >= self.bound:
-            return 0.0
-        if epsilon <= -self.bound:
-            return round_up(-math.expm1(lower_double(epsilon)), ceiling=1.0)
+    def _delta_within(self, epsilon: float) -> float:
+        """``(1 - exp((epsilon - b)/2))**2 / (1 - exp(-b))``."""
         top = math.expm1((lower_double(epsilon) - self.wide) / 2)
         # Divided first: the square of a tiny loss is no double.
         return round_up(top * (top / -math.expm1(-self.wide)), 8, ceiling=1.0)
 
-    def tail(self, loss: float) -> float:
-        """``(exp(b/2) - exp(loss/2)) / (2 sinh(b/2))`` within the bound."""
-        if loss >= self.bound:
-            return 0.0
-        if loss < -self.bound:
-            return 1.0
+    def _tail_within(self, loss: float) -> float:
+        """``(exp(b/2) - exp(loss/2)) / (2 sinh(b/2))``."""
         return math.expm1((lower_double(loss) - self.wide) / 2) / math.expm1(-self.wide)
 
     def log_mgf(self, order: Floats) -> Floats:

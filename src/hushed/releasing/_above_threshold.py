@@ -194,7 +194,7 @@ class AboveThreshold:
         return self._left
 
     def accuracy(self, questions: int, beta: float = 0.05) -> float:
-        """Distance from the threshold from which on all answers are right, but with chance beta.
+        """Distance from the threshold from which on all answers are right except with chance beta.
 
         Parameters
         ----------

@@ -14,6 +14,7 @@ from hushed.releasing._blocks import digest_blocks, name_function
 from hushed.releasing._certificate import certify_blocks
 from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._statistic_release import Released, draw_and_store
+from hushed.statistics import Statistic
 
 
 def release_blocks(
@@ -32,6 +33,11 @@ def release_blocks(
     Processes that have loaded the function are there before the charge: one that cannot be loaded
     costs nothing. What the function does with private rows is never told, not even that it failed.
     """
+    if isinstance(f, Statistic):
+        raise ParameterError(
+            "hs.Blocks releases functions; a statistic is released by hs.InverseSensitivity or "
+            "hs.Smooth, which are more accurate"
+        )
     if not callable(f):
         raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
     if outside != "clamp":

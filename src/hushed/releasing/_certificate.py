@@ -111,7 +111,7 @@ class MechanismRecord:
     values : int
         Numbers released together, or candidates chosen from.
     accuracy : float or None
-        Error that no released number exceeds but with probability 5 %, in the units of `scale`.
+        Error that no released number exceeds except with probability 5 %, in the units of `scale`.
     stated : bool, default False
         True if it is a mechanism of the caller's own: that it keeps the guarantee, and all that
         stands here, then rests on the word of its author.

@@ -187,7 +187,8 @@ def _key_of(each: Any, place: int) -> Any:
         return each
     if each is None or type(each) is float or type(each).__name__ in _MISSING:
         return (place,)
-    if type(each).__repr__ is object.__repr__:  # where it lies, not who it is
+    printer: Any = type(each).__repr__
+    if printer is object.__repr__:  # where it lies, not who it is
         return ()
     try:
         return (type(each).__name__, repr(each))

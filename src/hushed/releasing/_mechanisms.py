@@ -245,9 +245,11 @@ def _read_size(name: str, stated: Any) -> float | None:
     if stated is None:
         return None
     if isinstance(stated, bool) or not isinstance(stated, int | float | np.number):
-        raise ParameterError(f"{name} must be a number or None, got {type(stated).__name__}")
+        raise ParameterError(
+            f"{name} must be a number or None, got {type(stated).__name__}", parameter=name
+        )
     if not 0 <= float(stated) < math.inf:
-        raise ParameterError(f"{name} must be finite and 0 or more, got {stated}")
+        raise ParameterError(f"{name} must be finite and 0 or more, got {stated}", parameter=name)
     return float(stated)
 
 

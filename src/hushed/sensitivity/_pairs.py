@@ -23,8 +23,8 @@ Function = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairTrial:
-    """One trial for each generator: the movement of one drawn pair, or of all n of a table.
+class _Trial:
+    """What trials need, of one pair or of a block of them.
 
     Parameters
     ----------
@@ -37,7 +37,8 @@ class PairTrial:
     symmetric : bool
         Replace the last row instead of a random one.
     at_once : int
-        Not 0: replace all rows of each table in turn, each by its own draw.
+        Tables in a block. Of a `PairTrial`, if not 0: replace all rows of each table in turn,
+        each by its own draw.
     like : tuple
         Signature of the drawn tables.
     shape : tuple of int
@@ -52,11 +53,16 @@ class PairTrial:
     design: Design
     norm: Norm
     symmetric: bool
-    at_once: int  # not 0: all rows of each table, each replaced by its own draw
-    like: tuple[Any, ...]  # signature of the drawn tables
+    at_once: int
+    like: tuple[Any, ...]
     shape: tuple[int, ...]
     fresh: bool
     private: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairTrial(_Trial):
+    """One trial for each generator: the movement of one drawn pair, or of all n of a table."""
 
     def __call__(self, generators: Streams) -> Floats:
         """Return largest movement and largest number of each pair, one generator a pair."""
@@ -96,40 +102,8 @@ class PairTrial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlockTrial:
-    """One trial for each generator: the movements of a block of pairs, evaluated at once.
-
-    Parameters
-    ----------
-    function : callable
-        The user's function.
-    design : Design
-        Rows of every trial.
-    norm : {"l1", "l2", "sup", "range"}
-        Norm of the movement.
-    symmetric : bool
-        Replace the last row instead of a random one.
-    at_once : int
-        Tables in a block.
-    like : tuple
-        Signature of the drawn tables.
-    shape : tuple of int
-        Shape of the answer.
-    fresh : bool
-        Hand out writable copies.
-    private : bool
-        Withhold what the function says.
-    """
-
-    function: Function
-    design: Design
-    norm: Norm
-    symmetric: bool
-    at_once: int  # tables in a block
-    like: tuple[Any, ...]  # signature of the drawn tables
-    shape: tuple[int, ...]
-    fresh: bool
-    private: bool
+class BlockTrial(_Trial):
+    """One trial for each generator: the movements of a block of pairs, evaluated at once."""
 
     def __call__(self, generators: Streams) -> Floats:
         """Return movements and largest numbers of each block of pairs, one generator a block."""

@@ -28,7 +28,9 @@ def plan(
     if gamma is not None:
         gamma = read("gamma", gamma, up=False)
         if not 0 < gamma < 1:
-            raise ParameterError(f"gamma must be a number in (0, 1), got {gamma!r}")
+            raise ParameterError(
+                f"gamma must be a number in (0, 1), got {gamma!r}", parameter="gamma"
+            )
     shared = {"record": 1, "everyone": rows, "simultaneous": blocks}.get(protect, 1)
     level = None if gamma is None else decimal_of(gamma) / shared
     try:

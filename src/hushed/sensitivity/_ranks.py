@@ -88,7 +88,7 @@ def choose_rank(
     if gamma is None and pairs is None:
         raise ParameterError("give gamma, pairs or both; got neither")
     if gamma is not None and not 0 < gamma < 1:
-        raise ParameterError(f"gamma must lie in (0, 1), got {float(gamma)}")
+        raise ParameterError(f"gamma must lie in (0, 1), got {float(gamma)}", parameter="gamma")
     if gamma is not None and gamma < _LEAST_GAMMA:
         raise ParameterError(
             f"gamma comes to {float(gamma):.3g} for a single pair of tables (with protect="
@@ -96,7 +96,7 @@ def choose_rank(
             "million sampled pairs; ask for a larger gamma"
         )
     if pairs is not None and pairs < 1:
-        raise ParameterError(f"pairs must be 1 or more, got {pairs}")
+        raise ParameterError(f"pairs must be 1 or more, got {pairs}", parameter="pairs")
     rule = {"marginal": _marginal, "training-conditional": _conditional, "dkw": _dkw}[calibration]
     return rule(gamma, pairs)
 

@@ -212,7 +212,8 @@ class Sensitivity:
         if self.unit not in get_args(Unit) or (self.sampling is not None and self.unit != "row"):
             raise ParameterError(
                 f"unit must be one of {get_args(Unit)}, and 'row' for a sampled sensitivity; got "
-                f"{self.unit!r}"
+                f"{self.unit!r}",
+                parameter="unit",
             )
         _check_origin(self)
         if self.person and self.unit != "row":
@@ -307,7 +308,7 @@ class Sensitivity:
             raise ParameterError("a proven sensitivity holds for every population: no shift needed")
         tau = read("tau", tau, up=True)
         if not 0 <= tau < math.inf:
-            raise ParameterError(f"tau must be 0 or more and finite, got {tau}")
+            raise ParameterError(f"tau must be 0 or more and finite, got {tau}", parameter="tau")
         if self.sampling.shift:
             raise ParameterError(
                 f"the sensitivity is already shifted by tau={self.sampling.shift}; shift the "
@@ -453,7 +454,9 @@ def _bound(value: Any) -> float:
         try:
             return finite_above(Fraction(value))
         except (ValueError, OverflowError):
-            raise ParameterError(f"value must be finite, got {value!r}") from None
+            raise ParameterError(
+                f"value must be finite, got {value!r}", parameter="value"
+            ) from None
     if isinstance(value, float | int | np.number) and not math.isfinite(value):
-        raise ParameterError(f"value must be finite, got {value!r}")
+        raise ParameterError(f"value must be finite, got {value!r}", parameter="value")
     return read("value", value, up=True)

@@ -173,18 +173,20 @@ def _check(
     if not is_whole(rows) or rows < 2:
         raise ParameterError(
             f"rows must be an integer of 2 or more, got {rows!r}: neighbours differ in one row "
-            "and share the others"
+            "and share the others",
+            parameter="rows",
         )
     require_one_of("norm", norm, NORMS)
     require_one_of("protect", protect, get_args(Protect))
     if batch and protect == "simultaneous":
         raise ParameterError("batch=True measures single pairs: not with protect='simultaneous'")
     if pairs is not None and not is_whole(pairs):
-        raise ParameterError(f"pairs must be an integer, got {pairs!r}")
+        raise ParameterError(f"pairs must be an integer, got {pairs!r}", parameter="pairs")
     if unit not in get_args(RowUnit):
         raise ParameterError(
             f"unit must be one of {get_args(RowUnit)}, got {unit!r}; a user with several rows "
-            "needs a proven sensitivity, or a table query"
+            "needs a proven sensitivity, or a table query",
+            parameter="unit",
         )
 
 

@@ -210,11 +210,14 @@ class Vectors:
         if (self.norm is None) != (self.bound is None):
             raise ParameterError("give norm and bound together")
         if self.norm not in (None, "l1", "l2", "sup"):
-            raise ParameterError(f"norm must be 'l1', 'l2' or 'sup', got {self.norm!r}")
+            raise ParameterError(
+                f"norm must be 'l1', 'l2' or 'sup', got {self.norm!r}", parameter="norm"
+            )
         if self.bound is not None and not 1 / LARGEST_FLOAT <= self.bound <= LARGEST_FLOAT:
             raise ParameterError(
                 f"bound must lie within [{1 / LARGEST_FLOAT:g}, {LARGEST_FLOAT:g}], "
-                f"got {self.bound}"
+                f"got {self.bound}",
+                parameter="bound",
             )
 
     def __str__(self) -> str:
@@ -404,7 +407,9 @@ Domain = Column | Table | Vectors | Groups | Numbers | Opaque
 def check_size(size: int | None) -> None:
     """Refuse a public number of rows that cannot be one."""
     if size is not None and not (is_plain_int(size) and 1 <= size <= 1 << 50):
-        raise ParameterError(f"size must be an integer from 1 to 2**50, got {size!r}")
+        raise ParameterError(
+            f"size must be an integer from 1 to 2**50, got {size!r}", parameter="size"
+        )
 
 
 def refuse_size(found: int, wanted: int | None) -> None:

@@ -47,7 +47,9 @@ class Metric:
                 f"a metric must be one of {get_args(MetricName)}, got {self.name!r}"
             )
         if self.unit not in ("row", "user") or (self.unit == "user" and not self.of_rows):
-            raise ParameterError(f"unit must be 'row', or 'user' for rows, got {self.unit!r}")
+            raise ParameterError(
+                f"unit must be 'row', or 'user' for rows, got {self.unit!r}", parameter="unit"
+            )
 
     @property
     def of_rows(self) -> bool:

@@ -204,7 +204,9 @@ class Numeric:
         """
         values = self.read(rows)
         if not smoothing > 0:
-            raise ParameterError(f"smoothing must be above 0, got {smoothing}")
+            raise ParameterError(
+                f"smoothing must be above 0, got {smoothing}", parameter="smoothing"
+            )
         if not values.size:
             return self.global_sensitivity
         windows = self._windows(values.size)

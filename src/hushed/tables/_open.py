@@ -73,9 +73,13 @@ def table(
     """
     engine.check_installed()
     if not isinstance(name, str) or not name or "\x00" in name:
-        raise ParameterError(f"name must be the name of a table, got {brief(str(name))}")
+        raise ParameterError(
+            f"name must be the name of a table, got {brief(str(name))}", parameter="name"
+        )
     if header is not None and not isinstance(header, str):
-        raise ParameterError("header must be a line of names such as 'patient;city;cost'")
+        raise ParameterError(
+            "header must be a line of names such as 'patient;city;cost'", parameter="header"
+        )
     if isinstance(source, str) or hasattr(source, "__fspath__"):
         connection = engine.connect(str(source), name, types or {}, header)
     elif header is not None:

@@ -96,7 +96,11 @@ class Query:
     def with_bounds(self, found: Mapping[tuple[str, Side], float]) -> Query:
         """Fill in the bounds that a search has found, by output and side."""
         filled = [
-            replace(each, **{side: found[each.name, side] for side in each.search})
+            replace(
+                each,
+                low=found.get((each.name, "low"), each.low),
+                high=found.get((each.name, "high"), each.high),
+            )
             for each in self.aggregates
         ]
         return replace(self, aggregates=tuple(filled))

@@ -227,7 +227,7 @@ def _quote_searched(
         found.append((f"{_role(part)} / {name_unit(aggregate)}{power}", error))
     return QuotedOutput(
         name=aggregate.name,
-        share=math.fsum(part.share for part in (*searches, *parts)),
+        share=math.fsum([*(e.share for e in searches), *(e.share for e in parts)]),
         accuracy=None,
         measured=tuple(found),
         searched=True,

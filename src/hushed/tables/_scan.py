@@ -178,7 +178,8 @@ def run_searches(prepared: PreparedScan, clock: engine.Clock = _NO_LIMIT) -> lis
         answer = engine.fetch(prepared.scan.connection, planned, clock)
         found[feature] = [0] * feature.bins
         for rung, rows in zip(answer["rung"], answer["rows"], strict=True):
-            found[feature][rung] = int(rows)
+            if rung >= 0:  # a value that is missing has none
+                found[feature][rung] = int(rows)
     return [found[each.feature] for each in prepared.scan.query.searched]
 
 
@@ -430,19 +431,21 @@ def _aggregate(
 
 
 def _count_bins(scan: Scan, rows: Any, secret: int, bin_name: str) -> Any:
-    """Query for the number of rows in each bin of every group: a scan of its own."""
-    there = rows.filter(rows[bin_name] >= 0)
-    return _aggregate(scan, there, secret, [bin_name], {"rows": there.count()})
+    """Query for the number of rows in each bin of every group: a scan of its own.
+
+    Rows without a value are counted, too, in a bin that nobody reads: Spark would move a condition
+    on the bin down to the rows, and write every stage of it out, again and again.
+    """
+    return _aggregate(scan, rows, secret, [bin_name], {"rows": rows.count()})
 
 
 def _count_rungs(scan: Scan, secret: int, feature: Feature) -> Any:
     """Query for the number of rows on each rung, all groups together: a scan of its own."""
     rows = _bound_contributions(scan, _select_relevant(scan, {feature: "rung"}), secret)
-    there = rows.filter(rows["rung"] >= 0)
     if not _filters_groups(scan) or not scan.query.keys.columns:
-        return there.group_by("rung").aggregate(rows=there.count())
+        return rows.group_by("rung").aggregate(rows=rows.count())
     keys = _key_names(scan)
-    grouped = there.group_by([*keys, "rung"]).aggregate(rows=there.count())
+    grouped = rows.group_by([*keys, "rung"]).aggregate(rows=rows.count())
     places = dict(zip(scan.query.keys.columns, keys, strict=True))
     known = _keep_known_keys(grouped, scan.query.keys, places)
     whole = engine.exact_sum(scan.connection.engine, known["rows"])
@@ -457,5 +460,6 @@ def _read_bins(
     counts: dict[Key, dict[int, int]] = {}
     for i, number in enumerate(found["rows"]):
         key = tuple(found[name][i] for name in ids)
-        counts.setdefault(key, {})[found[bin_name][i]] = number
+        if found[bin_name][i] >= 0:
+            counts.setdefault(key, {})[found[bin_name][i]] = number
     return counts

@@ -71,7 +71,9 @@ def summation_error(rows: int, *, largest: float) -> float:
     at most u; additions that underflow are exact.
     """
     if not is_plain_int(rows) or not 0 <= rows < 1 << 50:
-        raise ParameterError(f"rows must be an integer from 0 to 2**50 - 1, got {rows!r}")
+        raise ParameterError(
+            f"rows must be an integer from 0 to 2**50 - 1, got {rows!r}", parameter="rows"
+        )
     steps = max(rows - 1, 0) * _U
     return finite_above(steps / (1 - steps) * rows * Fraction(_amount(largest)))
 

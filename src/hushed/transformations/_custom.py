@@ -80,12 +80,16 @@ def declared(
         If the stability is NaN, negative or infinite, or the argument is empty.
     """
     if not argument.strip():
-        raise ParameterError("argument must say why the stability holds, got an empty string")
+        raise ParameterError(
+            "argument must say why the stability holds, got an empty string", parameter="argument"
+        )
     if callable(stability):
         bound = stability
     else:
         if not 0 <= stability < math.inf:
-            raise ParameterError(f"stability must be 0 or more and finite, got {stability}")
+            raise ParameterError(
+                f"stability must be 0 or more and finite, got {stability}", parameter="stability"
+            )
         bound = _times(float(stability))
     made = guard_step(function)
     name = str(getattr(function, "__name__", type(function).__name__))

@@ -183,7 +183,9 @@ def check_types(types: Mapping[str, ColumnType], names: Iterable[str]) -> dict[s
     """Check the declared types of columns."""
     known = list(names)
     if not isinstance(types, Mapping):
-        raise ParameterError(f"types must be a mapping such as {{'age': 'int'}}, got {types!r}")
+        raise ParameterError(
+            f"types must be a mapping such as {{'age': 'int'}}, got {types!r}", parameter="types"
+        )
     for column, declared in types.items():
         find_column(column, known)
         if declared not in COLUMN_TYPES:

@@ -91,8 +91,9 @@ def _object_strings(cells: Any, absent: Any) -> Any:
     ]
     try:
         return pa.array(strings, pa.large_string())
-    except UnicodeError:  # lone surrogates become question marks
-        known = [None if w is None else w.encode("utf-8", "replace").decode() for w in strings]
+    except UnicodeError:  # lone surrogates
+        held = [None if w is None else w.encode("utf-8", "surrogatepass") for w in strings]
+        known = [None if w is None else _repair_bytes(w).decode() for w in held]
         return pa.array(known, pa.large_string())
 
 
@@ -161,7 +162,7 @@ def make_readable(arrow: Any) -> Any:
 
 
 def _repair_strings(column: Any) -> Any:
-    """Replace invalid bytes of strings by the replacement character."""
+    """Replace invalid bytes of strings, each by a character of its own."""
     import pyarrow as pa  # noqa: PLC0415
 
     wide = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
@@ -171,9 +172,20 @@ def _repair_strings(column: Any) -> Any:
         column.validate(full=True)
     except pa.ArrowInvalid:
         cells = column.cast(wide[column.type]).to_pylist()
-        texts = [None if cell is None else cell.decode("utf-8", "replace") for cell in cells]
+        texts = [None if cell is None else _repair_bytes(cell).decode() for cell in cells]
         return pa.chunked_array([pa.array(texts, column.type)])
     return column
+
+
+def _repair_bytes(held: bytes) -> bytes:
+    """Write what is not UTF-8 as private-use characters, U+EF80 to U+EFFF, one for each byte.
+
+    Different strings stay different. If two users became one, the rows that count of the first one
+    would depend on those of the other, and neither would have the promise of a user.
+    """
+    escaped = held.decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass")
+    # U+DC80 to U+DCFF in three bytes, and the same place of the private-use area
+    return escaped.replace(b"\xed\xb2", b"\xee\xbe").replace(b"\xed\xb3", b"\xee\xbf")
 
 
 def read_lines(path: Path, header: str | None = None) -> tuple[list[str], str, Any]:
@@ -202,7 +214,7 @@ def read_lines(path: Path, header: str | None = None) -> tuple[list[str], str, A
     try:
         lines.validate(full=True)
     except pa.ArrowInvalid:
-        lines = _split(held[start:].decode("utf-8", "replace").encode(), 0)
+        lines = _split(_repair_bytes(held[start:]), 0)
     return names, between, pc.ascii_rtrim(lines, "\r\n")
 
 

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hushed._printing import shown
+from hushed._search_path import check_search_path
 from hushed.errors import EngineUnavailable, MissingExtra, ParameterError
 from hushed.tables._engine.clock import Clock, stop_after
 from hushed.tables._engine.databases import (
@@ -139,6 +140,7 @@ def _connect(url: str) -> tuple[Any, str]:
 
 def _check_functions(backend: Any) -> None:
     """Refuse a search path whose functions would be called in place of those of PostgreSQL."""
+    check_search_path(backend.con)
     found = backend.con.execute(_FIRST_SCHEMA).fetchone()[0]
     if found != "pg_catalog":
         raise ParameterError(
@@ -175,10 +177,12 @@ def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
     from sqlglot import expressions  # noqa: PLC0415
 
     kind, guarded = "", False
+    schema = place.rpartition(".")[2]  # what may stand before it is this database
     with suppress(*_errors()):
-        whole = expressions.table_(name, db=place or None, quoted=True).sql("postgres")
+        whole = expressions.table_(name, db=schema or None, quoted=True).sql("postgres")
         kind, guarded = backend.con.execute(_RELATION, [whole]).fetchone() or ("", False)
-    found = [view_warning(name, _VIEWS[kind])] if kind in _VIEWS else []
+    what = _VIEWS.get(kind, "not found where tables are listed, and may be a view")
+    found = [] if kind in ("r", "p") else [view_warning(name, what)]
     if guarded:
         found.append(
             f"{shown(name)} has row-level security: whether a row is visible must not depend on "
@@ -210,6 +214,7 @@ def _session(backend: Any, clock: Clock) -> Iterator[None]:
     """
     driver = backend.con
     with stop_after(clock, _GRACE, partial(_hang_up, driver)), driver.transaction():
+        check_search_path(driver)  # it may have been made since the table was opened
         if clock.limit is not None:
             driver.execute(LIMIT_OF_THIS_QUERY.format(max(1, math.ceil(1000 * clock.left))))
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hushed.errors import ParameterError
+from hushed.zoo.defects._blocks import BLOCKS
 from hushed.zoo.defects._defect import FaultyAndFixed, build
 from hushed.zoo.defects._noise import NAIVE_LAPLACE, NOISE
 from hushed.zoo.defects._output import OUTPUT
@@ -35,7 +36,7 @@ def twins(epsilon: float = 1.0) -> list[FaultyAndFixed]:
     """
     if not 0 < epsilon <= 1:
         raise ParameterError(f"epsilon must lie in (0, 1] for the defects to show, got {epsilon}")
-    every = (*SENSITIVITY, *NOISE, *OUTPUT, *WORST_CASE, *SEARCHES)
+    every = (*SENSITIVITY, *NOISE, *OUTPUT, *WORST_CASE, *BLOCKS, *SEARCHES)
     return [build(defect, epsilon) for defect in every]
 
 

@@ -1,0 +1,98 @@
+"""The routes that ask a function about blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hushed._functions._calls import answer
+from hushed._types import Floats
+from hushed.blocks import Blocks, public_prior
+from hushed.blocks._calls import ask_here
+from hushed.blocks._parts import split_rows
+from hushed.comparing._laws import Chosen
+from hushed.comparing._offers import MOST_TABLES, Offer, Priced, say_promise
+from hushed.comparing._question import Question
+from hushed.errors import ParameterError
+from hushed.statistics import Mode
+
+_GUESSES = 200  # public blocks asked for a guess
+
+
+def offer_blocks(guess: bool, question: Question) -> Offer | str:
+    if isinstance(question.statistic, Mode):
+        return "a mode has better ways; hs.Blocks(aggregate='votes') is for functions"
+    if question.numbers > 1:
+        return "chooses one number; for several see hs.Blocks(aggregate='vector')"
+    values = _candidates_of(question)
+    if values is None:
+        return "needs a public range of the answer, low= and high=, or candidates="
+
+    def price(epsilon: float) -> Priced:
+        made = _make_blocks(question, values, epsilon, guess=guess)
+        if made.blocks > question.rows:
+            raise ParameterError(f"it takes {made.blocks} blocks, and there are fewer rows")
+        drawn = question.simulate(
+            partial(_measure_blocks, made, question.function, question.part_function), MOST_TABLES
+        )
+        more = ", prior=..." if guess else ""
+        return Priced(
+            guarantee=made.guarantee,
+            errors=Chosen.of_rows(drawn),
+            how=f"hs.Blocks(candidates, epsilon={epsilon:g}{more})",
+            calls=made.blocks + guess * _GUESSES,
+        )
+
+    return Offer(promise=say_promise(question), at=price)
+
+
+def _candidates_of(question: Question) -> tuple[float, ...] | None:
+    """Public values for the blocks: as given, those of the statistic, or 101 of the range."""
+    if question.candidates is not None:
+        return tuple(sorted(question.candidates))
+    span = question.span if question.numeric is None else question.numeric.span
+    return None if span is None else Blocks(low=span[0], high=span[1]).values
+
+
+def _make_blocks(
+    question: Question, values: tuple[float, ...], epsilon: float, *, guess: bool
+) -> Any:
+    """Blocks, with what the population answers as a public guess if so wanted."""
+    known: Any = {"epsilon": epsilon, "neighbours": question.neighbours, "unit": question.unit}
+    made = Blocks(values, **known)
+    if not guess:
+        return made
+    prior = public_prior(
+        question.part_function,
+        question.population,
+        rows=question.rows,
+        blocks=min(made.blocks or 1, question.rows),
+        candidates=values,
+        draws=_GUESSES,
+        seed=question.seed,
+    )
+    return Blocks(values, prior=prior, **known)
+
+
+def _measure_blocks(
+    made: Any,
+    whole: Callable[[Any], Any],
+    part: Callable[[Any], Any],
+    rows: Any,
+    generator: np.random.Generator,
+) -> Floats:
+    """Error of each candidate against the answer on the whole table, then its chance."""
+    parts = split_rows(
+        rows,
+        made.blocks,
+        even=made.even,
+        draw=lambda bound, count: generator.integers(bound, size=count),
+    )
+    chosen = made.aggregation
+    values = np.array(made.values)[chosen.kept]
+    exact = float(answer(whole, rows, private=False))
+    chances = chosen.chances(ask_here(made, part, parts))
+    return np.concatenate([np.abs(values - exact), chances])

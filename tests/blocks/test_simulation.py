@@ -1,0 +1,150 @@
+"""What the error would be on public rows, and a public guess of the answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed.errors import BadFunction, BadRows, ParameterError
+
+PEOPLE = hs.populations.Normal(mean=5.0, std=2.0)
+VALUES = np.linspace(0, 10, 101)
+MADE = hs.Blocks(VALUES, epsilon=2.0)
+
+
+def label(rows):
+    """Side of 5 on which most rows lie."""
+    return "above" if np.median(rows) > 5.2 else "below"
+
+
+def test_errors_are_those_of_drawing_again_and_again():
+    """Against a hundred releases of fresh tables, drawn by the noise of a release."""
+    tried = MADE.simulate(np.mean, PEOPLE, 400, trials=100, isolated=False)
+    assert (tried.calls, tried.trials, tried.blocks) == (100 * (MADE.blocks + 1), 100, MADE.blocks)
+    rng, errors = np.random.default_rng(1), []
+    for _ in range(400):
+        table = rng.normal(5.0, 2.0, 400)
+        answers = np.array([part.mean() for part in MADE.split(table)])
+        errors.append(abs(MADE.aggregation.draw(answers) - table.mean()))
+    assert tried.error_50 == pytest.approx(np.quantile(errors, 0.5), rel=0.4)
+    assert tried.error_95 == pytest.approx(np.quantile(errors, 0.95), rel=0.4)
+    assert tried.error_of_blocks < tried.error_50 < tried.error_95
+    assert tried.failed == 0
+
+
+def test_the_same_seed_gives_the_same_errors():
+    """Tables, splits and noise follow from it."""
+    ask = {"trials": 3, "isolated": False}
+    first = MADE.simulate(np.mean, PEOPLE, 200, seed=4, **ask)
+    assert first == MADE.simulate(np.mean, PEOPLE, 200, seed=4, **ask)
+    assert first != MADE.simulate(np.mean, PEOPLE, 200, seed=5, **ask)
+    assert "in one process" in str(first)
+
+
+def test_failed_calls_are_counted():
+    """A release says nothing of them, so this is where they are seen."""
+
+    def sometimes(rows):
+        if len(rows) < 300 and rows[0] < 5:
+            raise ValueError
+        return rows.mean()
+
+    tried = MADE.simulate(sometimes, PEOPLE, 400, trials=20, isolated=False)
+    assert 0.35 < tried.failed < 0.65
+    with pytest.raises(BadFunction, match="raised ZeroDivisionError on public rows"):
+        MADE.simulate(lambda rows: 1 / 0, PEOPLE, 400, isolated=False)
+    with pytest.raises(BadFunction, match=r"shape \(2,\) where \(\) is asked for"):
+        MADE.simulate(lambda rows: rows[:2], PEOPLE, 400, isolated=False)
+
+
+def test_labels_and_vectors_are_tried_too():
+    """The error of a label is the chance of another one."""
+    vote = hs.Blocks(["above", "below"], aggregate="votes", epsilon=5.0)
+    tried = vote.simulate(label, PEOPLE, 2000, trials=20, isolated=False)
+    assert tried.error_50 == 0
+    assert 0 <= tried.error_95 <= 1
+    with pytest.raises(BadFunction, match="none of the candidates"):
+        vote.simulate(lambda rows: "?", PEOPLE, 2000, isolated=False)
+    ball = hs.Blocks(
+        aggregate="vector", centre=[5, 2], radius=2, epsilon=2.0, delta=1e-6, blocks=200
+    )
+    tried = ball.simulate(lambda x: [x.mean(), x.std()], PEOPLE, 2000, trials=5, isolated=False)
+    assert 0.02 < tried.error_50 < 0.3
+    mean = hs.Blocks(low=0, high=10, aggregate="mean", epsilon=2.0)
+    tried = mean.simulate(np.mean, PEOPLE, 2000, trials=5, isolated=False)
+    assert tried.error_95 == pytest.approx(mean.accuracy(0.05), rel=0.3)
+
+
+@pytest.mark.slow
+def test_isolated_calls_give_the_same_errors():
+    """Of a function that keeps nothing; one that does is told apart."""
+    few = hs.Blocks([0.0, 5.0, 10.0], epsilon=20.0, blocks=2)
+    asked = [few.simulate(np.mean, PEOPLE, 50, trials=3, isolated=x) for x in (True, False)]
+    assert asked[0].error_95 == asked[1].error_95
+    assert [each.isolated for each in asked] == [True, False]
+    seen = []
+
+    def remembers(rows):
+        seen.append(1)
+        return 5.0 * (len(seen) - 1)
+
+    here = few.simulate(remembers, PEOPLE, 50, trials=1, isolated=False)
+    seen.clear()
+    apart = few.simulate(remembers, PEOPLE, 50, trials=1)
+    assert here.error_of_blocks != apart.error_of_blocks
+
+
+def test_a_prior_is_the_histogram_of_public_blocks():
+    """Nine tenths of it, and a tenth spread evenly."""
+    prior = hs.public_prior(np.mean, PEOPLE, rows=1000, blocks=10, candidates=VALUES, draws=300)
+    assert sum(prior) == pytest.approx(1.0)
+    assert min(prior) == pytest.approx(0.1 / 101)
+    near = np.abs(VALUES - 5) < 1.25
+    assert sum(np.array(prior)[near]) > 0.9  # the mean of 100 rows is 5 +- 0.2
+    assert np.array(prior)[~near] == pytest.approx(0.1 / 101)
+    even = hs.public_prior(
+        np.mean, PEOPLE, rows=1000, blocks=10, candidates=VALUES, floor=1, draws=5
+    )
+    assert even == pytest.approx([1 / 101] * 101)
+    votes = hs.public_prior(
+        label, PEOPLE, rows=1000, blocks=10, candidates=["above", "below"], draws=100
+    )
+    assert 0.5 < votes[1] < 0.95
+    guided = hs.Blocks(VALUES, epsilon=1.0, prior=prior)
+    assert guided.blocks < hs.Blocks(VALUES, epsilon=1.0).blocks
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"f": 5}, ParameterError, "must be a function"),
+        ({"population": [1, 2]}, ParameterError, "a population has methods"),
+        ({"rows": 0}, ParameterError, "rows must be"),
+        ({"floor": 2}, ParameterError, "floor must lie"),
+        ({"draws": 0}, ParameterError, "draws must be"),
+        ({"candidates": [3, 1]}, ParameterError, "must ascend"),
+        ({"candidates": ["a", "a"]}, ParameterError, "must all differ"),
+        ({"f": lambda rows: 1 / 0}, BadFunction, "no answer on 200 public blocks of 100 rows"),
+        ({"f": lambda rows: "?", "candidates": ["a", "b"]}, BadFunction, "no answer"),
+    ],
+    ids=lambda x: str(x)[:30],
+)
+def test_a_prior_of_nothing_is_refused(options, error, words):
+    """In words."""
+    usual = {"f": np.mean, "population": PEOPLE, "rows": 1000, "blocks": 10, "candidates": VALUES}
+    given = usual | options
+    with pytest.raises(error, match=words):
+        hs.public_prior(given.pop("f"), given.pop("population"), **given)
+
+
+def test_a_simulation_of_nothing_is_refused():
+    """In words."""
+    with pytest.raises(ParameterError, match="must be a function"):
+        MADE.simulate(5, PEOPLE, 100)
+    with pytest.raises(ParameterError, match="a population has methods"):
+        MADE.simulate(np.mean, np.zeros(5), 100)
+    with pytest.raises(ParameterError, match="trials must be"):
+        MADE.simulate(np.mean, PEOPLE, 100, trials=0)
+    with pytest.raises(BadRows, match="need as many rows"):
+        MADE.simulate(np.mean, PEOPLE, 3, isolated=False)

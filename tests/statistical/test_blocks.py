@@ -1,0 +1,86 @@
+"""Audits of blocks with a nasty function, and of broken twins.
+
+The function is asked in this process, through the split and the draw of a release: tens of
+thousands of processes would take hours.
+"""
+
+import numpy as np
+import pytest
+
+import hushed as hs
+
+pytestmark = pytest.mark.slow
+
+ROWS = np.array([9.0, *np.zeros(11)])
+PAIRS = [(ROWS, np.zeros(12))]
+VALUES = [0.0, 1.0, 2.0]
+EVEN = hs.Blocks(VALUES, epsilon=1.0, beta=0.4, blocks=9)
+PRIVATE = hs.Blocks(VALUES, epsilon=1.0, beta=0.4, blocks=9, neighbours="add-remove")
+VOTES = hs.Blocks(VALUES, epsilon=1.0, beta=0.4, blocks=9, aggregate="votes")
+MEAN = hs.Blocks(low=0, high=2, epsilon=1.0, blocks=9, aggregate="mean")
+
+
+def nasty(part):
+    """Answer with the end of the range as soon as the row is seen; also of an empty part."""
+    return 2.0 * bool((part == 9).any())
+
+
+def audited(draw, neighbours="replace-one", pairs=PAIRS):
+    """Run an audit on the values; the false alarm is 1e-6."""
+    claim = hs.Guarantee(epsilon=1.0, neighbours=neighbours)
+    return hs.audit(draw, pairs, claim=claim, samples=20_000, workers=1, confidence=0.999999)
+
+
+def released(mechanism, function, rows):
+    """Split, ask and draw as a release does; the function is a fresh one for each call."""
+    return mechanism.aggregation.draw(np.array([function(part) for part in mechanism.split(rows)]))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [EVEN, PRIVATE, VOTES, MEAN],
+    ids=["exponential", "add-remove", "votes", "mean"],
+)
+def test_no_audit_refutes_blocks(mechanism):
+    """Whatever the function does with the one row."""
+    private = mechanism.neighbours == "add-remove"
+    pairs = [(ROWS, ROWS[1:])] if private else PAIRS
+    report = audited(lambda rows: released(mechanism, nasty, rows), mechanism.neighbours, pairs)
+    assert report.verdict == "not refuted", report.explain()
+    assert report.epsilon_low > 0.05 or private  # it tells the tables apart at all
+
+
+def with_memory(rows):
+    """One function for all calls, which keeps what it has seen."""
+    seen = []
+
+    def remembers(part):
+        seen.append(part)
+        return nasty(np.concatenate(seen))
+
+    return released(VOTES, remembers, rows)
+
+
+def with_half_of_the_noise(rows):
+    """A mean with half of the noise."""
+    answers = np.array([nasty(part) for part in MEAN.split(rows)])
+    return float(answers.mean() + np.random.default_rng().laplace(scale=2 / 9 / 2))
+
+
+@pytest.mark.parametrize("draw", [with_memory, with_half_of_the_noise])
+def test_an_audit_refutes_a_broken_twin(draw):
+    """With the same pairs, samples and confidence."""
+    report = audited(draw)
+    assert report.verdict == "violated", report.explain()
+
+
+def test_without_rounding_the_answer_says_nothing():
+    """All answers between two candidates: the nearest is found, and by plain ranks none."""
+    answers, values = np.full(31, 0.51), np.array([0.0, 1.0, 2.0])
+    middle = answers.size / 2
+    above = [(answers > v).sum() for v in values]
+    reached = [(answers >= v).sum() for v in values]
+    plain = [-max(a - middle, middle - r, 0) for a, r in zip(above, reached, strict=True)]
+    assert plain == [-15.5, -15.5, -15.5]
+    drawn = hs.Blocks(values, epsilon=1.0, blocks=31).aggregation
+    assert sum(drawn.draw(answers) == 1.0 for _ in range(300)) > 280
