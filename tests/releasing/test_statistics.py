@@ -25,7 +25,7 @@ MECHANISMS = {
     "given": hs.InverseSensitivity(
         MEDIAN, epsilon=1.0, candidates=np.linspace(1, 1000, 50), prior=np.arange(50.0)
     ),
-    "test": hs.ProposeTest(MEDIAN, bound=30.0, epsilon=1.0, delta=1e-6),
+    "test": hs.ProposeTest(MEDIAN, bound=60.0, epsilon=1.0, delta=1e-6),  # refused: 4e-6
 }
 STABLE = hs.StableMode(MODE, epsilon=1.0, delta=1e-6)
 
