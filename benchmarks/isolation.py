@@ -80,8 +80,11 @@ def take_loky(work: Work, parts: list[np.ndarray], workers: int) -> Watch:
     from joblib.externals.loky import get_reusable_executor
 
     executor = get_reusable_executor(max_workers=workers)
-    list(executor.map(work, parts))
-    return Watch(list(executor._processes)).take(lambda: list(executor.map(work, parts)))
+    try:
+        list(executor.map(work, parts))
+        return Watch(list(executor._processes)).take(lambda: list(executor.map(work, parts)))
+    finally:
+        executor.shutdown(wait=True)  # joblib would take it for one of its own
 
 
 def main(*, quick: bool) -> None:
