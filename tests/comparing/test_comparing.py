@@ -88,10 +88,15 @@ class TestErrors:
             assert np.mean(off > error * 0.9995) >= level - 0.004
 
     def test_table_route_has_the_chances_of_its_ranks(self):
-        """Odds fall by e^(epsilon) with each rank that a candidate of the grid is off."""
+        """Odds fall by e^(epsilon) with each rank that a candidate is off, or its rows are."""
         found = hs.compare(SEVEN, SAME, epsilon=2.0, trials=2)
-        points = [0.3 * k for k in range(101)]
-        weights = [math.exp(-2 * abs(sum(v < p for v in VALUES) - 3.5)) for p in points]
+        points = [0.0, *(30 * 10 ** (-6 * k / 1998) for k in range(1998, -1, -1))]
+        rounded = sorted(min(points, key=lambda p: abs(p - v)) for v in VALUES)
+        below = [sum(v < p for v in rounded) for p in points]
+        upto = [sum(v <= p for v in rounded) for p in points]
+        weights = [
+            math.exp(-2 * max(b - 3.5, 3.5 - u, 0)) for b, u in zip(below, upto, strict=True)
+        ]
         off = [abs(p - 7) for p in points]
         route = route_of(found, "table query")
         for beta, error in ((0.5, route.error_50), (0.05, route.error_95)):
