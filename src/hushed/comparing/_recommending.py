@@ -90,8 +90,8 @@ def _say_other(other: ComparedRoute, chosen: ComparedRoute, comparison: Comparis
     if its >= mine:
         return f"Of promises {kind}, the best one ({other.name}) has {ratio} times the {what}."
     return (
-        f"Of promises {kind}, the best one ({other.name}) has {ratio} times less {what}; a weaker "
-        f"promise is recommended from {comparison.worth:g} times on."
+        f"Of promises {kind}, the best one ({other.name}) has an {what} {ratio} times smaller; "
+        f"a weaker promise is recommended from {comparison.worth:g} times on."
     )
 
 
