@@ -124,8 +124,31 @@ def test_keys_of_several_columns_and_an_absent_key():
     assert answer.values == {"nth": (1, 2, 3)}
 
 
+def test_the_curve_of_a_choice_is_charged():
+    """A ledger is given losses in a range of epsilon, which compose to less than a pure promise."""
+
+    class Noting:
+        """Keeps what it is charged."""
+
+        def charge(self, budget, guarantee, note="", *, loss=None):
+            self.charged = budget, guarantee.epsilon, note, loss
+
+    ledger = Noting()
+    ask([(1, "a")], 2).release(epsilon=EPSILON, ledger=ledger, budget="b")
+    *rest, loss = ledger.charged
+    assert rest == ["b", EPSILON, "query: top by drug"]
+    assert (loss.delta(EPSILON), loss.supremum) == (0.0, EPSILON)
+    assert loss.delta(0.0) == pytest.approx(math.tanh(EPSILON / 4), rel=1e-9)
+
+
+def test_gaussian_noise_is_refused_because_it_would_spend_delta_for_nothing():
+    """Keys are chosen, and no number gets noise."""
+    with pytest.raises(ParameterError, match="leave noise and delta out"):
+        ask([], 1).quote(epsilon=1.0, delta=1e-6, noise="gaussian")
+
+
 def test_the_answer_is_charged_stored_and_read_again(tmp_path):
-    """The curve is charged, the same key gives the same answer, and dates stay dates."""
+    """Epsilon is charged, the same key gives the same answer, and dates stay dates."""
     days = [datetime.date(2024, 3, day) for day in (1, 2, 3)]
     rows = pa.table({"day": pa.array([days[0]] * 9 + [days[1]] * 5)})
     query = hs.table(rows).top_k("day", k=2, keys=days)

@@ -54,6 +54,12 @@ def plan_query(query: Query, *, epsilon: float, delta: float, noise_name: NoiseN
         raise ParameterError(
             f"one query has at most {_MOST_AGGREGATES} aggregates: use several queries"
         )
+    if query.chooses_keys and noise_name == "gaussian":
+        raise ParameterError(
+            "top_k chooses keys and adds no Gaussian noise: it spends no delta",
+            parameter="noise",
+            hint="leave noise and delta out",
+        )
     plan = plan_noise(
         query.aggregates,
         query.measured,
