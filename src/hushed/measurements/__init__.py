@@ -7,6 +7,7 @@ from hushed.measurements._losses import ProfileLoss
 from hushed.measurements._noisy import exponential, gaussian, laplace, noisy
 from hushed.measurements._record import Measurement
 from hushed.measurements._search import chain_sensitivity, largest_distance, smallest_scale
+from hushed.measurements._statistics import inverse_sensitivity
 
 __all__ = [
     "Measurement",
@@ -16,6 +17,7 @@ __all__ = [
     "exponential",
     "from_opendp",
     "gaussian",
+    "inverse_sensitivity",
     "laplace",
     "largest_distance",
     "noisy",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from hushed._numeric import round_up
 from hushed.accounting._pure import pure_renyi, pure_zcdp
 from hushed.accounting._theorems import renyi_conversion
 from hushed.errors import ParameterError
+from hushed.mechanisms._law import Known
 from hushed.privacy_loss import PrivacyProfile
 from hushed.spaces import PRIVACY_PROFILE, PURE, RENYI, ZCDP, Measure
 
@@ -71,6 +73,17 @@ class ProfileLoss:
 
 RenyiBound = Callable[[float], float]
 Loss = float | ProfileLoss | RenyiBound
+
+
+def losses_of(known: Known) -> dict[Measure, Loss]:
+    """State what a law says of its loss as measures do; a pure loss bounds rho, too."""
+    found: dict[Measure, Any] = {
+        measure: ProfileLoss(curve=loss) if isinstance(loss, PrivacyProfile) else loss
+        for measure, loss in known.items()
+    }
+    if PURE in found and ZCDP in found:
+        found[ZCDP] = min(found[ZCDP], pure_zcdp(found[PURE]))
+    return found
 
 
 def pure_curve(epsilon: float) -> PrivacyProfile:

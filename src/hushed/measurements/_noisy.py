@@ -8,17 +8,14 @@ law of the noise itself (`hushed.mechanisms`).
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from hushed._checks import require_one_of
-from hushed.accounting._pure import pure_zcdp
 from hushed.errors import ParameterError
-from hushed.measurements._losses import Loss, ProfileLoss
+from hushed.measurements._losses import losses_of
 from hushed.measurements._record import Measurement
-from hushed.mechanisms._law import Known, Law
+from hushed.mechanisms._law import Law
 from hushed.mechanisms._registry import LAWS
-from hushed.privacy_loss import PrivacyProfile
-from hushed.spaces import PURE, ZCDP, Measure, Numbers, Space
+from hushed.spaces import Numbers, Space
 from hushed.transformations._chain import Step
 from hushed.transformations._matching import refuse
 
@@ -149,22 +146,11 @@ def noisy(law: str, scale: float) -> Step[Measurement]:
             source=space,
             measure=kind.measure,
             draw=made.draw,
-            known=lambda d_in: _losses(made.loss(reach * d_in.value, dims)),
+            known=lambda d_in: losses_of(made.loss(reach * d_in.value, dims)),
             settings=(law, scale),
         )
 
     return Step(law, build)
-
-
-def _losses(known: Known) -> dict[Measure, Loss]:
-    """State what a law says of its loss as measures do; a pure loss bounds rho, too."""
-    found: dict[Measure, Any] = {
-        measure: ProfileLoss(curve=loss) if isinstance(loss, PrivacyProfile) else loss
-        for measure, loss in known.items()
-    }
-    if PURE in found and ZCDP in found:
-        found[ZCDP] = min(found[ZCDP], pure_zcdp(found[PURE]))
-    return found
 
 
 def _count_numbers(law: type[Law], space: Space) -> int:

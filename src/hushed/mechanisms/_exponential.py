@@ -55,24 +55,13 @@ class ExponentialChoice(Law):
         return noise.selection_scale(width=self.width, epsilon=self.epsilon)
 
     def loss(self, moved: float, dims: int = 1) -> Known:  # noqa: ARG002
-        """Epsilon, rho and curve where the changes of the scores lie in a range of ``moved``.
-
-        Notes
-        -----
-        For the logarithm ``f(t)`` of the mean of ``exp(t loss)`` under the second law
-        ``f(0) = f(1) = 0`` and ``f''(t) <= epsilon**2 / 4``, a variance on an interval of that
-        length. So ``f(t) - t (t - 1) epsilon**2 / 8`` is concave, and at most 0 beyond 1: rho is
-        ``epsilon**2 / 8`` (Cesar and Rogers, ALT 2021).
-        """
+        """Epsilon, rho and curve where the changes of the scores lie in a range of ``moved``."""
         level = moved
         if 0 < moved < math.inf:
             level = stated_above(
                 noise.selection_loss(width=self.width, epsilon=self.epsilon, moved=moved)
             )
-        known: Known = {PURE: level, PRIVACY_PROFILE: bounded_range(level)}
-        if not 0 < level < math.inf:
-            return known
-        return {**known, ZCDP: stated_above(decimal_of(level) ** 2 / 8)}
+        return bounded_losses(level)
 
     def error(self, beta: float, dims: int = 1) -> float:
         """Shortfall against the best of so many candidates, exceeded with probability beta."""
@@ -82,6 +71,22 @@ class ExponentialChoice(Law):
     def draw(self, values: Floats) -> int:
         """Index of the chosen candidate."""
         return noise.select(values, width=self.width, epsilon=self.epsilon)
+
+
+def bounded_losses(epsilon: float) -> Known:
+    """Epsilon, rho and curve of a choice whose losses lie in a range of this width; rounded up.
+
+    Notes
+    -----
+    For the logarithm ``f(t)`` of the mean of ``exp(t loss)`` under the second law
+    ``f(0) = f(1) = 0`` and ``f''(t) <= epsilon**2 / 4``, a variance on an interval of that
+    length. So ``f(t) - t (t - 1) epsilon**2 / 8`` is concave, and at most 0 beyond 1: rho is
+    ``epsilon**2 / 8`` (Cesar and Rogers, ALT 2021).
+    """
+    known: Known = {PURE: epsilon, PRIVACY_PROFILE: bounded_range(epsilon)}
+    if not 0 < epsilon < math.inf:
+        return known
+    return {**known, ZCDP: stated_above(decimal_of(epsilon) ** 2 / 8)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from hushed.spaces import Norm, SensitivityBound
 
 _GRID_BITS = 30
 _FURTHEST = 1 << 61  # steps from the k-th best score; others are moved here
-_MOST_PAIRS = 1 << 22  # places times candidates, which are listed
+MOST_PAIRS = 1 << 22  # places times candidates, which are listed
 _MOST_PLACES = 1 << 14
 _LEAST_EPSILON = 2.0**-200
 
@@ -223,9 +223,9 @@ class TopK(Calibrated):
             raise ParameterError(
                 "scores must be one list of numbers", parameter="scores"
             )  # the shape is private
-        if not self.k <= values.size <= _MOST_PAIRS // self.k:
+        if not self.k <= values.size <= MOST_PAIRS // self.k:
             raise ParameterError(
-                f"the number of candidates must lie between k={self.k} and {_MOST_PAIRS // self.k}"
+                f"the number of candidates must lie between k={self.k} and {MOST_PAIRS // self.k}"
             )
         return select_top(list_steps(values, self.grid, self.k), k=self.k, rate=self.rate)
 

@@ -15,6 +15,7 @@ from hushed.tables._format import format_table
 from hushed.tables._ladders import Candidates, list_candidates
 from hushed.tables._plan import Choice, GaussianNoise, LaplaceNoise, Part
 from hushed.tables._requests import Aggregate
+from hushed.tables._top import TopChoice
 from hushed.tables._warnings import epsilon_warnings
 
 Interval = tuple[Any, Any]
@@ -29,15 +30,20 @@ class Answer:
     keys : mapping of str to tuple
         Value of each grouping column, row by row.
     values : mapping of str to tuple
-        Noisy value of each output, row by row; a histogram is a list, several quantiles too.
+        Noisy value of each output, row by row; a histogram is a list, several quantiles too. A top
+        has one row for each chosen key, with its place: 1 is meant for the most rows.
     low, high : mapping of str to tuple
         Ends of the error bars. The probability that noise moves a value out of them is at most
         ``1 - level``, for each value by itself. They do not include the effects of clipping, of
-        contribution bounds and of rounding to steps. None for quantiles: see `rank_error`.
+        contribution bounds and of rounding to steps. None for quantiles and a top: see
+        `rank_error` and `shortfall`.
     rank_error : mapping of str to float
         For quantiles: ranks by which the answer may miss, where every value counts as the candidate
         nearest to it. It holds for all quantiles of an output and group together, except with
         probability ``1 - level``.
+    shortfall : mapping of str to float
+        For a top: rows by which a chosen key may fall short of the best one for its place. It holds
+        for all places together, except with probability ``1 - level``.
     candidates : mapping of str to Candidates
         For quantiles: how many values they were chosen from, and how far apart these are.
     bounds : mapping of str to (float, float)
@@ -64,6 +70,7 @@ class Answer:
     low: Mapping[str, tuple[Any, ...]] = field(repr=False)
     high: Mapping[str, tuple[Any, ...]] = field(repr=False)
     rank_error: Mapping[str, float] = field(repr=False)
+    shortfall: Mapping[str, float] = field(repr=False)
     candidates: Mapping[str, Candidates] = field(repr=False)
     bounds: Mapping[str, tuple[float, float]] = field(repr=False)
     present: Mapping[str, tuple[float, ...]] = field(repr=False)
@@ -129,7 +136,7 @@ class Answer:
         found = {name: list(column) for name, column in self.keys.items()}
         for name, column in self.values.items():
             found[name] = list(column)
-            if name not in self.rank_error:
+            if name not in (*self.rank_error, *self.shortfall):
                 found[f"{name}_low"] = list(self.low[name])
                 found[f"{name}_high"] = list(self.high[name])
             if name in self.present:
@@ -167,8 +174,9 @@ class Answer:
         delta = f", delta {format_up(g.delta)}" if g.delta else ""
         groups = "1 group" if len(self) == 1 else f"{len(self)} groups"
         promise = f"epsilon {format_up(g.epsilon)}{delta} for adding or removing one {self.unit}"
-        lines = [f"{promise}; {groups}." if self.keys else f"{promise}."]
-        if set(self.values) - set(self.rank_error):
+        grouped = self.keys and not self.shortfall
+        lines = [f"{promise}; {groups}." if grouped else f"{promise}."]
+        if set(self.values) - set(self.rank_error) - set(self.shortfall):
             lines[0] += (
                 f" Each error bar holds with {percent(self.level)} against the noise alone; it "
                 "does not include clipping and contribution bounds."
@@ -179,6 +187,11 @@ class Answer:
                 f"from the quantile, with {percent(self.level)}; every value counts as the nearest "
                 f"of {self.candidates[name]}."
             )
+        lines += [
+            f"{shown(name)}: each key has at most {format_up(rows, 4)} rows fewer than the best "
+            f"one for its place, with {percent(self.level)}."
+            for name, rows in self.shortfall.items()
+        ]
         lines += [
             f"{shown(name)}: values were clipped to [{low:g}, {high:g}]; the search for these "
             "bounds leaves a few rows beyond them, as a rule."
@@ -240,6 +253,15 @@ def _histogram(
     errors: list[float],
 ) -> tuple[Any, Interval]:
     return noisy[0], ([n - errors[0] for n in noisy[0]], [n + errors[0] for n in noisy[0]])
+
+
+def _place(
+    _: Aggregate,
+    parts: Sequence[Part],  # noqa: ARG001
+    noisy: list[Any],
+    errors: list[float],  # noqa: ARG001
+) -> tuple[Any, Interval]:
+    return noisy[0], (None, None)
 
 
 def _quantiles(
@@ -327,6 +349,7 @@ _OUTPUTS: Mapping[
         "variance": _variance,
         "histogram": _histogram,
         "quantiles": _quantiles,
+        "top": _place,
     }
 )
 
@@ -357,4 +380,16 @@ def rank_errors(
         )
         for each in aggregates
         if each.kind == "quantiles"
+    }
+
+
+def shortfalls(
+    aggregates: Sequence[Aggregate], parts: Sequence[Part], beta: float
+) -> dict[str, float]:
+    """For each top, the rows by which a chosen key may fall short of the best for its place."""
+    asked = {each.name: each for each in aggregates}
+    return {
+        part.measurement.output: part.noise.error(beta, asked[part.measurement.output].bins)
+        for part in parts
+        if isinstance(part.noise, TopChoice)
     }

@@ -14,12 +14,13 @@ from hushed._numeric import float_above, root_above
 from hushed._printing import format_up, shown
 from hushed.guarantee import Guarantee
 from hushed.tables._measurements import Measurement
-from hushed.tables._plan import Choice, GaussianNoise, LaplaceNoise, Part, PartitionSelection, Plan
+from hushed.tables._plan import Choice, GaussianNoise, Part, PartitionSelection, PartNoise, Plan
 from hushed.tables._query import Query
 from hushed.tables._requests import Aggregate
 from hushed.tables._searching import SearchPart
+from hushed.tables._top import TopChoice
 
-Noise = Literal["Laplace", "Gaussian", "exponential", "one-sided"]
+Noise = Literal["Laplace", "Gaussian", "exponential", "joint exponential", "one-sided"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +57,14 @@ class Distances:
         What is measured.
     steps : tuple of DistanceStep
         From the unit of privacy to the answers.
-    noise : {"Laplace", "Gaussian", "exponential", "one-sided"}
-        Law of the noise; the exponential mechanism chooses a candidate instead. One-sided is the
+    noise : {"Laplace", "Gaussian", "exponential", "joint exponential", "one-sided"}
+        Law of the noise; the exponential mechanism chooses a candidate instead, the joint one
+        several keys. One-sided is the
         exponential noise of the search for a bound.
     scale : float
         Scale of the noise in the units of the answers: of the Laplace law, standard deviation of
-        the Gaussian one, ranks that make a candidate e times as likely, rows of one comparison of a
-        search.
+        the Gaussian one, ranks or rows that make a choice e times as likely, rows of one comparison
+        of a search.
     epsilon : float or None
         Privacy loss of this measurement, rounded up. None for Gaussian noise, which is composed as
         one mechanism.
@@ -85,6 +87,7 @@ class Distances:
             "Laplace": f"Laplace noise of scale {size}",
             "Gaussian": f"Gaussian noise of standard deviation {size}",
             "exponential": f"exponential mechanism, a factor e for {size} ranks",
+            "joint exponential": f"joint exponential mechanism, a factor e for {size} rows",
             "one-sided": f"one-sided exponential noise of scale {size}",
         }[self.noise]
         if self.steps[-1].of == "bounds":
@@ -196,15 +199,15 @@ def _trace_unit(query: Query, *, users: bool) -> list[DistanceStep]:
     return steps
 
 
-def _size_noise(
-    measurement: Measurement, law: LaplaceNoise | GaussianNoise | Choice
-) -> tuple[float, float, float | None]:
+def _size_noise(measurement: Measurement, law: PartNoise) -> tuple[float, float, float | None]:
     """Distance, scale of the noise and epsilon, in the units of the answers."""
     step = Fraction(measurement.step)
     if isinstance(law, Choice):
         moved = Fraction(law.width, 2 * law.probability.denominator)
         scale = 2 * moved / Fraction(law.epsilon)
         return float_above(moved), float_above(scale), law.epsilon
+    if isinstance(law, TopChoice):
+        return float(measurement.l1), law.mechanism.scale, law.mechanism.epsilon
     if isinstance(law, GaussianNoise):
         moved = root_above(measurement.l2_squared) * step
         return float_above(moved), float_above(Fraction(law.sigma) * step), None
@@ -213,9 +216,11 @@ def _size_noise(
     return float_above(measurement.l1 * step), float_above(scale * step), loss
 
 
-def _name_noise(law: LaplaceNoise | GaussianNoise | Choice) -> Noise:
+def _name_noise(law: PartNoise) -> Noise:
     if isinstance(law, Choice):
         return "exponential"
+    if isinstance(law, TopChoice):
+        return "joint exponential"
     return "Gaussian" if isinstance(law, GaussianNoise) else "Laplace"
 
 
@@ -238,6 +243,8 @@ def _explain_move(part: Part, moved: float) -> str:
         return f"ranks of the candidates move by {size}"
     if measurement.role == "bins":
         return f"the bins move by {size} together"
+    if measurement.role == "top":
+        return f"the number of rows of each key moves by {size} or less, all the same way"
     if feature is None or feature.kind == "present":
         what = "users" if measurement.role == "users" else "rows"
         return f"the number of {what} moves by {size}"

@@ -22,7 +22,7 @@ from hushed.transformations._aggregates import squared_counts
 from hushed.transformations._grouping import reached_parts
 from hushed.transformations._resizing import rows_of_users
 
-_Role = Literal["rows", "users", "total", "bins", "rank"]
+_Role = Literal["rows", "users", "total", "bins", "rank", "top"]
 _VALUE_BITS = 30
 _USER_BITS = 32
 
@@ -82,9 +82,9 @@ class Measurement:
     ----------
     output : str
         Output it belongs to.
-    role : {"rows", "users", "total", "bins", "rank"}
+    role : {"rows", "users", "total", "bins", "rank", "top"}
         Number of rows, of users; sum of a feature; rows in each bin; rows nearest to each
-        candidate, one of which is chosen.
+        candidate, one of which is chosen; number of rows of each group, some of which are chosen.
     feature : Feature, optional
         What is added up or binned.
     l1 : int
@@ -156,8 +156,9 @@ def measurements(
             parameter="max_rows_per_user",
             hint="give .bound_contributions(max_rows_per_user=...)",
         )
-    if aggregate.kind == "count":
-        return (_count_of(aggregate, "rows", None, rows),)
+    if aggregate.kind in ("count", "top"):  # all rows of a unit may be in one group
+        role: _Role = "top" if aggregate.kind == "top" else "rows"
+        return (_count_of(aggregate, role, None, rows),)
     column = aggregate.column or ""
     if aggregate.kind in ("quantiles", "histogram"):
         return _bins_of(aggregate, column, rows)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hushed.tables._plan import Choice, Part, PartitionSelection
+from hushed.tables._top import TopChoice
 
 
 def select_partitions(
@@ -18,9 +19,11 @@ def select_partitions(
 
 
 def add_noise(part: Part, exact: Sequence[Any]) -> list[Any]:
-    """Add noise to one measurement of all groups."""
+    """Add noise to one measurement of all groups; of a top, choose the places of its groups."""
     if isinstance(part.noise, Choice):
         return [part.noise.law.draw(part.noise.scores(rows)) for rows in exact]
+    if isinstance(part.noise, TopChoice):
+        return part.noise.choose(exact)
     if part.measurement.role != "bins":
         return part.noise.add_to(exact)
     flat = part.noise.add_to([number for bins in exact for number in bins])

@@ -28,10 +28,12 @@ from hushed.tables._measurements import Measurement, UnitContribution
 from hushed.tables._requests import Aggregate
 from hushed.tables._searching import Search, SearchPart, plan_search
 from hushed.tables._selection import tau_threshold
+from hushed.tables._top import TopChoice, plan_top
 from hushed.transformations._aggregates import exact_scores_movement
 
 NoiseName = Literal["laplace", "gaussian"]
 _LARGEST_SCALE = Fraction(2**55)
+_CHOSEN = ("rank", "top")  # roles that a choice answers, and no noise on numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +100,9 @@ class PartitionSelection:
     delta: float
 
 
+PartNoise = LaplaceNoise | GaussianNoise | Choice | TopChoice
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """A measurement and its noise.
@@ -106,14 +111,14 @@ class Part:
     ----------
     measurement : Measurement
         The measurement.
-    noise : LaplaceNoise, GaussianNoise or Choice
+    noise : LaplaceNoise, GaussianNoise, Choice or TopChoice
         Its noise.
     share : float
         Its share of the budget.
     """
 
     measurement: Measurement
-    noise: LaplaceNoise | GaussianNoise | Choice
+    noise: PartNoise
     share: float
 
 
@@ -138,7 +143,8 @@ class Plan:
     searches : tuple of SearchPart
         Bounds that are found before anything else is measured.
     loss : PrivacyProfile, optional
-        Privacy profile, if all parts are Gaussian: a ledger then counts it exactly.
+        Privacy profile, if all parts are Gaussian or a top is chosen: a ledger then counts it
+        exactly.
     """
 
     guarantee: Guarantee
@@ -209,7 +215,9 @@ def plan_noise(
     selection = None
     if select_partitions:
         selection = _plan_selection(whole * select, contribution, part if half else delta)
-    normal = [i for i, m in enumerate(measured) if noise_name == "gaussian" and m.role != "rank"]
+    normal = [
+        i for i, m in enumerate(measured) if noise_name == "gaussian" and m.role not in _CHOSEN
+    ]
     together = sum((shares[i] for i in normal), Fraction(0))
     multiplier = 0.0
     if normal:
@@ -218,11 +226,12 @@ def plan_noise(
     parts = []
     for i, each in enumerate(measured):
         if i in normal:
-            planned: LaplaceNoise | GaussianNoise | Choice = _plan_gaussian(
-                each, multiplier, shares[i] / together
-            )
+            planned: PartNoise = _plan_gaussian(each, multiplier, shares[i] / together)
         elif each.role == "rank":
             planned = _plan_quantile(each, whole * shares[i])
+        elif each.role == "top":
+            places = next(asked.k for asked in aggregates if asked.name == each.output)
+            planned = plan_top(places, each.l1, whole * shares[i], unit)
         else:
             planned = _of_steps(Fraction(each.l1), whole * shares[i])
         if any(each.output == search.output for search in searched):
@@ -241,7 +250,7 @@ def plan_noise(
             plan_search(each, whole * share, float(share))
             for each, share in zip(searched, shares[len(measured) :], strict=True)
         ),
-        loss=None if others or len(normal) < len(measured) else _loss(multiplier),
+        loss=None if others else _loss(parts, multiplier),
     )
 
 
@@ -290,9 +299,7 @@ def _of_steps(sensitivity: Fraction, epsilon: Fraction) -> LaplaceNoise:
     return law
 
 
-def _check_any_bound(
-    measurement: Measurement, planned: LaplaceNoise | GaussianNoise | Choice, epsilon: Fraction
-) -> None:
+def _check_any_bound(measurement: Measurement, planned: PartNoise, epsilon: Fraction) -> None:
     """Refuse now what the noise for some bound would refuse after the search."""
     if isinstance(planned, GaussianNoise):
         largest = replace(planned, sigma=planned.sigma / measurement.l1 * MOST_STEPS)
@@ -322,9 +329,16 @@ def _multiplier(epsilon: float, delta: float) -> float:
     return Gaussian(unit, epsilon=epsilon, delta=delta).scale
 
 
-def _loss(multiplier: float) -> PrivacyProfile:
-    """Privacy profile of all Gaussian parts: one vector of l2 sensitivity 1; rounded up."""
-    return profile_of(1.0, multiplier)
+def _loss(parts: Sequence[Part], multiplier: float) -> PrivacyProfile | None:
+    """Privacy profile of Gaussian parts, one vector of l2 sensitivity 1, or of a top; rounded up.
+
+    None for all other parts.
+    """
+    laws = [part.noise for part in parts]
+    if all(isinstance(law, GaussianNoise) for law in laws):
+        return profile_of(1.0, multiplier)
+    only = laws[0] if len(laws) == 1 else None
+    return only.mechanism.loss if isinstance(only, TopChoice) else None
 
 
 def _plan_gaussian(measurement: Measurement, multiplier: float, share: Fraction) -> GaussianNoise:

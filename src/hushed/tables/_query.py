@@ -28,10 +28,12 @@ from hushed.tables._requests import (
     read_grouping,
     read_searched,
     require_distinct_outputs,
+    require_int,
     require_name,
     require_numeric,
 )
 from hushed.tables._searching import Search, Side, searches
+from hushed.tables._top import require_choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +136,7 @@ class Query:
         select_partitions: bool,
     ) -> Query:
         """Answer for each group of rows."""
+        self._require_alone("group_by")
         if self.keys.columns:
             raise ParameterError(
                 "the query has a group_by already; name all columns in one group_by"
@@ -161,6 +164,7 @@ class Query:
         self, kind: AggregateKind, column: str | None = None, name: str | None = None, **how: Any
     ) -> Query:
         """Add an aggregate, and check its column and bounds at once."""
+        self._require_alone("another aggregate")
         if kind == "users":
             self._require_user()
         if column is not None:
@@ -175,6 +179,36 @@ class Query:
             measurements(aggregate, UnitContribution(rows=1, groups=1), self.columns)
             searches(aggregate, UnitContribution(rows=1, groups=1), self.columns)
         return query
+
+    @property
+    def chooses_keys(self) -> bool:
+        """Whether the answer is a choice of keys: their top."""
+        return any(each.kind == "top" for each in self.aggregates)
+
+    def top_k(self, columns: Sequence[str], k: int, keys: Any, name: str) -> Query:
+        """Choose the keys with the most rows."""
+        if self.aggregates or self.keys.columns:
+            raise ParameterError(
+                "top_k is a query of its own: ask for it without group_by and without other "
+                "aggregates, in a second query"
+            )
+        if keys is None:
+            raise ParameterError(
+                "top_k chooses among public keys: which keys exist is private",
+                parameter="keys",
+                hint="give keys=[...]",
+            )
+        grouped = self.group_by(columns, keys, select_partitions=False)
+        candidates = len(grouped.keys.combinations())
+        require_choice(require_int("k", k), candidates)
+        return grouped.add("top", None, name, k=k, bins=candidates)
+
+    def _require_alone(self, what: str) -> None:
+        """Refuse what would change the groups that a top is chosen from, or come beside it."""
+        if self.chooses_keys:
+            raise ParameterError(
+                f"top_k is a query of its own: ask for {what} in a second query, without top_k"
+            )
 
     def _require_user(self) -> None:
         if self.user is None:

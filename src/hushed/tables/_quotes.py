@@ -17,6 +17,7 @@ from hushed.tables._distances import Distances, explain_distances, name_unit, si
 from hushed.tables._ladders import Candidates, describe_candidates
 from hushed.tables._plan import Choice, Part, Plan
 from hushed.tables._requests import Aggregate, require_int
+from hushed.tables._top import TopChoice
 from hushed.tables._warnings import epsilon_warnings
 
 
@@ -159,6 +160,8 @@ class Quote:
                 text += f" if about {self.rows} rows have a value: {parts}"
             elif first == "rows of a bin":
                 text = f"each bin {text}"
+            elif first == "rows of a key":
+                text += " rows of the best key for each place"
         return f"{shown(output.name)}: {text}; {output.share:.0%} of epsilon"
 
 
@@ -245,12 +248,14 @@ def _role(part: Part) -> str:
     if part.measurement.role == "rank":
         return f"rank of quantile {part.measurement.probability:g}"
     if feature is None or part.measurement.role == "bins":
-        return {"rows": "rows", "users": "users"}.get(part.measurement.role, "rows of a bin")
+        return {"rows": "rows", "users": "users", "top": "rows of a key"}.get(
+            part.measurement.role, "rows of a bin"
+        )
     return {"steps": "sum", "square": "sum of squares"}.get(feature.kind, "rows with a value")
 
 
 def _error(part: Part, aggregate: Aggregate, beta: float) -> float:
-    if isinstance(part.noise, Choice):
+    if isinstance(part.noise, Choice | TopChoice):
         return part.noise.error(beta, aggregate.bins)
     return part.noise.error(beta) * part.measurement.step
 

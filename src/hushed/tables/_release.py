@@ -12,7 +12,7 @@ from hushed import noise
 from hushed.errors import ParameterError, QueryFailed
 from hushed.releasing._keeping import Payment, write_failure
 from hushed.tables import _engine as engine
-from hushed.tables._answers import Answer, evaluate, rank_errors
+from hushed.tables._answers import Answer, evaluate, rank_errors, shortfalls
 from hushed.tables._ladders import describe_candidates
 from hushed.tables._noise import add_noise, select_partitions
 from hushed.tables._plan import (
@@ -53,6 +53,12 @@ def plan_query(query: Query, *, epsilon: float, delta: float, noise_name: NoiseN
     if len(query.aggregates) > _MOST_AGGREGATES:
         raise ParameterError(
             f"one query has at most {_MOST_AGGREGATES} aggregates: use several queries"
+        )
+    if query.chooses_keys and noise_name == "gaussian":
+        raise ParameterError(
+            "top_k chooses keys and adds no Gaussian noise: it spends no delta",
+            parameter="noise",
+            hint="leave noise and delta out",
         )
     plan = plan_noise(
         query.aggregates,
@@ -98,10 +104,11 @@ def _rehearse(
     answer is made of it: what a grid, a scale or an error bar would refuse is refused now.
     """
     ready = prepare(connection, query, int(noise.uniform_integers(1 << 63)), clock)
+    places = query.aggregates[0].k  # a top is drawn from as many as it chooses, or more
     empty_group = [
         [[0] * part.measurement.feature.bins]
         if part.measurement.role in ("bins", "rank") and part.measurement.feature
-        else [0]
+        else [0] * places
         for part in plan.parts
     ]
     for part in plan.parts:
@@ -110,7 +117,7 @@ def _rehearse(
     _draw_bounds(plan, [[0] * part.search.feature.bins for part in plan.searches])
     if plan.selection is not None:
         select_partitions(plan.selection, ["0" * 32], [0])
-    _build_answer(ready, plan, [("",) * len(query.keys.columns)], empty_group, beta)
+    _build_answer(ready, plan, [("",) * len(query.keys.columns)] * places, empty_group, beta)
     return ready
 
 
@@ -155,6 +162,8 @@ def _build_answer(
     """Add noise to exact cells, and compute the answer from the noisy ones."""
     query = ready.scan.query
     noisy = [add_noise(part, column) for part, column in zip(plan.parts, values, strict=True)]
+    if query.chooses_keys:  # the places of the chosen keys, and nothing of the others
+        keys, noisy = [keys[place] for place in noisy[0]], [list(range(1, len(noisy[0]) + 1))]
     found, low, high = evaluate(query.aggregates, plan.parts, noisy, beta)
     columns = query.keys.columns
     return Answer(
@@ -163,6 +172,7 @@ def _build_answer(
         low=low,
         high=high,
         rank_error=rank_errors(query.aggregates, plan.parts, beta),
+        shortfall=shortfalls(query.aggregates, plan.parts, beta),
         candidates={
             each.name: describe_candidates(each.low, each.high, each.bins, each.spacing)
             for each in query.aggregates

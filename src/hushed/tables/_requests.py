@@ -22,7 +22,9 @@ from hushed.tables._expressions import Expression, find_column, is_sendable, typ
 from hushed.tables._grid import FARTHEST
 
 Bound = float | Literal["search"]
-AggregateKind = Literal["count", "users", "sum", "mean", "variance", "quantiles", "histogram"]
+AggregateKind = Literal[
+    "count", "users", "sum", "mean", "variance", "quantiles", "histogram", "top"
+]
 _MOST_KEYS = 1_000_000
 _MOST_CANDIDATES, _MOST_BINS = 10_001, 10_000
 GROUPABLE: tuple[ColumnType, ...] = ("int", "string", "bool", "date")
@@ -36,7 +38,7 @@ class Aggregate:
     Parameters
     ----------
     kind : str
-        count, users, sum, mean, variance, quantiles or histogram.
+        count, users, sum, mean, variance, quantiles, histogram or top.
     name : str
         Name of the output.
     column : str, optional
@@ -46,7 +48,9 @@ class Aggregate:
     search : tuple of {"low", "high"}
         Which of the two are to be found in the rows; they hold the farthest one that can be found.
     bins : int
-        Number of bins of a histogram, or of candidates of quantiles.
+        Number of bins of a histogram, of candidates of quantiles, or of keys that a top is of.
+    k : int
+        How many keys a top chooses.
     spacing : {"even", "geometric"}
         How the candidates of quantiles are spaced.
     probabilities : tuple of float
@@ -62,6 +66,7 @@ class Aggregate:
     high: float = 1.0
     search: tuple[Literal["low", "high"], ...] = ()
     bins: int = 1
+    k: int = 1
     spacing: Spacing = "even"
     probabilities: tuple[float, ...] = ()
     weight: float = 1.0
@@ -78,7 +83,7 @@ class Aggregate:
             raise ParameterError(
                 f"probabilities of quantiles must lie in [0.0001, 0.9999], got {self.probabilities}"
             )
-        most = _MOST_CANDIDATES if self.kind == "quantiles" else _MOST_BINS
+        most = {"quantiles": _MOST_CANDIDATES, "top": _MOST_KEYS}.get(self.kind, _MOST_BINS)
         if not 1 <= require_int("bins", self.bins) <= most:
             raise ParameterError(f"bins must lie in [1, {most}], got {self.bins}")
 
@@ -152,7 +157,7 @@ def output_columns(aggregate: Aggregate) -> set[str]:
     """Names of the columns of an answer that belong to an output."""
     name = aggregate.name
     found = {name}
-    if aggregate.kind != "quantiles":
+    if aggregate.kind not in ("quantiles", "top"):
         found |= {f"{name}_low", f"{name}_high"}
     if aggregate.kind in ("mean", "variance"):
         found.add(f"{name}_rows")

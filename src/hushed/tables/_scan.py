@@ -261,7 +261,7 @@ def _features(measured: Sequence[Measurement]) -> list[Feature]:
 
 def _cell_name(measurement: Measurement, names: Mapping[Feature, str]) -> str:
     if measurement.feature is None:
-        return measurement.role
+        return "rows" if measurement.role == "top" else measurement.role
     return f"t_{names[measurement.feature]}"
 
 

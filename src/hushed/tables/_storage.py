@@ -38,6 +38,7 @@ def write_answer(answer: Answer) -> str:
     }
     record |= {name: dict(getattr(answer, name)) for name in _MAPPINGS}
     record |= {"rank_error": dict(answer.rank_error), "warnings": answer.warnings}
+    record["shortfall"] = dict(answer.shortfall)
     record["candidates"] = {name: asdict(each) for name, each in answer.candidates.items()}
     record["bounds"] = dict(answer.bounds)
     promise = answer.guarantee
@@ -82,6 +83,7 @@ def _read_record(record: Any) -> Answer:
         low=cells["low"],
         high=cells["high"],
         rank_error=record["rank_error"],
+        shortfall=record["shortfall"],
         candidates={name: Candidates(**each) for name, each in record["candidates"].items()},
         bounds={name: (low, high) for name, (low, high) in record["bounds"].items()},
         present=cells["present"],

@@ -396,6 +396,45 @@ class Table:
         """
         return self._ask("histogram", column, name, low=low, high=high, weight=weight, bins=bins)
 
+    def top_k(
+        self,
+        *columns: str,
+        k: int,
+        keys: Sequence[Any] | Mapping[str, Sequence[Any]],
+        name: str = "rank",
+    ) -> Table:
+        """Choose the k keys with the most rows, all together; only their names are released.
+
+        Parameters
+        ----------
+        *columns : str
+            Columns whose values are the keys, at least one, as for `group_by`.
+        k : int
+            How many keys are chosen; 1 or more, at most the number of keys.
+        keys : sequence, or mapping of str to sequence
+            Public keys to choose from, as for `group_by`.
+        name : str, default "rank"
+            Name of the output: 1 for the first key, and so on.
+
+        Returns
+        -------
+        Table
+            The query, which takes no further aggregate. The answer has one row for each chosen key,
+            the one meant for the most rows first. It gets all of epsilon, which does not grow with
+            k; numbers of rows come from a second query.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter cannot be used, or the query has a grouping or an aggregate already.
+
+        Notes
+        -----
+        `hushed.TopK`, the joint exponential mechanism. One user moves each number of rows by
+        ``max_rows_per_user`` at most, and all of them the same way.
+        """
+        return replace(self, query=self.query.top_k(columns, k, keys, name))
+
     def _ask(
         self, kind: AggregateKind, column: str | None = None, name: str | None = None, **how: Any
     ) -> Table:

@@ -8,6 +8,7 @@ from typing import Any
 from hushed._printing import format_up, shown
 from hushed.tables._plan import Choice, Part
 from hushed.tables._requests import Aggregate
+from hushed.tables._top import TopChoice
 
 _LARGE = 10.0  # from here on odds may grow by 22,000
 
@@ -90,6 +91,6 @@ def _last_index(parts: Sequence[Part], aggregate: Aggregate) -> int:
 
 
 def _error(part: Part, beta: float) -> float:
-    if isinstance(part.noise, Choice):
+    if isinstance(part.noise, Choice | TopChoice):
         raise NotImplementedError(part.measurement.role)
     return part.noise.error(beta)

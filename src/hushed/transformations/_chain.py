@@ -101,6 +101,12 @@ class Transformation:
 
 def _stranger(other: Any) -> str:
     """Say what was put behind a transformation, and how it is meant to come in."""
+    if hasattr(other, "statistic"):
+        return (
+            f"the mechanism {type(other).__name__}: end the chain with "
+            "measurements.inverse_sensitivity(statistic, epsilon=...), or give the rows and the "
+            "mechanism to release(...)"
+        )
     if hasattr(other, "draw"):
         return (
             f"the mechanism {type(other).__name__}, which has a sensitivity of its own: end the "

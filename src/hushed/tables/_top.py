@@ -1,0 +1,65 @@
+"""The most frequent of some public keys: chosen together, by the joint exponential mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hushed._decimals import stated_below
+from hushed.errors import ParameterError
+from hushed.guarantee import Unit
+from hushed.mechanisms import TopK
+from hushed.mechanisms._top_k import MOST_PAIRS
+from hushed.sensitivity import proven_sensitivity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopChoice:
+    """A choice of the k keys with the most rows.
+
+    Parameters
+    ----------
+    mechanism : TopK
+        On the numbers of rows of all keys. A unit of privacy moves each by the rows that it
+        contributes at most, and moves all of them the same way.
+    """
+
+    mechanism: TopK
+
+    def error(self, beta: float, candidates: int) -> float:
+        """Rows by which a chosen key falls short of the best one for its place, at most.
+
+        For all places together, except with probability beta.
+        """
+        return self.mechanism.accuracy(beta, candidates)
+
+    def choose(self, rows: Sequence[int]) -> list[int]:
+        """Choose the places of k keys, the one with the most rows first."""
+        chosen: list[int] = self.mechanism.draw(rows).tolist()
+        return chosen
+
+
+def plan_top(k: int, moved: int, epsilon: Fraction, unit: Unit) -> TopChoice:
+    """Plan a choice of k keys whose numbers of rows move by this much at most, all the same way."""
+    movement = proven_sensitivity(
+        moved,
+        "sup",
+        neighbours="add-remove",
+        unit=unit,
+        argument=f"one {unit} adds rows to groups, and takes none away",
+    )
+    return TopChoice(mechanism=TopK(k, movement, epsilon=stated_below(epsilon), monotone=True))
+
+
+def require_choice(k: int, candidates: int) -> None:
+    """Refuse more places than keys, and more keys than are drawn from."""
+    if not 1 <= k <= candidates:
+        raise ParameterError(
+            f"k must lie between 1 and the number of keys, {candidates}, got {k}", parameter="k"
+        )
+    if k * candidates > MOST_PAIRS:
+        raise ParameterError(
+            f"k times the number of keys may be {MOST_PAIRS} at most, got {k} times {candidates}",
+            parameter="k",
+        )
