@@ -20,6 +20,7 @@ from hushed.errors import BadRows
 
 Draw = Callable[[int, int], Integers]  # a bound, and how many whole numbers below it
 
+_PLAIN = {str, bytes, bool, int, float}
 _KEYS = 1 << 62  # that two rows get the same key has a chance of n**2 / 2**63, and does no harm
 
 
@@ -99,11 +100,15 @@ def _read_user(row: Any, user: str | int) -> Any:
 
 def _as_user(cell: Any) -> Any:
     """Make of a cell a name that can be compared; None of what is missing or has no name."""
+    import cloudpickle  # noqa: PLC0415
+
     try:
         hash(cell)
         own: Any = type(cell).__eq__
         compared = own is not object.__eq__  # else each copy is another one
-        return cell if compared and bool(cell == cell) else None  # noqa: PLR0124  (NaN is not)
+        # What holds NaN, such as a tuple, is equal to itself, and to no other of the same name.
+        other = cell if type(cell) in _PLAIN else cloudpickle.loads(cloudpickle.dumps(cell))
+        return cell if compared and bool(cell == other) else None  # NaN is not
     except Exception:  # a list; pandas.NA, which is neither equal to itself nor not
         return None
 
@@ -111,9 +116,29 @@ def _as_user(cell: Any) -> Any:
 def _take(rows: Any, places: Integers) -> Any:
     """Copy some rows into a table that holds nothing of the others."""
     part = containers.take(rows, places)
-    if containers.container(part) == "array":
+    held = containers.container(part)
+    if held == "array":
         return part.astype(_own_type(part), copy=False)
+    return _with_own_categories(part) if held == "pandas" else part
+
+
+def _with_own_categories(part: Any) -> Any:
+    """Leave in a frame the categories that it holds: those of all rows tell, and so do numbers."""
+    for place, dtype in enumerate(part.dtypes):
+        if getattr(dtype, "name", "") == "category":
+            column = part.iloc[:, place].array.remove_unused_categories()
+            if not column.ordered:  # it may be the order in which they came up
+                column = column.set_categories(_sort(column.categories.tolist()))
+            part.isetitem(place, column)
     return part
+
+
+def _sort(categories: list[Any]) -> list[Any]:
+    """Sort public or private names, whatever they are, by nothing but themselves."""
+    try:
+        return sorted(categories)
+    except TypeError:
+        return sorted(categories, key=lambda each: (type(each).__qualname__, repr(each)))
 
 
 def _own_type(part: NDArray[Any]) -> np.dtype[Any]:
