@@ -17,8 +17,10 @@ import pytest
 
 import hushed as hs
 from hushed._functions import _isolation
+from hushed._functions._carried import carries_rows
 from hushed._functions._isolated_process import _remove
 from hushed._functions._isolation import call_isolated
+from hushed.errors import BadFunction
 
 EVEN = hs.Blocks(low=0, high=1, epsilon=30.0, blocks=2)
 LABELS = hs.Blocks(["a", "b"], aggregate="votes", epsilon=30.0, blocks=2)
@@ -169,3 +171,38 @@ def test_no_user_is_in_two_parts_whatever_the_name():
     assert sum(map(len, many.split(rows))) == 0
     known = [(("name", 1), place) for place in range(100)]
     assert sorted(map(len, many.split(known)))[-2:] == [0, 100]
+
+
+TABLE = pd.DataFrame({"x": np.arange(40.0), "y": np.arange(40.0) ** 2})
+
+
+def use(held):
+    """Make a function that carries something with it."""
+    return lambda rows: float(len(rows) > 0) if held is None else float(np.size(held) > 0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "held"),
+    [
+        (TABLE, TABLE),
+        (TABLE, TABLE["y"]),
+        (TABLE, {"kept": [TABLE.copy()]}),
+        (TABLE["x"].to_numpy(), TABLE["x"].to_numpy()[3:5]),
+        (TABLE.to_numpy().tolist(), TABLE.to_numpy().tolist()),
+    ],
+    ids=["itself", "a column", "a copy", "a view", "an equal list"],
+)
+def test_a_function_that_carries_the_private_rows_is_refused(tmp_path, rows, held):
+    """Every block would see all of them; nothing is charged."""
+    with hs.Ledger(f"sqlite:///{tmp_path}/budget.db") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=99.0))
+        with pytest.raises(BadFunction, match="carries the private rows"):
+            hs.release(use(held), rows, EVEN, ledger=ledger, budget="b")
+        assert ledger.balance("b").entries == 0
+
+
+@pytest.mark.parametrize("held", [None, np.arange(40.0) + 1, TABLE.iloc[::-1], [1.0, 2.0]])
+def test_what_else_a_function_carries_is_let_through(held):
+    """Public weights are no private rows."""
+    assert not carries_rows(use(held), TABLE.copy())
+    assert carries_rows(use([held, TABLE]), TABLE)
