@@ -116,10 +116,43 @@ def _as_user(cell: Any) -> Any:
 def _take(rows: Any, places: Integers) -> Any:
     """Copy some rows into a table that holds nothing of the others."""
     part = containers.take(rows, places)
-    held = containers.container(part)
-    if held == "array":
-        return part.astype(_own_type(part), copy=False)
-    return _with_own_categories(part) if held == "pandas" else part
+    return _MAKE[containers.container(part)](part)
+
+
+def _narrow(value: Any) -> Any:
+    """Make arrays of texts as wide as their own, also within rows."""
+    if isinstance(value, np.ndarray) and value.dtype.hasobject and not value.dtype.names:
+        made = np.empty(value.size, dtype=object)
+        for place, each in enumerate(value.ravel()):  # NumPy would look into a list of arrays
+            made[place] = _narrow(each)
+        return made.reshape(value.shape)
+    if isinstance(value, np.ndarray | np.void):
+        held = np.asarray(value)
+        # Always copied, so that arrays share the object that is their type in no part, or in all.
+        made = held.astype(_own_type(held), copy=held.dtype.kind in "USV")
+        return made if made.ndim else made[()]
+    if type(value) in (list, tuple):
+        return type(value)(map(_narrow, value))
+    if type(value) is dict:
+        return {key: _narrow(each) for key, each in value.items()}
+    return value
+
+
+def _made_anew(part: Any) -> Any:
+    """Make a Polars frame of its values: memory of a larger one tells whether that had nulls."""
+    return part.with_columns(_make_column(each) for each in part.get_columns())
+
+
+def _make_column(column: Any) -> Any:
+    if str(column.dtype) == "Object":  # which reaches no other process
+        return column
+    if column.dtype.is_temporal():  # Python's own know no nanoseconds
+        held = column.to_physical()
+        return type(column)(column.name, held.to_list(), dtype=held.dtype).cast(column.dtype)
+    given = column.to_list()
+    if column.dtype.is_numeric() and not column.dtype.is_decimal() and not column.null_count():
+        given = column.to_numpy()
+    return type(column)(column.name, given, dtype=column.dtype)
 
 
 def _with_own_categories(part: Any) -> Any:
@@ -131,6 +164,14 @@ def _with_own_categories(part: Any) -> Any:
                 column = column.set_categories(_sort(column.categories.tolist()))
             part.isetitem(place, column)
     return part
+
+
+_MAKE: dict[containers.Container, Callable[[Any], Any]] = {
+    "array": _narrow,
+    "list": _narrow,
+    "pandas": _with_own_categories,
+    "polars": _made_anew,
+}
 
 
 def _sort(categories: list[Any]) -> list[Any]:
