@@ -429,3 +429,14 @@ class TestRecord:
         seen = np.std([each.error_95 for each in found], ddof=1)
         stated = np.median([each.spread for each in found])
         assert 0.4 < stated / seen < 2.5
+
+
+def test_blocks_are_named_with_their_relation_and_what_they_take():
+    """Blocks release functions, by default with a public number of rows."""
+    maximum = hs.statistics.maximum(low=0, high=1000)
+    normal = hs.populations.Normal(mean=50, std=3)
+    found = hs.compare(maximum, normal, rows=500, trials=2, candidates=range(0, 1000, 10))
+    how = next(each.how for each in found.routes if each.name == "blocks")
+    assert how == (
+        "hs.Blocks(candidates, epsilon=1, neighbours='add-remove') of a function that computes it"
+    )

@@ -129,7 +129,7 @@ def test_bad_use_costs_nothing(ledger):
 
     with pytest.raises(ParameterError, match="must be a function, got float"):
         ask(5.0)
-    with pytest.raises(ParameterError, match="InverseSensitivity or hs"):
+    with pytest.raises(ParameterError, match="InverseSensitivity and hs"):
         ask(hs.statistics.median(rows=40, low=0, high=1))
     with pytest.raises(BadFunction, match="cannot be sent to a fresh process"):
         ask(locked)

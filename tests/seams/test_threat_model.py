@@ -44,6 +44,14 @@ def test_a_function_may_write_the_rows_elsewhere(tmp_path, private):
     assert repr(SECRET) in target.read_text()
 
 
+def test_a_function_may_hold_what_was_computed_from_the_rows(private):
+    """A number that was computed from all rows looks like any other, and is in all blocks."""
+    largest = float(private.max())
+    blocks = hs.Blocks(low=0, high=1, epsilon=40.0, blocks=2, aggregate="mean")
+    found = hs.release(lambda rows: largest + 0 * len(rows), private, blocks)
+    assert abs(found.value - largest) < 0.2
+
+
 def test_the_author_of_a_mechanism_is_believed(private):
     """A mechanism that adds no noise at all is certified, as the word of its author."""
 

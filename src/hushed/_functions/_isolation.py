@@ -25,6 +25,7 @@ from hushed.errors import BadFunction, ParameterError, WorkerLost
 
 _LOOK = 0.1  # seconds between two looks at what calls use up
 _STARTS = 3
+_MOST_ENDED = 50  # each has open files and a number: both are scarce, and others need them
 _SEEDS = 2**32
 
 
@@ -233,7 +234,7 @@ class Isolation:
         self._open.remove(process)
         self._ended.append(process)
         self._holding += process.stop()
-        if self._holding > self._limits["memory"]:
+        if self._holding > self._limits["memory"] or len(self._ended) >= _MOST_ENDED:
             self._clear()
 
     def _clear(self) -> None:

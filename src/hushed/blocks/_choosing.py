@@ -163,8 +163,12 @@ class Votes(Choice):
     """The label that most blocks answered; answers are places, NaN is no vote."""
 
     def scores(self, answers: Floats) -> Floats:
-        """Count the votes: one block's answer takes one from a label and gives one to another."""
-        cast = answers[np.isfinite(answers)].astype(np.int64)
+        """Count the votes: one block's answer takes one from a label and gives one to another.
+
+        What is the place of no label is no vote: a call could say any number.
+        """
+        known = (answers >= 0) & (answers < len(self.values))
+        cast = answers[known].astype(np.int64)
         counts = np.bincount(cast, minlength=len(self.values))
         return np.asarray(counts[self.kept], dtype=np.float64)
 

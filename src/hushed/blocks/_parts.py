@@ -20,6 +20,7 @@ from hushed.errors import BadRows
 
 Draw = Callable[[int, int], Integers]  # a bound, and how many whole numbers below it
 
+_PLAIN = {str, bytes, bool, int, float}
 _KEYS = 1 << 62  # that two rows get the same key has a chance of n**2 / 2**63, and does no harm
 
 
@@ -99,11 +100,15 @@ def _read_user(row: Any, user: str | int) -> Any:
 
 def _as_user(cell: Any) -> Any:
     """Make of a cell a name that can be compared; None of what is missing or has no name."""
+    import cloudpickle  # noqa: PLC0415
+
     try:
         hash(cell)
         own: Any = type(cell).__eq__
         compared = own is not object.__eq__  # else each copy is another one
-        return cell if compared and bool(cell == cell) else None  # noqa: PLR0124  (NaN is not)
+        # What holds NaN, such as a tuple, is equal to itself, and to no other of the same name.
+        other = cell if type(cell) in _PLAIN else cloudpickle.loads(cloudpickle.dumps(cell))
+        return cell if compared and bool(cell == other) else None  # NaN is not
     except Exception:  # a list; pandas.NA, which is neither equal to itself nor not
         return None
 
@@ -111,9 +116,70 @@ def _as_user(cell: Any) -> Any:
 def _take(rows: Any, places: Integers) -> Any:
     """Copy some rows into a table that holds nothing of the others."""
     part = containers.take(rows, places)
-    if containers.container(part) == "array":
-        return part.astype(_own_type(part), copy=False)
+    return _MAKE[containers.container(part)](part)
+
+
+def _narrow(value: Any) -> Any:
+    """Make arrays of texts as wide as their own, also within rows."""
+    if isinstance(value, np.ndarray) and value.dtype.hasobject and not value.dtype.names:
+        made = np.empty(value.size, dtype=object)
+        for place, each in enumerate(value.ravel()):  # NumPy would look into a list of arrays
+            made[place] = _narrow(each)
+        return made.reshape(value.shape)
+    if isinstance(value, np.ndarray | np.void):
+        held = np.asarray(value)
+        # Always copied, so that arrays share the object that is their type in no part, or in all.
+        made = held.astype(_own_type(held), copy=held.dtype.kind in "USV")
+        return made if made.ndim else made[()]
+    if type(value) in (list, tuple):
+        return type(value)(map(_narrow, value))
+    if type(value) is dict:
+        return {key: _narrow(each) for key, each in value.items()}
+    return value
+
+
+def _made_anew(part: Any) -> Any:
+    """Make a Polars frame of its values: memory of a larger one tells whether that had nulls."""
+    return part.with_columns(_make_column(each) for each in part.get_columns())
+
+
+def _make_column(column: Any) -> Any:
+    if str(column.dtype) == "Object":  # which reaches no other process
+        return column
+    if column.dtype.is_temporal():  # Python's own know no nanoseconds
+        held = column.to_physical()
+        return type(column)(column.name, held.to_list(), dtype=held.dtype).cast(column.dtype)
+    given = column.to_list()
+    if column.dtype.is_numeric() and not column.dtype.is_decimal() and not column.null_count():
+        given = column.to_numpy()
+    return type(column)(column.name, given, dtype=column.dtype)
+
+
+def _with_own_categories(part: Any) -> Any:
+    """Leave in a frame the categories that it holds: those of all rows tell, and so do numbers."""
+    for place, dtype in enumerate(part.dtypes):
+        if getattr(dtype, "name", "") == "category":
+            column = part.iloc[:, place].array.remove_unused_categories()
+            if not column.ordered:  # it may be the order in which they came up
+                column = column.set_categories(_sort(column.categories.tolist()))
+            part.isetitem(place, column)
     return part
+
+
+_MAKE: dict[containers.Container, Callable[[Any], Any]] = {
+    "array": _narrow,
+    "list": _narrow,
+    "pandas": _with_own_categories,
+    "polars": _made_anew,
+}
+
+
+def _sort(categories: list[Any]) -> list[Any]:
+    """Sort public or private names, whatever they are, by nothing but themselves."""
+    try:
+        return sorted(categories)
+    except TypeError:
+        return sorted(categories, key=lambda each: (type(each).__qualname__, repr(each)))
 
 
 def _own_type(part: NDArray[Any]) -> np.dtype[Any]:

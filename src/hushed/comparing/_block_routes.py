@@ -39,10 +39,15 @@ def offer_blocks(guess: bool, question: Question) -> Offer | str:
             partial(_measure_blocks, made, question.function, question.part_function), MOST_TABLES
         )
         more = ", prior=..." if guess else ""
+        if question.neighbours != "replace-one":
+            more += f", neighbours={question.neighbours!r}"
+        if question.unit != "row":
+            more += f", unit={question.unit!r}"
+        of = "" if question.numeric is None else " of a function that computes it"
         return Priced(
             guarantee=made.guarantee,
             errors=Chosen.of_rows(drawn),
-            how=f"hs.Blocks(candidates, epsilon={epsilon:g}{more})",
+            how=f"hs.Blocks(candidates, epsilon={epsilon:g}{more}){of}",
             calls=made.blocks + guess * _GUESSES,
         )
 

@@ -264,7 +264,7 @@ def explain_blocks_assumptions(certificate: Certificate) -> str:
     stated = certificate.mechanism.parameters
     lines = [
         "the function, the candidates, the number of blocks and all settings were chosen without "
-        "looking at the private rows; so were the types of the columns, such as categories",
+        "looking at the private rows; so were the types of the columns, such as whole numbers",
         "calls tell each other nothing: each was in a fresh process and a folder of its own, with "
         f"{stated['cpu_seconds']:g} seconds of processor time, {stated['idle_seconds']:g} seconds "
         f"of waiting, {stated['memory']} bytes of memory and {stated['disk']} bytes on disk; what "

@@ -1,0 +1,71 @@
+"""Whether a function carries the private rows with it, beside those that it is given."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hushed._rows import _containers as containers
+
+_FEW = 20  # rows: equal tables of fewer may be equal by chance, and to say so would tell of them
+
+
+class _Carried(Exception):
+    """The rows were met."""
+
+
+def carries_rows(function: Callable[[Any], Any], rows: Any) -> bool:
+    """Tell whether the rows, a view of some, or a copy of all come along when it is sent away.
+
+    They are in a closure, a global of a script or notebook, a default, or an attribute. What was
+    computed from them looks like any other number, and is not seen; neither is a module's table.
+    """
+    import cloudpickle  # noqa: PLC0415
+
+    parts = _list_arrays(rows)
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        def persistent_id(self, value: Any) -> None:
+            if value is rows or _shares_memory(value, parts) or _is_copy(value, rows):
+                raise _Carried
+
+    try:
+        Pickler(io.BytesIO()).dump(function)
+    except _Carried:
+        return True
+    except Exception:  # it cannot be sent: that is said elsewhere
+        return False
+    return False
+
+
+def _list_arrays(table: Any) -> list[np.ndarray[Any, Any]]:
+    """Arrays that are the memory of a table; none where they would be made for the purpose."""
+    if isinstance(table, np.ndarray):
+        return [table]
+    library = type(table).__module__.partition(".")[0]
+    if library == "pandas" and type(table).__name__ in ("DataFrame", "Series"):
+        columns = [table] if table.ndim == 1 else [table.iloc[:, i] for i in range(table.shape[1])]
+        held = [getattr(column.array, "_ndarray", None) for column in columns]
+        return [each for each in held if each is not None]
+    return []
+
+
+def _shares_memory(value: Any, parts: list[np.ndarray[Any, Any]]) -> bool:
+    return any(
+        np.may_share_memory(one, other) and np.shares_memory(one, other)
+        for one in _list_arrays(value)
+        for other in parts
+    )
+
+
+def _is_copy(value: Any, rows: Any) -> bool:
+    """Whether it is a table with the same rows in the same order."""
+    if type(value) is not type(rows) or len(rows) < _FEW or len(value) != len(rows):
+        return False
+    try:
+        return containers.is_same(value, rows)
+    except Exception:  # objects that cannot be compared
+        return False

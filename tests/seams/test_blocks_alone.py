@@ -1,0 +1,208 @@
+"""Blocks: what one row can do to the other parts, to the release, and to this process."""
+
+from __future__ import annotations
+
+import os
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hushed as hs
+from hushed._functions import _isolation
+from hushed._functions._carried import carries_rows
+from hushed._functions._isolated_process import _remove
+from hushed._functions._isolation import call_isolated
+from hushed.errors import BadFunction
+
+EVEN = hs.Blocks(low=0, high=1, epsilon=30.0, blocks=2)
+LABELS = hs.Blocks(["a", "b"], aggregate="votes", epsilon=30.0, blocks=2)
+
+
+def say_a_number(number):
+    """Make a function that sends its own answer if it has a certain row."""
+
+    def speak(rows):
+        if (rows == 7).any():
+            for place in map(int, os.listdir("/proc/self/fd")):
+                try:
+                    os.write(place, struct.pack("=d", number))
+                except OSError:
+                    continue
+        return "a"
+
+    return speak
+
+
+def go_deep(rows):
+    """Leave a folder that no recursion comes to the end of, if it has a certain row."""
+    if (rows == 7).any():
+        for _ in range(3000):
+            os.mkdir("d")
+            os.chdir("d")
+    return "a"
+
+
+@pytest.mark.parametrize("number", [-1.0, 2.0, 1e300])
+def test_a_place_of_no_label_is_no_vote(number):
+    """Answers of processes are numbers, and need not be those of the labels."""
+    draw = LABELS.aggregation.draw
+    assert {draw(np.array([number, 1.0])) for _ in range(20)} == {"b"}
+    assert {draw(np.array([0.0, number])) for _ in range(20)} == {"a"}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        say_a_number(-1.0),
+        pytest.param(go_deep, marks=pytest.mark.slow),
+        pytest.param(say_a_number(1e300), marks=pytest.mark.slow),
+    ],
+)
+def test_no_row_keeps_a_release_from_ending(function):
+    """An error would tell of one row with certainty."""
+    assert hs.release(function, np.array([7.0, 7.0, 1.0, 1.0]), LABELS).value in ("a", "b")
+
+
+def fail(rows):
+    """Fail on every part."""
+    raise ValueError(rows)
+
+
+@pytest.mark.slow
+def test_calls_that_fail_use_up_no_files(monkeypatch):
+    """A call that fails holds no memory, but files of its parent until it is cleared away."""
+    monkeypatch.setattr(_isolation, "_MOST_ENDED", 5)
+    old = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 30, old[1])
+    )
+    try:
+        found = call_isolated(fail, [np.zeros(1)] * 20, workers=2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, old)
+    assert np.isnan(found).all()
+
+
+@pytest.fixture
+def open_folder():
+    """Give a folder that every user may write to; that of pytest is for its own user."""
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o777)
+        yield place
+
+
+@pytest.mark.parametrize("locked", ["x/inner", "x"])
+def test_a_locked_folder_is_removed_and_nothing_beside_it(open_folder, locked):
+    """Links lead nowhere; the folder around it and what is linked keep their modes."""
+    text = f"""
+        import os
+        from hushed._functions._isolated_process import _remove
+        if not os.geteuid():
+            os.setuid(65534)  # nothing is locked for root
+        os.chdir({open_folder!r})
+        os.makedirs("around/x/inner")
+        os.mkdir("outside")
+        open("outside/kept", "w").close()
+        os.symlink("../../../outside", "around/x/inner/link")
+        os.link("outside/kept", "around/x/inner/hard")
+        os.chmod("around", 0o733)
+        os.chmod("outside/kept", 0o640)
+        os.chmod("around/{locked}", 0)
+        _remove(os.path.abspath("around/x"))
+        for each in ("around", "outside", "outside/kept"):
+            print(oct(os.stat(each).st_mode & 0o777))
+        os.chmod("around", 0o755)
+        print(os.listdir("around"), os.listdir("outside"))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(text)],
+        env={**os.environ, "PYTHONPATH": str(Path(hs.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        umask=0o022,
+        check=False,
+    )
+    told = ["0o733", "0o755", "0o640", "[] ['kept']"]
+    assert done.stdout.splitlines() == told, done.stderr
+
+
+def test_a_folder_that_became_a_link_leads_nowhere(tmp_path):
+    """A call may put a link in the place of its own folder."""
+    outside, folder = tmp_path / "outside", tmp_path / "folder"
+    outside.mkdir(mode=0o711)
+    (outside / "kept").write_text("kept")
+    folder.symlink_to(outside)
+    _remove(str(folder))
+    assert not folder.is_symlink()
+    assert (outside / "kept").read_text() == "kept"
+    assert outside.stat().st_mode & 0o777 == 0o711
+
+
+def test_categories_of_a_part_are_its_own():
+    """One row with a new category would give another number to those of all other rows."""
+    held = pd.DataFrame({"c": pd.Categorical(["b", "c"] * 100)})
+    new = pd.DataFrame({"c": pd.Categorical(["a", *held["c"][1:]], ["c", "a", "b"])})
+    parts = [*EVEN.split(held), *EVEN.split(new)]
+    seen = [tuple(part["c"].cat.categories) for part in parts]
+    assert sorted(seen) == [("a", "b", "c"), *[("b", "c")] * 3]
+    assert sorted(each for part in parts for each in part["c"]) == sorted([*held["c"], *new["c"]])
+
+
+def test_an_order_of_categories_is_kept():
+    """Who gives an order means it."""
+    held = pd.Categorical(["low", "high"] * 50, ["low", "mid", "high"], ordered=True)
+    part = EVEN.split(pd.DataFrame({"c": held}))[0]["c"]
+    assert part.cat.ordered
+    assert part.cat.categories.tolist() == ["low", "high"]
+
+
+def test_no_user_is_in_two_parts_whatever_the_name():
+    """A tuple with NaN is equal to itself and to no other one: then each row is somebody else's."""
+    many = hs.Blocks(low=0, high=1, epsilon=2.0, user=0)
+    rows = [(("name", float("nan")), place) for place in range(100)]
+    assert sum(map(len, many.split(rows))) == 0
+    known = [(("name", 1), place) for place in range(100)]
+    assert sorted(map(len, many.split(known)))[-2:] == [0, 100]
+
+
+TABLE = pd.DataFrame({"x": np.arange(40.0), "y": np.arange(40.0) ** 2})
+
+
+def use(held):
+    """Make a function that carries something with it."""
+    return lambda rows: float(len(rows) > 0) if held is None else float(np.size(held) > 0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "held"),
+    [
+        (TABLE, TABLE),
+        (TABLE, TABLE["y"]),
+        (TABLE, {"kept": [TABLE.copy()]}),
+        (TABLE["x"].to_numpy(), TABLE["x"].to_numpy()[3:5]),
+        (TABLE.to_numpy().tolist(), TABLE.to_numpy().tolist()),
+    ],
+    ids=["itself", "a column", "a copy", "a view", "an equal list"],
+)
+def test_a_function_that_carries_the_private_rows_is_refused(tmp_path, rows, held):
+    """Every block would see all of them; nothing is charged."""
+    with hs.Ledger(f"sqlite:///{tmp_path}/budget.db") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=99.0))
+        with pytest.raises(BadFunction, match="carries the private rows"):
+            hs.release(use(held), rows, EVEN, ledger=ledger, budget="b")
+        assert ledger.balance("b").entries == 0
+
+
+@pytest.mark.parametrize("held", [None, np.arange(40.0) + 1, TABLE.iloc[::-1], [1.0, 2.0]])
+def test_what_else_a_function_carries_is_let_through(held):
+    """Public weights are no private rows."""
+    assert not carries_rows(use(held), TABLE.copy())
+    assert carries_rows(use([held, TABLE]), TABLE)

@@ -1,0 +1,155 @@
+"""A part holds nothing of other rows: a changed row changes the bytes of one part alone."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from hushed._functions._gate import admit_rows
+from hushed.blocks._parts import split_rows
+
+TEXTS = [f"text {place}" for place in range(24)]
+LONG = [*TEXTS[:3], "Z" * 500, *TEXTS[4:]]
+NONE = [*TEXTS[:3], None, *TEXTS[4:]]
+WHOLE, LARGE = [*range(24)], [0, 1, 2, 2**62, *range(4, 24)]
+GONE = [0, 1, 2, None, *range(4, 24)]
+WORDS, OTHER = ["b", "a"] * 12, ["b", "a", "0", *(["a", "b"] * 11)[:-1]]
+DAYS = pd.date_range("2020-01-01", periods=3)
+
+
+def fields(cells):
+    """Make an array of fields, as wide as its longest text."""
+    width = max(map(len, cells))
+    return np.array([(each, 1) for each in cells], dtype=[("t", f"U{width}"), ("n", "i4")])
+
+
+def in_two(cells):
+    """Make an Arrow column of two pieces."""
+    held = pa.chunked_array([cells[:5], cells[5:]], type=pa.string())
+    return pd.DataFrame({"a": pd.arrays.ArrowExtensionArray(held)})
+
+
+def of(make, **options):
+    """Make a frame of one column."""
+    return lambda cells: make({"a": cells}, **options)
+
+
+def arrow(kind, wrap):
+    """Make a pandas frame of an Arrow type."""
+    return lambda cells: pd.DataFrame(
+        {"a": pd.array([wrap(each) for each in cells], dtype=pd.ArrowDtype(kind))}
+    )
+
+
+MADE = {
+    "array of texts": (np.array, TEXTS, LONG),
+    "array of bytes": (lambda c: np.array([x.encode() for x in c]), TEXTS, LONG),
+    "matrix of texts": (lambda c: np.array([[x, "k"] for x in c]), TEXTS, LONG),
+    "fields": (fields, TEXTS, LONG),
+    "objects": (lambda c: np.array(c, dtype=object), TEXTS, NONE),
+    "list": (list, TEXTS, NONE),
+    "dicts": (lambda c: [{"a": x} for x in c], TEXTS, LONG),
+    "list of arrays": (lambda c: list(np.array([[x, "k"] for x in c])), TEXTS, LONG),
+    "list of fields": (lambda c: list(fields(c)), TEXTS, LONG),
+    "tuples of arrays": (
+        lambda c: [(1, x) for x in np.array([[x, "k"] for x in c])],
+        TEXTS,
+        LONG,
+    ),
+    "pandas": (of(pd.DataFrame), TEXTS, LONG),
+    "pandas, missing": (of(pd.DataFrame), TEXTS, NONE),
+    "pandas, python": (of(pd.DataFrame, dtype="string[python]"), TEXTS, NONE),
+    "pandas, Arrow": (of(pd.DataFrame, dtype="string[pyarrow]"), TEXTS, NONE),
+    "pandas, pieces": (in_two, TEXTS, NONE),
+    "pandas, lists": (arrow(pa.list_(pa.string()), lambda x: [x]), TEXTS, LONG),
+    "pandas, Int64": (of(pd.DataFrame, dtype="Int64"), WHOLE, GONE),
+    "pandas, Arrow numbers": (of(pd.DataFrame, dtype="int64[pyarrow]"), WHOLE, GONE),
+    "categories": (lambda c: pd.DataFrame({"a": pd.Categorical(c)}), WORDS, OTHER),
+    "categories as they came": (
+        lambda c: pd.DataFrame({"a": pd.Categorical(c, [*dict.fromkeys(c)])}),
+        WORDS,
+        ["a", *WORDS[1:]],
+    ),
+    "categories of two kinds": (
+        lambda c: pd.DataFrame({"a": pd.Categorical(c, [*dict.fromkeys(c)])}),
+        [1, "a"] * 12,
+        [1, "a", b"c", *([1, "a"] * 12)[3:]],
+    ),
+    "days": (
+        lambda c: pd.DataFrame({"a": pd.Categorical(c)}),
+        [DAYS[0], DAYS[2]] * 12,
+        [DAYS[0], DAYS[1], *([DAYS[0], DAYS[2]] * 11)],
+    ),
+    "polars": (of(pl.DataFrame), TEXTS, LONG),
+    "polars, missing": (of(pl.DataFrame), TEXTS, NONE),
+    "polars, numbers": (of(pl.DataFrame), WHOLE, LARGE),
+    "polars, missing numbers": (of(pl.DataFrame), WHOLE, GONE),
+    "polars, lists": (lambda c: pl.DataFrame({"a": [[x] for x in c]}), TEXTS, LONG),
+    "polars, structs": (lambda c: pl.DataFrame({"a": [{"x": x} for x in c]}), TEXTS, NONE),
+    "polars, pieces": (
+        lambda c: pl.concat([pl.DataFrame({"a": c[:5]}), pl.DataFrame({"a": c[5:]})]),
+        TEXTS,
+        NONE,
+    ),
+    "polars, days": (
+        lambda c: pl.DataFrame({"a": c}).select(pl.from_epoch("a")),
+        WHOLE,
+        GONE,
+    ),
+}
+
+
+def split(rows, *, even):
+    """Deal admitted rows with the same random numbers, and pickle the parts."""
+    numbers = np.random.default_rng(1)
+    parts = split_rows(
+        admit_rows(rows, None),
+        4,
+        even=even,
+        draw=lambda bound, count: numbers.integers(bound, size=count),
+    )
+    return [cloudpickle.dumps(part, protocol=5) for part in parts]
+
+
+@pytest.mark.parametrize("even", [True, False])
+@pytest.mark.parametrize("which", MADE)
+def test_one_row_changes_one_part(which, even):
+    """Not even the bytes that another process is sent differ in the other parts."""
+    make, held, other = MADE[which]
+    assert sum(a != b for a, b in zip(held, other, strict=True)) == 1
+    found = zip(split(make(held), even=even), split(make(other), even=even), strict=True)
+    assert sum(one != another for one, another in found) == 1
+
+
+def test_a_polars_part_holds_the_same_values():
+    """Columns are made anew of their values, of every type."""
+    zone = pl.Series([1, 2, 3, 4, 5, None]).cast(pl.Datetime("ns", "UTC"))
+    frame = pl.DataFrame(
+        {
+            "whole": [1, None, 3, 4, 5, 6],
+            "float": [1.0, float("nan"), None, -0.0, float("inf"), 2],
+            "short": pl.Series([1.5] * 6, dtype=pl.Float32),
+            "text": ["a", None, "b", "c", "", "é"],
+            "bytes": [b"1", None] * 3,
+            "truth": [True, None] * 3,
+            "day": [datetime.date(2020, 1, 1)] * 6,
+            "instant": zone,
+            "span": pl.Series(range(6)).cast(pl.Duration("ns")),
+            "list": [[1, None], None, [], [2], [3], [4]],
+            "struct": [{"x": 1, "y": "a"}, None, {"x": None, "y": None}, *[{"x": 2, "y": "b"}] * 3],
+            "enum": pl.Series(["u", "v"] * 3, dtype=pl.Enum(["v", "u"])),
+            "decimal": pl.Series([decimal.Decimal("1.25")] * 6, dtype=pl.Decimal(20, 3)),
+            "null": [None] * 6,
+            "array": pl.Series([[1, 2]] * 6, dtype=pl.Array(pl.Int16, 2)),
+        }
+    )
+    (part,) = split_rows(frame, 1, even=True, draw=lambda _, count: np.arange(count))
+    assert part.schema == frame.schema
+    assert part.equals(frame)
