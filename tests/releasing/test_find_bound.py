@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -122,6 +124,32 @@ def test_rows_without_a_user_are_users_of_their_own():
     assert hs.find_bound([9.0] * 80, users=missing, **ask).value == 16.0
     for same in ("ann", 3, (1, 2), np.int64(4), pandas.Timestamp("2020-01-01")):
         assert hs.find_bound([9.0] * 80, users=[same] * 80, **ask).value < 1e-3
+
+
+class Word(str):
+    """A text of a class of somebody's own, as the members of some enumerations are."""
+
+    __slots__ = ()
+
+
+NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        (Decimal(7), Decimal("7.0"), Decimal("7.00"), Fraction(7), 7, 7.0, np.float32(7)),
+        ("ann", Word("ann"), np.str_("ann")),
+        (b"ann", bytearray(b"ann"), np.bytes_(b"ann")),
+        (NOON, NOON.astimezone(timezone(timedelta(hours=1))), NOON.astimezone(timezone.max)),
+        ((1, "a"), (1.0, Word("a")), (Decimal("1.0"), "a"), (True, np.str_("a"))),
+    ],
+)
+def test_ids_that_equal_each_other_are_one_user(ids):
+    """However a column holds them: a user with many rows counts once."""
+    assert len(set(map(bytes, ids) if isinstance(ids[0], bytes) else ids)) == 1
+    column, users = [5.0] * 500 + [1e6] * 400, [*range(1000, 1500), *(ids * 400)[:400]]
+    assert hs.find_bound(column, epsilon=100.0, above=1.5, users=users).value == 8.0
 
 
 class Unspeakable:

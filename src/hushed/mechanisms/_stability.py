@@ -13,8 +13,9 @@ from hushed import noise
 from hushed._checks import require_probability
 from hushed._decimals import read
 from hushed.errors import ParameterError
+from hushed.noise._scales import SMALLEST_SCALE
 
-_LEAST_LEVEL = Fraction(1, 1 << 50)
+_LEAST_LEVEL, _LARGEST_LEVEL = Fraction(1, 1 << 50), 1 / Fraction(SMALLEST_SCALE)
 _BITS = 256
 
 
@@ -39,9 +40,10 @@ class DistanceTest:
     delta: Fraction
 
     def __post_init__(self) -> None:
-        if self.level < _LEAST_LEVEL:
+        if not _LEAST_LEVEL <= self.level <= _LARGEST_LEVEL:
             raise ParameterError(
-                "the test of the distance needs an epsilon of 2**-50 or more", parameter="epsilon"
+                "the test of the distance needs an epsilon of 2**-50 or more, and 2**1000 at most",
+                parameter="epsilon",
             )
 
     @property

@@ -115,12 +115,20 @@ def _select(words: Words, scores: Floats, exponent: int, rate: Fraction) -> int:
 
 
 def _law(width: float, epsilon: float) -> tuple[int, Fraction]:
-    """Grid exponent, and the rate at which a rounded score counts; the width is enlarged."""
+    """Grid exponent, and the rate at which a rounded score counts; the width is enlarged.
+
+    Whoever asks for the scale, before anything is charged, hears what a draw would refuse.
+    """
+    level = read("epsilon", epsilon, up=False)
+    if not _LEAST_EPSILON <= level < math.inf:
+        raise ParameterError(
+            f"epsilon must be 2**-200 or more and finite, got {epsilon}", parameter="epsilon"
+        )
     if not 0 < width < math.inf:
         raise ParameterError(f"width must be above 0 and finite, got {width}", parameter="width")
     exponent = floor_log2(Fraction(width)) - GRID_BITS
     steps = Fraction(width) * (1 + Fraction(1, 1 << 49)) / Fraction(2) ** exponent + 2
-    return exponent, decimal_of(epsilon) / steps
+    return exponent, decimal_of(level) / steps
 
 
 def select(scores: Floats, *, width: float, epsilon: float) -> int:
@@ -163,12 +171,7 @@ def select(scores: Floats, *, width: float, epsilon: float) -> int:
         raise ParameterError(
             "every score must be finite: a candidate cannot be ruled out privately"
         )
-    level = read("epsilon", epsilon, up=False)
-    if not _LEAST_EPSILON <= level < math.inf:
-        raise ParameterError(
-            f"epsilon must be 2**-200 or more and finite, got {epsilon}", parameter="epsilon"
-        )
-    exponent, rate = _law(width, level)
+    exponent, rate = _law(width, epsilon)
     return _select(operating_system_words(), given, exponent, rate)
 
 
@@ -190,9 +193,9 @@ def selection_scale(*, width: float, epsilon: float) -> tuple[float, int]:
     Raises
     ------
     ParameterError
-        If the width or the temperature exceeds every double.
+        If the width or the temperature exceeds every double, or `select` refuses epsilon.
     """
-    exponent, rate = _law(width, read("epsilon", epsilon, up=False))
+    exponent, rate = _law(width, epsilon)
     scale = Fraction(2) ** exponent / rate
     if scale > _LARGEST_SCALE:
         raise ParameterError("the noise would exceed every double: rescale the scores")
@@ -215,5 +218,5 @@ def selection_loss(*, width: float, epsilon: float, moved: float) -> Fraction:
         In nats, exact for the rate that `select` uses; 0 if nothing moved, and at ``width`` at
         most ``epsilon``. Rounding to the grid adds two steps.
     """
-    exponent, rate = _law(width, read("epsilon", epsilon, up=False))
+    exponent, rate = _law(width, epsilon)
     return rate * (Fraction(moved) / Fraction(2) ** exponent + 2) if moved else Fraction(0)

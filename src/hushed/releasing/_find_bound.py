@@ -5,6 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -29,7 +33,14 @@ _ARGUMENT_OF_USERS = (
     "a user changes each number of users with a row beyond a candidate by at most 1, and all of "
     "them in the same direction, with any number of rows (docs/noise/sparse-vector.md)"
 )
-_PLAIN = (str, int, bool, bytes)
+_PLAIN: dict[type[Any], Callable[[Any], Any]] = {  # of a class of the user's the plain value
+    str: str.__str__,
+    bytes: bytes,
+    bytearray: bytes,
+    int: int.__index__,
+    float: float.__float__,
+}
+_HASHED = (Decimal, Fraction, datetime)  # equal ones have equal hashes
 _MISSING = ("NAType", "NaTType")  # of pandas
 
 
@@ -178,19 +189,35 @@ def _count_from(held: Any, ids: list[Any] | None, side: Side) -> Floats:
 
 
 def _key_of(each: Any, place: int) -> Any:
-    """Key of a user; a row without one is a user of its own.
-
-    All objects that cannot be told apart by what they print are one user: then no user is many.
-    """
+    """Key of a user; a row without one is a user of its own."""
     each = each.item() if isinstance(each, np.generic) else each
-    if type(each) in _PLAIN or (type(each) is float and not math.isnan(each)):
-        return each
-    if each is None or type(each) is float or type(each).__name__ in _MISSING:
-        return (place,)
-    printer: Any = type(each).__repr__
-    if printer is object.__repr__:  # where it lies, not who it is
-        return ()
+    return (place,) if _is_missing(each) else _equal_key(each)
+
+
+def _is_missing(each: Any) -> bool:
+    if isinstance(each, float | Decimal):
+        return float.__ne__(each, each) if isinstance(each, float) else Decimal.is_nan(each)
+    return each is None or type(each).__name__ in _MISSING
+
+
+def _equal_key(each: Any) -> Any:
+    """Key that ids have in common if they equal each other, whatever their types.
+
+    Numbers, texts, times and tuples are told by their values. All objects that cannot be told apart
+    by what they print are one user: then no user is many.
+    """
+    for kind, plain in _PLAIN.items():
+        if isinstance(each, kind):
+            return plain(each)
+    if type(each) is tuple:
+        return ("tuple", *map(_equal_key, each))
     try:
+        if type(each) in _HASHED or type(each).__name__ == "Timestamp":  # of pandas
+            hash(each)
+            return each
+        printer: Any = type(each).__repr__
+        if printer is object.__repr__:  # where it lies, not who it is
+            return ()
         return (type(each).__name__, repr(each))
     except Exception:
         return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from hushed._checks import read_epsilon
 from hushed._decimals import decimal_of, read, stated_above, stated_below
-from hushed._numeric import float_above, root_above, round_up
+from hushed._numeric import LIBRARY, float_above, root_above, round_down, round_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
@@ -225,8 +225,9 @@ def plan_noise(
     others = bool(searched) or select_partitions
     parts = []
     for i, each in enumerate(measured):
+        own = shares[i] / together if i in normal else Fraction(0)
         if i in normal:
-            planned: PartNoise = _plan_gaussian(each, multiplier, shares[i] / together)
+            planned: PartNoise = _plan_gaussian(each, multiplier, own)
         elif each.role == "rank":
             planned = _plan_quantile(each, whole * shares[i])
         elif each.role == "top":
@@ -235,7 +236,7 @@ def plan_noise(
         else:
             planned = _of_steps(Fraction(each.l1), whole * shares[i])
         if any(each.output == search.output for search in searched):
-            _check_any_bound(each, planned, whole * shares[i])
+            _check_any_bound(whole * shares[i], multiplier, own)
         parts.append(Part(measurement=each, noise=planned, share=float(shares[i])))
     return Plan(
         guarantee=Guarantee(epsilon=epsilon, delta=delta, neighbours="add-remove", unit=unit),
@@ -299,11 +300,17 @@ def _of_steps(sensitivity: Fraction, epsilon: Fraction) -> LaplaceNoise:
     return law
 
 
-def _check_any_bound(measurement: Measurement, planned: PartNoise, epsilon: Fraction) -> None:
-    """Refuse now what the noise for some bound would refuse after the search."""
-    if isinstance(planned, GaussianNoise):
-        largest = replace(planned, sigma=planned.sigma / measurement.l1 * MOST_STEPS)
-        largest.grid(noise_dims())
+def _check_any_bound(epsilon: Fraction, multiplier: float, own: Fraction) -> None:
+    """Refuse now what the noise for some bound would refuse after the search.
+
+    Nothing here depends on the bounds, so that they are refused before the search or never. Of
+    Gaussian noise, which has an ``own`` share above 0, rounding asks for the largest scale where
+    sigma is just below a power of two.
+    """
+    if own:
+        sigma = math.nextafter(1.0, 0.0)
+        moved = round_down(sigma * math.sqrt(own) / multiplier, LIBRARY)
+        GaussianNoise(moved, sigma, whole=True).grid(noise_dims())
     else:
         _of_steps(Fraction(MOST_STEPS), epsilon)
 
