@@ -192,7 +192,11 @@ class TestStatistic:
             (("median", "one.csv", *RANGE, "--key", "k"), "--ledger"),
             (("median", "none.csv", *RANGE), "there is no file"),
             (("median", "stays.csv", *RANGE), "name one of them"),
-            (("median", "stays.csv", "--column", "type", *RANGE), "holds text"),
+            (
+                ("median", "stays.csv", "--column", "type", *RANGE),
+                "of texts there is a mode, with --category for each",
+            ),
+            (("mode", "stays.csv", "--column", "type"), "with --category for each"),
             (("median", "one.csv", "--low", 5, "--high", 5), "--high"),
         ],
     )

@@ -79,6 +79,8 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
         (("--count", "--keys", "a"), "--by"),
         (("--sum", "cost"), "COLUMN:LOW:HIGH"),
         (("--sum", "cost:1:x"), "COLUMN:LOW:HIGH"),
+        (("--sum", "cost:1:serch"), "LOW and HIGH are numbers, or the word search"),
+        (("--median", "cost:0:search"), "got 'cost:0:search'; LOW and HIGH are numbers"),
         (("--sum", "cots:0:1"), "did you mean 'cost'"),
         (("--histogram", "cost:0:1:2.5"), "integer number of bins"),
         (("--histogram", "cost:0:1:inf"), "integer number of bins"),

@@ -7,6 +7,7 @@ import math
 
 import joblib
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import hushed as hs
@@ -88,21 +89,38 @@ class TestErrors:
             assert np.mean(off > error * 0.9995) >= level - 0.004
 
     def test_table_route_has_the_chances_of_its_ranks(self):
-        """Odds fall by e^(epsilon) with each rank that a candidate is off, or its rows are."""
+        """Odds fall by e^epsilon with each rank off; each value counts as the nearest candidate."""
         found = hs.compare(SEVEN, SAME, epsilon=2.0, trials=2)
-        points = [0.0, *(30 * 10 ** (-6 * k / 1998) for k in range(1998, -1, -1))]
-        rounded = sorted(min(points, key=lambda p: abs(p - v)) for v in VALUES)
-        below = [sum(v < p for v in rounded) for p in points]
-        upto = [sum(v <= p for v in rounded) for p in points]
-        weights = [
-            math.exp(-2 * max(b - 3.5, 3.5 - u, 0)) for b, u in zip(below, upto, strict=True)
-        ]
+        points = [0.0] + [30 * 10 ** (6 * (k / 1998 - 1)) for k in range(1999)]
+        near = [min(range(2000), key=lambda i: abs(points[i] - v)) for v in VALUES]
+        weights = []
+        for i in range(2000):
+            below, upto = sum(j < i for j in near), sum(j <= i for j in near)
+            weights.append(math.exp(-2 * max(below - 3.5, 3.5 - upto, 0)))
         off = [abs(p - 7) for p in points]
         route = route_of(found, "table query")
         for beta, error in ((0.5, route.error_50), (0.05, route.error_95)):
             beyond = sum(w for w, e in zip(weights, off, strict=True) if e > error + 1e-9)
             reached = sum(w for w, e in zip(weights, off, strict=True) if e > error - 1e-9)
             assert beyond <= beta * sum(weights) < reached
+
+    @pytest.mark.parametrize(("low", "high"), [(0, 365), (1, 1e6), (-50, 50)])
+    def test_table_route_is_as_exact_as_a_query(self, low, high):
+        """Of 200 answers with default candidates half are within its error, and half are not."""
+        values = np.random.default_rng(3).lognormal(3, 1, 400)
+        s = hs.statistics.median(rows=400, low=low, high=high)
+        constant = hs.populations.Simulator(
+            lambda rng, count: rng.permutation(np.resize(values, count))
+        )
+        error = route_of(hs.compare(s, constant, epsilon=1.0, trials=2), "table query").error_50
+        groups = [f"{k}" for k in range(200)]
+        rows = pa.table({"x": np.tile(values, 200), "group": np.repeat(groups, 400)})
+        query = hs.table(rows).group_by("group", keys=groups)
+        answers = query.quantiles("x", [0.5], low=low, high=high).release(epsilon=1.0).rows()
+        off = [abs(each["quantiles_x"] - np.sort(values)[199]) for each in answers]
+        # 4.2 standard deviations of 200 fair coins
+        assert sum(each <= error * (1 + 1e-9) for each in off) >= 70
+        assert sum(each >= error * (1 - 1e-9) for each in off) >= 70
 
     def test_errors_of_a_mode_count_rows(self):
         """Of two categories with 5 and 3 rows, the second one wins when two rows are replaced."""

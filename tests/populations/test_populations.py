@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+import hushed as hs
 from hushed.errors import BadRows, ParameterError
 from hushed.populations import (
     Exponential,
@@ -298,3 +299,17 @@ def test_a_small_table_asks_for_nobody():
         asked = np.vstack([private[:known], np.full((1, 3), 0.5)])
         assert not overlaps(PublicTable(asked), private)
     assert overlaps(PublicTable(private[:30]), private)
+
+
+def test_rows_in_place_of_a_population_are_refused_with_what_to_write():
+    """By all that take one: rows that are public are said to be so."""
+    rows = np.arange(100.0)
+    blocks = hs.Blocks(low=0, high=100, epsilon=4.0)
+    for use in (
+        lambda: hs.sample_sensitivity(np.mean, rows, rows=10),
+        lambda: blocks.simulate(np.mean, rows, rows=50),
+        lambda: hs.public_prior(np.mean, rows, rows=50, blocks=5, candidates=[0, 50, 100]),
+        lambda: hs.compare(np.mean, rows, rows=50),
+    ):
+        with pytest.raises(ParameterError, match=r"PublicTable\(rows\)\. Got ndarray"):
+            use()

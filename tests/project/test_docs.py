@@ -97,9 +97,12 @@ def pages_with(*kinds, default=PAGES):
 
 
 def commands(text):
-    """Commands of a console block, the exit code each should have, and the output shown."""
+    """Commands of a console block, the exit code each should have, and the output shown.
+
+    A backslash at the end of a line joins it with the next one, as in a shell.
+    """
     found = []
-    for line in text.splitlines():
+    for line in re.sub(r" \\\n *", " ", text).splitlines():
         if line.startswith("$ "):
             code = re.search(r"# exit code (\d+)$", line)
             found.append((line[2:], int(code.group(1)) if code else 0, []))
@@ -397,6 +400,11 @@ class TestTheRunnerItself:
             ("hushed cost", 0, ""),
         ]
 
+    def test_a_command_goes_on_after_a_backslash(self):
+        """It is one command, as a shell would run it."""
+        text = "$ hushed risk \\\n    --epsilon 1  # exit code 2\nwrong\n"
+        assert commands(text) == [("hushed risk --epsilon 1  # exit code 2", 2, "wrong")]
+
 
 def test_readme_measures_what_it_releases():
     """The sensitivity and release commands of README sample in the same way."""
@@ -475,11 +483,11 @@ def test_every_command_is_documented():
 def test_examples_of_the_help_are_shown_and_run_on_a_page():
     """Every command has an example in its help, and a page runs it word for word."""
     shown = {
-        line.removeprefix("$ ").partition("  #")[0]
+        command.partition("  #")[0]
         for page in PAGES
         for block in parsed(page.read_text())
         if block.kind == "console"
-        for line in block.text.splitlines()
+        for command, _, _ in commands(block.text)
     }
     below = {f"ledger {each.name}" for each in load("ledger").registered_commands}
     assert {*COMMANDS, *below} - {"ledger"} == set(EXAMPLES)

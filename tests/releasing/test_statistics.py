@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -162,7 +163,8 @@ def test_a_refusal_is_charged_stored_and_certified_like_an_answer(name, ledger, 
     assert "there may be none: it is refused where few rows" in text
     assert hs.verify(released.certificate.to_json()).reproduced
     # Nothing of the refusal is in it: where an answer was given it is the same.
-    given = hs.release(statistic, ROWS if statistic is MEDIAN else ["a"] * 99, mechanism)
+    sure = np.full(101, 500.0) if statistic is MEDIAN else ["a"] * 99  # refused 4 times in 10^6
+    given = hs.release(statistic, sure, mechanism)
     assert given.value is not None
     bare = {"charged": "", "created": released.certificate.created}
     assert replace(given.certificate, **bare) == replace(released.certificate, **bare)
@@ -207,6 +209,27 @@ def test_a_certificate_of_a_stable_mode_that_contradicts_itself_is_refused(where
         hs.Certificate.from_json(json.dumps(text))
 
 
+@pytest.mark.parametrize("kind", [pd.Series, pl.Series])
+def test_a_series_is_a_column(kind):
+    """What the answer to "select the column first" gives is released; a text is refused."""
+    sure = hs.InverseSensitivity(MEDIAN, epsilon=500.0)
+    assert hs.release(MEDIAN, kind(ROWS), sure).value == hs.release(MEDIAN, ROWS, sure).value
+    with pytest.raises(BadRows, match="numbers"):
+        hs.release(MEDIAN, kind(["a"] * 101), sure)
+    with pytest.raises(BadRows, match=r"series\.to_frame\(\) makes a table of it"):
+        hs.release(
+            np.median, kind(ROWS), hs.Laplace(hs.proven_sensitivity(1.0, argument="x"), epsilon=1.0)
+        )
+
+
+@pytest.mark.parametrize("ends", [(5, 1), (5, 5)])
+def test_an_empty_range_is_refused_in_plain_words(ends):
+    """The message says which one has to be larger, and nothing of powers of two."""
+    low, high = ends
+    with pytest.raises(ParameterError, match=f"high must be above low, got {high} and {low}$"):
+        hs.statistics.median(rows=10, low=low, high=high)
+
+
 def test_rows_are_not_changed():
     """The statistic works on a copy, in every container."""
     array, frame = ROWS[::-1].copy(), pd.DataFrame({"x": ROWS * 100})
@@ -223,7 +246,7 @@ def test_the_certificate_says_what_holds_and_what_is_private():
     assert "this holds for every table and every row; no population is assumed" in text
     assert "somebody with several is protected less" in text
     assert "The number of rows is public: 101" in text
-    assert "quantile (q 0.5), by its smooth sensitivity" in text
+    assert "Released was the median (q 0.5), by its smooth sensitivity" in text
     assert "gamma = 0" in text
     other = hs.release(MEDIAN, np.full(101, 3.0), MECHANISMS["lomax"]).certificate
     assert replace(other, created=released.certificate.created) == released.certificate

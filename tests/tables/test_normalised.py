@@ -494,6 +494,12 @@ class TestCsv:
         table = hs.table(tmp_path / "t.csv", types={"a": declared})
         assert counts(table.filter("is_null(a)").count()) == [len(missing)]
 
+    def test_a_duckdb_file_without_its_scheme_is_told_its_address(self, tmp_path):
+        """A path alone is a file of rows; a database is named by an address."""
+        (tmp_path / "stays.duckdb").write_bytes(b"")
+        with pytest.raises(ParameterError, match="named by its address, duckdb:///FILE"):
+            hs.table(str(tmp_path / "stays.duckdb"))
+
     def test_an_empty_file_is_refused_and_one_without_rows_is_not(self, tmp_path):
         """The first line is public and has to be there."""
         for text in ("", "\n", "\ufeff", " \r\n\r\n"):

@@ -126,8 +126,9 @@ def _check_asked(f: Any, population: Any) -> None:
         raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
     if not isinstance(population, Population):
         raise ParameterError(
-            "a population has methods draw(rng, count) and describe(); see hs.populations. "
-            f"Got {type(population).__name__}",
+            "the population must be a public source of rows, from hs.populations, with methods "
+            "draw(rng, count) and describe(); rows that are public are said to be so by "
+            f"PublicTable(rows). Got {type(population).__name__}",
             parameter="population",
         )
 

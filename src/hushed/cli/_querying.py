@@ -258,7 +258,8 @@ def _parts(option: str, text: str, numbers: int, given: str | None = None) -> tu
         values = []
     if len(values) != numbers:
         more = {"--quantile": ":PROBABILITY", "--histogram": ":BINS"}.get(option, "")
-        raise ParameterError(f"{option} takes COLUMN:LOW:HIGH{more}, got {given or text!r}")
+        ends = "LOW and HIGH are numbers" + (", or the word search" if words else "")
+        raise ParameterError(f"{option} takes COLUMN:LOW:HIGH{more}, got {given or text!r}; {ends}")
     return (column, *values)
 
 

@@ -1,4 +1,4 @@
-"""Options of ``hushed release`` alone; which default each has, the command says."""
+"""Options of ``hushed release``, some of ``hushed statistic``, too; the command has the default."""
 
 from __future__ import annotations
 

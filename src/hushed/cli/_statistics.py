@@ -11,9 +11,17 @@ import typer
 import hushed as hs
 from hushed.cli._kept import describe_release, plain_value, read_again
 from hushed.cli._ledgers import open_named
-from hushed.cli._options import HeaderOption, JsonOption, KeyOption, UnitOption
+from hushed.cli._options import (
+    BudgetOption,
+    HeaderOption,
+    JsonOption,
+    KeyOption,
+    LedgerOption,
+    UnitOption,
+)
 from hushed.cli._outcome import finish, print_line
-from hushed.cli._panels import LEDGER, NOISE, OUTPUT
+from hushed.cli._panels import NOISE
+from hushed.cli._release_options import Force, Html, Out, Remark
 from hushed.cli._releasing import check_files, write_files
 from hushed.cli._statistic_options import (
     CategoryOption,
@@ -33,7 +41,12 @@ from hushed.errors import ParameterError
 
 
 def statistic(
-    name: Annotated[StatisticName, typer.Argument(metavar="STATISTIC", help="Which one.")],
+    name: Annotated[
+        StatisticName,
+        typer.Argument(
+            metavar="STATISTIC", help="Which one; the mean is trimmed-mean with --trim 0."
+        ),
+    ],
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The private rows: CSV or Parquet.")],
     epsilon: Annotated[float, typer.Option(help="Privacy loss, in nats.", rich_help_panel=NOISE)],
     mechanism: Annotated[
@@ -57,34 +70,13 @@ def statistic(
     column: ColumnOption = None,
     header: HeaderOption = None,
     unit: UnitOption = "row",
-    ledger: Annotated[
-        str | None,
-        typer.Option(
-            help="Ledger to charge first: sqlite:///FILE or postgresql://...",
-            rich_help_panel=LEDGER,
-        ),
-    ] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="Name of the budget in the ledger.", rich_help_panel=LEDGER)
-    ] = None,
-    remark: Annotated[
-        str, typer.Option("--note", help="Remark for the ledger.", rich_help_panel=LEDGER)
-    ] = "",
+    ledger: LedgerOption = None,
+    budget: BudgetOption = None,
+    remark: Remark = "",
     key: KeyOption = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the certificate as JSON.", rich_help_panel=OUTPUT)
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option(help="Write the certificate as a page.", rich_help_panel=OUTPUT)
-    ] = None,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help="Replace files that are not earlier certificates.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
+    out: Out = None,
+    html: Html = None,
+    force: Force = False,
     json: JsonOption = False,
 ) -> None:
     """Release a median, a quantile, a trimmed mean or a mode: no population is needed."""

@@ -49,7 +49,7 @@ def read_table(
         for i, name in enumerate(names, start=1)
     ]
     read = {
-        name: _column(path, shown[i], [row[i] for row in cells], text=frame != "numpy")
+        name: _column(path, shown[i], [row[i] for row in cells], _FRAMES, text=frame != "numpy")
         for i, name in enumerate(names)
     }
     return Table(rows=_make_frame(read, frame), columns=columns)
@@ -79,7 +79,7 @@ def read_column(path: Path, column: str | None, *, header: bool | None, text: bo
     found = [row[place] for row in cells]
     if text:
         return [str(cell) for cell in found]
-    return np.array(_column(path, shown, found, text=False), dtype=np.float64)
+    return np.array(_column(path, shown, found, _MODE, text=False), dtype=np.float64)
 
 
 def _find_column(path: Path, column: str | None, columns: Sequence[str], width: int) -> int:
@@ -172,7 +172,11 @@ def _check_rectangular(path: Path, width: int, cells: list[list[Any]]) -> None:
             )
 
 
-def _column(path: Path, shown: str, cells: list[Any], *, text: bool) -> list[Any]:
+_FRAMES = "use --frame pandas or polars for columns of text"
+_MODE = "of texts there is a mode, with --category for each"
+
+
+def _column(path: Path, shown: str, cells: list[Any], cure: str, *, text: bool) -> list[Any]:
     """Numbers of a column; its texts, if none is a number and texts are allowed."""
     for number, cell in enumerate(cells, start=1):
         if cell is None or (isinstance(cell, str) and not cell.strip()):
@@ -185,7 +189,7 @@ def _column(path: Path, shown: str, cells: list[Any], *, text: bool) -> list[Any
         return cells
     for number, value in enumerate(numbers, start=1):
         if value is None:
-            hint = "" if text else "; use --frame pandas or polars for columns of text"
+            hint = "" if text else f"; {cure}"
             raise BadRows(
                 f"{path.name}: {shown} holds text in row {number} where a number is expected{hint}"
             )

@@ -31,7 +31,7 @@ from hushed.mechanisms import (
 )
 from hushed.sensitivity import proven_sensitivity, sample_sensitivity
 from hushed.statistics import Mode, Numeric, Quantile
-from hushed.statistics._candidates import CANDIDATES, list_candidates
+from hushed.statistics._candidates import CANDIDATES, choose_spacing, space_candidates
 from hushed.transformations import quantile_scores_sensitivity
 
 
@@ -125,7 +125,8 @@ def _offer_table(question: Question) -> Offer | str:
         return "hs.table chooses medians and quantiles among candidates; this is neither"
     if not 0 < statistic.q < 1:
         return "hs.table offers quantiles strictly between the smallest and the largest value"
-    points, _ = list_candidates(*statistic.span, CANDIDATES)  # as `hs.table(...).quantiles` does
+    spacing = choose_spacing(statistic.low)  # what `hs.table(...).quantiles` does by default
+    points = space_candidates(statistic.low, statistic.high, CANDIDATES, spacing)
     width = 2 * quantile_scores_sensitivity(1, alpha=statistic.q)
 
     def price(epsilon: float) -> Priced:
@@ -147,13 +148,16 @@ def _measure_table(
     rows: Any,
     _: np.random.Generator,
 ) -> Floats:
-    """Error of each candidate, then its chance: the less, the farther the ranks of its rows are."""
+    """Error of each candidate, then its chance: the less, the farther its rank is off.
+
+    As in a query every value counts as the candidate nearest to it.
+    """
     values = statistic.read(rows)
     exact = float(statistic.value(rows))
-    nearest = np.searchsorted((points[:-1] + points[1:]) / 2, values)
-    near = np.bincount(nearest, minlength=points.size)
-    upto, wanted = np.cumsum(near), float(decimal_of(statistic.q) * values.size)
-    scores = -np.maximum(np.maximum(upto - near - wanted, wanted - upto), 0.0)
+    upto = np.searchsorted(values, (points[1:] + points[:-1]) / 2, side="right")
+    ranks = np.concatenate([[0], upto, [values.size]])
+    wanted = float(decimal_of(statistic.q) * values.size)
+    scores = -np.maximum(np.maximum(ranks[:-1] - wanted, wanted - ranks[1:]), 0)
     reach = noise.selection_scale(width=width, epsilon=epsilon)[0]
     weights = np.exp((scores - scores.max()) / reach)
     return np.concatenate([np.abs(points - exact), weights / weights.sum()])

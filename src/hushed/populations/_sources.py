@@ -272,8 +272,9 @@ def description(population: Population) -> dict[str, Any]:
     """
     if not isinstance(population, Population):
         raise ParameterError(
-            "a population has methods draw(rng, count) and describe(); see hs.populations. "
-            f"Got {type(population).__name__}"
+            "the population must be a public source of rows, from hs.populations, with methods "
+            "draw(rng, count) and describe(); rows that are public are said to be so by "
+            f"PublicTable(rows). Got {type(population).__name__}"
         )
     told = population.describe()
     try:

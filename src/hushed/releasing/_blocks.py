@@ -253,6 +253,14 @@ def explain_blocks_reach(certificate: Certificate) -> str:
     )
 
 
+def _size(count: Any) -> str:
+    """Say how many bytes, in the largest unit that needs no fraction."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20)):
+        if count % factor == 0:
+            return f"{count // factor} {unit}"
+    return f"{count} bytes"
+
+
 def _silent(aggregate: str) -> str:
     """Say what a call counts as that gave no answer."""
     ends = {"exponential": "the lowest candidate", "votes": "no vote", "mean": "the low end"}
@@ -267,8 +275,8 @@ def explain_blocks_assumptions(certificate: Certificate) -> str:
         "looking at the private rows; so were the types of the columns, such as whole numbers",
         "calls tell each other nothing: each was in a fresh process and a folder of its own, with "
         f"{stated['cpu_seconds']:g} seconds of processor time, {stated['idle_seconds']:g} seconds "
-        f"of waiting, {stated['memory']} bytes of memory and {stated['disk']} bytes on disk; what "
-        "a call writes elsewhere, or sends over a network, is read by no other call",
+        f"of waiting, {_size(stated['memory'])} of memory and {_size(stated['disk'])} on disk; "
+        "what a call writes elsewhere, or sends over a network, is read by no other call",
         "the released answer is the only output: not the running time, nor what a call does "
         "outside of its process",
     ]

@@ -8,6 +8,7 @@ from typing import Any
 from hushed._functions._calls import public_name
 from hushed._functions._gate import Outside, admit_rows
 from hushed._functions._silence import silence
+from hushed._rows._containers import as_table
 from hushed.errors import BadFunction, ParameterError
 from hushed.releasing._certificate import Certificate, certify_statistic
 from hushed.releasing._keeping import (
@@ -46,7 +47,7 @@ def release_statistic(
             "a statistic moves every row into its range: leave outside= out", parameter="outside"
         )
     check_ledger(ledger, budget, key)
-    rows = admit_rows(data, None)
+    rows = admit_rows(as_table(data), None)
     mechanism.statistic.check(rows)
     certify_statistic(mechanism).to_json()  # whatever it refuses is unpaid
     question = "" if ledger is None else digest_question(mechanism)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from hushed._printing import format_down, format_exactly, format_up
 from hushed.mechanisms import InverseSensitivity, ProposeTest, Smooth, StableMode
@@ -103,9 +104,16 @@ def explain_reach(certificate: Certificate) -> str:
     )
     return (
         f"Whom it protects: this holds for every table and {person}; no population is assumed. "
-        f"Released was the {statistic.get('kind')}{share}, by its {certificate.argument}: {what}. "
+        f"Released was the {_say_kind(statistic)}{share}, by its {certificate.argument}: {what}. "
         f"The number of rows {number}.{range_words}"
     )
+
+
+def _say_kind(statistic: Mapping[str, Any]) -> str:
+    """Name the statistic; a quantile by the name that people know, if it has one."""
+    kind = str(statistic.get("kind"))
+    known = {0.0: "minimum", 0.5: "median", 1.0: "maximum"}
+    return known.get(float(statistic["q"]), kind) if kind == "quantile" else kind
 
 
 def explain_assumptions() -> str:

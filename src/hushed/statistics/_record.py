@@ -37,7 +37,7 @@ def neighbours_of(rows: int | None) -> Neighbours:
 
 def check_size(rows: Any, wanted: int | None) -> None:
     """Refuse a table of another size than the public one; a private size is never refused."""
-    containers.container(rows)
+    containers.container(containers.as_table(rows))
     if wanted is not None and len(rows) != wanted:
         raise BadRows(
             f"the statistic is for {wanted} rows, the table has {len(rows)}; give rows={len(rows)} "

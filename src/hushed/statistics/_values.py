@@ -22,6 +22,8 @@ _MANTISSA, _HALF = 53, 26
 def check_range(low: Any, high: Any) -> tuple[float, float]:
     """Read a public range: two doubles whose difference leaves room for rounding."""
     ends = read_finite("low", low), read_finite("high", high)
+    if ends[0] >= ends[1]:
+        raise ParameterError(f"high must be above low, got {high} and {low}", parameter="high")
     if not _LEAST_SPAN <= ends[1] - ends[0] <= _LARGEST_SPAN:
         raise ParameterError(
             f"high must be above low, by 2**-900 or more and 1e300 at most, got {low} and {high}",
@@ -32,6 +34,7 @@ def check_range(low: Any, high: Any) -> tuple[float, float]:
 
 def only_column(rows: Any) -> Any:
     """Take the single column of a table; refuses by types and shapes alone."""
+    rows = containers.as_table(rows)
     held = containers.container(rows)
     if held == "list":
         return rows

@@ -80,7 +80,8 @@ def open_file(
             "have another format"
         )
     raise ParameterError(
-        f"{path.name}: a table must be a .csv, .tsv, .parquet, .arrow or .feather file"
+        f"{path.name}: a table must be a .csv, .tsv, .parquet, .arrow or .feather file; a DuckDB "
+        "file is named by its address, duckdb:///FILE"
     )
 
 
