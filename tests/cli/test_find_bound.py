@@ -54,6 +54,15 @@ def test_rows_of_nobody_are_users_of_their_own(run, tmp_path):
     assert record_of(run(*COST, *SURE, "--user", "patient", "--json"))["value"] == 16.0
 
 
+def test_rows_of_nobody_in_parquet(run, tmp_path):
+    """Missing and not a number name nobody, too."""
+    pytest.importorskip("polars").DataFrame(
+        {"id": [None, float("nan")] * 40, "cost": [9.0] * 80}
+    ).write_parquet(tmp_path / "c.parquet")
+    words = ("find-bound", "c.parquet", "--column", "cost", "--user", "id", *SURE, "--json")
+    assert record_of(run(*words))["value"] == 16.0
+
+
 def test_a_budget_is_charged_and_an_answer_kept(run, tmp_path):
     """A key asks once; what does not fit is refused and costs nothing."""
     book = f"sqlite:///{tmp_path}/budget.db"

@@ -176,7 +176,6 @@ def _read_public(
     source, columns = read_population(spec, frame, header=header, promise=promise)
     if private is not None:
         check_columns(columns, private.columns)
-        columns = private.columns
     return source, columns or ()
 
 

@@ -84,10 +84,14 @@ def read_column_of_users(
     columns, cells = _read_cells(path, header)
     place = find_column(path, column, columns, len(cells[0]))
     whose = find_column(path, user, columns, len(cells[0]), option="--user")
-    users = [None if row[whose] is None else str(row[whose]) for row in cells]
-    return _cells_of(path, place, columns, cells, text=False), [
-        each if each and each.strip() else None for each in users
-    ]
+    users = [_name_user(row[whose]) for row in cells]
+    return _cells_of(path, place, columns, cells, text=False), users
+
+
+def _name_user(cell: Any) -> str | None:
+    """Name whose a row is; None where a cell is empty, missing or not a number of Parquet."""
+    name = "" if cell is None else str(cell).strip()
+    return None if not name or (isinstance(cell, float) and np.isnan(cell)) else name
 
 
 def _cells_of(
