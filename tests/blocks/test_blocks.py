@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from itertools import combinations_with_replacement, product
 
@@ -226,10 +227,41 @@ def test_fewer_rows_than_blocks_are_refused_if_their_number_is_public():
         hs.Blocks(low=0, high=1, **private).check(np.zeros((3, 2)))
 
 
-def test_a_range_gives_the_candidates_of_statistics():
-    """Even from below 0 on, geometric above."""
-    even, geometric = hs.Blocks(low=-1, high=1), hs.Blocks(low=1, high=1e4)
-    assert (even.spacing, len(even.values)) == ("even", 101)
-    assert np.allclose(even.values, np.linspace(-1, 1, 101))
-    assert geometric.spacing == "geometric"
+def test_a_range_gives_even_candidates_unless_it_is_above_0():
+    """Only a low end above 0 says of what size the answer may be; `spacing` says it outright."""
+    for low in (-1, 0):
+        even = hs.Blocks(low=low, high=1)
+        assert even.parameters["spacing"] == "even"
+        assert np.allclose(even.values, np.linspace(low, 1, 101))
+    geometric = hs.Blocks(low=1, high=1e4)
+    assert geometric.parameters["spacing"] == "geometric"
     assert np.allclose(geometric.values, np.geomspace(1, 1e4, 101))
+    assert hs.Blocks(low=1, high=101, spacing="even").values == tuple(range(1, 102))
+    from_0 = hs.Blocks(low=0, high=1e6, spacing="geometric").values
+    assert np.allclose(from_0, [0.0, *np.geomspace(1, 1e6, 100)])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"low": -1, "high": 1, "spacing": "geometric"}, "from 0 or more on, low is -1"),
+        ({"low": 0, "high": 1, "spacing": "wide"}, "spacing must be"),
+        ({"candidates": [1, 2], "spacing": "even"}, "for low and high, not for candidates"),
+        ({"low": 0, "high": 1, "aggregate": "mean", "spacing": "even"}, "leave spacing out"),
+    ],
+)
+def test_a_spacing_that_cannot_be_is_refused(options, words):
+    """It belongs to a range of candidates."""
+    with pytest.raises(ParameterError, match=words) as refused:
+        hs.Blocks(**options)
+    assert refused.value.parameter == "spacing"
+
+
+@pytest.mark.parametrize("spacing", ["even", "geometric"])
+@pytest.mark.parametrize("low", [0, 2])
+def test_a_prior_weighs_the_candidates_of_its_spacing(low, spacing):
+    """What wins is one of those that are shown."""
+    shown = hs.Blocks(low=low, high=9, spacing=spacing)
+    prior = [float(value == shown.values[40]) for value in shown.values]
+    made = dataclasses.replace(shown, prior=prior, blocks=None, epsilon=9.0)
+    assert made.aggregation.draw(np.array([5.0] * made.blocks)) == shown.values[40]

@@ -259,6 +259,18 @@ class TestRoutes:
         found = hs.compare(lambda t: t.mean(axis=0), two, rows=100, low=0, high=1, trials=2)
         assert "aggregate='vector'" in reason_of(found, "blocks")
 
+    def test_a_range_means_the_candidates_that_blocks_take(self):
+        """Even ones from 0 on for a function; those of a statistic are spaced as its own."""
+        ask = {"rows": 100, "trials": 2}
+        by_range = hs.compare(np.mean, UNIT, low=0, high=1, **ask)
+        given = hs.compare(np.mean, UNIT, candidates=np.linspace(0, 1, 101), **ask)
+        assert route_of(by_range, "blocks").error_95 == route_of(given, "blocks").error_95
+        s = hs.statistics.median(rows=100, low=0, high=1)
+        own = hs.compare(s, UNIT, trials=2)
+        spaced = hs.Blocks(low=0, high=1, spacing="geometric").values
+        given = hs.compare(s, UNIT, candidates=spaced, trials=2)
+        assert route_of(own, "blocks").error_95 == route_of(given, "blocks").error_95
+
     @pytest.mark.slow
     def test_blocks_have_the_errors_of_their_own_simulation(self, monkeypatch):
         """`hs.Blocks` draws noise where this uses its law: the errors agree."""

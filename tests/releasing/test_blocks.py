@@ -33,6 +33,7 @@ def both(rows):
 MADE = {
     "exponential": (middle, FEW),
     "range": (middle, hs.Blocks(low=0, high=40, epsilon=20.0)),
+    "range, geometric": (middle, hs.Blocks(low=0, high=40, epsilon=20.0, spacing="geometric")),
     "prior": (middle, hs.Blocks([0.0, 20.0, 40.0], epsilon=20.0, prior=[1, 5, 0])),
     "votes": (word, hs.Blocks(["few", "many"], epsilon=20.0, aggregate="votes")),
     "mean": (middle, hs.Blocks(low=0, high=40, epsilon=20.0, blocks=2, aggregate="mean")),

@@ -59,6 +59,8 @@ COMPARE = (
     *("--epsilon", "1", "--trials", "10"),
 )
 STATISTIC = ("statistic", "median", "rows.csv", *ENDS, "--epsilon", "1")
+BLOCKS = ("blocks", "rows.csv", "f.py:mean", *ENDS, "--epsilon", "9", "--beta", "0.3")
+FIND_BOUND = ("find-bound", "rows.csv", "--epsilon", "1")
 BUDGET = ("sqlite:///b.db", "clinic")
 VERIFY = ("verify", "c.json")
 COST = ("cost", "--error", "2", "--beta", "0.05", "--per-person", "5500", "--people", "100")
@@ -139,6 +141,24 @@ ENDINGS = {
         ),
         ((*STATISTIC, "--column", "nobody"), 2, "bad-use"),
         ((*STATISTIC[:-1], "-1"), 2, "bad-use"),
+    ],
+    "blocks": [
+        (BLOCKS, 0, None),
+        ((*BLOCKS[:2], "f.py:vanishes", *BLOCKS[3:]), 0, None),  # a failure is told to nobody
+        ((*BLOCKS, "--ledger", BUDGET[0], "--budget", "clinic"), 1, "refused"),
+        ((*BLOCKS[:2], "f.py:leaves", *BLOCKS[3:], "--simulate", "uniform:0,1"), 1, "refused"),
+        ((*BLOCKS, "--blocks", "1"), 2, "bad-use"),
+        ((*BLOCKS, "--out", "no/c.json"), 2, "bad-use"),
+    ],
+    "find-bound": [
+        (FIND_BOUND, 0, None),
+        (
+            (*FIND_BOUND, "--private-count", "--ledger", BUDGET[0], "--budget", "spent"),
+            1,
+            "refused",
+        ),
+        ((*FIND_BOUND, "--user", "nobody"), 2, "bad-use"),
+        ((*FIND_BOUND, "--growth", "1"), 2, "bad-use"),
     ],
     "query": [
         (QUERY, 0, None),

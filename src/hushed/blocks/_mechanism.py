@@ -28,18 +28,17 @@ from hushed.guarantee import Guarantee, Neighbours, RowUnit
 from hushed.mechanisms._inverse import read_prior
 from hushed.populations import Population
 from hushed.privacy_loss import PrivacyProfile
-from hushed.statistics._candidates import list_candidates
+from hushed.statistics._candidates import Spacing, space_candidates
 from hushed.statistics._mode import read_categories
 from hushed.statistics._values import check_range
 
 Aggregate = Literal["exponential", "votes", "mean", "vector"]
-Spacing = Literal["geometric", "even", "given", "labels", "none"]
 
 CANDIDATES = 101
 _MOST_BLOCKS = 1_000_000
 # Which parameters belong to which way of putting the answers together.
 _OPTIONS = {
-    "exponential": {"candidates", "low", "high", "prior"},
+    "exponential": {"candidates", "low", "high", "spacing", "prior"},
     "votes": {"candidates", "prior"},
     "mean": {"low", "high"},
     "vector": {"centre", "radius", "delta"},
@@ -59,8 +58,12 @@ class Blocks:
         Public values to choose from, ascending; for ``aggregate="votes"`` the labels that the
         function may answer with, as texts, numbers or truth values.
     low, high : float, optional
-        Public range of the answer, instead of candidates: 101 of them, geometric where the range
-        is not negative, else even. For ``aggregate="mean"`` the range that answers are moved into.
+        Public range of the answer, instead of candidates: 101 of them. For ``aggregate="mean"`` the
+        range that answers are moved into.
+    spacing : {"even", "geometric"}, optional
+        How candidates of a range are spaced: even by default, geometric if `low` is above 0. With
+        ``"geometric"`` from 0 on they are 0 and numbers from a millionth of `high` on: for an
+        answer of unknown size.
     epsilon : float, default 1
         Privacy loss, in nats; finite, above 0. It stands for its shortest decimal.
     delta : float, optional
@@ -118,6 +121,7 @@ class Blocks:
     _: KW_ONLY
     low: float | None = None
     high: float | None = None
+    spacing: Spacing | None = None
     epsilon: float = 1.0
     delta: float | None = None
     blocks: int | None = None
@@ -155,18 +159,7 @@ class Blocks:
             return tuple(self.candidates)
         if self.aggregate != "exponential":
             return ()
-        return tuple(list_candidates(*_ends(self), CANDIDATES)[0].tolist())
-
-    @property
-    def spacing(self) -> Spacing:
-        """Where the candidates come from."""
-        if self.aggregate == "votes":
-            return "labels"
-        if self.aggregate != "exponential":
-            return "none"
-        if self.candidates is not None:
-            return "given"
-        return list_candidates(*_ends(self), CANDIDATES)[1]
+        return _list_candidates(*_ends(self), self.spacing or "even")
 
     @property
     def aggregation(self) -> Choice | Mean | VectorMean:
@@ -336,21 +329,50 @@ def _read_options(mechanism: Blocks) -> dict[str, Any]:
             raise ParameterError(
                 "votes are for public labels: give them as candidates", parameter="candidates"
             )
-        found = {"candidates": read_categories(mechanism.candidates, "candidates")}
+        found: dict[str, Any] = {"candidates": read_categories(mechanism.candidates, "candidates")}
     else:
         found = _read_candidates(mechanism)
     if mechanism.prior is not None:
-        values = found.get("candidates") or list_candidates(*_read_ends(mechanism), CANDIDATES)[0]
+        values = found.get("candidates") or _list_candidates(
+            found["low"], found["high"], found["spacing"]
+        )
         found["prior"] = read_prior(mechanism.prior, len(values), mechanism.epsilon)
     return found
 
 
 def _read_candidates(mechanism: Blocks) -> dict[str, Any]:
     if mechanism.candidates is None:
-        return dict(zip(("low", "high"), _read_ends(mechanism), strict=True))
+        low, high = _read_ends(mechanism)
+        return {"low": low, "high": high, "spacing": _read_spacing(mechanism.spacing, low)}
     if mechanism.low is not None or mechanism.high is not None:
         raise ParameterError("give candidates, or low and high: not both", parameter="candidates")
+    if mechanism.spacing is not None:
+        raise ParameterError("spacing is for low and high, not for candidates", parameter="spacing")
     return {"candidates": read_numbers(mechanism.candidates)}
+
+
+def _read_spacing(given: Any, low: float) -> Spacing:
+    """Space evenly by default: only a range above 0 says of what size the answer may be."""
+    if given is None:
+        return "geometric" if low > 0 else "even"
+    require_one_of("spacing", given, get_args(Spacing))
+    if given == "geometric" and low < 0:
+        raise ParameterError(
+            f"spacing 'geometric' is for ranges from 0 or more on, low is {low:g}; use 'even'",
+            parameter="spacing",
+        )
+    return "even" if given == "even" else "geometric"
+
+
+def _list_candidates(low: float, high: float, spacing: Spacing) -> tuple[float, ...]:
+    return tuple(np.unique(space_candidates(low, high, CANDIDATES, spacing)).tolist())
+
+
+def _describe_origin(mechanism: Blocks) -> str:
+    """Say where the candidates come from."""
+    if mechanism.aggregate == "votes":
+        return "labels"
+    return mechanism.spacing or "given"
 
 
 def _ends(mechanism: Blocks) -> tuple[float, float]:
@@ -433,7 +455,7 @@ def describe(mechanism: Blocks) -> dict[str, float | int | bool | str]:
         stated["user"] = str(mechanism.user)
     if isinstance(drawn, Choice):
         stated |= {
-            "spacing": mechanism.spacing,
+            "spacing": _describe_origin(mechanism),
             "candidates": len(mechanism.values),
             "prior": mechanism.prior is not None,
             "least": drawn.least,

@@ -31,6 +31,11 @@ COMMANDS = {
         "statistics",
         "Release a median, a quantile, a trimmed mean or a mode: no population is needed.",
     ),
+    "blocks": (
+        "blocks",
+        "Release the answer of any function for any table: from its answers on blocks of rows.",
+    ),
+    "find-bound": ("find_bound", "Find a bound to clip a column at, where no range is known."),
     "verify": ("releasing", "Run the sampling of a certificate again and compare bit for bit."),
     "risk": ("risks", "Show how likely a stronger level is: as published, and exactly."),
     "cost": ("costs", "Find the level for a tolerated error and a budget, or price a level."),
@@ -54,6 +59,10 @@ EXAMPLES = {
     "--out certificate.json --html certificate.html",
     "statistic": "hushed statistic median clinic-private.csv --column cost --low 0 --high 5000 "
     "--epsilon 1 --out median.json",
+    "blocks": "hushed blocks clinic-private.csv premium.py:premium --low 0 --high 1000 "
+    "--epsilon 2 --out premium.json",
+    "find-bound": "hushed find-bound clinic-private.csv --column cost --epsilon 0.5 --out "
+    "bound.json",
     "verify": "hushed verify certificate.json clinic.py:expected_costs --population "
     "clinic-public.csv",
     "risk": "hushed risk --epsilon0 2 --epsilon 1.9",
@@ -120,7 +129,7 @@ def load(name: str) -> typer.Typer:
     typer.Typer
         The command, or a group of them.
     """
-    found = getattr(import_module(f"hushed.cli._{COMMANDS[name][0]}"), name)
+    found = getattr(import_module(f"hushed.cli._{COMMANDS[name][0]}"), name.replace("-", "_"))
     below = ""
     if isinstance(found, typer.Typer):
         below = f"{name} "

@@ -2,6 +2,7 @@
 
 AUDIT = "Audit"
 BOUNDS = "Contribution bounds"
+CALLS = "Limits of each call"
 CLAIM = "Claim"
 LEDGER = "Ledger"
 NOISE = "Privacy and noise"

@@ -74,7 +74,29 @@ def _read_cells(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[
 def read_column(path: Path, column: str | None, *, header: bool | None, text: bool) -> Any:
     """Read one column of a file: an array of numbers, or a list of texts."""
     columns, cells = _read_cells(path, header)
-    place = _find_column(path, column, columns, len(cells[0]))
+    return _cells_of(path, find_column(path, column, columns, len(cells[0])), columns, cells, text)
+
+
+def read_column_of_users(
+    path: Path, column: str | None, user: str, *, header: bool | None
+) -> tuple[Any, list[str | None]]:
+    """Read a column of numbers, and whose each row is; None of one that is nobody's."""
+    columns, cells = _read_cells(path, header)
+    place = find_column(path, column, columns, len(cells[0]))
+    whose = find_column(path, user, columns, len(cells[0]), option="--user")
+    users = [_name_user(row[whose]) for row in cells]
+    return _cells_of(path, place, columns, cells, text=False), users
+
+
+def _name_user(cell: Any) -> str | None:
+    """Name whose a row is; None where a cell is empty, missing or not a number of Parquet."""
+    name = "" if cell is None else str(cell).strip()
+    return None if not name or (isinstance(cell, float) and np.isnan(cell)) else name
+
+
+def _cells_of(
+    path: Path, place: int, columns: Sequence[str], cells: list[list[Any]], text: bool
+) -> Any:
     shown = f"column {columns[place]!r}" if columns else f"column {place + 1}"
     found = [row[place] for row in cells]
     if text:
@@ -82,13 +104,20 @@ def read_column(path: Path, column: str | None, *, header: bool | None, text: bo
     return np.array(_column(path, shown, found, _MODE, text=False), dtype=np.float64)
 
 
-def _find_column(path: Path, column: str | None, columns: Sequence[str], width: int) -> int:
+def find_column(
+    path: Path,
+    column: str | None,
+    columns: Sequence[str],
+    width: int,
+    *,
+    option: str = "--column",
+) -> int:
     """Place of a column that is named, or counted from 1; the only one need not be named."""
     names = ", ".join(columns) or f"1 to {width}"
     if column is None:
         if width > 1:
             raise ParameterError(
-                f"{path.name} has {width} columns ({names}): name one of them by --column"
+                f"{path.name} has {width} columns ({names}): name one of them by {option}"
             )
         return 0
     if column in columns:

@@ -18,6 +18,7 @@ from hushed.comparing._offers import MOST_TABLES, Offer, Priced, say_promise
 from hushed.comparing._question import Question
 from hushed.errors import ParameterError
 from hushed.statistics import Mode
+from hushed.statistics._candidates import choose_spacing
 
 _GUESSES = 200  # public blocks asked for a guess
 
@@ -55,11 +56,14 @@ def offer_blocks(guess: bool, question: Question) -> Offer | str:
 
 
 def _candidates_of(question: Question) -> tuple[float, ...] | None:
-    """Public values for the blocks: as given, those of the statistic, or 101 of the range."""
+    """Public values for the blocks: as given, or 101 of the range, spaced as the answer's are."""
     if question.candidates is not None:
         return tuple(sorted(question.candidates))
     span = question.span if question.numeric is None else question.numeric.span
-    return None if span is None else Blocks(low=span[0], high=span[1]).values
+    if span is None:
+        return None
+    own = None if question.numeric is None else choose_spacing(span[0])
+    return Blocks(low=span[0], high=span[1], spacing=own).values
 
 
 def _make_blocks(

@@ -81,6 +81,7 @@ def rebuild_blocks(certificate: Certificate) -> Blocks:
         options["candidates"] = range(_count(stated["candidates"], 2))
     else:
         options |= {"low": stated["low"], "high": stated["high"]}
+        options["spacing"] = None if spacing == "none" else spacing  # a mean has no candidates
     if prior:
         options |= {"epsilon": _LARGE, "beta": 0.5}
     return Blocks(
