@@ -150,9 +150,11 @@ def test_a_simulation_is_that_of_python_and_costs_nothing(run, tmp_path):
     assert record_of(run(*words, "--rows", 80, "--json")) == record
 
 
-def test_a_simulation_in_processes_of_their_own(run):
+def test_a_simulation_in_processes_of_their_own(run, tmp_path):
     """As a release does; users are found in the public rows."""
-    words = ("--simulate", "stays.csv", "--promise", "table", "--trials", 1, "--blocks", 4)
+    lines = (tmp_path / "stays.csv").read_text().replace(".", ".1")  # other rows
+    (tmp_path / "public.csv").write_text(lines)
+    words = ("--simulate", "public.csv", "--promise", "table", "--trials", 1, "--blocks", 4)
     record = record_of(run(*STAYS, *SURE, *words, "--rows", 40, "--user", "patient", "--json"))
     assert record["simulation"]["isolated"]
     assert record["simulation"]["failed"] == 0
@@ -211,6 +213,20 @@ def test_bad_use_ends_with_2_before_anything_is_charged(run, tmp_path, words, sa
     assert said in error_of(result)
     with hs.Ledger(book) as ledger:
         assert ledger.balance("stays").spent.epsilon == 0.0
+
+
+@pytest.mark.parametrize("option", ["--simulate", "--prior-population"])
+@pytest.mark.parametrize("more", [(), ("--rows", 40)])
+@pytest.mark.parametrize("copied", [True, False])
+def test_private_rows_are_no_public_population(run, tmp_path, option, more, copied):
+    """Errors and guesses from them would tell of them: the file itself, and a copy that is read."""
+    source = "copy.csv" if copied else "stays.csv"
+    (tmp_path / "copy.csv").write_text((tmp_path / "stays.csv").read_text())
+    if copied and more and option == "--simulate":
+        more = ()  # no private row is looked at then
+    result = run(*STAYS, *SURE, option, source, "--promise", "table", *more, "--json")
+    assert result.returncode == 1
+    assert "holds the private rows" in error_of(result)
 
 
 def test_a_simulation_refuses_a_ledger(run):

@@ -14,6 +14,7 @@ import typer
 
 import hushed as hs
 from hushed._checks import require_count
+from hushed._printing import plain_path
 from hushed.blocks import Limits, Simulation
 from hushed.cli import _block_options as options
 from hushed.cli import _release_options as files
@@ -35,8 +36,8 @@ from hushed.cli._outcome import finish, print_line, print_table
 from hushed.cli._releasing import check_files, write_files
 from hushed.cli._tables import Frame, Table, check_columns, find_column, read_table
 from hushed.cli._written import files_of, inputs_of
-from hushed.errors import ParameterError
-from hushed.populations import Promise
+from hushed.errors import ParameterError, PrivateRowsAsPopulation
+from hushed.populations import Promise, overlaps
 
 
 def blocks(
@@ -114,7 +115,9 @@ def blocks(
             f = read_function(function)
             # A simulation with a guess of the number of rows looks at no private one.
             table = None if simulate and rows else read_table(data, frame, header=header)
-            read = partial(_read_public, frame=frame, header=header, promise=promise, private=table)
+            read = partial(
+                _read_public, data=data, frame=frame, header=header, promise=promise, private=table
+            )
             count = rows or len(table.rows if table else ())
             if prior_population:
                 public, _ = read(prior_population)
@@ -167,13 +170,20 @@ def _check_rows(rows: int | None, *, wanted: str | None, public_count: bool) -> 
 def _read_public(
     spec: str,
     *,
+    data: Path,
     frame: Frame,
     header: bool | None,
     promise: Promise | None,
     private: Table | None,
 ) -> tuple[hs.populations.Population, tuple[str, ...]]:
-    """Read a public population, whose columns must be those of the private rows."""
+    """Read a public population: the columns of the private rows, and none of these rows."""
     source, columns = read_population(spec, frame, header=header, promise=promise)
+    same = columns is not None and data.exists() and Path(spec).samefile(data)
+    if same or (private is not None and overlaps(source, private.rows)):
+        raise PrivateRowsAsPopulation(
+            f"the public population {plain_path(spec)} holds the private rows: what follows from "
+            "it would leak about them; give public rows, a range or a simulator"
+        )
     if private is not None:
         check_columns(columns, private.columns)
     return source, columns or ()
