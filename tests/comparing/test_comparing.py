@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import joblib
 import numpy as np
@@ -470,3 +471,18 @@ def test_blocks_are_named_with_their_relation_and_what_they_take():
     assert how == (
         "hs.Blocks(candidates, epsilon=1, neighbours='add-remove') of a function that computes it"
     )
+
+
+def test_what_is_written_in_python_states_the_very_numbers():
+    """A sensitivity rounded down, or an epsilon rounded up, would promise less than is said."""
+    level, change = 0.12345678, 1e-6 / 3
+    mean = hs.statistics.trimmed_mean(rows=30, low=0, high=100, trim=0.1)
+    normal = hs.populations.Normal(mean=50, std=3)
+    found = hs.compare(mean, normal, epsilon=level, delta=change, trials=2)
+    numbers = {each.name: re.findall(r"\b(\w+)=([0-9.e+-]+)", each.how) for each in found.routes}
+    assert len(numbers) > 4
+    for stated in numbers.values():
+        assert float(dict(stated)["epsilon"]) == level
+        assert float(dict(stated).get("delta", change)) == change
+    how = next(each.how for each in found.routes if each.name == "global sensitivity")
+    assert float(re.search(r"sensitivity\(([0-9.]+)", how)[1]) >= mean.global_sensitivity

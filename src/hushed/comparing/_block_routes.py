@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._calls import answer
+from hushed._printing import format_exactly
 from hushed._types import Floats
 from hushed.blocks import Blocks, public_prior
 from hushed.blocks._calls import ask_here
@@ -48,7 +49,7 @@ def offer_blocks(guess: bool, question: Question) -> Offer | str:
         return Priced(
             guarantee=made.guarantee,
             errors=Chosen.of_rows(drawn),
-            how=f"hs.Blocks(candidates, epsilon={epsilon:g}{more}){of}",
+            how=f"hs.Blocks(candidates, epsilon={format_exactly(epsilon)}{more}){of}",
             calls=made.blocks + guess * _GUESSES,
         )
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from hushed import noise
 from hushed._decimals import decimal_of
-from hushed._printing import format_up
+from hushed._printing import format_exactly, format_up
 from hushed._types import Floats
 from hushed.comparing._block_routes import offer_blocks
 from hushed.comparing._laws import Chosen, Fixed, Scaled
@@ -62,7 +62,8 @@ def _offer_global(question: Question) -> Offer | str:
 
     def price(epsilon: float) -> Priced:
         made = Laplace(bound, epsilon=epsilon)
-        how = f"hs.Laplace(hs.proven_sensitivity({bound.value:.10g}, ...), epsilon={epsilon:g})"
+        stated = f"hs.proven_sensitivity({format_exactly(bound.value)}, ...)"
+        how = f"hs.Laplace({stated}, epsilon={format_exactly(epsilon)})"
         return Priced(guarantee=made.guarantee, errors=Fixed(made.accuracy), how=how)
 
     return Offer(promise=say_promise(question), at=price)
@@ -80,7 +81,7 @@ def _offer_inverse(question: Question) -> Offer | str:
         made = InverseSensitivity(statistic, epsilon=epsilon, candidates=given)
         drawn = question.simulate(partial(_measure_inverse, made))
         more = ", candidates=..." if given else ""
-        how = f"hs.InverseSensitivity(s, epsilon={epsilon:g}{more})"
+        how = f"hs.InverseSensitivity(s, epsilon={format_exactly(epsilon)}{more})"
         return Priced(guarantee=made.guarantee, errors=Chosen.of_rows(drawn), how=how)
 
     return Offer(promise=say_promise(question), at=price)
@@ -107,7 +108,7 @@ def _offer_smooth(law: Literal["t2", "lomax"], question: Question) -> Offer | st
         made = Smooth(statistic, epsilon=epsilon, noise=law)
         found = question.simulate(partial(_measure_smooth, made))
         errors = Scaled(found[:, 0], found[:, 1:], made.exceeds)
-        how = f"hs.Smooth(s, epsilon={epsilon:g}, noise={law!r})"
+        how = f"hs.Smooth(s, epsilon={format_exactly(epsilon)}, noise={law!r})"
         return Priced(guarantee=made.guarantee, errors=errors, how=how)
 
     return Offer(promise=say_promise(question), at=price)
@@ -132,9 +133,8 @@ def _offer_table(question: Question) -> Offer | str:
     def price(epsilon: float) -> Priced:
         drawn = question.simulate(partial(_measure_table, statistic, points, width, epsilon))
         promised = Guarantee(epsilon=epsilon, neighbours="add-remove")
-        how = (
-            f"hs.table(...).quantiles(COLUMN, [{statistic.q:g}], ...).release(epsilon={epsilon:g})"
-        )
+        asked = f"quantiles(COLUMN, [{format_exactly(statistic.q)}], ...)"
+        how = f"hs.table(...).{asked}.release(epsilon={format_exactly(epsilon)})"
         return Priced(guarantee=promised, errors=Chosen.of_rows(drawn), how=how)
 
     return Offer(promise=f"every table, one {say_unit(question)} more or less", at=price)
@@ -194,11 +194,12 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
     def price(epsilon: float) -> Priced:
         made = _calibrated(law, found, epsilon, question.delta)
         name = "Laplace" if law == "laplace" else "Gaussian"
-        slack = "" if law == "laplace" else f", delta={question.delta:g}"
+        slack = "" if law == "laplace" else f", delta={format_exactly(question.delta)}"
         return Priced(
             guarantee=made.guarantee,
             errors=Fixed(lambda beta: made.accuracy(beta, question.numbers)),
-            how=f"hs.{name}(hs.sample_sensitivity(f, ...), epsilon={epsilon:g}{slack})",
+            how=f"hs.{name}(hs.sample_sensitivity(f, ...), "
+            f"epsilon={format_exactly(epsilon)}{slack})",
             calls=2 * pairs + 1,
         )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._printing import format_exactly
 from hushed._types import Floats
 from hushed.comparing._laws import Refusing
 from hushed.comparing._offers import MOST_TABLES, Offer, Priced, say_promise
@@ -42,7 +43,7 @@ def _price_stable_mode(statistic: Mode, question: Question, epsilon: float) -> P
     return Priced(
         guarantee=made.guarantee,
         errors=Refusing(lambda _: 0.0, refused),
-        how=f"hs.StableMode(s, epsilon={epsilon:g}, delta={question.delta:g})",
+        how=f"hs.StableMode(s, {_say_levels(question, epsilon)})",
     )
 
 
@@ -65,9 +66,14 @@ def _price_propose_test(statistic: Numeric, question: Question, epsilon: float) 
     return Priced(
         guarantee=best.guarantee,
         errors=errors,
-        how=f"hs.ProposeTest(s, bound={best.bound:g}, epsilon={epsilon:g}, "
-        f"delta={question.delta:g})",
+        how=f"hs.ProposeTest(s, bound={format_exactly(best.bound)}, "
+        f"{_say_levels(question, epsilon)})",
     )
+
+
+def _say_levels(question: Question, epsilon: float) -> str:
+    """Write both levels in Python, as they are."""
+    return f"epsilon={format_exactly(epsilon)}, delta={format_exactly(question.delta)}"
 
 
 def _measure_chances(made: tuple[Any, ...], rows: Any, _: np.random.Generator) -> Floats:
