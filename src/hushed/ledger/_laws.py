@@ -57,10 +57,24 @@ def _read_number(text: str) -> float:
     return float.fromhex(text)
 
 
+def _read_amount(text: str) -> float:
+    """Read an amount of loss; one below 0 would be subtracted from what others have spent."""
+    amount = _read_number(text)
+    if not amount > 0:
+        raise ValueError("no amount")
+    return amount
+
+
+def _read_count(count: Any) -> int:
+    if type(count) is not int or count < 1:
+        raise ValueError("no count")
+    return count
+
+
 # How to write each form, and how to read it.
 _FORMS: Mapping[Form, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "amount": (_write_number, _read_number),
-    "count": (int, int),
+    "amount": (_write_number, _read_amount),
+    "count": (int, _read_count),
     "number": (_write_number, _read_number),
     "number or null": (
         lambda value: None if value is None else _write_number(value),
@@ -99,11 +113,11 @@ def _numbers(family: Family) -> Part:
 def read_law(parts: list[Part]) -> PrivacyProfile:
     """Build the privacy profile that `write_law` described."""
     try:
-        laws = tuple((_family(part), int(part["count"])) for part in parts)
+        laws = tuple((_family(part), _read_count(part["count"])) for part in parts)
     except (KeyError, TypeError, ValueError, OverflowError):
         raise DamagedLedger("an entry describes no law that this version knows") from None
-    if not laws or min(count for _, count in laws) < 1:
-        raise DamagedLedger("an entry describes a law that occurs less than once")
+    if not laws:
+        raise DamagedLedger("an entry describes no law at all")
     return PrivacyProfile(laws[0][0] if laws[0][1] == len(laws) == 1 else ComposedPLD(laws))
 
 

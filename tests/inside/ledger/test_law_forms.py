@@ -6,6 +6,7 @@ import re
 import pytest
 
 from hushed import privacy_loss
+from hushed.errors import DamagedLedger
 from hushed.ledger._laws import LAWS, read_law, write_law
 from hushed.ledger._postgres import LAW
 
@@ -74,3 +75,29 @@ def test_other_texts_are_not_taken(garbage):
     """A name, number, order or part that no law writes ends the match."""
     assert is_taken(PLAIN)
     assert not is_taken(garbage)
+
+
+@pytest.mark.parametrize("name", ["laplace", "bounded-range", "gaussian"])
+@pytest.mark.parametrize("amount", ["-0x1.0000000000000p+0", "0x0.0p+0", "nan", "-inf"])
+def test_an_amount_that_no_law_has_is_not_read(name, amount):
+    """Not above 0, it would be subtracted from the charges of others, or divide by 0."""
+    (part,) = write_law(EXAMPLES[name])
+    assert read_law([part]).delta(0.0) > 0
+    (field,) = (each for each, form in LAWS[name].fields.items() if form == "amount")
+    with pytest.raises(DamagedLedger):
+        read_law([part | {field: amount}])
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, "1", None])
+@pytest.mark.parametrize("field", ["count", "releases"])
+def test_a_law_occurs_once_or_oftener(field, count):
+    """A count is a whole number of JSON, and so is that of releases."""
+    (part,) = write_law(EXAMPLES["gaussian"])
+    with pytest.raises(DamagedLedger):
+        read_law([part | {field: count}])
+
+
+def test_no_laws_are_no_law():
+    """An entry without any says nothing of its loss."""
+    with pytest.raises(DamagedLedger):
+        read_law([])
