@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from typing import Any
 
 _WRITTEN_OUT = 1e15  # below, large numbers are printed without an exponent
 _LONGEST = 100
@@ -78,6 +79,15 @@ def describe_uncertainty(error: float) -> str:
 def flat(text: object) -> str:
     """Show what a stranger may have written, in one line."""
     return "".join(each if each.isprintable() else " " for each in str(text))
+
+
+def list_problems(found: Iterable[Mapping[str, Any]]) -> str:
+    """List in one line what a parser of records refused, each with its field if it has one."""
+    told = []
+    for each in found:
+        place, said = ".".join(map(str, each["loc"])), str(each["msg"])
+        told.append(f"{place}: " * bool(place) + said.removeprefix("Value error, "))
+    return flat("; ".join(told))
 
 
 def shown(text: str) -> str:

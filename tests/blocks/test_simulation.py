@@ -54,7 +54,7 @@ def test_failed_calls_are_counted():
     assert 0.35 < tried.failed < 0.65
     with pytest.raises(BadFunction, match="raised ZeroDivisionError on public rows"):
         MADE.simulate(lambda rows: 1 / 0, PEOPLE, 400, isolated=False)
-    with pytest.raises(BadFunction, match=r"shape \(2,\) where \(\) is asked for"):
+    with pytest.raises(BadFunction, match=r"shape \(2,\), where one number is asked for"):
         MADE.simulate(lambda rows: rows[:2], PEOPLE, 400, isolated=False)
 
 
@@ -119,7 +119,7 @@ def test_a_prior_is_the_histogram_of_public_blocks():
     ("options", "error", "words"),
     [
         ({"f": 5}, ParameterError, "must be a function"),
-        ({"population": [1, 2]}, ParameterError, "a population has methods"),
+        ({"population": [1, 2]}, ParameterError, "must be a public source of rows"),
         ({"rows": 0}, ParameterError, "rows must be"),
         ({"floor": 2}, ParameterError, "floor must lie"),
         ({"draws": 0}, ParameterError, "draws must be"),
@@ -142,7 +142,7 @@ def test_a_simulation_of_nothing_is_refused():
     """In words."""
     with pytest.raises(ParameterError, match="must be a function"):
         MADE.simulate(5, PEOPLE, 100)
-    with pytest.raises(ParameterError, match="a population has methods"):
+    with pytest.raises(ParameterError, match="must be a public source of rows"):
         MADE.simulate(np.mean, np.zeros(5), 100)
     with pytest.raises(ParameterError, match="trials must be"):
         MADE.simulate(np.mean, PEOPLE, 100, trials=0)

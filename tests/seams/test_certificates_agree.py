@@ -186,6 +186,14 @@ def test_a_tiny_gamma_does_not_run_for_ever():
         hs.verify(json.dumps(loaded), mean, workers=1)
 
 
+def test_a_contradiction_is_told_without_the_words_of_the_parser():
+    """What is wrong comes right after what was tried."""
+    loaded = proven()
+    loaded["mechanism"]["scale"] *= 2
+    with pytest.raises(ParameterError, match=r"of version 1: the certificate contradicts itself"):
+        hs.Certificate.from_json(json.dumps(loaded))
+
+
 @pytest.mark.parametrize(
     "parameters",
     [

@@ -138,8 +138,12 @@ def _read_whole(mechanism: Blocks, whole: Floats) -> Any:
     wanted = mechanism.aggregation.shape
     if whole.shape != wanted:
         raise BadFunction(
-            f"the function's answer has shape {whole.shape} where {wanted} is asked for"
-            + ("; for vectors say aggregate='vector'" if not wanted else "")
+            f"the function's answer has shape {whole.shape}, where "
+            + (
+                f"shape {wanted} is asked for"
+                if wanted
+                else "one number is asked for: return answer[0], say, or give aggregate='vector'"
+            )
         )
     if mechanism.aggregate != "votes":
         return whole if wanted else float(whole)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from hushed._printing import flat, format_up
+from hushed._printing import flat, format_up, list_problems
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
@@ -204,13 +204,8 @@ class Comparison:
         try:
             known: Comparison = _adapter().validate_json(text)
         except ValidationError as cause:
-            problems = "; ".join(
-                f"{'.'.join(map(str, e['loc'])) or 'comparison'}: {e['msg']}"
-                for e in cause.errors(include_input=False, include_url=False)
-            )
-            raise ParameterError(
-                f"not a hushed comparison of version 1: {flat(problems)}"
-            ) from None
+            problems = list_problems(cause.errors(include_input=False, include_url=False))
+            raise ParameterError(f"not a hushed comparison of version 1: {problems}") from None
         return known
 
 

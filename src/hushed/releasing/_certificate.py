@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushed._checks import is_whole
 from hushed._functions._environment import facts, packages_in
 from hushed._functions._gate import Outside
-from hushed._printing import flat
+from hushed._printing import flat, list_problems
 from hushed._rows._ranges import Range
 from hushed.blocks import Blocks
 from hushed.errors import ParameterError
@@ -228,13 +228,8 @@ class Certificate:
         try:
             known = _adapter().validate_json(text)
         except ValidationError as cause:
-            problems = "; ".join(
-                f"{'.'.join(map(str, e['loc'])) or 'certificate'}: {e['msg']}"
-                for e in cause.errors(include_input=False, include_url=False)
-            )
-            raise ParameterError(
-                f"not a hushed certificate of version 1: {flat(problems)}"
-            ) from None
+            problems = list_problems(cause.errors(include_input=False, include_url=False))
+            raise ParameterError(f"not a hushed certificate of version 1: {problems}") from None
         _check_text(text)
         return known
 
