@@ -106,6 +106,7 @@ def container(rows: object) -> Container:
 
 
 def _is_series(rows: object) -> bool:
+    """Tell a pandas or Polars series."""
     library = type(rows).__module__.partition(".")[0]
     return type(rows).__name__ == "Series" and library in ("pandas", "polars")
 
