@@ -60,7 +60,7 @@ def _shares_memory(value: Any, parts: list[np.ndarray[Any, Any]]) -> bool:
 
 def _overlap(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
     try:
-        return np.shares_memory(one, other, max_work=_MOST_WORK)
+        return np.shares_memory(one, other, max_work=_MOST_WORK)  # type: ignore[arg-type]
     except Exception:  # strides too odd to tell in time
         return True
 
