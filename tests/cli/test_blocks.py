@@ -67,12 +67,18 @@ def test_a_release_is_that_of_python_and_its_certificate_is_verified(run, tmp_pa
     ("words", "value"),
     [
         (("f.py:stay", *[w for v in (20, 50, 80) for w in ("--candidate", v)]), 50.0),
-        (("f.py:stay", *RANGE, "--aggregate", "mean"), pytest.approx(50, abs=5)),
+        pytest.param(
+            ("f.py:stay", *RANGE, "--aggregate", "mean"),
+            pytest.approx(50, abs=5),
+            marks=pytest.mark.slow,
+        ),
         (
             ("f.py:busiest", "--aggregate", "votes", "--candidate", "long", "--candidate", "short"),
             "long",
         ),
-        ((*VECTOR, "--delta", 1e-6), pytest.approx([9.5, 50], abs=9)),
+        pytest.param(
+            (*VECTOR, "--delta", 1e-6), pytest.approx([9.5, 50], abs=9), marks=pytest.mark.slow
+        ),
     ],
     ids=["candidates", "mean", "votes", "vector"],
 )
@@ -113,6 +119,7 @@ def test_spacing_is_as_asked(run):
     assert (even["spacing"], asked["spacing"]) == ("even", "geometric")
 
 
+@pytest.mark.slow
 def test_a_guess_makes_fewer_blocks_enough(run):
     """It is that of `hs.public_prior` for the number of private rows."""
     words = (*STAYS, "--epsilon", 6, "--prior-population", UNIFORM, "--seed", 3, "--json")

@@ -46,8 +46,14 @@ PRINTED = {
 }
 
 
+DEAR = ("accounting", "promises", "worst_case", "zoo")  # seconds each
+
+
 class TestByName:
-    @pytest.mark.parametrize("name", PRINTED)
+    @pytest.mark.parametrize(
+        "name",
+        [pytest.param(n, marks=[pytest.mark.slow] if n in DEAR else []) for n in PRINTED],
+    )
     def test_each_runs_by_its_name(self, command, name, capsys):
         """The quick run of each prints a number for what it measures."""
         command.main([name, "--quick"])

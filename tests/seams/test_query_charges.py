@@ -346,7 +346,9 @@ class TestNoise:
         assert ledger.log == []
 
     @pytest.mark.parametrize("beta", [1e-300, 0.5, 1 - 1e-16])
-    @pytest.mark.parametrize("epsilon", [1e-12, 1e-3, 1e3, 1e300])
+    @pytest.mark.parametrize(
+        "epsilon", [pytest.param(e, marks=pytest.mark.slow) for e in (1e-12, 1e3)] + [1e-3, 1e300]
+    )
     def test_extreme_terms_are_answered_or_free(self, epsilon, beta, ledger):
         table = hs.table(pa.table({"x": [1.0] * 5}))
         query = table.count().mean("x", low=0, high=1).variance("x", low=-1e99, high=1e100)
@@ -438,7 +440,7 @@ class TestTime:
         assert len(ledger.log) == 1
         hs.table(source, "t").count().release(epsilon=1.0, timeout=60)
 
-    @pytest.mark.parametrize("key", [None, "k"])
+    @pytest.mark.parametrize("key", [pytest.param(None, marks=pytest.mark.slow), "k"])
     def test_a_wait_for_the_ledger_costs_no_answer(self, key, tmp_path):
         """The time in which others hold the ledger is not the time of the query."""
         query = hs.table(pa.table({"x": [1.0] * 50})).count()
@@ -469,7 +471,9 @@ class TestTime:
             query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=2)
         assert len(ledger.log) == 1
 
-    @pytest.mark.parametrize("step", ["prepare", "_build_answer"])
+    @pytest.mark.parametrize(
+        "step", [pytest.param("prepare", marks=pytest.mark.slow), "_build_answer"]
+    )
     def test_time_that_ends_before_the_charge_costs_nothing(self, step, ledger, monkeypatch):
         """In the last step before it, too."""
         kept = getattr(_release, step)

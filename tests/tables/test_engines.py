@@ -137,7 +137,7 @@ def on_duckdb(frame):
 
 
 class TestEngines:
-    @pytest.mark.parametrize("engine", ["polars", *SERVERS])
+    @pytest.mark.parametrize("engine", [pytest.param("polars", marks=pytest.mark.slow), *SERVERS])
     def test_engines_agree_bit_for_bit(self, engine, frame, on_duckdb, placed):
         """Every exact cell of a query on nasty values is the same as on DuckDB."""
         source, name = placed(engine, frame)
