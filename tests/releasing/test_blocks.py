@@ -225,6 +225,7 @@ def half(rows):
     return 0.52
 
 
+@pytest.mark.slow
 def test_what_is_said_of_the_answer_holds_between_candidates_and_without_a_weight():
     """The drawn candidate is not among answers between two of them, nor is one that cannot win."""
     able = "of those to which the prior gives a weight"

@@ -93,6 +93,7 @@ def test_children_forked_while_threads_charge_do_not_hang(book, url):
     assert sorted(told) == sorted(set(told))
 
 
+@pytest.mark.slow
 def test_grandchildren_and_closing_children(book):
     """A child that closes what it inherited, and forks again, harms nobody."""
 

@@ -515,6 +515,7 @@ class TestTime:
             assert ledger.log == []
             query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=60)
 
+    @pytest.mark.slow
     def test_a_limit_that_ends_before_the_query_starts_holds(self, monkeypatch, ledger):
         """DuckDB forgets an interrupt that finds nothing to stop; it is told again."""
         numbers = pa.table({"u": range(1_000_000), "x": [0.5] * 1_000_000})
@@ -536,6 +537,7 @@ class TestTime:
         assert len(ledger.log) == 1
 
     @pytest.mark.filterwarnings("ignore:endless is a view")
+    @pytest.mark.slow
     def test_a_server_that_is_frozen_is_hung_up_on(self, postgres_url, ledger):
         """It does not keep the limit that it was told; it is not waited for."""
         with psycopg.connect(postgres_url) as made:
