@@ -208,9 +208,10 @@ def public_prior(
     Examples
     --------
     >>> import numpy as np
-    >>> people = hushed.populations.Normal(mean=3.0, std=1.0)
+    >>> import hushed as hs
+    >>> people = hs.populations.Normal(mean=3.0, std=1.0)
     >>> values = np.linspace(0, 10, 11)
-    >>> prior = public_prior(np.median, people, rows=1000, blocks=10, candidates=values)
+    >>> prior = hs.public_prior(np.median, people, rows=1000, blocks=10, candidates=values)
     >>> round(prior[3], 2)
     0.91
     """
