@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._rows import _containers as containers
-
 _MOST_WORK = 1_000_000
-_FEW = 20  # rows: equal tables of fewer may be equal by chance, and to say so would tell of them
 
 
 class _Carried(Exception):
@@ -19,10 +16,12 @@ class _Carried(Exception):
 
 
 def carries_rows(function: Callable[[Any], Any], rows: Any) -> bool:
-    """Tell whether the rows, a view of some, or a copy of all come along when it is sent away.
+    """Tell whether the rows themselves, or a view of some, come along when it is sent away.
 
-    They are in a closure, a global of a script or notebook, a default, or an attribute. What was
-    computed from them looks like any other number, and is not seen; neither is a module's table.
+    They are in a closure, a global of a script or notebook, a default, or an attribute. Objects and
+    memory are compared, never values: the answer is not paid for, and whoever knows all rows but
+    one could otherwise try tables until one is refused. So copies are not seen, nor what was
+    computed from the rows, nor a module's table.
     """
     import cloudpickle  # noqa: PLC0415
 
@@ -30,7 +29,7 @@ def carries_rows(function: Callable[[Any], Any], rows: Any) -> bool:
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         def persistent_id(self, value: Any) -> None:
-            if value is rows or _shares_memory(value, parts) or _is_copy(value, rows):
+            if value is rows or _shares_memory(value, parts):
                 raise _Carried
 
     try:
@@ -63,13 +62,3 @@ def _overlap(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
         return np.shares_memory(one, other, max_work=_MOST_WORK)  # type: ignore[arg-type]
     except Exception:  # strides too odd to tell in time
         return True
-
-
-def _is_copy(value: Any, rows: Any) -> bool:
-    """Whether it is a table with the same rows in the same order."""
-    if type(value) is not type(rows) or len(rows) < _FEW or len(value) != len(rows):
-        return False
-    try:
-        return containers.is_same(value, rows)
-    except Exception:  # objects that cannot be compared
-        return False
