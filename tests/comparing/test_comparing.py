@@ -123,6 +123,14 @@ class TestErrors:
         assert sum(each <= error * (1 + 1e-9) for each in off) >= 70
         assert sum(each >= error * (1 - 1e-9) for each in off) >= 70
 
+    def test_table_route_finds_the_candidate_of_equal_rows(self):
+        """Its rows hold the wanted rank; all others are off by half of the rows: odds of e^-42."""
+        rows = hs.populations.Uniform(low=7.0, high=7.0 + 1e-9)
+        found = hs.compare(SEVEN, rows, epsilon=12.0, trials=2)
+        points = [0.0, *(30 * 10 ** (-6 * k / 1998) for k in range(1999))]
+        nearest = min(abs(p - 7) for p in points)
+        assert route_of(found, "table query").error_95 == pytest.approx(nearest, rel=1e-6)
+
     def test_errors_of_a_mode_count_rows(self):
         """Of two categories with 5 and 3 rows, the second one wins when two rows are replaced."""
         s = hs.statistics.mode(["a", "b"], rows=8)
