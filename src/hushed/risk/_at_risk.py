@@ -30,21 +30,6 @@ from hushed._numeric import ARITHMETIC, first_true, round_up
 from hushed._printing import format_up
 from hushed.errors import ParameterError
 
-__all__ = [
-    "Assessment",
-    "assess",
-    "belief",
-    "combined_confidence",
-    "crossing",
-    "data_confidence",
-    "delta",
-    "epsilon",
-    "loss_exceeds",
-    "published_confidence",
-    "published_epsilon",
-    "samples_for_accuracy",
-]
-
 _MOST_DIMS = 100_000
 
 

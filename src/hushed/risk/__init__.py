@@ -1,0 +1,34 @@
+"""Privacy at risk: how likely a stronger level is, over the noise and over the data."""
+
+from hushed.risk._at_risk import (
+    Assessment,
+    assess,
+    belief,
+    combined_confidence,
+    crossing,
+    data_confidence,
+    delta,
+    epsilon,
+    loss_exceeds,
+    published_confidence,
+    published_epsilon,
+    samples_for_accuracy,
+)
+from hushed.risk._over_data import DataRisk, over_data
+
+__all__ = [
+    "Assessment",
+    "DataRisk",
+    "assess",
+    "belief",
+    "combined_confidence",
+    "crossing",
+    "data_confidence",
+    "delta",
+    "epsilon",
+    "loss_exceeds",
+    "over_data",
+    "published_confidence",
+    "published_epsilon",
+    "samples_for_accuracy",
+]
