@@ -18,6 +18,7 @@ A page that holds the comment ``<!-- slow -->`` is left to the slow tests.
 
 import ast
 import doctest
+import contextlib
 import importlib
 import inspect
 import os
@@ -256,7 +257,9 @@ def spans(page):
 
 
 def named(path):
-    """What ``import hushed as hs`` lets one write as hs.PATH."""
+    """What ``import hushed as hs`` lets one write as hs.PATH, or a module inside."""
+    with contextlib.suppress(ModuleNotFoundError):
+        return importlib.import_module(f"hushed.{path}")
     found = hushed
     for name in path.split("."):
         found = getattr(found, name)
