@@ -17,8 +17,8 @@ A page that holds the comment ``<!-- slow -->`` is left to the slow tests.
 """
 
 import ast
-import doctest
 import contextlib
+import doctest
 import importlib
 import inspect
 import os
