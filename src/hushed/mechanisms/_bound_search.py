@@ -51,11 +51,6 @@ class BoundSearch(Calibrated):
         Which end of the range is bounded: the candidates of a low end are the negated ones, and
         the values that lie below them are beyond.
 
-    Raises
-    ------
-    ParameterError
-        If a parameter cannot be used.
-
     Notes
     -----
     `SparseVector` on the numbers of rows beyond each candidate, with the sign turned. One row moves

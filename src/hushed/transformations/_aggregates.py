@@ -43,11 +43,6 @@ def count_sensitivity(
     -------
     float
         ``distance``; 0 if both tables have the same number of rows.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
     """
     if _replaced(distance, metric, size) is not None:
         return 0.0
@@ -80,11 +75,6 @@ def sum_sensitivity(
     float
         ``distance max(|low|, |high|)``, or ``(high - low)`` for each replaced row; rounded up.
         Tight.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
     """
     width, largest = _bounds(low, high)
     replaced = _replaced(distance, metric, size)
@@ -118,11 +108,6 @@ def mean_sensitivity(
         ``(high - low) / size`` for each replaced row. Without a public size the bound does not
         shrink with the table: ``(high - low) / 2`` for one row added or removed, ``high - low``
         for more. Rounded up. Tight.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
 
     Notes
     -----
@@ -165,11 +150,6 @@ def variance_sensitivity(
         ``k (size - k) / size**2 (high - low)**2`` with k the number of replaced rows, at most
         ``size // 2``; without a public size ``(high - low)**2 / 4``, the range of a variance.
         Rounded up. Tight.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
 
     Notes
     -----
@@ -220,11 +200,6 @@ def histogram_sensitivity(
         norm; with ``per_bin=1`` it is ``sqrt(distance)`` in l2, 1 in sup and at most 2 one-sided.
         For j replaced rows: ``2 j`` in l1 and one-sided, ``sqrt(2) j`` in l2, ``j`` in sup. Tight
         where bins do not run out.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
     """
     require_one_of("norm", norm, get_args(_CountNorm))
     replaced = _replaced(distance, metric, size)
@@ -273,11 +248,6 @@ def quantile_scores_sensitivity(
         ``max(alpha, 1 - alpha)`` for each row added or removed; 1 for each row replaced (from
         below c to above it). Rounded up. Tight.
 
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
-
     Notes
     -----
     The scores do not all move in one direction: a row added above two candidates, one below the
@@ -322,11 +292,6 @@ def vector_sum_sensitivity(
     float
         ``bound`` for each row added or removed, ``2 bound`` for each row replaced; rounded up.
         Tight.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
     """
     return sum_sensitivity(distance, low=-bound, high=bound, metric=metric, size=size)
 

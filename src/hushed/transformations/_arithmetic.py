@@ -137,11 +137,6 @@ def rounded_sum_error(limit: float) -> float:
     float
         ``u limit``, rounded up: half a unit in the last place. `exact_sum` and `math.fsum`
         compute such sums, and so does integer arithmetic followed by one conversion.
-
-    Raises
-    ------
-    ParameterError
-        If the limit is NaN, negative or infinite.
     """
     return finite_above(Fraction(_amount(limit)) * _U)
 
@@ -158,11 +153,6 @@ def mean_error(largest: float) -> float:
     -------
     float
         ``(2 u + u**2) largest + 2**-1074``, rounded up: two roundings and an underflow.
-
-    Raises
-    ------
-    ParameterError
-        If the number is NaN, negative or infinite.
     """
     return finite_above((2 * _U + _U * _U) * Fraction(_amount(largest)) + _TINY)
 
@@ -183,11 +173,6 @@ def variance_error(*, low: float, high: float) -> float:
     float
         ``e**2 + 6 u (w**2 / 4 + e**2) + 2**-1073`` with e the error of the mean and w the width,
         rounded up.
-
-    Raises
-    ------
-    ParameterError
-        If a bound is not finite or they are swapped.
 
     Notes
     -----

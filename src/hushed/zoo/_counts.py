@@ -50,11 +50,6 @@ def leaky_geometric(epsilon: float = 0.1, top: int = 5, leak: float = 0.01) -> S
     -------
     Specimen
         Outputs are whole numbers, shape ``(size,)``. It is (epsilon, leak)-private, not epsilon.
-
-    Raises
-    ------
-    ParameterError
-        If leak leaves its range.
     """
     if not 0 < leak < 1:
         raise ParameterError(f"leak must lie in (0, 1), got {leak}")

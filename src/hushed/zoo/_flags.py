@@ -37,11 +37,6 @@ class FlagLaw:
     value_scale : float or None, default None
         Scale of a fresh Laplace draw that is added to an answer and released on yes; 0 to release
         the very noisy value that was compared; None to release flags only.
-
-    Raises
-    ------
-    ParameterError
-        If a scale is negative, or the cut-off is below 1.
     """
 
     threshold: float

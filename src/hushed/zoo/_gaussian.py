@@ -110,11 +110,6 @@ def subsampled_gaussian(
     -------
     Specimen
         Outputs of shape ``(size,)``; the pair is one row against none, for add-remove neighbours.
-
-    Raises
-    ------
-    ParameterError
-        If the rate or the deviation leaves its range.
     """
     _require_rate(rate)
     if not deviation > 0:

@@ -143,11 +143,6 @@ def prefix_sums(epsilon: float = 0.1, k: int = 10) -> Specimen:
     Specimen
         Outputs are running sums of shape ``(size, k)``; differencing shows k independent noisy
         answers, so the loss is ``k epsilon`` on all ones against all zeros.
-
-    Raises
-    ------
-    ParameterError
-        If k is below 2.
     """
     if k < 2:
         raise ParameterError(f"k must be 2 or more, got {k}")

@@ -47,11 +47,6 @@ def noisy_max_index(epsilon: float = 0.1, k: int = 5, noise: Kind = "laplace") -
         Outputs are indices, shape ``(size,)``. Its pair is the worst of those that move the first
         answer against all others. The true loss is 0.0946 for Laplace noise, k = 5 and
         epsilon = 0.1, and exactly epsilon for exponential noise.
-
-    Raises
-    ------
-    ParameterError
-        If k is below 2 or the noise has no such name.
     """
     if k < 2:
         raise ParameterError(f"k must be 2 or more, got {k}")
@@ -100,11 +95,6 @@ def noisy_max_value(epsilon: float = 0.1, k: int = 5, noise: Kind = "laplace") -
         Outputs are values, shape ``(size,)``. On all ones against all twos the loss is
         ``k epsilon / 2`` with Laplace noise; with exponential noise it is infinite, on a mass of
         ``(1 - exp(-epsilon/2))^k``.
-
-    Raises
-    ------
-    ParameterError
-        If k is below 3 or the noise has no such name.
     """
     if k < 3:
         raise ParameterError(f"k must be 3 or more for the claim to fail, got {k}")

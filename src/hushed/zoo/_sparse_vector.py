@@ -170,11 +170,6 @@ def sparse_vector_shows_value(
     Specimen
         Loss ``k epsilon / (2N)`` on all ones against all twos, in the far tail. The curve is
         known for ``cutoff=1`` only, to about 1e-6.
-
-    Raises
-    ------
-    ParameterError
-        If k is too small.
     """
     if k <= 2 * cutoff:
         raise ParameterError(f"k must be above 2 cutoff = {2 * cutoff}, got {k}")
