@@ -17,8 +17,11 @@ from hushed.errors import ParameterError
 from hushed.tables._grid import Grid, check_bounds, choose_grid
 from hushed.tables._ladders import Ladder, find_nearest
 from hushed.tables._requests import Aggregate, ContributionBounds, Keys
-from hushed.transformations import histogram_sensitivity, sum_sensitivity
-from hushed.transformations._aggregates import squared_counts
+from hushed.transformations._aggregates import (
+    histogram_sensitivity,
+    squared_counts,
+    sum_sensitivity,
+)
 from hushed.transformations._grouping import reached_parts
 from hushed.transformations._resizing import rows_of_users
 
