@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from hushed import zoo
-from hushed.zoo import _flags, _local, _selection
+from hushed.zoo import _flags, _laplace, _local, _selection
 
 pytestmark = pytest.mark.slow
 
@@ -139,7 +139,7 @@ def test_flags_follow_their_enumerated_law(specimen):
 @pytest.mark.parametrize("noise", ["laplace", "exponential"])
 def test_indices_follow_their_law(noise):
     """Drawn indices pass a chi-squared test at 1e-7 against the law by quadrature."""
-    specimen = zoo.noisy_max_index(0.5, 5, noise)
+    specimen = _selection.noisy_max_index(0.5, 5, noise)
     for seed, rows in enumerate(specimen.pairs[0]):
         drawn = specimen.mechanism(rows, np.random.default_rng(80 + seed), 1_000_000)
         chances = _selection.index_probabilities(rows, 4.0, noise)
@@ -216,7 +216,7 @@ def test_private_specimens_keep_their_claim_on_the_patterns(specimen):
 
 def test_wrong_specimens_would_fail_the_test_above():
     """The same split catches a histogram with the wrong scale: the test has power."""
-    specimen = zoo.histogram_wrong_scale(0.1, 1)
+    specimen = _laplace.histogram_wrong_scale(0.1, 1)
     rng = np.random.default_rng(9)
     p, q = (specimen.mechanism(x, rng, 100_000)[:, 0] for x in specimen.pairs[0])
     assert (p >= 2).mean() > math.exp(0.1) * stats.beta.ppf(1 - 1e-7, (q >= 2).sum() + 1, 99_000)

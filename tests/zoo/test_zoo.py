@@ -12,7 +12,18 @@ from scipy import integrate, stats
 from hushed import zoo
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.zoo import _counts, _curves, _events, _flags, _gaussian, _local, _quadrature, _selection
+from hushed.zoo import (
+    _counts,
+    _curves,
+    _events,
+    _flags,
+    _gaussian,
+    _laplace,
+    _local,
+    _quadrature,
+    _selection,
+    _sparse_vector,
+)
 
 ALL = zoo.specimens(0.1)
 NAMES = [s.name for s in ALL]
@@ -48,7 +59,7 @@ def test_product_of_laplace_lies_between_two_grids(count, share):
             total = np.convolve(total, law)
         at = np.linspace(-count * loss, count * loss, total.size)
         found.append(float((total * np.maximum(-np.expm1(epsilon - at), 0)).sum()))
-    value = zoo.prefix_sums(loss, count).delta(epsilon)
+    value = _laplace.prefix_sums(loss, count).delta(epsilon)
     assert found[0] - 1e-12 <= value <= found[1] + 1e-12
     assert found[1] - found[0] < 0.01 * count * loss
 
@@ -56,10 +67,10 @@ def test_product_of_laplace_lies_between_two_grids(count, share):
 def test_product_of_one_is_the_closed_form():
     """One draw gives the closed form on both sides of its range, and twenty integrate to it."""
     for epsilon in (-0.7, -0.2, 0.0, 0.3, 0.39, 0.5):
-        one = zoo.laplace_parallel(0.4, draws=1).delta(epsilon)
-        assert one == pytest.approx(zoo.laplace(0.4).delta(epsilon), abs=1e-14)
+        one = _laplace.laplace_parallel(0.4, draws=1).delta(epsilon)
+        assert one == pytest.approx(_laplace.laplace(0.4).delta(epsilon), abs=1e-14)
     # Far below the range nothing can be excused: delta = 1 - exp(epsilon), by splines of order 20.
-    twenty = zoo.laplace_parallel(0.1, draws=20).delta(-0.2)
+    twenty = _laplace.laplace_parallel(0.1, draws=20).delta(-0.2)
     assert twenty == pytest.approx(-math.expm1(-0.2), abs=1e-12)
 
 
@@ -76,7 +87,7 @@ def test_laplace_curve_is_the_integral_of_densities(epsilon):
         integrate.quad(over, a, b, epsabs=1e-13)[0]
         for a, b in itertools.pairwise([-60, *sorted(kink), 60])
     )
-    assert zoo.laplace(loss).delta(epsilon) == pytest.approx(value, abs=1e-9)
+    assert _laplace.laplace(loss).delta(epsilon) == pytest.approx(value, abs=1e-9)
 
 
 def test_copies_of_a_discrete_pair_by_enumeration():
@@ -119,7 +130,7 @@ def test_published_losses(name, epsilon):
 
 def test_noisy_max_with_ten_answers():
     """With ten answers the Laplace index is 0.0999, still below its claim."""
-    assert zoo.noisy_max_index(0.1, 10).epsilon == pytest.approx(0.0999, abs=5e-5)
+    assert _selection.noisy_max_index(0.1, 10).epsilon == pytest.approx(0.0999, abs=5e-5)
 
 
 def test_masses_of_infinite_losses():
@@ -152,7 +163,7 @@ def test_index_probabilities_add_up_and_match_two_answers(law):
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.2])
 def test_value_curve_is_the_integral_of_densities(law, epsilon):
     """The best half line reaches the whole positive part of the densities' difference."""
-    specimen = zoo.noisy_max_value(0.1, 5, law)
+    specimen = _selection.noisy_max_value(0.1, 5, law)
     noise = stats.laplace(scale=20) if law == "laplace" else stats.expon(scale=20)
 
     def density(t, x):
@@ -167,7 +178,7 @@ def test_value_curve_is_the_integral_of_densities(law, epsilon):
 
 def test_flag_probabilities_against_plain_quadrature():
     """Three flags of a sparse vector have the probability that a plain double loop integrates."""
-    law = zoo.FlagLaw(threshold=0.5, threshold_scale=2.0, query_scale=3.0, cutoff=2)
+    law = _flags.FlagLaw(threshold=0.5, threshold_scale=2.0, query_scale=3.0, cutoff=2)
     rows = np.array([1.0, 0.0, 2.0])
     bar, query = stats.laplace(scale=2.0), stats.laplace(scale=3.0)
     outcomes, chances = _flags.enumerate_flags(rows, law)
@@ -206,9 +217,11 @@ def test_no_pattern_loses_more_than_the_stated_pair(name):
 
 def test_fresh_thresholds_multiply():
     """With a fresh threshold, a yes at once makes the rest a run of its own."""
-    law = zoo.FlagLaw(threshold=1.0, threshold_scale=40.0, query_scale=80.0, cutoff=2, fresh=True)
+    law = _flags.FlagLaw(
+        threshold=1.0, threshold_scale=40.0, query_scale=80.0, cutoff=2, fresh=True
+    )
     rows = np.array([2.0, 0.0, 1.0])
-    one = zoo.FlagLaw(threshold=1.0, threshold_scale=40.0, query_scale=80.0, cutoff=1)
+    one = _flags.FlagLaw(threshold=1.0, threshold_scale=40.0, query_scale=80.0, cutoff=1)
     whole, first, rest = (
         dict(zip(map(tuple, outcomes.tolist()), chances, strict=True))
         for outcomes, chances in (
@@ -223,7 +236,7 @@ def test_fresh_thresholds_multiply():
 
 def test_shown_value_of_one_query():
     """With one query, the density of the shown value is noise times a distribution function."""
-    law = zoo.FlagLaw(
+    law = _flags.FlagLaw(
         threshold=1.0, threshold_scale=2.0, query_scale=1.5, cutoff=1, value_scale=0.0
     )
     grid, density, none = _flags.value_densities(np.array([1.0]), law, kinks=(1.0,))
@@ -274,7 +287,7 @@ def test_rappor_by_enumerating_the_differing_bits():
         p.append(math.prod(own))
         q.append(math.prod(other))
     p, q = np.array(p), np.array(q)
-    specimen = zoo.rappor()
+    specimen = _local.rappor()
     assert specimen.epsilon == pytest.approx(np.log(p / q).max(), rel=1e-12)
     for epsilon in (0.0, 0.1, 0.3):
         over = np.maximum(p - math.exp(epsilon) * q, 0).sum()
@@ -283,16 +296,16 @@ def test_rappor_by_enumerating_the_differing_bits():
 
 def test_daily_reports_never_lose_more_than_the_filter():
     """The loss grows with the days towards that of the permanent filter."""
-    losses = [zoo.daily_rappor(days).epsilon for days in (2, 7, 60, 900)]
+    losses = [_local.daily_rappor(days).epsilon for days in (2, 7, 60, 900)]
     assert losses == sorted(losses)
     assert losses[-1] == pytest.approx(
-        zoo.daily_rappor(claim_permanent=True).claim.epsilon, rel=0.01
+        _local.daily_rappor(claim_permanent=True).claim.epsilon, rel=0.01
     )
 
 
 def test_bloom_filters_of_the_pair_do_not_overlap():
     """The pair of RAPPOR differs in all eight of its bits."""
-    rows, neighbour = zoo.rappor().pairs[0]
+    rows, neighbour = _local.rappor().pairs[0]
     own, other = (_local.bloom_bits(int(x[0]), 4, 20) for x in (rows, neighbour))
     assert own.sum() == other.sum() == 4
     assert not (own & other).any()
@@ -304,7 +317,7 @@ def test_geometric_tail_by_summing(epsilon, least):
     """The tail of two-sided geometric noise is the sum of its terms."""
     z = np.arange(-2000, 2001)
     law = np.exp(-epsilon * np.abs(z))
-    tail = zoo.count_above_threshold(epsilon, 0.4, threshold=least + 1).delta(0.0)
+    tail = _counts.count_above_threshold(epsilon, 0.4, threshold=least + 1).delta(0.0)
     assert tail == pytest.approx(law[z >= least].sum() / law.sum(), rel=1e-10)
 
 
@@ -315,16 +328,16 @@ def test_truncated_geometric_at_every_neighbouring_count():
             p, q = (_counts._clipped_law(v, 0.1, 5, 0.0) for v in (a, b))
             assert p.sum() == pytest.approx(1)
             assert np.log(p / q).max() <= 0.1 + 1e-12
-    assert zoo.leaky_geometric(0.1).delta(0.1) == pytest.approx(0.01, abs=1e-12)
+    assert _counts.leaky_geometric(0.1).delta(0.1) == pytest.approx(0.01, abs=1e-12)
 
 
 def test_strict_comparison_is_a_whole_factor():
     """At one threshold, a non-strict comparison leaks e^epsilon times as often as a strict one."""
-    strict = zoo.count_above_threshold(1.0, strict=True, threshold=5).delta(0.0)
-    loose = zoo.count_above_threshold(1.0, strict=False, threshold=5).delta(0.0)
+    strict = _counts.count_above_threshold(1.0, strict=True, threshold=5).delta(0.0)
+    loose = _counts.count_above_threshold(1.0, strict=False, threshold=5).delta(0.0)
     assert loose / strict == pytest.approx(math.e)
-    bar = zoo.release_threshold(1.0, 0.01)
-    at, under = (zoo.count_above_threshold(1.0, threshold=b).delta(0.0) for b in (bar, bar - 1))
+    bar = _counts.release_threshold(1.0, 0.01)
+    at, under = (_counts.count_above_threshold(1.0, threshold=b).delta(0.0) for b in (bar, bar - 1))
     assert at <= 0.01 < under
 
 
@@ -332,8 +345,8 @@ def test_classic_constant_fails_only_well_above_one():
     """The classic constant holds at 1 and up to 3.5, and fails at the default of 8."""
     for delta in (0.05, 1e-3, 1e-5):
         for epsilon in (0.5, 1.0, 2.0, 3.5):
-            assert zoo.classic_gaussian(epsilon, delta).private
-    broken = zoo.classic_gaussian()
+            assert _gaussian.classic_gaussian(epsilon, delta).private
+    broken = _gaussian.classic_gaussian()
     assert not broken.private
     sigma = math.sqrt(2 * math.log(25)) / 8
     cut = 0.5 + 8 * sigma**2
@@ -345,7 +358,7 @@ def test_classic_constant_fails_only_well_above_one():
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.25])
 def test_subsampled_laplace_is_the_integral_of_densities(epsilon):
     """The amplified curve is the integral of the mixture's excess over its part."""
-    specimen = zoo.subsampled_laplace(1.0, 0.2)
+    specimen = _gaussian.subsampled_laplace(1.0, 0.2)
 
     def over(x):
         own = 0.8 * stats.laplace.pdf(x) + 0.2 * stats.laplace.pdf(x - 1)
@@ -364,7 +377,7 @@ def test_subsampled_gaussian_claims_the_larger_direction(epsilon, rate):
     """The claimed delta is the larger of both directions' integrals of densities."""
     if epsilon == 0:
         epsilon = 1e-9
-    specimen = zoo.subsampled_gaussian(1.0, rate, epsilon)
+    specimen = _gaussian.subsampled_gaussian(1.0, rate, epsilon)
     grid = np.linspace(-12, 13, 500_001)
     part = stats.norm.pdf(grid)
     whole = (1 - rate) * part + rate * stats.norm.pdf(grid - 1)
@@ -446,7 +459,7 @@ def test_names_are_unique_and_found_in_any_case():
 
 def test_records_that_contradict_themselves_are_refused():
     """A private record may not lose more than it claims, and NaN is no truth."""
-    good = zoo.laplace(0.1)
+    good = _laplace.laplace(0.1)
     parts = {
         "name": "x",
         "mechanism": good.mechanism,
@@ -473,26 +486,26 @@ def test_records_that_contradict_themselves_are_refused():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: zoo.noisy_max_index(k=1),
-        lambda: zoo.noisy_max_value(k=2),
-        lambda: zoo.noisy_max_index(noise="normal"),
-        lambda: zoo.histogram_wrong_scale(1.0),
-        lambda: zoo.prefix_sums(k=1),
-        lambda: zoo.sparse_vector(k=17),
-        lambda: zoo.sparse_vector_shows_value(k=2),
-        lambda: zoo.leaky_geometric(leak=1.0),
-        lambda: zoo.truncated_geometric(top=0),
-        lambda: zoo.subsampled_laplace(rate=0.0),
-        lambda: zoo.rappor(f=1.0),
-        lambda: zoo.rappor(hashes=8, bits=8),
-        lambda: zoo.daily_rappor(1),
-        lambda: zoo.daily_rappor(3000),
-        lambda: zoo.classic_gaussian(math.nan),
+        lambda: _selection.noisy_max_index(k=1),
+        lambda: _selection.noisy_max_value(k=2),
+        lambda: _selection.noisy_max_index(noise="normal"),
+        lambda: _laplace.histogram_wrong_scale(1.0),
+        lambda: _laplace.prefix_sums(k=1),
+        lambda: _sparse_vector.sparse_vector(1, k=17),
+        lambda: _sparse_vector.sparse_vector(3, k=2),
+        lambda: _counts.leaky_geometric(leak=1.0),
+        lambda: _counts.truncated_geometric(top=0),
+        lambda: _gaussian.subsampled_laplace(rate=0.0),
+        lambda: _local.rappor(f=1.0),
+        lambda: _local.rappor(hashes=8, bits=8),
+        lambda: _local.daily_rappor(1),
+        lambda: _local.daily_rappor(3000),
+        lambda: _gaussian.classic_gaussian(math.nan),
         lambda: zoo.specimens(1.0),
         lambda: zoo.specimens(math.nan),
         lambda: zoo.defects.twins(2.0),
-        lambda: zoo.FlagLaw(threshold=0, threshold_scale=0, query_scale=1, cutoff=1),
-        lambda: zoo.FlagLaw(threshold=0, threshold_scale=1, query_scale=1, cutoff=0),
+        lambda: _flags.FlagLaw(threshold=0, threshold_scale=0, query_scale=1, cutoff=1),
+        lambda: _flags.FlagLaw(threshold=0, threshold_scale=1, query_scale=1, cutoff=0),
     ],
 )
 def test_parameters_outside_their_range_are_refused(call):

@@ -53,28 +53,15 @@ _LARGEST_ORDER = 1e150  # finite also for a rho near 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacyFilter:
-    """A stopping rule: two sums and what they may reach.
+    """A stopping rule: two sums and what they may reach."""
 
-    Parameters
-    ----------
-    name : {"basic", "zcdp", "renyi", "gaussian", "pld"}
-        What is added up: epsilons, rhos, Renyi divergences, squared ratios; or whole
-        distributions of the loss.
-    capacity : float
-        Largest sum; rounded down. For ``pld`` the limit on epsilon.
-    slack : float
-        Largest sum of the releases' own deltas. For ``pld`` the limit on delta.
-    order : float, default 0
-        Order of the divergence, for ``renyi``.
-    conversion : float, default 0
-        Share of delta that turns a full capacity into the limit on epsilon.
-    """
-
+    # What is added up: epsilons, rhos, Renyi divergences, squared ratios; or whole distributions of
+    # the loss.
     name: FilterName
-    capacity: float
-    slack: float
-    order: float = 0.0
-    conversion: float = 0.0
+    capacity: float  # Largest sum; rounded down. For ``pld`` the limit on epsilon.
+    slack: float  # Largest sum of the releases' own deltas. For ``pld`` the limit on delta.
+    order: float = 0.0  # order of the divergence, for ``renyi``
+    conversion: float = 0.0  # share of delta that turns a full capacity into the limit on epsilon
 
     def epsilon(self, amount: float) -> float:
         """Epsilon that a sum keeps, rounded up."""
@@ -95,18 +82,10 @@ class PrivacyFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What one release adds to the sums of a filter.
+    """What one release adds to the sums of a filter."""
 
-    Parameters
-    ----------
-    amount : float
-        To the first sum; 0 or more, rounded up, may be infinite.
-    delta : float
-        To the sum of own deltas; in [0, 1], rounded up.
-    """
-
-    amount: float
-    delta: float
+    amount: float  # to the first sum; 0 or more, rounded up, may be infinite
+    delta: float  # to the sum of own deltas; in [0, 1], rounded up
 
 
 def privacy_filters(

@@ -21,29 +21,15 @@ else:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A mechanism as the command line asks for it.
+    """A mechanism as the command line asks for it."""
 
-    Parameters
-    ----------
-    name : str
-        Which one, out of `hushed.mechanisms._registry.MECHANISMS`.
-    epsilon : float or None
-        Privacy loss, in nats; this or ``error``.
-    error : float or None
-        Error to keep to, in the units of the answer, by the smallest epsilon.
-    beta : float or None
-        Probability of a larger error; 0.05 if None.
-    norm : str or None
-        Norm of the movement, where the mechanism takes several; its first one if None.
-    options : mapping
-        Further parameters, as `hushed.mechanisms._registry.calibrate` takes them.
-    """
-
-    name: MechanismName
-    epsilon: float | None
-    error: float | None
-    beta: float | None
+    name: MechanismName  # which one, out of `hushed.mechanisms._registry.MECHANISMS`
+    epsilon: float | None  # privacy loss, in nats; this or ``error``
+    error: float | None  # error to keep to, in the units of the answer, by the smallest epsilon
+    beta: float | None  # probability of a larger error; 0.05 if None
+    # Norm of the movement, where the mechanism takes several; its first one if None.
     norm: Norm | None
+    # Further parameters, as `hushed.mechanisms._registry.calibrate` takes them.
     options: Mapping[str, Any]
 
     @property

@@ -20,18 +20,10 @@ Frame = Literal["numpy", "pandas", "polars"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Rows from a file.
+    """Rows from a file."""
 
-    Parameters
-    ----------
-    rows : ndarray of float or frame
-        The rows; an array has shape (rows, columns).
-    columns : tuple of str
-        Names from the header; empty without one.
-    """
-
-    rows: Any
-    columns: tuple[str, ...]
+    rows: Any  # the rows; an array has shape (rows, columns)
+    columns: tuple[str, ...]  # names from the header; empty without one
 
 
 def read_table(

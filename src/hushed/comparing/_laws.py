@@ -106,20 +106,11 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """Symmetric noise with a scale of its own on each table, moved into the range of the answer.
+    """Symmetric noise with a scale of its own on each table, moved into the range of the answer."""
 
-    Parameters
-    ----------
-    scales : ndarray of float
-        Scale on each table.
-    rooms : ndarray of float, shape (tables, 2)
-        How far the answer can go down and up before it meets an end of its range.
-    exceeds : callable
-        Probability that the noise exceeds so many scales, in absolute value.
-    """
-
-    scales: Floats
-    rooms: Floats
+    scales: Floats  # scale on each table
+    rooms: Floats  # how far the answer can go down and up before it meets an end of its range
+    # Probability that the noise exceeds so many scales, in absolute value.
     exceeds: Callable[[Floats], Floats]
 
     @property

@@ -15,40 +15,20 @@ MOST_TABLES = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
-    """A route at one epsilon: what it promises, how far it is off, and how it is written.
+    """A route at one epsilon: what it promises, how far it is off, and how it is written."""
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-        What it promises.
-    errors : ErrorLaw
-        Law of its error.
-    how : str
-        The mechanism in Python.
-    calls : int
-        How often the function is called, for one release and all that it needs before.
-    """
-
-    guarantee: Guarantee
-    errors: ErrorLaw
-    how: str
-    calls: int = 1
+    guarantee: Guarantee  # what it promises
+    errors: ErrorLaw  # law of its error
+    how: str  # the mechanism in Python
+    calls: int = 1  # how often the function is called, for one release and all that it needs before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A route that applies.
+    """A route that applies."""
 
-    Parameters
-    ----------
-    promise : str
-        Whom the promise covers, in words.
-    at : callable
-        Price at an epsilon.
-    """
-
-    promise: str
-    at: Callable[[float], Priced]
+    promise: str  # whom the promise covers, in words
+    at: Callable[[float], Priced]  # price at an epsilon
 
 
 def say_promise(question: Question, *, slack: bool = False) -> str:

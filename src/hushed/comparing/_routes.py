@@ -32,7 +32,7 @@ from hushed.mechanisms import (
 from hushed.sensitivity import proven_sensitivity, sample_sensitivity
 from hushed.statistics import Mode, Numeric, Quantile
 from hushed.statistics._candidates import CANDIDATES, choose_spacing, space_candidates
-from hushed.transformations import quantile_scores_sensitivity
+from hushed.transformations._aggregates import quantile_scores_sensitivity
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,18 +24,10 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tuples:
-    """Distinct tuples of counts: a symbol's score depends on nothing else.
+    """Distinct tuples of counts: a symbol's score depends on nothing else."""
 
-    Parameters
-    ----------
-    columns : tuple of ndarray, shape (n,) each
-        Counts, one column per sample, or known probabilities.
-    multiplicity : ndarray of int, shape (n,)
-        Symbols that share the tuple.
-    """
-
-    columns: Columns
-    multiplicity: NDArray[np.int64]
+    columns: Columns  # counts, one column per sample, or known probabilities
+    multiplicity: NDArray[np.int64]  # symbols that share the tuple
 
     @classmethod
     def group(cls, columns: Columns) -> Tuples:

@@ -32,36 +32,21 @@ _PART = 2048
 class Scheme:
     """Sizes and constants of the minimax estimator.
 
-    Parameters
-    ----------
-    samples : (float, float)
-        Sample sizes of p and q.
-    weight : float
-        Exp(epsilon), the factor of p.
-    model : {"fixed", "poisson"}
-        How the sample sizes came about.
-    small : float, default 4
-        The constant c1: where small counts end, and how wide the polynomials reach.
-    slack : float, default 0.1
-        The constant c2: widens the window around the kink.
-    growth : float, default 1.5
-        The constant c3: the degree is floor(c3 log n).
-    product : {"joint", "separate"}, default "joint"
-        For small counts: an unbiased estimate of the product polynomial, or the product of
-        unbiased estimates of its factors, as in the code of the authors.
-
     Notes
     -----
     Liu and Oh, *Minimax Rates of Estimating Approximate Differential Privacy*, NeurIPS 2019,
     Algorithm 2. They state it for equal sizes; here n in thresholds is the smaller size.
     """
 
-    samples: tuple[float, float]
-    weight: float
-    model: Model
+    samples: tuple[float, float]  # sample sizes of p and q
+    weight: float  # exp(epsilon), the factor of p
+    model: Model  # how the sample sizes came about
+    # The constant c1: where small counts end, and how wide the polynomials reach.
     small: float = 4.0
-    slack: float = 0.1
-    growth: float = 1.5
+    slack: float = 0.1  # the constant c2: widens the window around the kink
+    growth: float = 1.5  # the constant c3: the degree is floor(c3 log n)
+    # For small counts: an unbiased estimate of the product polynomial, or the product of unbiased
+    # estimates of its factors, as in the code of the authors.
     product: Product = "joint"
 
     @property

@@ -25,25 +25,15 @@ _CANCELLED = 1e-12  # of a sum of squares: what rounding leaves of equal differe
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sample:
-    """Counts, or known probabilities, of both distributions.
+    """Counts, or known probabilities, of both distributions."""
 
-    Parameters
-    ----------
-    p, q : ndarray, shape (symbols,)
-        Counts of a sampled side; probabilities of a known one.
-    sizes : (float, float)
-        Sample sizes; 1 for a known side, so that dividing by them gives shares.
-    known : (bool, bool)
-        Which sides are known; not both.
-    model : {"fixed", "poisson"}
-        How the sample sizes came about.
-    """
-
+    # Counts of a sampled side; probabilities of a known one.
     p: Column
     q: Column
+    # Sample sizes; 1 for a known side, so that dividing by them gives shares.
     sizes: tuple[float, float]
-    known: tuple[bool, bool]
-    model: Model
+    known: tuple[bool, bool]  # which sides are known; not both
+    model: Model  # how the sample sizes came about
 
     @property
     def sampled_sizes(self) -> tuple[float, float]:

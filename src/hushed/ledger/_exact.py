@@ -40,14 +40,9 @@ _COARSE = 0.05  # relative width of the bracket that headroom is found with
 
 @dataclass(slots=True)
 class LossSum:
-    """Laws of all charges of one budget, and headroom for more; sums are in units (`to_units`).
+    """Laws of all charges of one budget, and headroom for more; sums are in units (`to_units`)."""
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Limit of the budget.
-    """
-
+    # Limit of the budget.
     epsilon: float
     delta: float
     counts: dict[Family, int] = field(default_factory=dict)

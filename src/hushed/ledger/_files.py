@@ -46,14 +46,9 @@ class FileChanged(LedgerUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which file a connection speaks to, and which write-ahead log.
+    """Which file a connection speaks to, and which write-ahead log."""
 
-    Parameters
-    ----------
-    file, log : tuple of int and int, optional
-        Device and inode; None if there is none.
-    """
-
+    # Device and inode; None if there is none.
     file: _Inode | None
     log: _Inode | None
 

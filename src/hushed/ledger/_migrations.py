@@ -31,21 +31,11 @@ _ONLY_ADDED = ("hushed_migrations", "hushed_budgets", "hushed_entries", "hushed_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """One step from a version to the next.
+    """One step from a version to the next."""
 
-    Parameters
-    ----------
-    version : int
-        Version after the step.
-    name : str
-        What it does.
-    statements : callable
-        The SQL of the step, for a dialect.
-    """
-
-    version: int
-    name: str
-    statements: Callable[[Dialect], Sequence[str]]
+    version: int  # version after the step
+    name: str  # what it does
+    statements: Callable[[Dialect], Sequence[str]]  # the SQL of the step, for a dialect
 
 
 def now() -> str:

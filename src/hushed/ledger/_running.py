@@ -55,13 +55,7 @@ class _Sum:
 
 @dataclass(slots=True)
 class RunningBalance:
-    """Running sums of one budget, folded from its entries; can be thrown away at any time.
-
-    Parameters
-    ----------
-    budget : Budget
-        The budget.
-    """
+    """Running sums of one budget, folded from its entries; can be thrown away at any time."""
 
     budget: Budget
     number: int = 0

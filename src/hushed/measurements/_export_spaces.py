@@ -15,17 +15,10 @@ _TYPES = {"float": "f64", "int": "i64", "string": "String"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """How far a chain has been built.
+    """How far a chain has been built."""
 
-    Parameters
-    ----------
-    built : opendp.Transformation or None
-        What there is; None at the start.
-    domain, metric : opendp.Domain, opendp.Metric
-        What it gives.
-    """
-
-    built: Any = None
+    built: Any = None  # what there is; None at the start
+    # What it gives.
     domain: Any
     metric: Any
 

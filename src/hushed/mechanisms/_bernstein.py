@@ -280,17 +280,11 @@ def lattice_points(lattice: int, dims: int = 1) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class OnLattice:
-    """A function of rows that gives the lattice values of the function it learned.
+    """A function of rows that gives the lattice values of the function it learned."""
 
-    Parameters
-    ----------
-    learn : callable
-        Takes rows, gives a function on [0, 1]^dims.
-    lattice, dims : int
-        As for `Bernstein`.
-    """
-
+    # Takes rows, gives a function on [0, 1]^dims.
     learn: Callable[[Any], Callable[[Floats], ArrayLike]]
+    # As for `Bernstein`.
     lattice: int
     dims: int
 

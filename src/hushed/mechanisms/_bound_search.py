@@ -34,28 +34,6 @@ Side = Literal["high", "low"]
 class BoundSearch(Calibrated):
     """The first candidate bound with few rows beyond it; `hushed.find_bound` searches by it.
 
-    Parameters
-    ----------
-    sensitivity : SensitivityBound
-        How far a count of rows moves; all of them the same way.
-    epsilon : float
-        Privacy loss of the search, in nats; finite, above 0. It stands for its shortest decimal.
-    growth : float, default 2
-        Each candidate is so many times the one before; 1.01 or more.
-    smallest : float, default 2**-20
-        First candidate; above 0.
-    above : float, optional
-        About how many rows, or users, may lie beyond the bound; by default 3 / epsilon for each
-        of them that a count moves by.
-    side : {"high", "low"}, default "high"
-        Which end of the range is bounded: the candidates of a low end are the negated ones, and
-        the values that lie below them are beyond.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter cannot be used.
-
     Notes
     -----
     `SparseVector` on the numbers of rows beyond each candidate, with the sign turned. One row moves
@@ -77,12 +55,17 @@ class BoundSearch(Calibrated):
     )
     law_name: ClassVar[str] = SparseVector.law_name
 
-    sensitivity: SensitivityBound
+    sensitivity: SensitivityBound  # how far a count of rows moves; all of them the same way
     _: KW_ONLY
+    # Privacy loss of the search, in nats; finite, above 0. It stands for its shortest decimal.
     epsilon: float
-    growth: float = 2.0
-    smallest: float = SMALLEST
+    growth: float = 2.0  # each candidate is so many times the one before; 1.01 or more
+    smallest: float = SMALLEST  # first candidate; above 0
+    # About how many rows, or users, may lie beyond the bound; by default 3 / epsilon for each of
+    # them that a count moves by.
     above: float | None = None
+    # Which end of the range is bounded: the candidates of a low end are the negated ones, and the
+    # values that lie below them are beyond.
     side: Side = "high"
 
     def __post_init__(self) -> None:

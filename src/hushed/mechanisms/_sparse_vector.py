@@ -26,24 +26,14 @@ _GRID_BITS = 20  # the grid is finer than the sensitivity and the noise by this 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scales:
-    """Noise of a sparse vector, in steps of a grid; exact.
+    """Noise of a sparse vector, in steps of a grid; exact."""
 
-    Parameters
-    ----------
-    shares : tuple of Fraction
-        Parts of epsilon that the threshold and the answers are noised for.
-    grid : int
-        A step is ``2**grid``: 20 digits below the sensitivity and the noise.
-    distance : int
-        Steps that an answer rounded down can move.
-    threshold, query, value : Fraction
-        Scales of the noise on the threshold, on each answer, and on each value; the last is 0 if no
-        values are given.
-    """
-
+    # Parts of epsilon that the threshold and the answers are noised for.
     shares: tuple[Fraction, Fraction]
-    grid: int
-    distance: int
+    grid: int  # a step is ``2**grid``: 20 digits below the sensitivity and the noise
+    distance: int  # steps that an answer rounded down can move
+    # Scales of the noise on the threshold, on each answer, and on each value; the last is 0 if no
+    # values are given.
     threshold: Fraction
     query: Fraction
     value: Fraction
@@ -85,25 +75,6 @@ def lay_scales(
 class SparseVector(Calibrated):
     """How answers are compared with a threshold; `hushed.AboveThreshold` asks by it.
 
-    Parameters
-    ----------
-    sensitivity : SensitivityBound
-        Bound on the movement of every answer that will be asked; proven, above 0.
-    epsilon : float
-        Privacy loss of all answers together, in nats; finite, above 0. It stands for its shortest
-        decimal.
-    threshold : float
-        What the answers are compared with; public, finite.
-    positives : int, default 1
-        How many answers may be found above.
-    monotone : bool, default False
-        Whether all answers move the same way, for every pair of neighbours.
-    values : float, default 0
-        Part of epsilon that pays for noisy values of the answers found above; 0 gives none.
-    share : Fraction, optional
-        Share of the other part that the threshold is noised for; by default the one that makes the
-        variance of a comparison least.
-
     Raises
     ------
     WrongNorm, ZeroSensitivity, ParameterError
@@ -124,13 +95,19 @@ class SparseVector(Calibrated):
     )
     law_name: ClassVar[str] = "one-sided exponential"
 
+    # Bound on the movement of every answer that will be asked; proven, above 0.
     sensitivity: SensitivityBound
     _: KW_ONLY
+    # Privacy loss of all answers together, in nats; finite, above 0. It stands for its shortest
+    # decimal.
     epsilon: float
-    threshold: float
-    positives: int = 1
-    monotone: bool = False
+    threshold: float  # what the answers are compared with; public, finite
+    positives: int = 1  # how many answers may be found above
+    monotone: bool = False  # whether all answers move the same way, for every pair of neighbours
+    # Part of epsilon that pays for noisy values of the answers found above; 0 gives none.
     values: float = 0.0
+    # Share of the other part that the threshold is noised for; by default the one that makes the
+    # variance of a comparison least.
     share: Fraction | None = field(default=None, metadata={"stated": False})
 
     def __post_init__(self) -> None:

@@ -23,21 +23,14 @@ _BITS = 256
 class DistanceTest:
     """Whether a number of rows is large: it is compared with a threshold, with noise.
 
-    Parameters
-    ----------
-    level : Fraction
-        Epsilon that the comparison costs if one row moves the number by at most 1.
-    delta : Fraction
-        Largest probability with which the number 0 may pass.
-
     Notes
     -----
     The noise K has ``Pr(K = k)`` in proportion to ``exp(-level |k|)``, so that it exceeds m >= 0
     with probability ``exp(-level (m + 1)) / (1 + exp(-level))``. Proofs: docs/worst-case.md.
     """
 
-    level: Fraction
-    delta: Fraction
+    level: Fraction  # epsilon that the comparison costs if one row moves the number by at most 1
+    delta: Fraction  # largest probability with which the number 0 may pass
 
     def __post_init__(self) -> None:
         if not _LEAST_LEVEL <= self.level <= _LARGEST_LEVEL:

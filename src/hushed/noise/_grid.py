@@ -268,11 +268,6 @@ def add_laplace(
         Multiples of ``2**exponent`` of `laplace_grid`, whatever the values; never negative
         zero. A result beyond the doubles becomes the largest one on the grid.
 
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range. No value is shown.
-
     Notes
     -----
     Dwork, McSherry, Nissim and Smith, *Calibrating Noise to Sensitivity in Private Data
@@ -303,11 +298,6 @@ def add_gaussian(
     ndarray of float, shape of `values`
         Multiples of ``2**exponent`` of `gaussian_grid`, whatever the values; never negative
         zero. A result beyond the doubles becomes the largest one on the grid.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range. No value is shown.
 
     Notes
     -----

@@ -24,18 +24,10 @@ _SHARE_BITS = 36
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ladder:
-    """How many choices lose how much.
+    """How many choices lose how much."""
 
-    Parameters
-    ----------
-    losses : ndarray of int64, shape (m,)
-        All values that a loss can have, upwards from 0.
-    within : ndarray of int64, shape (k, m)
-        Candidates allowed in place i if the loss is at most that.
-    """
-
-    losses: Integers
-    within: Integers
+    losses: Integers  # all values that a loss can have, upwards from 0
+    within: Integers  # candidates allowed in place i if the loss is at most that
 
 
 def list_losses(ranked: Integers, k: int) -> Ladder:

@@ -47,15 +47,9 @@ def _ladder(parts: Parts) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class ComposedPLD:
-    """Sum of independent losses.
+    """Sum of independent losses."""
 
-    Parameters
-    ----------
-    parts : tuple of (Family, int)
-        Laws, each once, and how often each occurs; not all of them always 0.
-    """
-
-    parts: Parts
+    parts: Parts  # laws, each once, and how often each occurs; not all of them always 0
 
     @property
     def supremum(self) -> float:

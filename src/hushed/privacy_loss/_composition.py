@@ -81,42 +81,19 @@ def summed(terms: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Curve of the rounded sum at grid points, tilted: value times ``exp(theta x - log_total)``.
+    """Curve of the rounded sum at grid points, tilted: value times ``exp(theta x - log_total)``."""
 
-    Parameters
-    ----------
-    first : int
-        Index of the first grid point; point i lies at ``(first + i) * step``.
-    step : float
-        Spacing h of the grid, in nats.
-    theta : float
-        Tilt.
-    log_total : float
-        Logarithm of ``E[exp(theta S)]``.
-    curve : ndarray of float
-        Tilted delta of the rounded sum, computed.
-    above : ndarray of float
-        Tilted mass above each point, computed.
-    excess : ndarray of float
-        Bound, from each point to the next, on the tilted distance to the true curve.
-    budget : ndarray of float
-        Bound on what truncation, wrap-around and round-off add to or take from ``curve``.
-    unsure : float
-        The same for ``above``.
-    slide : float
-        Bound on the rounding of the losses themselves, in nats.
-    """
-
-    first: int
-    step: float
-    theta: float
-    log_total: float
-    curve: Floats
-    above: Floats
-    excess: Floats
+    first: int  # index of the first grid point; point i lies at ``(first + i) * step``
+    step: float  # spacing h of the grid, in nats
+    theta: float  # tilt
+    log_total: float  # logarithm of ``E[exp(theta S)]``
+    curve: Floats  # tilted delta of the rounded sum, computed
+    above: Floats  # tilted mass above each point, computed
+    excess: Floats  # bound, from each point to the next, on the tilted distance to the true curve
+    # Bound on what truncation, wrap-around and round-off add to or take from ``curve``.
     budget: Floats
-    unsure: float
-    slide: float
+    unsure: float  # the same for ``above``
+    slide: float  # bound on the rounding of the losses themselves, in nats
 
     def point(self, i: int) -> float:
         """Loss at grid point ``i``."""

@@ -29,27 +29,14 @@ _RAISED = 1 + 2.0**-40  # of masses made from differences of heights
 
 @dataclass(frozen=True, eq=False)
 class DiscretePLD:
-    """Point masses of the loss under P; what is missing to 1 is an infinite loss.
+    """Point masses of the loss under P; what is missing to 1 is an infinite loss."""
 
-    Parameters
-    ----------
-    losses : ndarray of float, shape (n,)
-        Finite values of the loss, ascending, in nats; at least one.
-    masses : ndarray of float, shape (n,)
-        Their probabilities under P; above 0.
-    infinite : float
-        Probability, under P, of an infinite loss; a decimal.
-    concentrated : float, default infinity
-        A proven rho of zero-concentrated privacy, for laws whose far tail was cut off here.
-    end : float, optional
-        Largest loss, where it is known exactly, as a decimal.
-    """
-
-    losses: Floats
-    masses: Floats
-    infinite: float = 0.0
+    losses: Floats  # finite values of the loss, ascending, in nats; at least one
+    masses: Floats  # their probabilities under P; above 0
+    infinite: float = 0.0  # probability, under P, of an infinite loss; a decimal
+    # A proven rho of zero-concentrated privacy, for laws whose far tail was cut off here.
     concentrated: float = math.inf
-    end: float | None = None
+    end: float | None = None  # largest loss, where it is known exactly, as a decimal
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DiscretePLD) and self._content == other._content

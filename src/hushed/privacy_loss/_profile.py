@@ -113,11 +113,6 @@ class PrivacyProfile:
         -------
         float
             Value in [0, 1].
-
-        Raises
-        ------
-        ParameterError
-            If ``epsilon`` is NaN.
         """
         return self.family.delta(read("epsilon", epsilon, up=False))
 
@@ -156,11 +151,6 @@ class PrivacyProfile:
         -------
         float
             Level in nats, 0 or more; infinite where no level suffices.
-
-        Raises
-        ------
-        ParameterError
-            If ``delta`` lies outside [0, 1] or is NaN.
         """
         return self.epsilon_bracket(delta).high
 
@@ -176,11 +166,6 @@ class PrivacyProfile:
         -------
         Bracket
             Levels in nats; for compositions at most 2e-4 wide, relatively, in ordinary cases.
-
-        Raises
-        ------
-        ParameterError
-            If ``delta`` lies outside [0, 1] or is NaN.
         """
         delta = read("delta", delta, up=False)
         require_within("delta", delta, 0, 1)
@@ -258,11 +243,6 @@ class PrivacyProfile:
         -------
         float
             Moment, in nats to that power; infinite where an infinite loss has a probability.
-
-        Raises
-        ------
-        ParameterError
-            If ``order`` lies outside 0 to 40.
         """
         return self.family.moment(read_count("order", order, 0, 40))
 
@@ -313,11 +293,6 @@ class PrivacyProfile:
         -------
         float
             ``log E_P[exp((alpha - 1) L)] / (alpha - 1)``, in nats.
-
-        Raises
-        ------
-        ParameterError
-            If ``order`` is below 1 or NaN.
 
         Notes
         -----
@@ -383,11 +358,6 @@ class PrivacyProfile:
         float
             Lower bound of the probability that the attacker says "out" when it is in.
 
-        Raises
-        ------
-        ParameterError
-            If the rate lies outside [0, 1] or is NaN.
-
         Notes
         -----
         ``max(1 - delta(e) - exp(e) false_positive)`` over all e: Dong, Roth and Su, *Gaussian
@@ -417,11 +387,6 @@ class PrivacyProfile:
         PrivacyProfile
             The composition; it also covers an adversary who chooses each release after seeing
             the ones before.
-
-        Raises
-        ------
-        ParameterError
-            If ``count`` is not a whole number in range.
 
         Notes
         -----

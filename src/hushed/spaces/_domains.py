@@ -73,11 +73,6 @@ class Table:
         Number of rows, if public.
     key : str, optional
         Column that says whose row it is.
-
-    Raises
-    ------
-    ParameterError
-        If there are no columns, or the key is none of them.
     """
 
     columns: tuple[tuple[str, Cell], ...]
@@ -192,11 +187,6 @@ class Vectors:
         ``2**970``. Goes with ``norm``.
     size : int, optional
         Number of rows, if public.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
     """
 
     dims: int

@@ -28,22 +28,14 @@ _DIGITS = 160
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Where windows begin: ``x_(lower - a)`` to ``x_(upper + b)``, and what differences count.
+    """Where windows begin: ``x_(lower - a)`` to ``x_(upper + b)``, and what differences count."""
 
-    Parameters
-    ----------
-    lower, upper : int
-        Ranks, counted from 1; lower is at most upper.
-    parts : int, default 1
-        What differences are divided by.
-    grows : {"", "up", "down"}, default ""
-        Empty if all a and b count. Otherwise window and reach grow by turns, first this way: a and
-        b differ by 1 at most.
-    """
-
+    # Ranks, counted from 1; lower is at most upper.
     lower: int
     upper: int
-    parts: int = 1
+    parts: int = 1  # what differences are divided by
+    # Empty if all a and b count. Otherwise window and reach grow by turns, first this way: a and b
+    # differ by 1 at most.
     grows: Literal["", "up", "down"] = ""
 
     def turns(self, changes: Integers) -> tuple[Integers, Integers]:

@@ -39,21 +39,12 @@ _GRAMMAR = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expression:
-    """A checked expression on one row.
+    """A checked expression on one row."""
 
-    Parameters
-    ----------
-    text : str
-        As it was written.
-    tree : ast.expr
-        Its syntax tree; only nodes that `parse` allows.
-    type : {"int", "float", "string", "bool", "date", "timestamp"}
-        Type of its values.
-    """
-
-    text: str
+    text: str  # as it was written
+    # Its syntax tree; only nodes that `parse` allows.
     tree: ast.expr = field(repr=False, compare=False)  # the text says the same
-    type: ColumnType
+    type: ColumnType  # type of its values
 
 
 def find_column(name: str, columns: Iterable[str]) -> str:

@@ -24,22 +24,13 @@ MOST_STEPS = 2**_EXACT_USER_BITS  # that one unit moves a sum by, whatever its b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """How a bounded float becomes a whole number of steps.
+    """How a bounded float becomes a whole number of steps."""
 
-    Parameters
-    ----------
-    low, high : float
-        Bounds that the value is clipped to.
-    centre : float
-        What is subtracted first; in the units of the value.
-    exponent : int
-        A step is ``2**exponent`` of those units.
-    """
-
+    # Bounds that the value is clipped to.
     low: float
     high: float
-    centre: float
-    exponent: int
+    centre: float  # what is subtracted first; in the units of the value
+    exponent: int  # A step is ``2**exponent`` of those units
 
     @property
     def step(self) -> float:

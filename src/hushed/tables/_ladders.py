@@ -26,21 +26,13 @@ _BASE = 4  # rungs are found digit by digit: few stages of few cases each
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
-    """The public values that quantiles are chosen from.
+    """The public values that quantiles are chosen from."""
 
-    Parameters
-    ----------
-    number : int
-        How many.
-    spacing : {"geometric", "even"}
-        Whether each is the same multiple of the one before, or the same distance away.
-    apart : float
-        Distance of one from the next, rounded up: as a share of it if geometric, otherwise in the
-        units of the column. A value counts as the nearest one, half of that away at most.
-    """
-
-    number: int
+    number: int  # how many
+    # Whether each is the same multiple of the one before, or the same distance away.
     spacing: Spacing
+    # Distance of one from the next, rounded up: as a share of it if geometric, otherwise in the
+    # units of the column. A value counts as the nearest one, half of that away at most.
     apart: float
 
     def __str__(self) -> str:
@@ -51,28 +43,15 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ladder:
-    """Edges that grow by a factor; the rung of a value is the number of edges below it.
+    """Edges that grow by a factor; the rung of a value is the number of edges below it."""
 
-    Parameters
-    ----------
-    first : float
-        First edge; above 0.
-    ratio : float
-        Above 1.
-    low, high : float
-        A value is clipped to these first; 0 or more.
-    rungs : int
-        How many; one more than there are edges.
-    negated : bool
-        Whether the sign of a value is turned first.
-    """
-
-    first: float
-    ratio: float
+    first: float  # first edge; above 0
+    ratio: float  # above 1
+    # A value is clipped to these first; 0 or more.
     low: float
     high: float
-    rungs: int
-    negated: bool = False
+    rungs: int  # how many; one more than there are edges
+    negated: bool = False  # whether the sign of a value is turned first
 
     def digits(self) -> Iterator[list[tuple[int, float]]]:
         """For each digit of a rung, the highest first: its values, downwards, and their factors."""

@@ -17,8 +17,11 @@ from hushed.errors import ParameterError
 from hushed.tables._grid import Grid, check_bounds, choose_grid
 from hushed.tables._ladders import Ladder, find_nearest
 from hushed.tables._requests import Aggregate, ContributionBounds, Keys
-from hushed.transformations import histogram_sensitivity, sum_sensitivity
-from hushed.transformations._aggregates import squared_counts
+from hushed.transformations._aggregates import (
+    histogram_sensitivity,
+    squared_counts,
+    sum_sensitivity,
+)
 from hushed.transformations._grouping import reached_parts
 from hushed.transformations._resizing import rows_of_users
 
@@ -29,84 +32,43 @@ _USER_BITS = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """A whole number computed for every row inside the engine.
+    """A whole number computed for every row inside the engine."""
 
-    Parameters
-    ----------
-    kind : {"steps", "square", "present", "bin", "rung"}
-        Value on its grid; its square, centred; 1 if the value is there; which bin it falls into,
-        equally wide or between the edges of a ladder.
-    column : str
-        Column it is computed from.
-    grid : Grid, optional
-        For steps and squares.
-    shift : int
-        For squares: a step of theirs is ``2**shift`` squared steps of the grid.
-    low, high, bins : float, float, int
-        For bins; of a ladder, the number of rungs only.
-    ladder : Ladder, optional
-        For rungs.
-    """
-
+    # Value on its grid; its square, centred; 1 if the value is there; which bin it falls into,
+    # equally wide or between the edges of a ladder.
     kind: Literal["steps", "square", "present", "bin", "rung"]
-    column: str
-    grid: Grid | None = None
-    shift: int = 0
+    column: str  # column it is computed from
+    grid: Grid | None = None  # for steps and squares
+    shift: int = 0  # for squares: a step of theirs is ``2**shift`` squared steps of the grid
+    # For bins; of a ladder, the number of rungs only.
     low: float = 0.0
     high: float = 1.0
     bins: int = 0
-    ladder: Ladder | None = None
+    ladder: Ladder | None = None  # for rungs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitContribution:
-    """How much one unit of privacy contributes at most.
+    """How much one unit of privacy contributes at most."""
 
-    Parameters
-    ----------
-    rows : int or None
-        Rows; None where nothing bounds them.
-    groups : int
-        Groups with at least one of its rows.
-    """
-
-    rows: int | None
-    groups: int
+    rows: int | None  # rows; None where nothing bounds them
+    groups: int  # groups with at least one of its rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """A whole number, or a list of them, for each group.
+    """A whole number, or a list of them, for each group."""
 
-    Parameters
-    ----------
-    output : str
-        Output it belongs to.
-    role : {"rows", "users", "total", "bins", "rank", "top"}
-        Number of rows, of users; sum of a feature; rows in each bin; rows nearest to each
-        candidate, one of which is chosen; number of rows of each group, some of which are chosen.
-    feature : Feature, optional
-        What is added up or binned.
-    l1 : int
-        l1 sensitivity for one unit, over all groups together, in steps.
-    l2_squared : int
-        Square of the l2 sensitivity.
-    step : float
-        Size of a step in the units of the output.
-    offset : int
-        For squares: what each present row was centred by, in steps.
-    probability : float
-        For a rank: which quantile.
-    """
-
-    output: str
+    output: str  # output it belongs to
+    # Number of rows, of users; sum of a feature; rows in each bin; rows nearest to each candidate,
+    # one of which is chosen; number of rows of each group, some of which are chosen.
     role: _Role
-    feature: Feature | None = None
-    l1: int
-    l2_squared: int
-    step: float = 1.0
-    offset: int = 0
-    probability: float = 0.5
+    feature: Feature | None = None  # what is added up or binned
+    l1: int  # l1 sensitivity for one unit, over all groups together, in steps
+    l2_squared: int  # square of the l2 sensitivity
+    step: float = 1.0  # size of a step in the units of the output
+    offset: int = 0  # for squares: what each present row was centred by, in steps
+    probability: float = 0.5  # for a rank: which quantile
 
 
 def unit_contribution(keys: Keys, bounds: ContributionBounds, *, by_user: bool) -> UnitContribution:

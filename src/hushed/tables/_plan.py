@@ -38,21 +38,11 @@ _CHOSEN = ("rank", "top")  # roles that a choice answers, and no noise on number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The exponential mechanism over the candidates of a quantile.
+    """The exponential mechanism over the candidates of a quantile."""
 
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss of this quantile in all groups together, in nats; rounded down.
-    probability : Fraction
-        Which quantile; scores are integers, in units of 1 over its denominator.
-    width : int
-        Largest minus smallest change of a score between neighbours, in the same units.
-    """
-
-    epsilon: float
-    probability: Fraction
-    width: int
+    epsilon: float  # privacy loss of this quantile in all groups together, in nats; rounded down
+    probability: Fraction  # which quantile; scores are integers, in units of 1 over its denominator
+    width: int  # largest minus smallest change of a score between neighbours, in the same units
 
     @property
     def law(self) -> ExponentialChoice:
@@ -82,20 +72,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionSelection:
-    """Private partition selection by tau-thresholding.
+    """Private partition selection by tau-thresholding."""
 
-    Parameters
-    ----------
-    noise : LaplaceNoise
-        On the number of users of each key.
-    threshold : int
-        Tau: a key is released if its noisy number of users is at least this.
-    epsilon, delta : float
-        Cost of the selection.
-    """
-
-    noise: LaplaceNoise
-    threshold: int
+    noise: LaplaceNoise  # on the number of users of each key
+    threshold: int  # tau: a key is released if its noisy number of users is at least this
+    # Cost of the selection.
     epsilon: float
     delta: float
 
@@ -105,55 +86,26 @@ PartNoise = LaplaceNoise | GaussianNoise | Choice | TopChoice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A measurement and its noise.
+    """A measurement and its noise."""
 
-    Parameters
-    ----------
-    measurement : Measurement
-        The measurement.
-    noise : LaplaceNoise, GaussianNoise, Choice or TopChoice
-        Its noise.
-    share : float
-        Its share of the budget.
-    """
-
-    measurement: Measurement
-    noise: PartNoise
-    share: float
+    measurement: Measurement  # the measurement
+    noise: PartNoise  # its noise
+    share: float  # its share of the budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All the noise of a query, and the guarantee of all parts together.
+    """All the noise of a query, and the guarantee of all parts together."""
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-        For adding or removing one unit of privacy.
-    unit : {"user", "row"}
-        What the unit is.
-    parts : tuple of Part
-        In the order of the scan.
-    selection : PartitionSelection, optional
-        Partition selection, if the keys are private.
-    rule : str
-        How the budget was split, in words.
-    noise_name : {"laplace", "gaussian"}
-        Which noise was asked for.
-    searches : tuple of SearchPart
-        Bounds that are found before anything else is measured.
-    loss : PrivacyProfile, optional
-        Privacy profile, if all parts are Gaussian or a top is chosen: a ledger then counts it
-        exactly.
-    """
-
-    guarantee: Guarantee
-    unit: Literal["user", "row"]
-    parts: tuple[Part, ...]
-    selection: PartitionSelection | None
-    rule: str
-    noise_name: NoiseName
-    searches: tuple[SearchPart, ...] = ()
+    guarantee: Guarantee  # for adding or removing one unit of privacy
+    unit: Literal["user", "row"]  # what the unit is
+    parts: tuple[Part, ...]  # in the order of the scan
+    selection: PartitionSelection | None  # partition selection, if the keys are private
+    rule: str  # how the budget was split, in words
+    noise_name: NoiseName  # which noise was asked for
+    searches: tuple[SearchPart, ...] = ()  # bounds that are found before anything else is measured
+    # Privacy profile, if all parts are Gaussian or a top is chosen: a ledger then counts it
+    # exactly.
     loss: PrivacyProfile | None = None
 
 

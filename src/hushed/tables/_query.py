@@ -41,29 +41,16 @@ class Query:
     """A query on a private table; every method returns a new one.
 
     Two queries are equal if they ask the same of tables with the same columns.
-
-    Parameters
-    ----------
-    schema : tuple of (str, str)
-        Name and type of each column, derived ones included.
-    user : str or None
-        User column, if there is one.
-    steps : tuple of Filter or Derive
-        Filters and derived columns, in their order.
-    keys : Keys
-        The grouping.
-    contribution_bounds : ContributionBounds
-        How much of one user counts.
-    aggregates : tuple of Aggregate
-        The aggregates.
     """
 
+    # Name and type of each column, derived ones included.
     schema: tuple[tuple[str, StoredType], ...]
-    user: str | None = None
-    steps: tuple[Filter | Derive, ...] = ()
-    keys: Keys = field(default_factory=Keys)
+    user: str | None = None  # user column, if there is one
+    steps: tuple[Filter | Derive, ...] = ()  # filters and derived columns, in their order
+    keys: Keys = field(default_factory=Keys)  # the grouping
+    # How much of one user counts.
     contribution_bounds: ContributionBounds = field(default_factory=ContributionBounds)
-    aggregates: tuple[Aggregate, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()  # the aggregates
 
     @property
     def columns(self) -> dict[str, StoredType]:

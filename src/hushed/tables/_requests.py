@@ -33,43 +33,22 @@ KEY_TYPES = "keys are of type int, string, bool or date (floor(x) makes an int o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
-    """One number, or one list of numbers, of the answer.
+    """One number, or one list of numbers, of the answer."""
 
-    Parameters
-    ----------
-    kind : str
-        count, users, sum, mean, variance, quantiles, histogram or top.
-    name : str
-        Name of the output.
-    column : str, optional
-        Its column.
-    low, high : float
-        Public bounds of the column.
-    search : tuple of {"low", "high"}
-        Which of the two are to be found in the rows; they hold the farthest one that can be found.
-    bins : int
-        Number of bins of a histogram, of candidates of quantiles, or of keys that a top is of.
-    k : int
-        How many keys a top chooses.
-    spacing : {"even", "geometric"}
-        How the candidates of quantiles are spaced.
-    probabilities : tuple of float
-        Which quantiles; in (0, 1).
-    weight : float
-        Share of the budget relative to the other aggregates; above 0.
-    """
-
-    kind: AggregateKind
-    name: str
-    column: str | None = None
+    kind: AggregateKind  # count, users, sum, mean, variance, quantiles, histogram or top
+    name: str  # name of the output
+    column: str | None = None  # its column
+    # Public bounds of the column.
     low: float = 0.0
     high: float = 1.0
+    # Which of the two are to be found in the rows; they hold the farthest one that can be found.
     search: tuple[Literal["low", "high"], ...] = ()
+    # Number of bins of a histogram, of candidates of quantiles, or of keys that a top is of.
     bins: int = 1
-    k: int = 1
-    spacing: Spacing = "even"
-    probabilities: tuple[float, ...] = ()
-    weight: float = 1.0
+    k: int = 1  # how many keys a top chooses
+    spacing: Spacing = "even"  # how the candidates of quantiles are spaced
+    probabilities: tuple[float, ...] = ()  # which quantiles; in (0, 1)
+    weight: float = 1.0  # share of the budget relative to the other aggregates; above 0
 
     def __post_init__(self) -> None:
         require_name("an output", self.name)
@@ -105,20 +84,11 @@ class Derive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
-    """How rows are grouped.
+    """How rows are grouped."""
 
-    Parameters
-    ----------
-    columns : tuple of str
-        Grouping columns; empty for one group of all rows.
-    types : tuple of str
-        Their types.
-    values : tuple of tuple, optional
-        Public values of each column; every combination is answered. None for partition selection.
-    """
-
-    columns: tuple[str, ...] = ()
-    types: tuple[ColumnType, ...] = ()
+    columns: tuple[str, ...] = ()  # grouping columns; empty for one group of all rows
+    types: tuple[ColumnType, ...] = ()  # their types
+    # Public values of each column; every combination is answered. None for partition selection.
     values: tuple[tuple[Any, ...], ...] | None = ()
 
     @property
@@ -133,18 +103,10 @@ class Keys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContributionBounds:
-    """How much one user may contribute.
+    """How much one user may contribute."""
 
-    Parameters
-    ----------
-    max_rows_per_user : int, optional
-        Rows of one user that are kept, over all groups together.
-    max_groups_per_user : int, optional
-        Groups of one user that are kept.
-    """
-
-    max_rows_per_user: int | None = None
-    max_groups_per_user: int | None = None
+    max_rows_per_user: int | None = None  # rows of one user that are kept, over all groups together
+    max_groups_per_user: int | None = None  # groups of one user that are kept
 
     def __post_init__(self) -> None:
         for name in ("max_rows_per_user", "max_groups_per_user"):

@@ -35,43 +35,22 @@ _TOO_LONG = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """What the engine has to do.
+    """What the engine has to do."""
 
-    Parameters
-    ----------
-    connection : Connection
-        The table.
-    query : Query
-        What is asked.
-    contribution : UnitContribution
-        What one unit of privacy contributes at most.
-    measured : tuple of Measurement
-        What is counted and added up.
-    """
-
-    connection: engine.Connection
-    query: Query
-    contribution: UnitContribution
-    measured: tuple[Measurement, ...]
+    connection: engine.Connection  # the table
+    query: Query  # what is asked
+    contribution: UnitContribution  # what one unit of privacy contributes at most
+    measured: tuple[Measurement, ...]  # what is counted and added up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cells:
-    """Exact answers, before noise. They never leave this package.
+    """Exact answers, before noise. They never leave this package."""
 
-    Parameters
-    ----------
-    keys : tuple of tuple
-        The public keys; under partition selection one opaque key each.
-    values : tuple of sequence
-        For each measurement, one whole number (or list of them) for each key.
-    users : list of int, optional
-        Units of privacy of each opaque key.
-    """
-
-    keys: tuple[Key, ...]
+    keys: tuple[Key, ...]  # the public keys; under partition selection one opaque key each
+    # For each measurement, one whole number (or list of them) for each key.
     values: tuple[Sequence[Any], ...]
-    users: list[int] | None
+    users: list[int] | None  # units of privacy of each opaque key
 
 
 class _BinColumn(Sequence[list[int]]):
@@ -98,26 +77,15 @@ class _BinColumn(Sequence[list[int]]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedScan:
-    """A query that the engine has planned and can run.
+    """A query that the engine has planned and can run."""
 
-    Parameters
-    ----------
-    scan : Scan
-        The scan.
-    secret : int
-        Fresh random number in [0, 2**63), used once: the key of all hashes.
-    plain : PlannedQuery, optional
-        Rows, users and sums of every group; None if only bins are counted.
-    binned : mapping of Feature to PlannedQuery
-        Rows in each bin of every group, for each feature that is binned.
-    searched : mapping of Feature to PlannedQuery
-        Rows on each rung in all groups together, for each bound that is searched.
-    """
-
-    scan: Scan
-    secret: int
+    scan: Scan  # the scan
+    secret: int  # fresh random number in [0, 2**63), used once: the key of all hashes
+    # Rows, users and sums of every group; None if only bins are counted.
     plain: engine.PlannedQuery | None
+    # Rows in each bin of every group, for each feature that is binned.
     binned: Mapping[Feature, engine.PlannedQuery]
+    # Rows on each rung in all groups together, for each bound that is searched.
     searched: Mapping[Feature, engine.PlannedQuery] = field(default_factory=dict)
 
 

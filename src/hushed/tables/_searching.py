@@ -32,46 +32,23 @@ _REAL, _WHOLE = (-20, math.floor(math.log2(FARTHEST))), (0, 64)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A bound of an aggregate that is found in the rows of all groups together.
+    """A bound of an aggregate that is found in the rows of all groups together."""
 
-    Parameters
-    ----------
-    output : str
-        Output whose column is clipped at it.
-    side : {"low", "high"}
-        Which of its bounds.
-    feature : Feature
-        On which rung of the bounds a value lies.
-    rows : int
-        How far one unit moves the number of rows beyond each bound, all of them the same way.
-    bounds : tuple of float
-        What is chosen from, away from zero.
-    """
-
-    output: str
-    side: Side
-    feature: Feature
+    output: str  # output whose column is clipped at it
+    side: Side  # which of its bounds
+    feature: Feature  # on which rung of the bounds a value lies
+    # How far one unit moves the number of rows beyond each bound, all of them the same way.
     rows: int
-    bounds: tuple[float, ...]
+    bounds: tuple[float, ...]  # what is chosen from, away from zero
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPart:
-    """A bound that is found first, and the noise of its search.
+    """A bound that is found first, and the noise of its search."""
 
-    Parameters
-    ----------
-    search : Search
-        What is searched.
-    law : BoundSearch
-        How: by sparse vector, with one-sided exponential noise.
-    share : float
-        Its share of the budget.
-    """
-
-    search: Search
-    law: BoundSearch
-    share: float
+    search: Search  # what is searched
+    law: BoundSearch  # how: by sparse vector, with one-sided exponential noise
+    share: float  # its share of the budget
 
     def draw(self, rows: Sequence[int]) -> float:
         """Choose a bound, given the rows on each rung between the bounds."""

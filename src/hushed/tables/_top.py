@@ -16,15 +16,10 @@ from hushed.sensitivity import proven_sensitivity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopChoice:
-    """A choice of the k keys with the most rows.
+    """A choice of the k keys with the most rows."""
 
-    Parameters
-    ----------
-    mechanism : TopK
-        On the numbers of rows of all keys. A unit of privacy moves each by the rows that it
-        contributes at most, and moves all of them the same way.
-    """
-
+    # On the numbers of rows of all keys. A unit of privacy moves each by the rows that it
+    # contributes at most, and moves all of them the same way.
     mechanism: TopK
 
     def error(self, beta: float, candidates: int) -> float:

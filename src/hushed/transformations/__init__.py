@@ -1,15 +1,5 @@
 """Stable functions of rows, how they chain, and how far an answer moves when rows change."""
 
-from hushed.transformations._aggregates import (
-    RowMetric,
-    count_sensitivity,
-    histogram_sensitivity,
-    mean_sensitivity,
-    quantile_scores_sensitivity,
-    sum_sensitivity,
-    variance_sensitivity,
-    vector_sum_sensitivity,
-)
 from hushed.transformations._answers import (
     count,
     histogram,
@@ -19,15 +9,7 @@ from hushed.transformations._answers import (
     variance,
     vector_sum,
 )
-from hushed.transformations._arithmetic import (
-    enlarged,
-    exact_sum,
-    mean_error,
-    norm_margin,
-    rounded_sum_error,
-    summation_error,
-    variance_error,
-)
+from hushed.transformations._arithmetic import enlarged, summation_error
 from hushed.transformations._chain import Step, Transformation
 from hushed.transformations._custom import declared, from_sensitivity
 from hushed.transformations._grouping import each, group_by
@@ -47,45 +29,32 @@ from hushed.transformations._rowwise import (
 )
 
 __all__ = [
-    "RowMetric",
     "Step",
     "Transformation",
     "cast",
     "clip",
     "clip_norm",
     "count",
-    "count_sensitivity",
     "declared",
     "drop_missing",
     "each",
     "enlarged",
-    "exact_sum",
     "filter_rows",
     "from_sensitivity",
     "group_by",
     "histogram",
-    "histogram_sensitivity",
     "impute",
     "limit_rows",
     "map_rows",
     "mean",
-    "mean_error",
-    "mean_sensitivity",
-    "norm_margin",
     "quantile_scores",
-    "quantile_scores_sensitivity",
     "resize",
-    "rounded_sum_error",
     "select",
     "stack",
     "sum_of",
-    "sum_sensitivity",
     "summation_error",
     "to_change_one",
     "to_symmetric",
     "variance",
-    "variance_error",
-    "variance_sensitivity",
     "vector_sum",
-    "vector_sum_sensitivity",
 ]

@@ -30,24 +30,7 @@ def count_sensitivity(
 ) -> float:
     """Bound the movement of the number of rows.
 
-    Parameters
-    ----------
-    distance : int
-        Distance of the two tables; 0 or more.
-    metric : {"symmetric", "change-one"}, default "symmetric"
-        What the distance counts.
-    size : int, optional
-        Number of rows of both tables, if public.
-
-    Returns
-    -------
-    float
-        ``distance``; 0 if both tables have the same number of rows.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
+    ``distance``; 0 if both tables have the same number of rows.
     """
     if _replaced(distance, metric, size) is not None:
         return 0.0
@@ -64,27 +47,7 @@ def sum_sensitivity(
 ) -> float:
     """Bound the movement of a sum of numbers in [low, high].
 
-    Parameters
-    ----------
-    distance : int
-        Distance of the two tables; 0 or more.
-    low, high : float
-        Bounds of every number; finite.
-    metric : {"symmetric", "change-one"}, default "symmetric"
-        What the distance counts.
-    size : int, optional
-        Number of rows of both tables, if public.
-
-    Returns
-    -------
-    float
-        ``distance max(|low|, |high|)``, or ``(high - low)`` for each replaced row; rounded up.
-        Tight.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
+    ``distance max(|low|, |high|)``, or ``(high - low)`` for each replaced row; rounded up. Tight.
     """
     width, largest = _bounds(low, high)
     replaced = _replaced(distance, metric, size)
@@ -101,28 +64,9 @@ def mean_sensitivity(
 ) -> float:
     """Bound the movement of a mean of numbers in [low, high].
 
-    Parameters
-    ----------
-    distance : int
-        Distance of the two tables; 0 or more.
-    low, high : float
-        Bounds of every number; finite.
-    metric : {"symmetric", "change-one"}, default "symmetric"
-        What the distance counts.
-    size : int, optional
-        Number of rows of both tables, if public; 1 or more.
-
-    Returns
-    -------
-    float
-        ``(high - low) / size`` for each replaced row. Without a public size the bound does not
-        shrink with the table: ``(high - low) / 2`` for one row added or removed, ``high - low``
-        for more. Rounded up. Tight.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
+    ``(high - low) / size`` for each replaced row. Without a public size the bound does not shrink
+    with the table: ``(high - low) / 2`` for one row added or removed, ``high - low`` for more.
+    Rounded up. Tight.
 
     Notes
     -----
@@ -148,28 +92,8 @@ def variance_sensitivity(
 ) -> float:
     """Bound the movement of the variance (divisor n) of numbers in [low, high].
 
-    Parameters
-    ----------
-    distance : int
-        Distance of the two tables; 0 or more.
-    low, high : float
-        Bounds of every number; finite.
-    metric : {"symmetric", "change-one"}, default "symmetric"
-        What the distance counts.
-    size : int, optional
-        Number of rows of both tables, if public; 1 or more.
-
-    Returns
-    -------
-    float
-        ``k (size - k) / size**2 (high - low)**2`` with k the number of replaced rows, at most
-        ``size // 2``; without a public size ``(high - low)**2 / 4``, the range of a variance.
-        Rounded up. Tight.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
+    ``k (size - k) / size**2 (high - low)**2`` with k the number of replaced rows, at most ``size //
+    2``; without a public size ``(high - low)**2 / 4``, the range of a variance. Rounded up. Tight.
 
     Notes
     -----
@@ -198,33 +122,11 @@ def histogram_sensitivity(
 ) -> float:
     """Bound the movement of the counts in disjoint bins.
 
-    Parameters
-    ----------
-    distance : int
-        Distance of the two tables; 0 or more.
-    norm : {"l1", "l2", "sup", "one-sided"}
-        Norm of the vector of counts; ``one-sided`` is the largest rise of a count plus the largest
-        fall of one.
-    metric : {"symmetric", "change-one"}, default "symmetric"
-        What the distance counts.
-    size : int, optional
-        Number of rows of both tables, if public.
-    per_bin : int, optional
-        Rows of one bin that are added, and that are removed, at most; without it all changed
-        rows may fall in one bin.
-
-    Returns
-    -------
-    float
-        Bound on the movement, rounded up. For added or removed rows: ``distance`` in every
-        norm; with ``per_bin=1`` it is ``sqrt(distance)`` in l2, 1 in sup and at most 2 one-sided.
-        For j replaced rows: ``2 j`` in l1 and one-sided, ``sqrt(2) j`` in l2, ``j`` in sup. Tight
-        where bins do not run out.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
+    The norm "one-sided" is the largest rise of a count plus the largest fall of one. At most
+    ``per_bin`` rows of one bin are added, and at most as many removed. Rounded up. For added or
+    removed rows: ``distance`` in every norm; with ``per_bin=1`` it is ``sqrt(distance)`` in l2, 1
+    in sup and at most 2 one-sided. For j replaced rows: ``2 j`` in l1 and one-sided, ``sqrt(2) j``
+    in l2, ``j`` in sup. Tight where bins do not run out.
     """
     require_one_of("norm", norm, get_args(_CountNorm))
     replaced = _replaced(distance, metric, size)
@@ -256,27 +158,8 @@ def quantile_scores_sensitivity(
 
     The score of candidate c is ``-|(1 - alpha) #(x < c) - alpha #(x > c)|``.
 
-    Parameters
-    ----------
-    distance : int
-        Distance of the two tables; 0 or more.
-    alpha : float
-        Level of the quantile; in [0, 1].
-    metric : {"symmetric", "change-one"}, default "symmetric"
-        What the distance counts.
-    size : int, optional
-        Number of rows of both tables, if public.
-
-    Returns
-    -------
-    float
-        ``max(alpha, 1 - alpha)`` for each row added or removed; 1 for each row replaced (from
-        below c to above it). Rounded up. Tight.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
+    ``max(alpha, 1 - alpha)`` for each row added or removed; 1 for each row replaced (from below c
+    to above it). Rounded up. Tight.
 
     Notes
     -----
@@ -306,27 +189,7 @@ def vector_sum_sensitivity(
 ) -> float:
     """Bound the movement of a sum of vectors, in the norm that bounds every row.
 
-    Parameters
-    ----------
-    distance : int
-        Distance of the two tables; 0 or more.
-    bound : float
-        Largest norm of a row; finite, 0 or more.
-    metric : {"symmetric", "change-one"}, default "symmetric"
-        What the distance counts.
-    size : int, optional
-        Number of rows of both tables, if public.
-
-    Returns
-    -------
-    float
-        ``bound`` for each row added or removed, ``2 bound`` for each row replaced; rounded up.
-        Tight.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter leaves its range.
+    ``bound`` for each row added or removed, ``2 bound`` for each row replaced; rounded up. Tight.
     """
     return sum_sensitivity(distance, low=-bound, high=bound, metric=metric, size=size)
 

@@ -81,21 +81,8 @@ def summation_error(rows: int, *, largest: float) -> float:
 def exact_sum(values: NDArray[np.float64]) -> float:
     """Add up doubles exactly, and round once.
 
-    Parameters
-    ----------
-    values : ndarray of float, shape (n,)
-        Finite numbers, at most ``2**970`` in magnitude.
-
-    Returns
-    -------
-    float
-        The double nearest to the sum, ties to even, whatever the order: as `math.fsum`, and
-        several times as fast.
-
-    Raises
-    ------
-    ParameterError
-        If a number is NaN or infinite.
+    The double nearest to the sum, ties to even, whatever the order: as `math.fsum`, and several
+    times as fast.
 
     Notes
     -----
@@ -127,21 +114,8 @@ def _scaled(values: NDArray[np.float64], exponent: int) -> NDArray[np.float64]:
 def rounded_sum_error(limit: float) -> float:
     """Bound the error of an exact sum that is rounded once, to the nearest double.
 
-    Parameters
-    ----------
-    limit : float
-        Largest magnitude of the exact sum; finite.
-
-    Returns
-    -------
-    float
-        ``u limit``, rounded up: half a unit in the last place. `exact_sum` and `math.fsum`
-        compute such sums, and so does integer arithmetic followed by one conversion.
-
-    Raises
-    ------
-    ParameterError
-        If the limit is NaN, negative or infinite.
+    ``u limit``, rounded up: half a unit in the last place. `exact_sum` and `math.fsum` compute such
+    sums, and so does integer arithmetic followed by one conversion.
     """
     return finite_above(Fraction(_amount(limit)) * _U)
 
@@ -149,20 +123,7 @@ def rounded_sum_error(limit: float) -> float:
 def mean_error(largest: float) -> float:
     """Bound the error of an exact sum rounded to a double and divided by the number of rows.
 
-    Parameters
-    ----------
-    largest : float
-        Largest magnitude of a number; finite.
-
-    Returns
-    -------
-    float
-        ``(2 u + u**2) largest + 2**-1074``, rounded up: two roundings and an underflow.
-
-    Raises
-    ------
-    ParameterError
-        If the number is NaN, negative or infinite.
+    ``(2 u + u**2) largest + 2**-1074``, rounded up: two roundings and an underflow.
     """
     return finite_above((2 * _U + _U * _U) * Fraction(_amount(largest)) + _TINY)
 
@@ -173,21 +134,8 @@ def variance_error(*, low: float, high: float) -> float:
     The computation it is about: the mean m as in `mean_error`; each deviation and its square in
     doubles; the squares summed exactly and rounded once; one division.
 
-    Parameters
-    ----------
-    low, high : float
-        Bounds of every number; finite.
-
-    Returns
-    -------
-    float
-        ``e**2 + 6 u (w**2 / 4 + e**2) + 2**-1073`` with e the error of the mean and w the width,
-        rounded up.
-
-    Raises
-    ------
-    ParameterError
-        If a bound is not finite or they are swapped.
+    ``e**2 + 6 u (w**2 / 4 + e**2) + 2**-1073`` with e the error of the mean and w the width,
+    rounded up.
 
     Notes
     -----
@@ -212,16 +160,8 @@ def _amount(value: float) -> float:
 def norm_margin(dims: int) -> Fraction:
     """Bound the relative error of `hushed.spaces.size`.
 
-    Parameters
-    ----------
-    dims : int
-        Coordinates; 1 or more.
-
-    Returns
-    -------
-    Fraction
-        ``(dims + 8) u``. The l1 norm adds up ``dims`` magnitudes; for l2 each quotient, square
-        and sum is rounded, which the root halves: ``dims / 2 + 3`` roundings. Two more cover
-        products of errors, and underflow beside a coordinate of 1.
+    ``(dims + 8) u``. The l1 norm adds up ``dims`` magnitudes; for l2 each quotient, square and sum
+    is rounded, which the root halves: ``dims / 2 + 3`` roundings. Two more cover products of
+    errors, and underflow beside a coordinate of 1.
     """
     return (dims + 8) * _U

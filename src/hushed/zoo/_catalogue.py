@@ -15,6 +15,7 @@ from hushed.zoo import _selection as selection
 from hushed.zoo import _sparse_vector as sparse
 from hushed.zoo import defects
 from hushed.zoo._curves import subsampled_epsilon
+from hushed.zoo._flags import FORMS
 from hushed.zoo._record import Specimen
 
 _DELTA = 0.01
@@ -35,11 +36,6 @@ def specimens(epsilon: float = 0.1) -> list[Specimen]:
     -------
     list of Specimen
         In the order of the published tables. The faulty/fixed pairs are apart, in `defects.twins`.
-
-    Raises
-    ------
-    ParameterError
-        If epsilon leaves its range.
     """
     if not 0 < epsilon < 1:
         raise ParameterError(f"epsilon must lie in (0, 1), got {epsilon}")
@@ -56,13 +52,7 @@ def specimens(epsilon: float = 0.1) -> list[Specimen]:
         noise.laplace_parallel(epsilon),
         noise.prefix_sums(epsilon),
         *defects.naive_laplace(epsilon),
-        sparse.sparse_vector(epsilon),
-        sparse.sparse_vector_fresh_threshold(epsilon),
-        sparse.sparse_vector_shows_value(epsilon),
-        sparse.sparse_vector_too_little_noise(epsilon),
-        sparse.sparse_vector_without_query_noise(epsilon),
-        sparse.sparse_vector_ignores_cutoff(epsilon),
-        sparse.numeric_sparse_vector(epsilon),
+        *(sparse.sparse_vector(algorithm, epsilon) for algorithm in FORMS),
         counts.truncated_geometric(epsilon),
         counts.leaky_geometric(epsilon),
         counts.count_above_threshold(epsilon, tight, strict=True, threshold=bar),

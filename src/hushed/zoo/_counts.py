@@ -19,17 +19,7 @@ from hushed.zoo._record import Rows, Specimen
 def truncated_geometric(epsilon: float = 0.1, top: int = 5) -> Specimen:
     """Count with two-sided geometric noise, clipped to ``0..top``, which is private.
 
-    Parameters
-    ----------
-    epsilon : float, default 0.1
-        Claimed epsilon; above 0.
-    top : int, default 5
-        Largest count; 1 or more.
-
-    Returns
-    -------
-    Specimen
-        Outputs are whole numbers, shape ``(size,)``; the loss equals the claim.
+    Outputs are whole numbers, shape ``(size,)``; the loss equals the claim.
     """
     return _clipped("truncated geometric", ("TruncatedGeometric",), epsilon, top, 0.0)
 
@@ -37,24 +27,7 @@ def truncated_geometric(epsilon: float = 0.1, top: int = 5) -> Specimen:
 def leaky_geometric(epsilon: float = 0.1, top: int = 5, leak: float = 0.01) -> Specimen:
     """Clipped geometric that shows the raw count with some probability: not private.
 
-    Parameters
-    ----------
-    epsilon : float, default 0.1
-        Claimed epsilon; above 0.
-    top : int, default 5
-        Largest count; 1 or more.
-    leak : float, default 0.01
-        Probability of the raw count; in (0, 1).
-
-    Returns
-    -------
-    Specimen
-        Outputs are whole numbers, shape ``(size,)``. It is (epsilon, leak)-private, not epsilon.
-
-    Raises
-    ------
-    ParameterError
-        If leak leaves its range.
+    Outputs are whole numbers, shape ``(size,)``. It is (epsilon, leak)-private, not epsilon.
     """
     if not 0 < leak < 1:
         raise ParameterError(f"leak must lie in (0, 1), got {leak}")
@@ -64,17 +37,7 @@ def leaky_geometric(epsilon: float = 0.1, top: int = 5, leak: float = 0.01) -> S
 def release_threshold(epsilon: float, delta: float) -> int:
     """Smallest whole threshold that a new key, counted once, passes with probability delta.
 
-    Parameters
-    ----------
-    epsilon : float
-        Decay of the noise; above 0.
-    delta : float
-        Largest probability of ``1 + noise >= threshold``; in (0, 1/2).
-
-    Returns
-    -------
-    int
-        Threshold, rounded up: the side of less leakage.
+    Threshold, rounded up: the side of less leakage.
     """
     threshold = 1
     while geometric_tail(epsilon, threshold - 1) > delta:
@@ -87,22 +50,8 @@ def count_above_threshold(
 ) -> Specimen:
     """Count of a key that may be new, released when its noisy value passes a threshold.
 
-    Parameters
-    ----------
-    epsilon : float, default 1
-        Claimed epsilon; above 0.
-    delta : float, default 0.01
-        Claimed delta; in (0, 1/2).
-    strict : bool, default False
-        Whether the noisy count must exceed the threshold, or may equal it.
-    threshold : int, optional
-        Threshold; default the smallest one that is private with a non-strict comparison.
-
-    Returns
-    -------
-    Specimen
-        Outputs are counts or NaN (withheld), shape ``(size,)``. The pair is one row against none;
-        a table without the key always withholds.
+    Outputs are counts or NaN (withheld), shape ``(size,)``. The pair is one row against none; a
+    table without the key always withholds.
     """
     bar = release_threshold(epsilon, delta) if threshold is None else threshold
     least = bar + 1 if strict else bar

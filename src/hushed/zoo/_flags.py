@@ -20,35 +20,15 @@ Scale = Callable[[float, int], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlagLaw:
-    """Comparison of noisy answers with a noisy threshold.
+    """Comparison of noisy answers with a noisy threshold; scales are those of Laplace noise."""
 
-    Parameters
-    ----------
-    threshold : float
-        Public threshold T.
-    threshold_scale : float
-        Scale of the Laplace noise on the threshold; above 0.
-    query_scale : float
-        Scale of the Laplace noise on each answer; 0 for none.
-    cutoff : int or None
-        Number of yes after which the mechanism stops; None if it never stops.
-    fresh : bool, default False
-        Whether the threshold is drawn anew after each yes.
-    value_scale : float or None, default None
-        Scale of a fresh Laplace draw that is added to an answer and released on yes; 0 to release
-        the very noisy value that was compared; None to release flags only.
-
-    Raises
-    ------
-    ParameterError
-        If a scale is negative, or the cut-off is below 1.
-    """
-
-    threshold: float
-    threshold_scale: float
-    query_scale: float
-    cutoff: int | None
-    fresh: bool = False
+    threshold: float  # public
+    threshold_scale: float  # above 0
+    query_scale: float  # of each answer; 0 for none
+    cutoff: int | None  # number of yes after which it stops; None if it never does
+    fresh: bool = False  # whether the threshold is drawn anew after each yes
+    # Of a fresh draw that is added to an answer and released on yes; 0 to release the very noisy
+    # value that was compared; None to release flags only.
     value_scale: float | None = None
 
     def __post_init__(self) -> None:
@@ -67,6 +47,8 @@ class Form:
 
     ``values`` is the scale of fresh noise on a released value: 0 shows the very value that was
     compared, None releases flags only. ``supremum`` is the largest loss over any number of queries.
+    In the published tables there are ``k`` queries, it stops after ``cutoff`` times yes, if ever,
+    and the public threshold is ``bar``.
     """
 
     name: str
@@ -78,6 +60,9 @@ class Form:
     stops: bool = True
     fresh: bool = False
     supremum: Scale | None = None
+    k: int = 10
+    cutoff: int = 1
+    bar: float = 1.0
 
 
 def _no_noise(_epsilon: float, _cutoff: int) -> float:
@@ -91,6 +76,7 @@ FORMS = {
         aliases=("SVT", "SVT1"),
         threshold=lambda e, _: 2 / e,
         queries=lambda e, n: 4 * n / e,
+        bar=0.5,
     ),
     2: Form(
         name="sparse vector, fresh threshold",
@@ -98,6 +84,8 @@ FORMS = {
         threshold=lambda e, n: 2 * n / e,
         queries=lambda e, n: 4 * n / e,
         fresh=True,
+        k=5,
+        cutoff=2,
     ),
     3: Form(  # the value shown tells that the threshold lies below it
         name="sparse vector, shows the value",
@@ -138,20 +126,21 @@ FORMS = {
         threshold=lambda e, _: 3 / e,
         queries=lambda e, n: 6 * n / e,
         values=lambda e, n: 3 * n / e,
+        k=5,
+        cutoff=2,
     ),
 }
 
 
-def choose_law(algorithm: int, epsilon: float, threshold: float, cutoff: int) -> FlagLaw:
-    """Make the law of one algorithm at an epsilon, a threshold and a cut-off."""
-    form = FORMS[algorithm]
+def choose_law(form: Form, epsilon: float) -> FlagLaw:
+    """Make the law of one algorithm at an epsilon."""
     return FlagLaw(
-        threshold=threshold,
-        threshold_scale=form.threshold(epsilon, cutoff),
-        query_scale=form.queries(epsilon, cutoff),
-        cutoff=cutoff if form.stops else None,
+        threshold=form.bar,
+        threshold_scale=form.threshold(epsilon, form.cutoff),
+        query_scale=form.queries(epsilon, form.cutoff),
+        cutoff=form.cutoff if form.stops else None,
         fresh=form.fresh,
-        value_scale=None if form.values is None else form.values(epsilon, cutoff),
+        value_scale=None if form.values is None else form.values(epsilon, form.cutoff),
     )
 
 

@@ -18,19 +18,9 @@ from hushed.zoo._record import Curve, Specimen
 def classic_gaussian(epsilon: float = 8.0, delta: float = 0.05) -> Specimen:
     """Gaussian noise with the classic constant, proved for epsilon below 1 only.
 
-    Parameters
-    ----------
-    epsilon : float, default 8
-        Claimed epsilon; above 0.
-    delta : float, default 0.05
-        Claimed delta; in (0, 1).
-
-    Returns
-    -------
-    Specimen
-        Outputs of shape ``(size,)``. Whether the claim holds is decided by the exact curve: it
-        happens to hold a good way above 1 and fails at the defaults, where the true delta is
-        0.110 and not 0.05.
+    Outputs of shape ``(size,)``. Whether the claim holds is decided by the exact curve: it happens
+    to hold a good way above 1 and fails at the defaults, where the true delta is 0.110 and not
+    0.05.
     """
     deviation = math.sqrt(2 * math.log(1.25 / delta)) / epsilon
     curve = partial(gaussian_delta, ratio=1 / deviation)
@@ -59,19 +49,7 @@ def subsampled_laplace(
 ) -> Specimen:
     """Count of a Poisson sample with Laplace noise.
 
-    Parameters
-    ----------
-    epsilon : float, default 1
-        Epsilon of the noise on the sample, scale ``1/epsilon``; above 0.
-    rate : float, default 0.2
-        Probability with which each row takes part; in (0, 1].
-    claim : float, optional
-        Claimed epsilon; default the true one, ``log(1 + rate (exp(epsilon) - 1))``.
-
-    Returns
-    -------
-    Specimen
-        Outputs of shape ``(size,)``; the pair is one row against none, for add-remove neighbours.
+    Outputs of shape ``(size,)``; the pair is one row against none, for add-remove neighbours.
     """
     _require_rate(rate)
     true = math.log1p(rate * math.expm1(epsilon))
@@ -97,24 +75,7 @@ def subsampled_gaussian(
 ) -> Specimen:
     """Count of a Poisson sample with Gaussian noise, claiming its own exact delta.
 
-    Parameters
-    ----------
-    deviation : float, default 1
-        Standard deviation of the noise; above 0.
-    rate : float, default 0.2
-        Probability with which each row takes part; in (0, 1].
-    epsilon : float, default 0.5
-        Claimed epsilon; above 0. The claimed delta is the larger of the two directions.
-
-    Returns
-    -------
-    Specimen
-        Outputs of shape ``(size,)``; the pair is one row against none, for add-remove neighbours.
-
-    Raises
-    ------
-    ParameterError
-        If the rate or the deviation leaves its range.
+    Outputs of shape ``(size,)``; the pair is one row against none, for add-remove neighbours.
     """
     _require_rate(rate)
     if not deviation > 0:

@@ -22,15 +22,7 @@ _SPLINES = "losses of independent Laplace draws add; their convolution is a sum 
 def laplace(epsilon: float = 0.1) -> Specimen:
     """One value with Laplace noise, which is private.
 
-    Parameters
-    ----------
-    epsilon : float, default 0.1
-        Claimed epsilon; above 0.
-
-    Returns
-    -------
-    Specimen
-        Outputs of shape ``(size,)``; the loss equals the claim.
+    Outputs of shape ``(size,)``; the loss equals the claim.
     """
     return Specimen(
         name="Laplace",
@@ -53,17 +45,7 @@ def laplace(epsilon: float = 0.1) -> Specimen:
 def histogram(epsilon: float = 0.1, k: int = 5) -> Specimen:
     """Histogram with Laplace noise of scale ``1/epsilon``, which is private when one bin moves.
 
-    Parameters
-    ----------
-    epsilon : float, default 0.1
-        Claimed epsilon; above 0.
-    k : int, default 5
-        Number of bins.
-
-    Returns
-    -------
-    Specimen
-        Outputs of shape ``(size, k)``; the loss equals the claim.
+    Outputs of shape ``(size, k)``; the loss equals the claim.
     """
     return _histogram("histogram", ("NoisyHist1",), epsilon, 1 / epsilon, k)
 
@@ -71,22 +53,7 @@ def histogram(epsilon: float = 0.1, k: int = 5) -> Specimen:
 def histogram_wrong_scale(epsilon: float = 0.1, k: int = 5) -> Specimen:
     """Histogram with Laplace noise of scale ``epsilon``, which is not private for epsilon below 1.
 
-    Parameters
-    ----------
-    epsilon : float, default 0.1
-        Claimed epsilon; above 0 and below 1.
-    k : int, default 5
-        Number of bins.
-
-    Returns
-    -------
-    Specimen
-        Outputs of shape ``(size, k)``; the loss is ``1/epsilon``.
-
-    Raises
-    ------
-    ParameterError
-        If epsilon is 1 or more, where the claim holds.
+    Outputs of shape ``(size, k)``; the loss is ``1/epsilon``.
     """
     if epsilon >= 1:
         raise ParameterError(f"the wrong scale violates the claim below epsilon = 1, got {epsilon}")
@@ -97,17 +64,7 @@ def histogram_wrong_scale(epsilon: float = 0.1, k: int = 5) -> Specimen:
 def laplace_parallel(epsilon: float = 0.1, draws: int = 20) -> Specimen:
     """One value released many times with enough noise for all of them, which is private.
 
-    Parameters
-    ----------
-    epsilon : float, default 0.1
-        Claimed epsilon; above 0.
-    draws : int, default 20
-        Number of releases, each with scale ``draws/epsilon``.
-
-    Returns
-    -------
-    Specimen
-        Outputs of shape ``(size, draws)``; the loss equals the claim.
+    Outputs of shape ``(size, draws)``; the loss equals the claim.
     """
     scale = draws / epsilon
     return Specimen(
@@ -131,23 +88,8 @@ def laplace_parallel(epsilon: float = 0.1, draws: int = 20) -> Specimen:
 def prefix_sums(epsilon: float = 0.1, k: int = 10) -> Specimen:
     """Noisy answers as running sums that claim the loss of one, which is not private.
 
-    Parameters
-    ----------
-    epsilon : float, default 0.1
-        Claimed epsilon; above 0.
-    k : int, default 10
-        Number of answers; 2 or more.
-
-    Returns
-    -------
-    Specimen
-        Outputs are running sums of shape ``(size, k)``; differencing shows k independent noisy
-        answers, so the loss is ``k epsilon`` on all ones against all zeros.
-
-    Raises
-    ------
-    ParameterError
-        If k is below 2.
+    Outputs are running sums of shape ``(size, k)``; differencing shows k independent noisy answers,
+    so the loss is ``k epsilon`` on all ones against all zeros.
     """
     if k < 2:
         raise ParameterError(f"k must be 2 or more, got {k}")

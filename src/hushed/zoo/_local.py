@@ -23,15 +23,7 @@ Values = NDArray[np.float64]
 def randomised_response(epsilon: float = 1.0) -> Specimen:
     """One bit that is told truthfully with probability ``e^eps / (1 + e^eps)``: private.
 
-    Parameters
-    ----------
-    epsilon : float, default 1
-        Claimed epsilon; above 0.
-
-    Returns
-    -------
-    Specimen
-        Outputs are bits, shape ``(size,)``; the loss equals the claim.
+    Outputs are bits, shape ``(size,)``; the loss equals the claim.
     """
     truth = 1 / (1 + math.exp(-epsilon))
     told, flipped = np.array([1 - truth, truth]), np.array([truth, 1 - truth])
@@ -105,20 +97,8 @@ def bloom_bits(value: int, hashes: int, bits: int) -> NDArray[np.bool_]:
 def one_time_rappor(hashes: int = 4, bits: int = 20, f: float = 0.95) -> Specimen:
     """Bloom filter whose bits are replaced at random once, which is private.
 
-    Parameters
-    ----------
-    hashes : int, default 4
-        Number of hash functions h.
-    bits : int, default 20
-        Length of the filter.
-    f : float, default 0.95
-        Probability with which a bit is replaced by a fair coin; in (0, 1).
-
-    Returns
-    -------
-    Specimen
-        Outputs are bits, shape ``(size, bits)``. The loss ``2h log((1 - f/2)/(f/2))``, 0.8007 at
-        the defaults, is reached by two values whose filters do not overlap.
+    Outputs are bits, shape ``(size, bits)``. The loss ``2h log((1 - f/2)/(f/2))``, 0.8007 at the
+    defaults, is reached by two values whose filters do not overlap.
     """
     return _rappor("one-time RAPPOR", ("OneTimeRappor",), _Reports(hashes=hashes, bits=bits, f=f))
 
@@ -128,21 +108,7 @@ def rappor(
 ) -> Specimen:
     """Bloom filter whose bits are replaced at random twice, reported once: private.
 
-    Parameters
-    ----------
-    hashes : int, default 4
-        Number of hash functions h.
-    bits : int, default 20
-        Length of the filter.
-    f : float, default 0.75
-        Probability of a fair coin in the permanent step; in (0, 1).
-    p, q : float, default 0.45 and 0.55
-        Probabilities of reporting 1 when the permanent bit is 0 and 1; ``0 <= p < q <= 1``.
-
-    Returns
-    -------
-    Specimen
-        Outputs are bits, shape ``(size, bits)``; the loss is 0.4001 at the defaults.
+    Outputs are bits, shape ``(size, bits)``; the loss is 0.4001 at the defaults.
     """
     reports = _Reports(hashes=hashes, bits=bits, f=f, p=p, q=q)
     return _rappor("RAPPOR", ("Rappor",), reports)
@@ -160,27 +126,7 @@ def daily_rappor(
 ) -> Specimen:
     """RAPPOR reports of the same value on many days, from one permanent filter.
 
-    Parameters
-    ----------
-    days : int, default 7
-        Number of reports; 2 or more.
-    hashes, bits : int
-        As for `rappor`.
-    f, p, q : float
-        As for `rappor`.
-    claim_permanent : bool, default False
-        Whether it claims the loss of the permanent filter, which holds for any number of days, or
-        that of a single report, which does not.
-
-    Returns
-    -------
-    Specimen
-        Outputs are the numbers of days on which each bit was 1, shape ``(size, bits)``.
-
-    Raises
-    ------
-    ParameterError
-        If days is below 2, or so many that a probability leaves the doubles.
+    Outputs are the numbers of days on which each bit was 1, shape ``(size, bits)``.
     """
     if days < 2:
         raise ParameterError(f"days must be 2 or more, got {days}")

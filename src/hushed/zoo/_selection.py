@@ -32,26 +32,9 @@ _ALIASES = {
 def noisy_max_index(epsilon: float = 0.1, k: int = 5, noise: Kind = "laplace") -> Specimen:
     """Index of the largest noisy answer, which is private.
 
-    Parameters
-    ----------
-    epsilon : float, default 0.1
-        Claimed epsilon; above 0.
-    k : int, default 5
-        Number of answers; 2 or more.
-    noise : {"laplace", "exponential"}, default "laplace"
-        Law of the noise, of scale ``2/epsilon``.
-
-    Returns
-    -------
-    Specimen
-        Outputs are indices, shape ``(size,)``. Its pair is the worst of those that move the first
-        answer against all others. The true loss is 0.0946 for Laplace noise, k = 5 and
-        epsilon = 0.1, and exactly epsilon for exponential noise.
-
-    Raises
-    ------
-    ParameterError
-        If k is below 2 or the noise has no such name.
+    Outputs are indices, shape ``(size,)``. Its pair is the worst of those that move the first
+    answer against all others. The true loss is 0.0946 for Laplace noise, k = 5 and epsilon = 0.1,
+    and exactly epsilon for exponential noise.
     """
     if k < 2:
         raise ParameterError(f"k must be 2 or more, got {k}")
@@ -85,26 +68,9 @@ def noisy_max_index(epsilon: float = 0.1, k: int = 5, noise: Kind = "laplace") -
 def noisy_max_value(epsilon: float = 0.1, k: int = 5, noise: Kind = "laplace") -> Specimen:
     """Value of the largest noisy answer, which is not private.
 
-    Parameters
-    ----------
-    epsilon : float, default 0.1
-        Claimed epsilon; above 0.
-    k : int, default 5
-        Number of answers; 3 or more, so that the claim fails with Laplace noise.
-    noise : {"laplace", "exponential"}, default "laplace"
-        Law of the noise, of scale ``2/epsilon``.
-
-    Returns
-    -------
-    Specimen
-        Outputs are values, shape ``(size,)``. On all ones against all twos the loss is
-        ``k epsilon / 2`` with Laplace noise; with exponential noise it is infinite, on a mass of
-        ``(1 - exp(-epsilon/2))^k``.
-
-    Raises
-    ------
-    ParameterError
-        If k is below 3 or the noise has no such name.
+    Outputs are values, shape ``(size,)``. On all ones against all twos the loss is ``k epsilon /
+    2`` with Laplace noise; with exponential noise it is infinite, on a mass of ``(1 -
+    exp(-epsilon/2))^k``.
     """
     if k < 3:
         raise ParameterError(f"k must be 3 or more for the claim to fail, got {k}")

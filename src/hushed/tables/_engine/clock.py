@@ -19,18 +19,10 @@ _AGAIN = 0.02  # seconds between attempts to stop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """Time limit of a whole query.
+    """Time limit of a whole query."""
 
-    Parameters
-    ----------
-    limit : float, optional
-        Seconds; None for no limit.
-    ends : float
-        End of the time, by `time.monotonic`.
-    """
-
-    limit: float | None = None
-    ends: float = math.inf
+    limit: float | None = None  # seconds; None for no limit
+    ends: float = math.inf  # end of the time, by `time.monotonic`
 
     @classmethod
     def start(cls, limit: float | None) -> Clock:

@@ -21,40 +21,25 @@ from hushed.tables._expressions import find_column
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """A table in a database, not read yet.
+    """A table in a database, not read yet."""
 
-    Parameters
-    ----------
-    engine : Dialect
-        Engine that answers.
-    rows : ibis.Table
-        The stored table. Queries read it through `normalise_columns` only.
-    casts : mapping of str to ColumnCast
-        Total cast of each column.
-    stored : mapping of str to str
-        Stored name of each column; empty if the column is left out.
-    place : str
-        Address and name of the table, for the digest of a query; without a password.
-    lock : RLock
-        Held from the plan of a query to its last answer: one thread queries at a time.
-    process : int
-        The process that opened it. Only this process may query: a forked one would share the
-        connection, and receive answers of the other.
-    file : Path, optional
-        A file that queries read, and not only opening does.
-    state : tuple of int, optional
-        Inode, size and time of that file when it was opened.
-    """
-
-    engine: Dialect
+    engine: Dialect  # engine that answers
+    # The stored table. Queries read it through `normalise_columns` only.
     rows: Any = field(repr=False, compare=False)
-    casts: Mapping[str, ColumnCast] = field(repr=False)
+    casts: Mapping[str, ColumnCast] = field(repr=False)  # total cast of each column
+    # Stored name of each column; empty if the column is left out.
     stored: Mapping[str, str] = field(repr=False)
+    # Address and name of the table, for the digest of a query; without a password.
     place: str = field(default="", repr=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
+    # Held from the plan of a query to its last answer: one thread queries at a time.
     lock: Any = field(default_factory=RLock, repr=False, compare=False)
+    # The process that opened it. Only this process may query: a forked one would share the
+    # connection, and receive answers of the other.
     process: int = field(default_factory=os.getpid, repr=False, compare=False)
+    # A file that queries read, and not only opening does.
     file: Path | None = field(default=None, repr=False, compare=False)
+    # Inode, size and time of that file when it was opened.
     state: tuple[int, ...] | None = field(default=None, repr=False, compare=False)
 
     @property

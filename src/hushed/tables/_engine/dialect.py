@@ -23,126 +23,74 @@ Backend = Any  # the connection of Ibis to an engine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedQuery:
-    """A query that the engine has planned.
+    """A query that the engine has planned."""
 
-    Parameters
-    ----------
-    query : ibis.Table
-        The query, for engines that take no SQL.
-    sql : str
-        Its SQL, for the other engines.
-    names : tuple of str
-        Columns of the answer.
-    """
-
-    query: Any
-    sql: str
-    names: tuple[str, ...]
+    query: Any  # the query, for engines that take no SQL
+    sql: str  # its SQL, for the other engines
+    names: tuple[str, ...]  # columns of the answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedHash:
-    """The engine's own hash of a value and of another hash, to 64 bits.
+    """The engine's own hash of a value and of another hash, to 64 bits."""
 
-    Parameters
-    ----------
-    whole, text : str
-        Its names for integers and for strings.
-    type : str
-        Type of a hash.
-    value_first : bool
-        Whether the value is the first argument, and the other hash the second.
-    """
-
+    # Its names for integers and for strings.
     whole: str
     text: str
-    type: str
+    type: str  # type of a hash
+    # Whether the value is the first argument, and the other hash the second.
     value_first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dialect:
-    """An engine: everything that is different from one to another.
+    """An engine: everything that is different from one to another."""
 
-    Parameters
-    ----------
-    name : str
-        Its name, which is also its name in Ibis; part of the digest of a query.
-    schemes : tuple of str
-        What its addresses begin with, before ``://``.
-    example : str
-        An address, as a message shows it.
-    connect : callable
-        Address in; connection of Ibis and home out. The home says where the table is, without user
-        and password, for the digest of a query. Reasons of a failure are given in our own words.
-    find_file : callable
-        Address in; the file that queries read, which must not change. None by default.
-    errors : callable
-        Its exceptions, and those of the connection to it.
-    check_table : callable
-        Connection and name of a table in: refuses one that Ibis would misread. Nothing by default.
-    list_tables : callable
-        Names of tables, for a message about a wrong name; empty if they cannot be listed.
-    warnings : callable
-        Connection, place and name in: warnings of a view, of row-level security.
-    lock : callable
-        Lock that a query on a new connection holds.
-    forms : mapping of str to str
-        For each kind of column a total cast in its SQL: it fails on no value.
-    readings : mapping of str to str, optional
-        SQL that reads a string as a declared type; None where types cannot be declared.
-    read_whole : callable
-        Quoted name and type of an integer column in, the same as SQL out.
-    barrier : bool
-        Whether it optimises across a subquery, unless that has a LIMIT.
-    wide : str, optional
-        Type that integers are cast to before they are summed; None if its sum cannot overflow.
-    hash : KeyedHash
-        Its fast hash.
-    sha256 : callable
-        String in, SHA-256 of its bytes in hexadecimal digits out.
-    session : callable
-        Connection and clock in: what holds while it is queried, such as settings and a time limit.
-    stoppable : bool
-        Whether a query can have a time limit.
-    plan : callable
-        Connection and SQL in: plans a query, checks names, types and rights, reads no row.
-    fetch : callable
-        Connection and planned query in, rows out.
-    is_lost : callable
-        Whether an exception says that the engine is not available, before a query.
-    is_gone : callable
-        Whether an exception says that the connection is lost, during a query.
-    reasons : mapping of str to str
-        What the names of its exceptions mean while a query is planned; public.
-    denials : frozenset of str
-        Names of its exceptions for a right that is missing.
-    """
-
-    name: str
-    schemes: tuple[str, ...] = field(repr=False)
-    example: str = field(repr=False)
+    name: str  # its name, which is also its name in Ibis; part of the digest of a query
+    schemes: tuple[str, ...] = field(repr=False)  # what its addresses begin with, before ``://``
+    example: str = field(repr=False)  # an address, as a message shows it
+    # Address in; connection of Ibis and home out. The home says where the table is, without user
+    # and password, for the digest of a query. Reasons of a failure are given in our own words.
     connect: Callable[[str], tuple[Backend, str]] = field(repr=False)
+    # Address in; the file that queries read, which must not change. None by default.
     find_file: Callable[[str], Path | None] = field(default=lambda _: None, repr=False)
+    # Its exceptions, and those of the connection to it.
     errors: Callable[[], tuple[type[Exception], ...]] = field(repr=False)
+    # Connection and name of a table in: refuses one that Ibis would misread. Nothing by default.
     check_table: Callable[[Backend, str], None] = field(default=lambda *_: None, repr=False)
+    # Names of tables, for a message about a wrong name; empty if they cannot be listed.
     list_tables: Callable[[Backend], str] = field(repr=False)
+    # Connection, place and name in: warnings of a view, of row-level security.
     warnings: Callable[[Backend, str, str], tuple[str, ...]] = field(repr=False)
+    # Lock that a query on a new connection holds.
     lock: Callable[[], Any] = field(default=RLock, repr=False)
+    # For each kind of column a total cast in its SQL: it fails on no value.
     forms: Mapping[str, str] = field(repr=False)
+    # SQL that reads a string as a declared type; None where types cannot be declared.
     readings: Mapping[ColumnType, str] | None = field(default=None, repr=False)
+    # Quoted name and type of an integer column in, the same as SQL out.
     read_whole: Callable[[str, Any], str] = field(default=lambda quoted, _: quoted, repr=False)
+    # Whether it optimises across a subquery, unless that has a LIMIT.
     barrier: bool = field(repr=False)
+    # Type that integers are cast to before they are summed; None if its sum cannot overflow.
     wide: str | None = field(default=None, repr=False)
-    hash: KeyedHash = field(repr=False)
+    hash: KeyedHash = field(repr=False)  # its fast hash
+    # String in, SHA-256 of its bytes in hexadecimal digits out.
     sha256: Callable[[Any], Any] = field(repr=False)
+    # Connection and clock in: what holds while it is queried, such as settings and a time limit.
     session: Callable[[Backend, Clock], AbstractContextManager[None]] = field(repr=False)
-    stoppable: bool = field(default=True, repr=False)
+    stoppable: bool = field(default=True, repr=False)  # whether a query can have a time limit
+    # Connection and SQL in: plans a query, checks names, types and rights, reads no row.
     plan: Callable[[Backend, str], None] = field(repr=False)
+    # Connection and planned query in, rows out.
     fetch: Callable[[Backend, PlannedQuery], Sequence[tuple[Any, ...]]] = field(repr=False)
+    # Whether an exception says that the engine is not available, before a query.
     is_lost: Callable[[Exception], bool] = field(repr=False)
+    # Whether an exception says that the connection is lost, during a query.
     is_gone: Callable[[Exception], bool] = field(repr=False)
+    # What the names of its exceptions mean while a query is planned; public.
     reasons: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # Names of its exceptions for a right that is missing.
     denials: frozenset[str] = field(default=frozenset(), repr=False)
 
     def __str__(self) -> str:

@@ -33,21 +33,11 @@ COLUMN_TYPES: tuple[ColumnType, ...] = ("int", "float", "string", "bool", "date"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnCast:
-    """The total cast of a column.
+    """The total cast of a column."""
 
-    Parameters
-    ----------
-    type : str
-        Its type; public.
-    sql : str
-        The cast, in the SQL of the engine.
-    dtype : str
-        Type of the result, in the words of Ibis.
-    """
-
-    type: StoredType
-    sql: str
-    dtype: str
+    type: StoredType  # its type; public
+    sql: str  # the cast, in the SQL of the engine
+    dtype: str  # type of the result, in the words of Ibis
 
 
 _DTYPES: Mapping[str, str] = MappingProxyType(

@@ -43,16 +43,8 @@ def twins(epsilon: float = 1.0) -> list[FaultyAndFixed]:
 def naive_laplace(epsilon: float = 0.1) -> FaultyAndFixed:
     """Laplace noise by the inverse distribution function on doubles, beside a grid.
 
-    Parameters
-    ----------
-    epsilon : float, default 0.1
-        Claimed epsilon; above 0.
-
-    Returns
-    -------
-    tuple of (faulty, fixed)
-        Outputs are doubles, shape ``(size,)``. Near 0 the noise has finer bits than any sum of 1
-        and noise: an output that is not a multiple of 2^-53 cannot come from 1. The fixed one
-        rounds to a grid of 2^-20 and adds two-sided geometric noise.
+    Outputs are doubles, shape ``(size,)``. Near 0 the noise has finer bits than any sum of 1 and
+    noise: an output that is not a multiple of 2^-53 cannot come from 1. The fixed one rounds to a
+    grid of 2^-20 and adds two-sided geometric noise.
     """
     return build(NAIVE_LAPLACE, epsilon)
