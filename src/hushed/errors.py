@@ -105,10 +105,7 @@ class Refusal(HushedError):
 
 
 class ParameterError(HushedError, ValueError):
-    """A parameter lies outside the range that the documentation states for it, or is NaN.
-
-    Every function of hushed raises it. A section *Raises* names it only where there is more to say.
-    """
+    """A parameter lies outside the range in which the promise holds."""
 
 
 class WrongNorm(ParameterError):

@@ -64,6 +64,11 @@ class Guarantee:
         (``calibration="marginal"``): under the one sensitivity that was drawn, a larger share of
         pairs may fail, and no promise is broken by it.
 
+    Raises
+    ------
+    ParameterError
+        If a number leaves its range, is NaN, or is no real number.
+
     Notes
     -----
     Random differential privacy: Hall, Rinaldo, Wasserman, *Random Differential Privacy*,

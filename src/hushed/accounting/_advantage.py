@@ -37,6 +37,11 @@ def epsilon_for_advantage(
     float
         Level in nats (or ratio), rounded down; within 0.01 % of the largest for one release or
         Gaussian noise, 0.1 % otherwise.
+
+    Raises
+    ------
+    ParameterError
+        If ``advantage`` lies outside (0, 1), or ``releases`` outside 1 to 10 million.
     """
     advantage = read("advantage", advantage, up=False)
     require_probability("advantage", advantage)

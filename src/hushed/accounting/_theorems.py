@@ -77,6 +77,11 @@ def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float
     float
         Joint level, rounded up; infinite where ``1 - (1 - delta)^count`` exceeds the slack.
 
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+
     Notes
     -----
     Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, ICML 2015,
@@ -142,6 +147,11 @@ def optimal_bound_epsilon(
     -------
     float
         Joint level, rounded up; infinite where the slack does not cover the releases' own.
+
+    Raises
+    ------
+    ParameterError
+        If a level is negative, infinite or NaN, or a slack lies outside [0, 1].
 
     Notes
     -----

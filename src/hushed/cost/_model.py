@@ -109,6 +109,11 @@ class CostModel:
         How fast the cost rises with the level, c; above 0, in nats.
     floor : float, default 0
         Cost per person that no privacy avoids, a; 0 or more.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
     """
 
     per_person: float
@@ -150,6 +155,11 @@ class CostModel:
         -------
         float
             ``people ((1 - delta) E exp(-c/epsilon) + delta E + a)``.
+
+        Raises
+        ------
+        ParameterError
+            If a number is out of range or NaN.
         """
         epsilon, delta = read("epsilon", epsilon, up=True), read("delta", delta, up=True)
         require_least("epsilon", epsilon)
@@ -179,6 +189,11 @@ class CostModel:
         -------
         float
             ``confidence cost(epsilon) + (1 - confidence) cost(epsilon0)``.
+
+        Raises
+        ------
+        ParameterError
+            If a number is out of range or the basis unknown.
         """
         epsilon0 = read("epsilon0", epsilon0, up=True)
         sure = _confidence(epsilon, epsilon0, basis, dims)
@@ -200,6 +215,11 @@ class CostModel:
         -------
         Optimum
             Level to 8 digits, cost, and why it may be over-promised.
+
+        Raises
+        ------
+        ParameterError
+            If a number is out of range or the basis unknown.
 
         Notes
         -----
@@ -373,6 +393,11 @@ def epsilon_for_error(
     float
         ``sensitivity log(dims/beta) / error``, or ``sensitivity / error`` for the mean, in nats.
 
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+
     Notes
     -----
     Dwork and Roth, *The Algorithmic Foundations of Differential Privacy*, 2014, Theorem 3.8.
@@ -412,6 +437,11 @@ def error_of(
     -------
     float
         Error, in the unit of the answer.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
     """
     epsilon = read("epsilon", epsilon, up=False)
     if not epsilon > 0:

@@ -36,6 +36,11 @@ class Need:
         Coordinates of the answer that must all keep the error.
     name : str, default "the answer"
         What to call it in the report.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
     """
 
     error: float
@@ -185,6 +190,11 @@ def plan(
     -------
     Plan
         The cheapest plan, feasible or not; ``plan(...).require()`` refuses one that is not.
+
+    Raises
+    ------
+    ParameterError
+        If there is no need, or a number is out of range.
 
     Notes
     -----

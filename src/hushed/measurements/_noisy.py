@@ -34,6 +34,11 @@ def laplace(scale: float) -> Step[Measurement]:
         From one number, or a vector in the l1 norm, to a noisy one. A distance d loses
         ``epsilon = d / scale``, with what rounding to the grid adds, below ``dims 2**-45``.
 
+    Raises
+    ------
+    ParameterError
+        If the scale is not finite and above 0.
+
     Notes
     -----
     Dwork, McSherry, Nissim, Smith, TCC 2006.
@@ -55,6 +60,11 @@ def gaussian(scale: float) -> Step[Measurement]:
         From one number, or a vector in the l2 norm, to a noisy one. A distance d loses
         ``rho = d**2 / (2 scale**2)``, and the curve of the Gaussian mechanism, with what the grid
         adds.
+
+    Raises
+    ------
+    ParameterError
+        If the scale is not finite and above 0.
 
     Notes
     -----
@@ -78,6 +88,11 @@ def exponential(scale: float) -> Step[Measurement]:
         From a vector of scores to the index of one. A distance d loses ``epsilon = 2 d / scale``
         in the sup norm, and ``d / scale`` in the one-sided distance or the l1 norm, with what
         rounding to the grid adds.
+
+    Raises
+    ------
+    ParameterError
+        If the scale is not finite and above 0.
 
     Notes
     -----
@@ -111,6 +126,11 @@ def noisy(law: str, scale: float) -> Step[Measurement]:
     -------
     Step
         As `laplace`, `gaussian` or `exponential` give it.
+
+    Raises
+    ------
+    ParameterError
+        If the law is unknown, or the scale is not finite and above 0.
     """
     require_one_of("law", law, LAWS)
     if isinstance(scale, bool) or not 0 < scale < math.inf:

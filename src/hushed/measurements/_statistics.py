@@ -47,6 +47,11 @@ def inverse_sensitivity(
         any column to one of its categories. A distance of d rows loses ``d epsilon``, and no more
         at any point of the curve than losses in a range of that width.
 
+    Raises
+    ------
+    ParameterError
+        If the mechanism refuses a parameter.
+
     Notes
     -----
     One row moves each length by at most 1, so d rows move it by at most d, some up and some down,

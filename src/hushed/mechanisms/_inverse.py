@@ -48,6 +48,11 @@ class InverseSensitivity:
         Public weight of each candidate, 0 or more: a guess, which costs accuracy where it is wrong
         and no privacy. A candidate of weight 0 is left out.
 
+    Raises
+    ------
+    ParameterError
+        If a parameter cannot be used.
+
     Notes
     -----
     Asi and Duchi, *Near Instance-Optimality in Differential Privacy*, 2020. The promise holds for

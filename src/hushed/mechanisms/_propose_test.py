@@ -43,6 +43,11 @@ class ProposeTest:
     split : float, default 0.5
         Share of epsilon that pays for the test; in (0, 1).
 
+    Raises
+    ------
+    ParameterError
+        If a parameter cannot be used.
+
     Notes
     -----
     Dwork and Lei, *Differential Privacy and Robust Statistics*, STOC 2009. The answer is None if it

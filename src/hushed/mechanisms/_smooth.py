@@ -52,6 +52,11 @@ class Smooth:
         Student's, where 0.3 epsilon is the default. A larger one makes the smooth sensitivity
         smaller and its factor larger. Choose it without the private rows.
 
+    Raises
+    ------
+    ParameterError
+        If a parameter cannot be used.
+
     Notes
     -----
     Nissim, Raskhodnikova and Smith, *Smooth Sensitivity and Sampling in Private Data Analysis*,

@@ -27,6 +27,11 @@ class StableMode:
     delta : float
         Probability with which a category may be told though one row could change it; in (0, 1).
 
+    Raises
+    ------
+    ParameterError
+        If a parameter cannot be used.
+
     Notes
     -----
     Thakurta and Smith, *Differentially Private Feature Selection via Stability Arguments*, COLT

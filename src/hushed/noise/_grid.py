@@ -268,6 +268,11 @@ def add_laplace(
         Multiples of ``2**exponent`` of `laplace_grid`, whatever the values; never negative
         zero. A result beyond the doubles becomes the largest one on the grid.
 
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range. No value is shown.
+
     Notes
     -----
     Dwork, McSherry, Nissim and Smith, *Calibrating Noise to Sensitivity in Private Data
@@ -298,6 +303,11 @@ def add_gaussian(
     ndarray of float, shape of `values`
         Multiples of ``2**exponent`` of `gaussian_grid`, whatever the values; never negative
         zero. A result beyond the doubles becomes the largest one on the grid.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range. No value is shown.
 
     Notes
     -----

@@ -38,6 +38,11 @@ def range_grid(low: float, high: float) -> int:
     int
         The grid is the multiples of 2 to this exponent: between ``2**-46`` and ``2**-45`` of the
         length of the range.
+
+    Raises
+    ------
+    ParameterError
+        If it is no range.
     """
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ParameterError(f"low must be below high, both finite, got {low} and {high}")
@@ -129,6 +134,11 @@ def add_lomax(
     float
         A double in the range.
 
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range. No value is shown.
+
     Notes
     -----
     Z has density ``(m/2) (1 + abs(z))**-(m + 1)``, so that ``abs(Z)`` exceeds t with probability
@@ -157,6 +167,11 @@ def add_student(
     -------
     float
         A double in the range.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range. No value is shown.
 
     Notes
     -----

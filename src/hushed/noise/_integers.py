@@ -135,6 +135,11 @@ def discrete_exponential(scale: float | Fraction) -> int:
     int
         The draw, of any size.
 
+    Raises
+    ------
+    ParameterError
+        If the scale leaves its range.
+
     Notes
     -----
     The geometric law: an exponential variable of this scale, rounded down. Proof of the sampler:
@@ -165,6 +170,11 @@ def uniform_integers(bound: int, size: Size = ()) -> Integers:
     -------
     ndarray of int64, shape `size`
         Independent draws.
+
+    Raises
+    ------
+    ParameterError
+        If `bound` leaves its range.
     """
     bound = operator.index(bound)
     if not 1 <= bound <= 1 << 63:
@@ -191,6 +201,11 @@ def bernoulli(probability: float | Fraction) -> bool:
     -------
     bool
         True with exactly this probability.
+
+    Raises
+    ------
+    ParameterError
+        If `probability` leaves its range.
     """
     if not 0 <= probability <= 1:
         raise ParameterError(
@@ -213,6 +228,11 @@ def bernoulli_exp(exponent: float | Fraction) -> bool:
     -------
     bool
         True with exactly this probability.
+
+    Raises
+    ------
+    ParameterError
+        If `exponent` leaves its range.
     """
     if not 0 <= exponent < math.inf:
         raise ParameterError(

@@ -149,6 +149,11 @@ def select(scores: Floats, *, width: float, epsilon: float) -> int:
     int
         Index of the winner, 0 to n - 1.
 
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range. No score is shown.
+
     Notes
     -----
     McSherry and Talwar, *Mechanism Design via Differential Privacy*, FOCS 2007. The scores are

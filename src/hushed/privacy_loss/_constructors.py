@@ -59,6 +59,11 @@ def laplace(epsilon0: float) -> PrivacyProfile:
     -------
     PrivacyProfile
         Exact for one coordinate that moves by the full sensitivity.
+
+    Raises
+    ------
+    ParameterError
+        If ``epsilon0`` is negative or NaN.
     """
     level = _level("epsilon0", epsilon0)
     return _edge(level) or PrivacyProfile(LaplacePLD(level))
@@ -116,6 +121,11 @@ def bounded_range(epsilon: float) -> PrivacyProfile:
     -------
     PrivacyProfile
         Smallest curve above all of them.
+
+    Raises
+    ------
+    ParameterError
+        If ``epsilon`` is negative or NaN.
     """
     level = _level("epsilon", epsilon)
     return _edge(level) or PrivacyProfile(BoundedRangePLD(level))
@@ -135,6 +145,11 @@ def randomised_response(epsilon: float, categories: int = 2) -> PrivacyProfile:
     -------
     PrivacyProfile
         Exact.
+
+    Raises
+    ------
+    ParameterError
+        If ``epsilon`` is negative or NaN, or there are fewer than 2 categories.
     """
     level = _level("epsilon", epsilon)
     categories = read_count("categories", categories, 2)
@@ -158,6 +173,11 @@ def discrete_laplace(scale: float, sensitivity: int = 1) -> PrivacyProfile:
     -------
     PrivacyProfile
         Exact.
+
+    Raises
+    ------
+    ParameterError
+        If ``scale`` is not above 0, or ``sensitivity`` is not a whole number in range.
     """
     scale, sensitivity = _steps("scale", scale, sensitivity)
     if sensitivity == 0 or math.isinf(scale):
@@ -179,6 +199,11 @@ def discrete_gaussian(sigma: float, sensitivity: int = 1) -> PrivacyProfile:
     -------
     PrivacyProfile
         Exact, but for noise beyond 37 sigma, which counts as an infinite loss.
+
+    Raises
+    ------
+    ParameterError
+        If ``sigma`` or ``sensitivity`` is out of range.
     """
     sigma, sensitivity = _steps("sigma", sigma, sensitivity)
     if sensitivity == 0:
@@ -255,6 +280,11 @@ def approximate(epsilon: float, delta: float = 0.0) -> PrivacyProfile:
     -------
     PrivacyProfile
         Kairouz, Oh and Viswanath's least favourable pair.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
     """
     level, slack = _level("epsilon", epsilon), read("delta", delta, up=True)
     if not 0 <= slack <= 1:

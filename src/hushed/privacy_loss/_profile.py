@@ -113,6 +113,11 @@ class PrivacyProfile:
         -------
         float
             Value in [0, 1].
+
+        Raises
+        ------
+        ParameterError
+            If ``epsilon`` is NaN.
         """
         return self.family.delta(read("epsilon", epsilon, up=False))
 
@@ -151,6 +156,11 @@ class PrivacyProfile:
         -------
         float
             Level in nats, 0 or more; infinite where no level suffices.
+
+        Raises
+        ------
+        ParameterError
+            If ``delta`` lies outside [0, 1] or is NaN.
         """
         return self.epsilon_bracket(delta).high
 
@@ -166,6 +176,11 @@ class PrivacyProfile:
         -------
         Bracket
             Levels in nats; for compositions at most 2e-4 wide, relatively, in ordinary cases.
+
+        Raises
+        ------
+        ParameterError
+            If ``delta`` lies outside [0, 1] or is NaN.
         """
         delta = read("delta", delta, up=False)
         require_within("delta", delta, 0, 1)
@@ -243,6 +258,11 @@ class PrivacyProfile:
         -------
         float
             Moment, in nats to that power; infinite where an infinite loss has a probability.
+
+        Raises
+        ------
+        ParameterError
+            If ``order`` lies outside 0 to 40.
         """
         return self.family.moment(read_count("order", order, 0, 40))
 
@@ -293,6 +313,11 @@ class PrivacyProfile:
         -------
         float
             ``log E_P[exp((alpha - 1) L)] / (alpha - 1)``, in nats.
+
+        Raises
+        ------
+        ParameterError
+            If ``order`` is below 1 or NaN.
 
         Notes
         -----
@@ -358,6 +383,11 @@ class PrivacyProfile:
         float
             Lower bound of the probability that the attacker says "out" when it is in.
 
+        Raises
+        ------
+        ParameterError
+            If the rate lies outside [0, 1] or is NaN.
+
         Notes
         -----
         ``max(1 - delta(e) - exp(e) false_positive)`` over all e: Dong, Roth and Su, *Gaussian
@@ -387,6 +417,11 @@ class PrivacyProfile:
         PrivacyProfile
             The composition; it also covers an adversary who chooses each release after seeing
             the ones before.
+
+        Raises
+        ------
+        ParameterError
+            If ``count`` is not a whole number in range.
 
         Notes
         -----

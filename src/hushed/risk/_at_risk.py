@@ -77,6 +77,11 @@ def published_confidence(epsilon: float, epsilon0: float, dims: int = 1) -> floa
     float
         ``Pr(T <= epsilon) / Pr(T <= epsilon0)``, in [0, 1]. The published risk is 1 minus it.
 
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+
     Notes
     -----
     Dandekar, Basu and Bressan, PoPETs 2021, Theorem 4.1. T is the distance of two independent
@@ -111,6 +116,11 @@ def published_epsilon(confidence: float, epsilon0: float, dims: int = 1) -> floa
         Smallest level found whose published confidence is at least the wanted one, in nats;
         rounded up, by bisection to adjacent numbers.
 
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+
     Notes
     -----
     For one dimension it is ``log(1 / (1 - c (1 - exp(-epsilon0))))``, the inverse of Theorem 4.1
@@ -140,6 +150,11 @@ def delta(epsilon: float, epsilon0: float) -> float:
     -------
     float
         ``1 - exp(-(epsilon0 - epsilon)/2)``, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
     """
     epsilon, epsilon0 = _check(epsilon, epsilon0)
     return privacy_loss.laplace(epsilon0).delta(epsilon)
@@ -159,6 +174,11 @@ def epsilon(delta: float, epsilon0: float) -> float:
     -------
     float
         Smallest level, in nats, rounded up; 0 where ``delta`` is large enough.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
     """
     _, epsilon0 = _check(0.0, epsilon0)
     return privacy_loss.laplace(epsilon0).epsilon(delta)
@@ -178,6 +198,11 @@ def loss_exceeds(epsilon: float, epsilon0: float) -> float:
     -------
     float
         ``1 - exp(-epsilon0/2) sinh(epsilon/2)`` below ``epsilon0`` and 0 at it.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
 
     Notes
     -----
@@ -205,6 +230,11 @@ def crossing(epsilon0: float) -> float | None:
     float or None
         Level in [0, epsilon0), in nats: above it and below ``epsilon0`` the published risk
         over-promises. None when ``epsilon0 <= log 3``, where it never does.
+
+    Raises
+    ------
+    ParameterError
+        If ``epsilon0`` is out of range or NaN.
 
     Notes
     -----
@@ -243,6 +273,11 @@ def data_confidence(share: float, *, rho: float, samples: int) -> float:
     float
         ``share (1 - 2 exp(-2 rho^2 samples))``, or 0 where that is negative.
 
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+
     Notes
     -----
     Dandekar, Basu and Bressan, PoPETs 2021, Theorem 5, with the constant of Massart, *Annals of
@@ -267,6 +302,11 @@ def samples_for_accuracy(accuracy: float, *, rho: float) -> int:
     -------
     int
         ``log(2 / (1 - accuracy)) / (2 rho^2)``, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
     """
     accuracy, rho = _rate("accuracy", accuracy, up=True), _rate("rho", rho)
     return math.ceil(math.log(2.0 / (1.0 - accuracy)) / (2.0 * rho * rho))
@@ -339,6 +379,11 @@ def belief(epsilon: float, prior: float = 0.5) -> float:
     float
         ``prior e^epsilon / (1 - prior + prior e^epsilon)``, rounded up.
 
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
+
     Notes
     -----
     Bayes' rule with the likelihood ratio bounded by ``e^epsilon``: Wasserman and Zhou, *A
@@ -401,6 +446,11 @@ def assess(epsilon: float, epsilon0: float, *, dims: int = 1) -> Assessment:
     -------
     Assessment
         The numbers, and warnings where the published one over-promises.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or NaN.
     """
     epsilon, epsilon0 = _check(epsilon, epsilon0)
     confidence = published_confidence(epsilon, epsilon0, dims)

@@ -33,6 +33,11 @@ class Cell:
     missing : bool, default False
         Whether a value may be missing: NaN among floats, None among strings. A column of integers
         with missing values is one of floats.
+
+    Raises
+    ------
+    ParameterError
+        If the bounds are swapped, not finite or of the wrong type.
     """
 
     type: ColumnType = "float"

@@ -73,6 +73,11 @@ class Table:
         Number of rows, if public.
     key : str, optional
         Column that says whose row it is.
+
+    Raises
+    ------
+    ParameterError
+        If there are no columns, or the key is none of them.
     """
 
     columns: tuple[tuple[str, Cell], ...]
@@ -187,6 +192,11 @@ class Vectors:
         ``2**970``. Goes with ``norm``.
     size : int, optional
         Number of rows, if public.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
     """
 
     dims: int

@@ -31,6 +31,11 @@ class Metric:
         ``discrete``: 0 if equal, else 1.
     unit : {"row", "user"}, default "row"
         What is added, removed or replaced: one row, or all rows with one key.
+
+    Raises
+    ------
+    ParameterError
+        If a name is unknown.
     """
 
     name: MetricName
@@ -81,6 +86,11 @@ class Measure:
         rho, with Renyi divergences of at most ``rho order``. ``renyi``: the divergence at every
         order.
 
+    Raises
+    ------
+    ParameterError
+        If the name is unknown.
+
     Notes
     -----
     Dwork, McSherry, Nissim, Smith, TCC 2006; Bun and Steinke, TCC 2016; Mironov, CSF 2017.
@@ -116,6 +126,11 @@ class Distance:
     terms : tuple of Guarantee, default ()
         What the sampled sensitivities on the way promise (their epsilon is 0): they carry gamma,
         and whom it is about.
+
+    Raises
+    ------
+    ParameterError
+        If the value is NaN or negative.
     """
 
     value: float

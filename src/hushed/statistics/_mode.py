@@ -33,6 +33,11 @@ class Mode:
         Public number of rows; None if it is private.
     unit : {"row", "person"}, default "row"
         Whether each row is declared to be one person.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
     """
 
     kind: ClassVar[str] = "mode"

@@ -57,6 +57,11 @@ class Quantile(Numeric):
     q : float
         Share of the rows at or below the value; in [0, 1]. It stands for its shortest decimal.
 
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
+
     Notes
     -----
     For q = 1/2 and an even number of rows it is the lower of the two middle values.
@@ -161,6 +166,11 @@ class InterquartileRange(Numeric):
         Public range: each row is moved into it.
     unit : {"row", "person"}, default "row"
         Whether each row is declared to be one person.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
 
     Notes
     -----

@@ -58,6 +58,11 @@ class Numeric:
         Public range: each row is moved into it; what is not a number counts as its low end.
     unit : {"row", "person"}, default "row"
         Whether each row is declared to be one person.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter leaves its range.
     """
 
     kind: ClassVar[str]

@@ -345,6 +345,11 @@ class Table:
         -------
         Table
             The query with the aggregate. It takes a scan of its own.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter cannot be used.
         """
         offered, chosen = read_candidates(candidates, spacing, low)
         return self._ask(
@@ -469,6 +474,11 @@ class Table:
         -------
         Quote
             Guarantee, accuracy of each output, and what would be left of the budget.
+
+        Raises
+        ------
+        ParameterError
+            If the query or its target cannot be used.
         """
         plan = plan_query(self.query, epsilon=epsilon, delta=delta, noise_name=noise)
         require_probability("beta", beta)

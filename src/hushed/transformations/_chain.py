@@ -76,6 +76,11 @@ class Transformation:
         Distance
             Bound on the distance of their outputs under the target metric, rounded up, for the
             arithmetic that is used; with the gamma of sampled sensitivities on the way.
+
+        Raises
+        ------
+        ParameterError
+            If the distance is negative, NaN, or not an integer where rows are counted.
         """
         return self.relation(distance_in(self.source, d_in))
 

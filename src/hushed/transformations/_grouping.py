@@ -95,6 +95,11 @@ def each(step: Step[Transformation], *, norm: _PartNorm = "l1") -> Any:
     Step
         From groups to a vector of answers in the order of the keys. The bound is the largest
         over all ways to spread the changed rows over the parts.
+
+    Raises
+    ------
+    ParameterError
+        If the norm is unknown.
     """
     require_one_of("norm", norm, _METRICS)
 

@@ -47,6 +47,11 @@ def resize(size: int, fill: float | str) -> Step[Transformation]:
         From a column to one with that many rows, under rows replaced: each row added, removed
         or replaced in the input replaces at most one in the output.
 
+    Raises
+    ------
+    ParameterError
+        If the size is none.
+
     Notes
     -----
     Keep the ``size`` smallest of the keys and of infinitely many copies of the constant, which
@@ -93,6 +98,11 @@ def limit_rows(most: int) -> Step[Transformation]:
     Step
         From a keyed table under users added, removed or replaced, to one under rows added and
         removed: ``most`` for each user added or removed, twice that for one replaced.
+
+    Raises
+    ------
+    ParameterError
+        If the number is none.
     """
     check_size(most)
 

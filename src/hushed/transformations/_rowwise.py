@@ -76,6 +76,11 @@ def clip(low: float, high: float) -> Step[Transformation]:
     Step
         From a column of numbers to one with bounds; distances stay as they are. Missing values
         stay missing, infinities go to the bounds.
+
+    Raises
+    ------
+    ParameterError
+        If the bounds are swapped or not finite.
     """
     Cell(low=low, high=high)
 

@@ -36,6 +36,11 @@ def specimens(epsilon: float = 0.1) -> list[Specimen]:
     -------
     list of Specimen
         In the order of the published tables. The faulty/fixed pairs are apart, in `defects.twins`.
+
+    Raises
+    ------
+    ParameterError
+        If epsilon leaves its range.
     """
     if not 0 < epsilon < 1:
         raise ParameterError(f"epsilon must lie in (0, 1), got {epsilon}")
