@@ -25,10 +25,12 @@ if _TYPE_CHECKING:
     from hushed.auditing import (
         AuditReport,
         PopulationPairs,
+        PrivacyEstimate,
         Renyi,
         ZeroConcentrated,
         audit,
         check_sensitivity,
+        estimate_privacy,
     )
     from hushed.blocks import Blocks, public_prior
     from hushed.comparing import ComparedRoute, Comparison, LeftOut, compare
@@ -91,6 +93,7 @@ __all__ = [
     "Mechanism",
     "NoisyMax",
     "PopulationPairs",
+    "PrivacyEstimate",
     "ProposeTest",
     "Quote",
     "Release",
@@ -112,6 +115,7 @@ __all__ = [
     "epsilon_for_advantage",
     "errors",
     "estimate_delta",
+    "estimate_privacy",
     "find_bound",
     "fixed_seed",
     "lattice_points",
@@ -138,7 +142,8 @@ _HOME = {
     name: module
     for module, names in {
         "accounting": "Composition compose epsilon_for_advantage parallel",
-        "auditing": "AuditReport PopulationPairs Renyi ZeroConcentrated audit check_sensitivity",
+        "auditing": "AuditReport PopulationPairs PrivacyEstimate Renyi ZeroConcentrated audit "
+        "check_sensitivity estimate_privacy",
         "blocks": "Blocks public_prior",
         "comparing": "ComparedRoute Comparison LeftOut compare",
         "divergences": "DeltaEstimate count_outcomes estimate_delta",

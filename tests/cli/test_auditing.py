@@ -102,7 +102,7 @@ def test_a_right_count_is_not_accused_by_silence(folder):
     """Without pairs nothing is run: the message tells rows from answers, and exit code is 2."""
     done = run(*COUNT)
     assert done.exit_code == 2
-    assert "an audit needs --pairs. For a function of rows: 'extremes'" in done.stderr
+    assert "--pairs is needed. For a function of rows: 'extremes'" in done.stderr
     assert "For a function of a list of query answers: 'patterns'" in done.stderr
     assert "bound expected" not in done.stderr
     assert done.stdout == ""

@@ -2,6 +2,7 @@
 
 from hushed.auditing._audit import allowed_error, audit
 from hushed.auditing._claims import Claim, Renyi, ZeroConcentrated
+from hushed.auditing._estimating import PrivacyEstimate, estimate_privacy
 from hushed.auditing._mechanisms import Command, Raised
 from hushed.auditing._pairs import (
     FAMILIES,
@@ -22,6 +23,7 @@ __all__ = [
     "Command",
     "Pair",
     "PopulationPairs",
+    "PrivacyEstimate",
     "Raised",
     "Relation",
     "Renyi",
@@ -32,6 +34,7 @@ __all__ = [
     "audit",
     "check_sensitivity",
     "describe_families",
+    "estimate_privacy",
     "extreme_pairs",
     "pattern_pairs",
 ]

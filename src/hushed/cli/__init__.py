@@ -44,6 +44,10 @@ COMMANDS = {
         "auditing",
         "Judge what a mechanism claims: violated with a witness, or not refuted.",
     ),
+    "estimate": (
+        "estimating",
+        "Estimate the delta of a mechanism on pairs of tables, in both directions.",
+    ),
     "query": ("querying", "Query a private table for noisy aggregates."),
     "ledger": ("ledgers", "Budgets that cannot be overspent."),
 }
@@ -70,6 +74,8 @@ EXAMPLES = {
     "compose": "hushed compose laplace:0.1x300 gaussian:0.05x200 --delta 1e-5",
     "audit": "hushed audit count.py:noisy_count --claim-epsilon 1 --batch --pairs extremes --low 0 "
     "--high 1 --samples 20000 --no-bits",
+    "estimate": "hushed estimate count.py:noisy_count --epsilon 0.5 --batch --pairs extremes "
+    "--low 0 --high 1 --samples 20000",
     "query": "hushed query clinic-private.csv --type cost=float --median cost:0:1000 --epsilon 1",
     "ledger open": "hushed ledger open sqlite:///budget.db clinic --epsilon 2 --delta 1e-6 "
     "--gamma 0.1",

@@ -1,0 +1,190 @@
+"""`estimate_privacy`: the delta of a mechanism on one pair, estimated in both directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushed._checks import read_count
+from hushed._functions._trials import seed_from
+from hushed.auditing._mechanisms import adapt_mechanism
+from hushed.auditing._outputs import STRUCTURE, Floats
+from hushed.auditing._pairs import Pair, Relation, read_pairs
+from hushed.auditing._runs import Runs, prepare_runs
+from hushed.divergences import DeltaEstimate, estimate_delta
+from hushed.divergences._estimate import Method
+from hushed.errors import ParameterError
+
+_PILOT = 4096  # runs a table that decide how outputs become outcomes; not used again
+_BINS = 50
+_LEAST, _MOST = 100, 2**30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PrivacyEstimate:
+    """Estimates of delta on one pair of tables; no bounds: certificates come from `hs.audit`.
+
+    Parameters
+    ----------
+    rows_exceed : DeltaEstimate
+        How far the outputs on ``rows`` exceed ``exp(epsilon)`` times those on ``neighbour``.
+    neighbour_exceeds : DeltaEstimate
+        The other direction.
+    outcomes : int
+        Distinct outcomes, or bins, that were seen.
+    binned : bool
+        Whether outputs were put into bins, which can only lower delta.
+    pair : str
+        Words for the pair.
+    """
+
+    rows_exceed: DeltaEstimate
+    neighbour_exceeds: DeltaEstimate
+    outcomes: int
+    binned: bool
+    pair: str
+
+    @property
+    def epsilon(self) -> NDArray[np.float64]:
+        """Privacy losses, in nats; shape (...)."""
+        return self.rows_exceed.epsilon
+
+    @property
+    def delta(self) -> NDArray[np.float64]:
+        """The larger of both directions, shape (...): a mechanism has to hold in both."""
+        return np.maximum(self.rows_exceed.values, self.neighbour_exceeds.values)
+
+    def __str__(self) -> str:
+        what = f"{self.outcomes} bins" if self.binned else f"{self.outcomes} outcomes"
+        sides = zip(
+            ("rows over neighbour", "neighbour over rows"),
+            (self.rows_exceed, self.neighbour_exceeds),
+            strict=True,
+        )
+        return "\n".join([f"{self.pair}, {what}", *(f"{name}: {each}" for name, each in sides)])
+
+
+def estimate_privacy(
+    mechanism: Any,
+    pair: Pair | tuple[Any, Any],
+    epsilon: ArrayLike,
+    *,
+    samples: int = 100_000,
+    bins: int = _BINS,
+    method: Method = "empirical-bayes",
+    batch: bool = False,
+    relation: Relation = "replace-one",
+    seed: int | np.random.Generator | None = 0,
+    workers: int | None = None,
+) -> PrivacyEstimate:
+    """Estimate the delta of a mechanism on a pair of tables, in both directions.
+
+    Parameters
+    ----------
+    mechanism : callable, Command, object with a method draw, or OpenDP measurement
+        As `audit` takes it: ``mechanism(rows, rng) -> output``.
+    pair : Pair or (rows, neighbour)
+        Two neighbouring tables.
+    epsilon : float or array-like of float, shape (...)
+        Privacy losses, in nats; in [0, 200]. An array gives whole curves.
+    samples : int, default 100_000
+        Runs on each of the two tables; 100 or more. Another 4,096 decide on bins.
+    bins : int, default 50
+        Bins for outputs that hardly ever repeat; 2 to 10,000. Their edges come from runs of their
+        own, about as many of them in each bin.
+    method : {"empirical-bayes", "minimax", "plug-in"}, default "empirical-bayes"
+        Estimator; see `estimate_delta`.
+    batch : bool, default False
+        Whether one call gives many outputs: ``mechanism(rows, rng, size) -> outputs``.
+    relation : {"replace-one", "add-remove", "answers"}, default "replace-one"
+        How the tables may differ; with ``"answers"`` they are query answers that move by 1.
+    seed : int, Generator or None, default 0
+        Seed of every stream; None for fresh entropy.
+    workers : int, optional
+        Worker processes; the answer does not depend on them.
+
+    Returns
+    -------
+    PrivacyEstimate
+        Both directions, with standard errors; no certificate.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range, the tables are no neighbours, or outputs of several numbers
+        hardly ever repeat: let the mechanism return one number then, or round them.
+    BadFunction
+        If the mechanism cannot be run.
+
+    Examples
+    --------
+    >>> def respond(rows, rng):
+    ...     return bool(rows[0]) ^ (rng.random() < 0.25)
+    >>> found = estimate_privacy(respond, ([1], [0]), [0.0, 0.5], samples=20_000)
+    >>> found.outcomes, found.delta.round(1).tolist()  # truth: 0.5 and 0.338
+    (2, [0.5, 0.3])
+    """
+    number = read_count("samples", samples, _LEAST, _MOST)
+    most = read_count("bins", bins, 2, 10_000)
+    if not isinstance(pair, Pair) and not (isinstance(pair, tuple | list) and len(pair) == 2):
+        raise ParameterError("pair must be (rows, neighbour), two tables", parameter="pair")
+    (chosen,) = read_pairs([pair], relation=relation, answers=1)
+    runs = prepare_runs(
+        adapt_mechanism(mechanism, batch=batch, workers=workers),
+        [chosen],
+        seed=seed_from(seed),
+        workers=workers,
+        progress=_ignore,
+    )
+    edges = _choose_bins(runs, chosen, most)
+    counts = _count(runs, runs.sample(chosen, number, "estimate"), edges)
+    return PrivacyEstimate(
+        rows_exceed=estimate_delta(counts[1], counts[0], epsilon, method=method),
+        neighbour_exceeds=estimate_delta(counts[0], counts[1], epsilon, method=method),
+        outcomes=int(np.count_nonzero(counts.sum(axis=0))),
+        binned=edges is not None,
+        pair=chosen.name,
+    )
+
+
+def _ignore(_: str) -> None:
+    """Tell nobody how far it is."""
+
+
+def _find_outcomes(runs: Runs, encoded: Floats) -> Floats:
+    """Columns by which two outputs are the same outcome: of an object its canonical text."""
+    whole = len(STRUCTURE) - 1
+    found = encoded[:, [whole]] if runs.encoder.objects else encoded
+    return np.where(np.isnan(found), np.finfo(float).max, found + 0.0)  # -0.0 is 0.0
+
+
+def _choose_bins(runs: Runs, pair: Pair, bins: int) -> Floats | None:
+    """Inner edges of bins, from runs of their own; None where most outputs repeat."""
+    drawn = np.concatenate(runs.sample(pair, _PILOT, "bins"))
+    if 2 * len(np.unique(_find_outcomes(runs, drawn), axis=0)) <= len(drawn):
+        return None
+    values = runs.encoder.values(drawn)
+    if values.shape[1] != 1 or np.isnan(values).mean() > 0.5:
+        raise ParameterError(
+            "outputs hardly ever repeat and are not one number each, so that they cannot be put "
+            "into bins: let the mechanism return one number, or round what it returns",
+            parameter="mechanism",
+        )
+    return np.unique(np.nanquantile(values[:, 0], np.linspace(0, 1, bins + 1)[1:-1]))
+
+
+def _count(runs: Runs, sides: tuple[Floats, Floats], edges: Floats | None) -> NDArray[np.int64]:
+    """Count the outcomes on both tables, shape (2, outcomes); in bins, the last is that of NaN."""
+    together = np.concatenate(sides)
+    if edges is None:
+        _, places = np.unique(_find_outcomes(runs, together), axis=0, return_inverse=True)
+    else:
+        values = runs.encoder.values(together)[:, 0]
+        places = np.searchsorted(edges, values, side="right")  # NaN is beyond all edges
+        places = np.where(np.isnan(values), len(edges) + 1, places)
+    places, size = places.ravel(), int(places.max()) + 1
+    first, second = np.split(places, [len(sides[0])])
+    return np.stack([np.bincount(each, minlength=size) for each in (first, second)])

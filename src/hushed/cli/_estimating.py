@@ -1,0 +1,120 @@
+"""The command ``hushed estimate``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from hushed._printing import format_up
+from hushed.auditing import Command, PrivacyEstimate, estimate_privacy, pattern_pairs
+from hushed.cli import _audit_options as options
+from hushed.cli._audit_pairs import Domain, choose_pairs
+from hushed.cli._inputs import read_function
+from hushed.cli._options import JsonOption, option
+from hushed.cli._outcome import finish, print_line, print_note, print_table
+from hushed.cli._panels import AUDIT
+from hushed.divergences import DeltaEstimate
+from hushed.divergences._estimate import Method
+
+
+def estimate(
+    mechanism: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE.py:FUNCTION",
+            help="The mechanism (rows, rng) -> output; or, with --command, a program that reads "
+            "and writes lines.",
+        ),
+    ],
+    epsilon: Annotated[
+        list[float], option("Level to estimate delta at, in nats; may be repeated.", AUDIT)
+    ],
+    pairs: options.Pairs = None,
+    low: options.Low = None,
+    high: options.High = None,
+    rows: options.Rows = None,
+    relation: options.Relation = None,
+    answers: options.Answers = None,
+    samples: Annotated[int, option("Runs on each side of a pair.", AUDIT)] = 100_000,
+    bins: Annotated[int, option("Bins for outputs that hardly ever repeat.", AUDIT)] = 50,
+    method: Annotated[Method, option("Estimator.", AUDIT)] = "empirical-bayes",
+    batch: options.Batch = False,
+    command: options.Command = False,
+    seed: options.Seed = 0,
+    workers: options.Workers = None,
+    json: JsonOption = False,
+) -> None:
+    """Estimate the delta of a mechanism on pairs of tables, in both directions: no verdict."""
+    with finish(json=json) as result:
+        differ = relation or "replace-one"
+        chosen = choose_pairs(pairs, Domain(low=low, high=high, rows=rows), answers, differ)
+        if isinstance(chosen, str):
+            count = options.ANSWERS if answers is None else answers
+            chosen, differ = pattern_pairs(chosen, count), "answers"
+        run = Command(mechanism.split()) if command else read_function(mechanism)
+        found = [
+            estimate_privacy(
+                run,
+                pair,
+                sorted(set(epsilon)),
+                samples=samples,
+                bins=bins,
+                method=method,
+                batch=batch,
+                relation=differ,
+                seed=seed,
+                workers=workers,
+            )
+            for pair in chosen
+        ]
+        result["pairs"] = [_to_dict(each) for each in found]
+        if not json:
+            _show(found, samples)
+
+
+def _to_dict(found: PrivacyEstimate) -> dict[str, Any]:
+    return {
+        "pair": found.pair,
+        "outcomes": found.outcomes,
+        "binned": found.binned,
+        "epsilon": found.epsilon.tolist(),
+        "delta": found.delta.tolist(),
+        "rows_exceed": _side(found.rows_exceed),
+        "neighbour_exceeds": _side(found.neighbour_exceeds),
+    }
+
+
+def _side(found: DeltaEstimate) -> dict[str, Any]:
+    errors = [None if np.isnan(each) else each for each in found.standard_error.tolist()]
+    return {"delta": found.values.tolist(), "standard_error": errors}
+
+
+def _show(found: list[PrivacyEstimate], samples: int) -> None:
+    print_table(
+        f"Estimates of delta ± standard error, from {samples} runs a table",
+        ["pair", "outcomes", "epsilon", "rows over neighbour", "neighbour over rows"],
+        [
+            [
+                one.pair,
+                f"{one.outcomes}{' bins' if one.binned else ''}",
+                format_up(level),
+                _cell(one.rows_exceed, i),
+                _cell(one.neighbour_exceeds, i),
+            ]
+            for one in found
+            for i, level in enumerate(one.epsilon)
+        ],
+    )
+    worst = max(found, key=lambda one: float(one.delta.max()))
+    level = int(worst.delta.argmax())
+    print_line(
+        f"Largest estimate of delta: {worst.delta[level]:.4g} at epsilon "
+        f"{format_up(worst.epsilon[level])}, on {worst.pair}."
+    )
+    print_note("estimates are no certificates: hushed audit gives a verdict with a confidence")
+
+
+def _cell(side: DeltaEstimate, level: int) -> str:
+    return f"{side.values[level]:.4g} ± {side.standard_error[level]:.2g}"
