@@ -23,11 +23,14 @@ class Bundles:
         Where the rows of each user start, and the end of the last one's.
     user : str or int
         The column of users: its name, or its position in an array or in tuples.
+    numbered : bool, default False
+        Whether each user's place stands in that column already.
     """
 
     rows: Any
     starts: Integers
     user: str | int
+    numbered: bool = False
 
     def __len__(self) -> int:
         """Count the users."""

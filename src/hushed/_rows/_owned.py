@@ -34,7 +34,8 @@ def strip_rows(rows: Any) -> Any:
     if type(rows) is np.ndarray and rows.ndim and _is_bare_type(rows.dtype):
         return rows if rows.flags.c_contiguous else np.ascontiguousarray(rows)
     if isinstance(rows, Bundles):
-        return replace(rows, rows=strip_rows(rows.rows))
+        kept = strip_rows(rows.rows)
+        return rows if kept is rows.rows else replace(rows, rows=kept)
     held = containers.container(rows)
     if held == "array":
         return np.ascontiguousarray(_base(rows))

@@ -36,6 +36,11 @@ def bundle_rows(rows: Any, user: str | int) -> Bundles:
     return Bundles(kept, starts, user)
 
 
+def count_units(rows: Any, user: str | int | None) -> int:
+    """Count the rows of a table, or its users."""
+    return len(rows if user is None else bundle_rows(rows, user))
+
+
 def _number_owners(rows: Any, user: str | int) -> Integers:
     """Give each row the number of its user, as they come up; refuse rows of nobody."""
     cells = _read_plain(rows, user)
@@ -89,6 +94,8 @@ def _check_holds_numbers(rows: Any) -> None:
 
 def number_users(table: Bundles) -> Bundles:
     """Write the place of each user into the column of users, in a copy; of a frame an integer."""
+    if table.numbered:
+        return table
     users = len(table)
     rows, user = table.rows, table.user
     places = np.repeat(np.arange(users), np.diff(table.starts))
@@ -113,7 +120,7 @@ def number_users(table: Bundles) -> Bundles:
         _check_room(rows.dtype, users)
         made = rows.copy()
         made[:, user] = places
-    return Bundles(made, table.starts, user)
+    return Bundles(made, table.starts, user, numbered=True)
 
 
 def _check_room(dtype: np.dtype[Any], users: int) -> None:

@@ -68,19 +68,19 @@ def _user_arrays(
     table: Bundles, count: int, swaps: Iterable[tuple[int, int]], *, fresh: bool
 ) -> Iterator[NDArray[Any]]:
     """Do so for arrays of numbers: the rows before and after a user are copied as they lie."""
-    starts, user = table.starts.tolist(), int(table.user)  # an array without names
-    end = starts[count]
-    base = show_rows(table[:count])
-    rows = np.concatenate((base, base[:1]))  # a part of an array, as neighbours are
+    rows, starts, user = table.rows, table.starts, int(table.user)  # an array without names
+    end = int(starts[count])
+    if not table.numbered:  # the rows are the sampler's own
+        rows[:end, user] = np.repeat(np.arange(count), np.diff(starts[: count + 1]))
     base = rows[:end]
     base.flags.writeable = False
     yield base.copy() if fresh else base
     for position, source in swaps:
-        own = table.rows[starts[source] : starts[source + 1]]
-        start, stop = starts[position], starts[position + 1]
-        made = np.concatenate((rows[:start], own, rows[stop:]))
+        own = rows[starts[source] : starts[source + 1]]
+        start, stop = int(starts[position]), int(starts[position + 1])
+        made = np.concatenate((rows[:start], own, rows[stop : end + 1]))
         made[start : start + len(own), user] = position
-        shown = made[:-1]
+        shown = made[: end - (stop - start) + len(own)]  # a part of an array, as the first is
         shown.flags.writeable = False
         yield shown.copy() if fresh else shown
 

@@ -147,7 +147,7 @@ class Users:
             rows = self.rows.draw(rng, int(sizes.sum()))
         starts = np.zeros(count + 1, dtype=np.int64)
         np.cumsum(sizes, out=starts[1:])
-        return Bundles(_add_column(rows, self.user, sizes), starts, self.user)
+        return Bundles(_add_column(rows, self.user, sizes), starts, self.user, numbered=True)
 
     def _ask(self, rng: np.random.Generator) -> Any:
         rows = self.rows(rng)
