@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from random import SystemRandom
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
@@ -20,7 +21,9 @@ from hushed._functions._calls import answer, call_privately, public_name
 from hushed._functions._environment import one_thread
 from hushed._functions._silence import silence
 from hushed._rows import _containers as containers
+from hushed._rows._bundles import Bundles
 from hushed._rows._owned import cast_rows, copy_rows, deep
+from hushed._rows._people import bundle_rows, number_users, show_rows
 from hushed._rows._ranges import Range, clamp
 from hushed._rows._variations import show_in_place
 from hushed.errors import (
@@ -70,6 +73,10 @@ class Sampled(Protocol):
         """Whether it was given arrays that it cannot write to."""
 
     @property
+    def user(self) -> str | int | None:
+        """Column of users, where a pair differs in all rows of one."""
+
+    @property
     def limit(self) -> float:
         """Largest absolute number of an answer; infinite unless it is an average over blocks."""
 
@@ -101,6 +108,8 @@ def _admit_rows(data: Any, sampled: Sampled | None, *, outside: Outside) -> Any:
         return rows
     if len(rows) == 0:
         raise BadRows("the table is empty")
+    if sampled.user is not None:
+        rows = _bundle(rows, sampled.user, sampled.layout)
     found = containers.layout(rows)
     if found != sampled.layout:
         raise BadRows(
@@ -108,18 +117,40 @@ def _admit_rows(data: Any, sampled: Sampled | None, *, outside: Outside) -> Any:
         )
     rows = cast_rows(rows, sampled.layout)
     if len(rows) != sampled.rows:
+        what = "rows" if sampled.user is None else "users"
         raise BadRows(
-            f"the sensitivity was sampled for {sampled.rows} rows, the table has {len(rows)}; "
+            f"the sensitivity was sampled for {sampled.rows} {what}, the table has {len(rows)}; "
             f"sample it again with rows={len(rows)}"
         )
-    if not sampled.data_dependent and overlaps(sampled.source, data):
+    compared = data if sampled.user is None else rows
+    if not sampled.data_dependent and overlaps(sampled.source, compared):
         raise PrivateRowsAsPopulation(
             "the public population holds the private rows: the sensitivity then leaks about them; "
             "sample from a public table, a range or a simulator",
             parameter="data_dependent",
             hint="or say data_dependent=True, which marks guarantee and certificate",
         )
-    return clamp(rows, sampled.support) if outside == "clamp" else rows
+    rows = clamp(rows, sampled.support) if outside == "clamp" else rows
+    return rows if sampled.user is None else _show_shuffled(rows)
+
+
+def _bundle(rows: Any, user: str | int, sampled: containers.Layout) -> Bundles:
+    """Make of private rows a table of users, who are numbered."""
+    if containers.container(rows) != sampled.container:
+        found = containers.layout(rows)
+        raise BadRows(f"the sensitivity was sampled on {sampled}; {sampled.difference(found)}")
+    return number_users(bundle_rows(rows, user))
+
+
+def _show_shuffled(table: Bundles) -> Any:
+    """Show a function the rows of users in an order of chance alone.
+
+    Users as they come up would change places where another one's rows come earlier or later, so
+    that neighbours would differ in more than one place of the table.
+    """
+    order = list(range(len(table)))
+    SystemRandom().shuffle(order)
+    return show_rows(containers.take(table, np.array(order, dtype=np.int64)))
 
 
 def answer_private_rows(

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._rows._bundles import Bundles, find_rows
 from hushed._rows._elements import Element, alike, cells
 from hushed.errors import BadRows
 
@@ -95,6 +96,8 @@ def container(rows: object) -> Container:
         return "array"
     if isinstance(rows, list):
         return "list"
+    if isinstance(rows, Bundles):
+        return container(rows.rows)
     library = type(rows).__module__.partition(".")[0]
     if type(rows).__name__ == "DataFrame" and library in ("pandas", "polars"):
         return "pandas" if library == "pandas" else "polars"
@@ -131,7 +134,9 @@ _NUMBERED = {
 
 
 def layout(rows: Any) -> Layout:
-    """Describe a table without its values."""
+    """Describe a table without its values; one of users by its rows."""
+    if isinstance(rows, Bundles):
+        return layout(rows.rows)
     held = container(rows)
     found = types(rows)
     if held == "list":
@@ -204,8 +209,10 @@ def signature(rows: Any) -> tuple[Any, ...]:
     """Tell what must not change from one drawn table to the next; cheaper than `layout`."""
     plain = type(rows) is np.ndarray and rows.ndim > 0  # asked once for each pair: keep it quick
     held = "array" if plain else container(rows)
-    if held == "array" and not rows.dtype.hasobject:
+    if held == "array" and not isinstance(rows, Bundles) and not rows.dtype.hasobject:
         return (held, rows.dtype, rows.shape[1:])
+    if isinstance(rows, Bundles):
+        return signature(rows.rows)
     found = types(rows)
     if held in ("array", "list"):
         return (held, *found, () if held == "list" else rows.shape[1:])
@@ -228,7 +235,10 @@ def _is_same_part(first: Any, second: Any) -> bool:
 
 
 def take(rows: Any, indices: NDArray[np.int64]) -> Any:
-    """Rows at given positions, in a new table."""
+    """Rows at given positions, or users, in a new table."""
+    if isinstance(rows, Bundles):
+        found, starts = find_rows(rows, indices)
+        return Bundles(take(rows.rows, found), starts, rows.user)
     held = container(rows)
     if held == "list":
         return [rows[i] for i in indices]
@@ -239,6 +249,9 @@ def take(rows: Any, indices: NDArray[np.int64]) -> Any:
 
 def is_same(first: Any, second: Any) -> bool:
     """Tell whether two tables hold equal values in equal order; NaN equals NaN."""
+    if isinstance(first, Bundles):
+        same = np.array_equal(first.starts, second.starts)
+        return same and is_same(first.rows, second.rows)
     held = container(first)
     if held == "array":
         if first.shape != second.shape or first.dtype != second.dtype:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushed._rows import _containers as containers
+from hushed._rows._bundles import Bundles
 from hushed._rows._elements import Element, cast_cells, convertible, target
 from hushed.errors import BadRows
 
@@ -31,6 +33,9 @@ def strip_rows(rows: Any) -> Any:
     """Put rows into a plain container, without what else hangs on it."""
     if type(rows) is np.ndarray and rows.ndim and _is_bare_type(rows.dtype):
         return rows if rows.flags.c_contiguous else np.ascontiguousarray(rows)
+    if isinstance(rows, Bundles):
+        kept = strip_rows(rows.rows)
+        return rows if kept is rows.rows else replace(rows, rows=kept)
     held = containers.container(rows)
     if held == "array":
         return np.ascontiguousarray(_base(rows))
@@ -43,6 +48,8 @@ def strip_rows(rows: Any) -> Any:
 
 def copy_rows(rows: Any) -> Any:
     """Copy rows into a plain container of their own, the objects in their cells, too."""
+    if isinstance(rows, Bundles):
+        return replace(rows, rows=copy_rows(rows.rows))
     held = containers.container(rows)
     if held == "pandas":
         return _pandas(rows)
@@ -168,6 +175,8 @@ def _polars(frame: Any) -> Any:
 
 def cast_rows(rows: Any, sampled: containers.Layout) -> Any:
     """Cast rows to the types that were sampled."""
+    if isinstance(rows, Bundles):
+        return replace(rows, rows=cast_rows(rows.rows, sampled))
     found, wanted = containers.types(rows), sampled.types
     if sampled.container == "list":
         return _cast_objects(rows, found[0], wanted[0], "the rows of the list")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._rows import _containers as containers
+from hushed._rows._bundles import Bundles
 from hushed._rows._owned import copy_rows, strip_rows
 from hushed.errors import ParameterError
 
@@ -116,6 +117,8 @@ def clamp(rows: Any, ranges: tuple[Range, ...]) -> Any:
     """
     if not ranges:
         return rows
+    if isinstance(rows, Bundles):
+        return replace(rows, rows=clamp(rows.rows, ranges))
     held = containers.container(rows)
     if held == "list":
         return [_row(row, {each.column: each for each in ranges}) for row in rows]
@@ -302,6 +305,8 @@ def check_ranges(rows: Any, ranges: tuple[Range, ...]) -> tuple[Range, ...]:
 
 def is_within(rows: Any, ranges: tuple[Range, ...]) -> bool:
     """Tell whether rows are left as they are by their ranges."""
+    if isinstance(rows, Bundles):
+        return is_within(rows.rows, ranges)
     if containers.container(rows) == "list":
         _check_places(rows, ranges)
     return not ranges or containers.is_same(clamp(copy_rows(rows), ranges), strip_rows(rows))

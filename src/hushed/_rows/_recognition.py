@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from hushed._rows import _containers as containers
+from hushed._rows._bundles import Bundles
+from hushed._rows._people import drop_users, list_bundles, show_rows
 from hushed._types import Floats
 
 _NEARLY_ALL = 0.9
@@ -42,6 +44,8 @@ def shares_rows(frame: Any, private: Any) -> bool:
     The answer depends on private rows and is not paid for. A table of few rows therefore tells
     nothing: whoever may try tables could otherwise ask for single people by name.
     """
+    if isinstance(frame, Bundles):
+        return _shares_users(frame, private)
     if frame is private:
         return True
     arrays = isinstance(frame, np.ndarray) and isinstance(private, np.ndarray)
@@ -62,6 +66,17 @@ def shares_rows(frame: Any, private: Any) -> bool:
     known = set(exact[1])
     return any(
         _holds_rounded((ours, our_keys), (theirs, their_keys), known, each) for each in _ROUNDINGS
+    )
+
+
+def _shares_users(frame: Bundles, private: Bundles) -> bool:
+    """Ask the same of tables of users, of their rows and of all that a user has."""
+    ours, theirs = drop_users(private), drop_users(frame)
+    if ours is None or theirs is None:  # nothing is known of users but their number of rows
+        return False
+    whole = [list_bundles(table, _rows(rows)) for table, rows in ((private, ours), (frame, theirs))]
+    return shares_rows(theirs, ours) or _is_beyond_chance(
+        *(list(map(repr, each)) for each in whole)
     )
 
 
@@ -216,6 +231,7 @@ _ROUNDINGS: tuple[Callable[[Floats], Floats], ...] = (
 
 def digest(frame: Any) -> str:
     """Name a table by its content."""
+    frame = show_rows(frame)
     found = hashlib.sha256()
     if isinstance(frame, np.ndarray) and frame.dtype.kind in "biuf":
         found.update(repr((str(frame.dtype), frame.shape)).encode())

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._rows._bundles import Bundles
 from hushed._rows._containers import container, take
 from hushed._rows._owned import copy_rows
+from hushed._rows._people import show_rows
 
 
 def variations(
@@ -21,6 +23,9 @@ def variations(
     A function that changes a row now and then must not change it for the next table, too: what can
     be changed within a row is another object in each table.
     """
+    if isinstance(table, Bundles):
+        yield from _users(table, count, swaps, fresh=fresh)
+        return
     held = container(table)
     if held != "array":
         make = {"list": _list, "pandas": _pandas, "polars": _polars}[held]
@@ -37,6 +42,47 @@ def variations(
         table[position] = table[source]
         yield handed(view)
         table[position] = kept[0]
+
+
+def _users(
+    table: Bundles, count: int, swaps: Iterable[tuple[int, int]], *, fresh: bool
+) -> Iterator[Any]:
+    """Hand out the rows of the first users, then the same with all rows of single users replaced.
+
+    The rows of one table are never those of another, so that nothing has to be put back.
+    """
+    rows = table.rows
+    if type(rows) is np.ndarray and rows.dtype.kind in "iuf":
+        yield from _user_arrays(table, count, swaps, fresh=fresh)
+        return
+    plain = np.arange(count)
+    yield next(variations(show_rows(table[:count]), int(table.starts[count]), (), fresh=fresh))
+    for position, source in swaps:
+        order = plain.copy()
+        order[position] = source
+        shown = show_rows(take(table, order))
+        yield next(variations(shown, len(shown), (), fresh=fresh))
+
+
+def _user_arrays(
+    table: Bundles, count: int, swaps: Iterable[tuple[int, int]], *, fresh: bool
+) -> Iterator[NDArray[Any]]:
+    """Do so for arrays of numbers: the rows before and after a user are copied as they lie."""
+    rows, starts, user = table.rows, table.starts, int(table.user)  # an array without names
+    end = int(starts[count])
+    if not table.numbered:  # the rows are the sampler's own
+        rows[:end, user] = np.repeat(np.arange(count), np.diff(starts[: count + 1]))
+    base = rows[:end]
+    base.flags.writeable = False
+    yield base.copy() if fresh else base
+    for position, source in swaps:
+        own = rows[starts[source] : starts[source + 1]]
+        start, stop = int(starts[position]), int(starts[position + 1])
+        made = np.concatenate((rows[:start], own, rows[stop : end + 1]))
+        made[start : start + len(own), user] = position
+        shown = made[: end - (stop - start) + len(own)]  # a part of an array, as the first is
+        shown.flags.writeable = False
+        yield shown.copy() if fresh else shown
 
 
 def show_in_place(rows: NDArray[Any]) -> NDArray[Any]:

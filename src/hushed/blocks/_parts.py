@@ -15,31 +15,20 @@ from numpy.typing import NDArray
 
 from hushed import noise
 from hushed._rows import _containers as containers
+from hushed._rows._owners import check_owner_column, list_owners
 from hushed._types import Integers
-from hushed.errors import BadRows
 
 Draw = Callable[[int, int], Integers]  # a bound, and how many whole numbers below it
 
-_PLAIN = {str, bytes, bool, int, float}
 _KEYS = 1 << 62  # that two rows get the same key has a chance of n**2 / 2**63, and does no harm
 
 
 def check_rows(rows: Any, user: str | int | None) -> None:
     """Refuse a table by its types and columns; no value is looked at."""
-    held = containers.container(rows)
+    containers.container(rows)
     containers.check_texts(rows)
-    if user is None or held == "list":
-        return
-    if held == "array" and rows.dtype.names is None:
-        width = rows.shape[1] if rows.ndim == 2 else 0
-        known = type(user) is int and 0 <= user < width
-        what = f"the position of one of {width} columns" if width else "no column of such an array"
-    else:
-        columns = list(rows.dtype.names if held == "array" else rows.columns)
-        known = columns.count(user) == 1
-        what = "one of the columns"
-    if not known:
-        raise BadRows(f"user={user!r} must be {what}: it names whose each row is")
+    if user is not None:
+        check_owner_column(rows, user)
 
 
 def split_rows(
@@ -61,7 +50,7 @@ def split_rows(
     if user is None:
         labels = draw(blocks, len(rows))
     else:
-        labels = _label_users(_list_users(rows, user), blocks, draw)
+        labels = _label_users(list_owners(rows, user), blocks, draw)
     return [_take(rows, order[labels[order] == block]) for block in range(blocks)]
 
 
@@ -75,42 +64,6 @@ def _label_users(users: list[Any], blocks: int, draw: Draw) -> Integers:
     known = {user: place for place, user in enumerate(named)}
     drawn = draw(blocks, len(known)).tolist()
     return np.array([-1 if user is None else drawn[known[user]] for user in users], dtype=np.int64)
-
-
-def _list_users(rows: Any, user: str | int) -> list[Any]:
-    """Say whose each row is, None if nobody's; each row by itself."""
-    held = containers.container(rows)
-    if held == "list":
-        return [_read_user(row, user) for row in rows]
-    if held == "pandas":
-        cells = rows[user].tolist()
-    elif held == "polars":
-        cells = rows.get_column(user).to_list()
-    else:
-        cells = (rows[user] if rows.dtype.names else rows[:, user]).tolist()
-    return list(map(_as_user, cells))
-
-
-def _read_user(row: Any, user: str | int) -> Any:
-    try:
-        return _as_user(row[user])
-    except Exception:  # it has no such cell, and so belongs to nobody
-        return None
-
-
-def _as_user(cell: Any) -> Any:
-    """Make of a cell a name that can be compared; None of what is missing or has no name."""
-    import cloudpickle  # noqa: PLC0415
-
-    try:
-        hash(cell)
-        own: Any = type(cell).__eq__
-        compared = own is not object.__eq__  # else each copy is another one
-        # What holds NaN, such as a tuple, is equal to itself, and to no other of the same name.
-        other = cell if type(cell) in _PLAIN else cloudpickle.loads(cloudpickle.dumps(cell))
-        return cell if compared and bool(cell == other) else None  # NaN is not
-    except Exception:  # a list; pandas.NA, which is neither equal to itself nor not
-        return None
 
 
 def _take(rows: Any, places: Integers) -> Any:

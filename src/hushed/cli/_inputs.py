@@ -20,6 +20,7 @@ from hushed.populations import (
     PublicTable,
     Simulator,
     Uniform,
+    Users,
 )
 from hushed.sensitivity import Blockwise
 
@@ -71,9 +72,29 @@ def _module(path: Path) -> ModuleType:
     return module
 
 
-def in_blocks(function: Any, rows: int | None) -> Any:
-    """Average a function over blocks, if so many rows were asked for."""
-    return function if rows is None else Blockwise(function, rows=rows)
+def in_blocks(function: Any, rows: int | None, user: str | int | None = None) -> Any:
+    """Average a function over blocks, if so many rows, or users, were asked for."""
+    return function if rows is None else Blockwise(function, rows=rows, user=user)
+
+
+def find_user(
+    user: str | None, frame: Frame, columns: Sequence[str] | None, population: Population
+) -> str | int | None:
+    """Find the column of users: its name in a frame, its place from 0 in an array."""
+    if user is None:
+        if isinstance(population, Users):
+            raise ParameterError("the population gives people: name their column by --user")
+        return None
+    if frame != "numpy":
+        return user
+    if columns and user in columns:
+        return list(columns).index(user)
+    if user.isdecimal() and int(user) > 0:
+        return int(user) - 1
+    raise ParameterError(
+        f"--user {user!r} is no column; there is "
+        f"{', '.join(map(repr, columns or ())) or 'a place from 1 onwards'}"
+    )
 
 
 def read_population(
@@ -83,6 +104,7 @@ def read_population(
     header: bool | None = None,
     promise: Promise | None = None,
     bounds: Mapping[str, tuple[float, float]] | None = None,
+    user: str | None = None,
 ) -> tuple[Population, tuple[str, ...] | None]:
     """Read a population from the command line."""
     kind, colon, rest = spec.partition(":")
@@ -103,7 +125,7 @@ def read_population(
             f"cannot read population {plain_path(spec)}: no such file, and not uniform:LOW,HIGH, "
             "normal:MEAN,STD, exponential:RATE or FILE.py:NAME"
         )
-    table = read_table(path, frame, header=header)
+    table = read_table(path, frame, header=header, user=user)
     ranges = _by_place(bounds, table.columns) if frame == "numpy" else bounds
     public = PublicTable(
         table.rows, name=path.name, promise=promise or "population", bounds=ranges or None

@@ -73,6 +73,14 @@ UnitOption = Annotated[
         SAMPLING,
     ),
 ]
+UserOption = Annotated[
+    str | None,
+    option(
+        "Column that says whose a row is, by its name or its place from 1: people with several "
+        "rows are then protected with all of them, and whatever counts rows counts people.",
+        SAMPLING,
+    ),
+]
 BoundsOption = Annotated[
     list[str] | None,
     option(

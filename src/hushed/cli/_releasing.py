@@ -13,9 +13,16 @@ import typer
 
 import hushed as hs
 from hushed._printing import format_up, plain_path
+from hushed._rows._people import count_units
 from hushed.cli import _release_options as options
 from hushed.cli._calibration import Target
-from hushed.cli._inputs import in_blocks, read_bounds, read_function, read_population
+from hushed.cli._inputs import (
+    find_user,
+    in_blocks,
+    read_bounds,
+    read_function,
+    read_population,
+)
 from hushed.cli._kept import describe_release, plain_value, read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
@@ -38,6 +45,7 @@ from hushed.cli._options import (
     SeedOption,
     SymmetricOption,
     UnitOption,
+    UserOption,
     WorkersOption,
     option,
 )
@@ -55,7 +63,7 @@ from hushed.spaces import Norm
 def sensitivity(
     function: FunctionArgument,
     population: PopulationOption,
-    rows: Annotated[int, typer.Option(help="Rows in the private table.")],
+    rows: Annotated[int, typer.Option(help="Rows in the private table; people, with --user.")],
     gamma: GammaOption = None,
     norm: Annotated[Norm, option("Norm of the movement.", NOISE)] = "l1",
     calibration: CalibrationOption = "training-conditional",
@@ -68,16 +76,18 @@ def sensitivity(
     symmetric: SymmetricOption = False,
     bounds: BoundsOption = None,
     unit: UnitOption = "row",
+    user: UserOption = None,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
     json: JsonOption = False,
 ) -> None:
     """Measure how far a function moves between neighbouring tables."""
     with finish(json=json) as result:
-        f = in_blocks(read_function(function), block_rows)
-        source, _ = read_population(
-            population, frame, header=header, promise=promise, bounds=read_bounds(bounds)
+        source, columns = read_population(
+            population, frame, header=header, promise=promise, bounds=read_bounds(bounds), user=user
         )
+        whose = find_user(user, frame, columns, source)
+        f = in_blocks(read_function(function), block_rows, whose)
         s = hs.sample_sensitivity(
             f,
             source,
@@ -89,6 +99,7 @@ def sensitivity(
             protect=protect,
             symmetric=symmetric,
             unit=unit,
+            user=whose,
             seed=seed,
             workers=workers,
             progress=True,
@@ -98,7 +109,7 @@ def sensitivity(
             calibration=calibration,
             protect=protect,
             rows=rows,
-            unit=unit,
+            unit=unit if user is None else "user",
             seed=seed,
             population=source.describe(),
             block_rows=block_rows,
@@ -148,6 +159,7 @@ def release(
     bounds: BoundsOption = None,
     outside: options.Outside = "clamp",
     unit: UnitOption = "row",
+    user: UserOption = None,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
     ledger: LedgerOption = None,
@@ -177,16 +189,22 @@ def release(
         if key is not None and ledger is None:
             raise ParameterError("--key is the name of an answer in a ledger: --ledger URL, too")
         with open_named(ledger, budget) as charged:
-            f = in_blocks(target.numeric(read_function(function)), block_rows)
             source, columns = read_population(
-                population, frame, header=header, promise=promise, bounds=read_bounds(bounds)
+                population,
+                frame,
+                header=header,
+                promise=promise,
+                bounds=read_bounds(bounds),
+                user=user,
             )
-            table = read_table(data, frame, header=header, known=columns or ())
+            table = read_table(data, frame, header=header, known=columns or (), user=user)
             check_columns(columns, table.columns)
+            whose = find_user(user, frame, columns or table.columns, source)
+            f = in_blocks(target.numeric(read_function(function)), block_rows, whose)
             s = hs.sample_sensitivity(
                 f,
                 source,
-                rows=len(table.rows),
+                rows=count_units(table.rows, whose),
                 norm=target.measured,
                 gamma=gamma,
                 calibration=calibration,
@@ -195,6 +213,7 @@ def release(
                 symmetric=symmetric,
                 data_dependent=data_dependent,
                 unit=unit,
+                user=whose,
                 seed=seed,
                 workers=workers,
                 progress=True,
@@ -259,7 +278,8 @@ def verify(
         if f is not None and known.mechanism.name in MECHANISMS:
             f = answers_of(MECHANISMS[known.mechanism.name], f, known.mechanism.parameters)
         if f is not None and known.sampling is not None and known.sampling.blocks > 1:
-            f = in_blocks(f, known.sampling.rows // known.sampling.blocks)
+            size = known.sampling.rows // known.sampling.blocks
+            f = in_blocks(f, size, known.sampling.user)
         source = _read_named(population, known, frame, header) if population else None
         found = hs.verify(known, f, population=source, workers=workers, progress=True)
         result.update(asdict(found))
@@ -306,7 +326,9 @@ def _read_named(
     spec: str, known: hs.Certificate, frame: Frame, header: bool | None
 ) -> hs.populations.Population:
     """Read a population that a certificate names, with the ranges that it states."""
-    source, _ = read_population(spec, frame, header=header)
+    whose = None if known.sampling is None else known.sampling.user
+    user = whose if whose is None or isinstance(whose, str) else str(whose + 1)
+    source, _ = read_population(spec, frame, header=header, user=user)
     if known.sampling is None or not isinstance(source, PublicTable | Simulator):
         return source
     ends = {

@@ -32,10 +32,13 @@ def read_table(
     *,
     header: bool | None = None,
     known: Sequence[str] | None = None,
+    user: str | None = None,
 ) -> Table:
-    """Read a CSV or Parquet file."""
+    """Read a CSV or Parquet file; in an array the users of a column are numbered."""
     columns, cells = _read_cells(path, header)
     names = columns or tuple(f"column {i + 1}" for i in range(len(cells[0])))
+    if user is not None and frame == "numpy":
+        _number_users(cells, find_column(path, user, columns, len(names), option="--user"))
     shown = [
         f"column {name!r}" if columns and (known is None or name in known) else f"column {i}"
         for i, name in enumerate(names, start=1)
@@ -84,6 +87,15 @@ def _name_user(cell: Any) -> str | None:
     """Name whose a row is; None where a cell is empty, missing or not a number of Parquet."""
     name = "" if cell is None else str(cell).strip()
     return None if not name or (isinstance(cell, float) and np.isnan(cell)) else name
+
+
+def _number_users(cells: list[list[Any]], place: int) -> None:
+    """Write numbers for the names of users, as they come up: an array holds no texts."""
+    known: dict[str, int] = {}
+    for row in cells:
+        name = _name_user(row[place]) if place < len(row) else None
+        if name is not None:
+            row[place] = known.setdefault(name, len(known))
 
 
 def _cells_of(

@@ -7,11 +7,14 @@ from hushed.populations._sources import (
     Promise,
     PublicTable,
     Simulator,
+    by_user,
     description,
     from_description,
+    keeps_its_range,
     overlaps,
     support,
 )
+from hushed.populations._users import Users
 
 __all__ = [
     "OWN",
@@ -22,8 +25,11 @@ __all__ = [
     "PublicTable",
     "Simulator",
     "Uniform",
+    "Users",
+    "by_user",
     "description",
     "from_description",
+    "keeps_its_range",
     "overlaps",
     "support",
 ]

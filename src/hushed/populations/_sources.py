@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
 from hushed._checks import require_one_of
 from hushed._rows import _containers as containers
+from hushed._rows._bundles import Bundles
+from hushed._rows._people import bundle_rows, number_users
 from hushed._rows._ranges import Range, check_columns, check_ranges, is_within, read_ranges
 from hushed._rows._recognition import digest, shares_rows
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._laws import Exponential, Normal, Uniform
+from hushed.populations._users import Users, UserSource, leave_out, users_from
 
 Promise = Literal["population", "given-the-rest", "table"]
 
@@ -152,10 +155,14 @@ class PublicTable:
             Kind, name, layout, number of rows, a digest of the content, and the promise.
         """
         shape = containers.layout(self.frame)
-        return {
+        frame, told = self.frame, {}
+        if isinstance(frame, Bundles):
+            told = {"users": len(frame), "user": frame.user}
+            frame = frame.rows
+        return told | {
             "kind": "public table",
             "name": self.name,
-            "rows": len(self.frame),
+            "rows": len(frame),
             "container": shape.container,
             "columns": list(shape.columns),
             "sha256": digest(self.frame),
@@ -316,6 +323,61 @@ def support(population: Population, layout: containers.Layout) -> tuple[Range, .
     return ranges
 
 
+def by_user(population: Population, user: str | int) -> Population:
+    """Let a population give users, with all their rows, where it gave rows.
+
+    Parameters
+    ----------
+    population : Population
+        A public table, whose rows are then put together for each user, or a source which, asked
+        for a number of users, gives all their rows.
+    user : str or int
+        The column that says whose a row is.
+
+    Returns
+    -------
+    Population
+        Its draws are tables of users.
+
+    Raises
+    ------
+    BadRows
+        If a public table has no such column, or rows of nobody.
+    ParameterError
+        If ``user`` names another column than the population does.
+    """
+    if isinstance(population, Users) and population.user != user:
+        raise ParameterError(
+            f"the population puts users into {population.user!r}: say user={population.user!r}",
+            parameter="user",
+        )
+    if type(population) is not PublicTable:
+        return UserSource(population, user)
+    kept = {each.column: (each.low, each.high) for each in leave_out(population.support(), user)}
+    bundled = number_users(bundle_rows(population.frame, user))
+    return replace(population, frame=bundled, bounds=kept or None)
+
+
+def keeps_its_range(population: Any) -> bool:
+    """Whether each draw of a population is known to be within its ranges.
+
+    Parameters
+    ----------
+    population : Population
+        Source of rows, or of users.
+
+    Returns
+    -------
+    bool
+        False if nothing but its word speaks for that.
+    """
+    if type(population) is UserSource:
+        return keeps_its_range(population.population)
+    if type(population) is Users:
+        return population.sizes is None or keeps_its_range(population.rows)
+    return type(population) in (Simulator, *OWN)
+
+
 def from_description(description: dict[str, Any]) -> Population | None:
     """Rebuild a population from what a certificate says of it.
 
@@ -341,6 +403,8 @@ def from_description(description: dict[str, Any]) -> Population | None:
     }
     made, wanted = kinds.get(str(description.get("kind")), (None, set()))
     numbers = {key: value for key, value in description.items() if key != "kind"}
+    if description.get("kind") == "users":
+        return users_from(description)
     if made is None or set(numbers) != wanted:
         return None
     rebuilt: Population = made(**numbers)

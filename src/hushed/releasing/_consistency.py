@@ -181,8 +181,11 @@ def _of_words(certificate: Certificate) -> list[str]:
             found.append(
                 "confirmed and outside are about a sampled sensitivity, this one is proven"
             )
-    elif (certificate.neighbours, unit) != ("replace-one", "row"):
-        found.append("a sampled sensitivity is for a replaced row")
+    elif (certificate.neighbours, unit) != (
+        "replace-one",
+        "row" if certificate.sampling.user is None else "user",
+    ):
+        found.append("a sampled sensitivity is for a replaced row, or user where it names a column")
     return found
 
 
@@ -272,18 +275,21 @@ def _of_rows(sampling: SamplingRecord) -> list[str]:
         wrong = "a population made from private rows may state only its kind and name"
         return [] if right else [wrong]
     said = sampling.population
+    if said.get("user") != sampling.user:
+        return ["sampling.user is not the column of users that sampling.population names"]
     if (said.get("kind") == "public table") != (route != "independent"):
         return ["sampling.route contradicts sampling.population"]
     if route == "independent":
         if known or sampling.tables:
             return ["sampling.public_rows without a public table"]
         return _of_support(sampling)
+    size = said.get("rows" if sampling.user is None else "users")
     count = count_drawn(sampling.rows, sampling.blocks, sampling.protect)
     needed = count_needed(route, sampling.pairs, count)
     rules = {
         "sampling.route is not the promise of the public table": said.get("promise")
         == _PROMISE_OF[route],
-        "sampling.public_rows is not the size of the public table": said.get("rows") == known,
+        "sampling.public_rows is not the size of the public table": size == known,
         "sampling.tables does not follow from sampling.public_rows": sampling.tables
         == known // count,
         "sampling.public_rows are too few for that route": known >= needed,

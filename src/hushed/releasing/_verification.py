@@ -207,10 +207,11 @@ def verify(
         raise ParameterError("give the function that was released: its sensitivity was sampled")
     _check_work(sampling)
     blocks = f.blocks(sampling.rows) if type(f) is Blockwise else 1
+    by = "" if sampling.user is None else f", user={sampling.user!r}"
     if blocks != sampling.blocks:
         raise ParameterError(
             f"the certificate averages over {sampling.blocks} block(s), the function over {blocks}"
-            + (f": hs.Blockwise(f, rows={sampling.rows // sampling.blocks})" * (blocks == 1))
+            + (f": hs.Blockwise(f, rows={sampling.rows // sampling.blocks}{by})" * (blocks == 1))
         )
     source = _as_recorded(population, sampling) if population else _rebuild_population(sampling)
     again = _sample_again(known, sampling, f, source, workers=workers, progress=progress)
@@ -397,6 +398,7 @@ def _sample_again(
         symmetric=sampling.symmetric,
         data_dependent=not sampling.population_is_public,
         unit="person" if known.person else "row",
+        user=sampling.user,
         seed=sampling.seed,
         workers=workers,
         progress=progress,

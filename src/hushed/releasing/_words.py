@@ -88,8 +88,11 @@ def _promise(certificate: Certificate) -> str:
     factor = round_up(math.exp(upper_double(g.epsilon))) if g.epsilon < 700 else math.inf
     row = "the row of one person" if certificate.person else "one row"
     whose = row if g.unit == "row" else "all rows of one user"
+    others = "another row" if g.unit == "row" else "others"
+    if certificate.sampling is not None and certificate.sampling.user is not None:
+        whose, others = "all rows of one person", "all rows of another"
     pair = {
-        "replace-one": f"with {whose} replaced by {'another row' if g.unit == 'row' else 'others'}",
+        "replace-one": f"with {whose} replaced by {others}",
         "add-remove": f"with {whose} added or removed",
     }[g.neighbours]
     slack = f", up to a slack of {format_up(g.delta, 3)}" if g.delta else ""
@@ -144,11 +147,11 @@ def _reach(certificate: Certificate) -> str:
             f"to move by at most {moved} in the {certificate.norm} norm, "
             f"because: {flat(certificate.argument)}. This reason stands as it "
             "was given: nothing was sampled to check it."
-            f"{'' if certificate.guarantee.unit == 'user' else _person_words(certificate)}"
+            f"{_person_words(certificate)}"
         )
     n, gamma = sampling.rows, certificate.guarantee.gamma
     size, blocks = n // sampling.blocks, sampling.blocks
-    of = f" of {size} rows" if blocks > 1 else ""
+    of = f" of {size} {_units(sampling)}" if blocks > 1 else ""
     part = f", of which a part of 1 / {blocks} reaches the average" if blocks > 1 else ""
     kept = (
         f"the answer's movement was measured on {sampling.pairs} "
@@ -156,13 +159,18 @@ def _reach(certificate: Certificate) -> str:
         f"{_source(sampling)}, and the noise covers number {sampling.rank} of them "
         f"counted from the smallest{part}: {moved} in the {certificate.norm} norm"
     )
-    rows = "people" if certificate.person else "rows"
+    rows = "people" if certificate.person else _units(sampling)
     words = [kept, *_route_words(sampling, size)]
     return (
         f"Whom it protects: {'. '.join(words)}. {_rare(certificate)}"
         f"{_gamma_words(sampling, n, gamma, rows)} "
         f"{_range_words(certificate)}{_person_words(certificate)}"
     )
+
+
+def _units(sampling: SamplingRecord) -> str:
+    """Say what was exchanged in a pair."""
+    return "rows" if sampling.user is None else "people"
 
 
 def _rare(certificate: Certificate) -> str:
@@ -215,38 +223,46 @@ def _plain_words(texts: tuple[str, ...]) -> str:
 
 def _route_words(sampling: SamplingRecord, size: int) -> list[str]:
     """How the rows were drawn, and which law the promise is therefore about; no full stops."""
-    words = []
+    words, units = [], _units(sampling)
+    if sampling.user is not None:
+        words.append(
+            f"People were told apart by the column {flat(repr(sampling.user))}, of which the "
+            "function was given nothing but numbers, in a random order: one who is there under "
+            "two names is protected as two"
+        )
     if sampling.blocks > 1:
         words.append(
             f"The released answer is the average of the function over {sampling.blocks} blocks of "
-            f"{size} rows, dealt in a random order that is public: a record is in one block only"
+            f"{size} {units}, dealt in a random order that is public: "
+            f"{'a record' if sampling.user is None else 'a person'} is in one block only"
         )
     if not sampling.population_is_public or sampling.route == "independent":
         return words
     known = sampling.public_rows
     if sampling.route == "disjoint":
         words.append(
-            f"The {known} public rows were shuffled and dealt, so that no two "
-            f"{'tables' if sampling.protect == 'simultaneous' else 'pairs'} share a row (they make "
-            f"{sampling.tables} at most): the promise is about the law that the public rows come "
-            "from, not about these rows"
+            f"The {known} public {units} were shuffled and dealt, so that no two "
+            f"{'tables' if sampling.protect == 'simultaneous' else 'pairs'} share a "
+            f"{'row' if sampling.user is None else 'person'} (they make {sampling.tables} at "
+            f"most): the promise is about the law that the public {units} come from, not about "
+            f"these {units}"
         )
     elif sampling.route == "given-the-rest":
         rest, repeats = known - 2 * sampling.pairs, known - 2 * sampling.pairs < size
         words += [
-            f"THE PROMISE IS A WEAKER ONE, given the rest: the two rows exchanged in a pair were "
-            f"its own, but the other {size - 1} were drawn from the same {rest} public rows for "
-            f"every pair, {'with' if repeats else 'without'} repetition. So it is over the "
-            "replaced record and its replacement (fresh draws of the population) that the answer "
-            "of such a table moves so far at most",
-            "Nothing is promised for a table whose other rows look different"
+            f"THE PROMISE IS A WEAKER ONE, given the rest: the two {units} exchanged in a pair "
+            f"were its own, but the other {size - 1} were drawn from the same {rest} public "
+            f"{units} for every pair, {'with' if repeats else 'without'} repetition. So it is over "
+            f"the replaced {'record' if sampling.user is None else 'person'} and its replacement "
+            "(fresh draws of the population) that the answer of such a table moves so far at most",
+            f"Nothing is promised for a table whose other {units} look different"
             + (", e.g. without the repetitions that resampling makes" if repeats else ""),
         ]
     else:
         words.append(
-            f"THE PROMISE IS ABOUT THE {known} PUBLIC ROWS ONLY: all rows were drawn from them "
-            "with replacement. For rows that come from the law behind them, and are no copies of "
-            "them, no gamma is established"
+            f"THE PROMISE IS ABOUT THE {known} PUBLIC {units.upper()} ONLY: all {units} were drawn "
+            f"from them with replacement. For {units} that come from the law behind them, and are "
+            "no copies of them, no gamma is established"
         )
     return words
 
@@ -260,6 +276,8 @@ def _everyone(certificate: Certificate) -> str:
 def _person_words(certificate: Certificate) -> str:
     if certificate.person:
         return " That each row is one person was declared, and not checked."
+    if certificate.guarantee.unit == "user":
+        return ""
     return (
         " The promise is for rows: somebody with several is protected less, for each of them "
         "that is replaced costs epsilon again."
@@ -304,14 +322,15 @@ def _columns(support: tuple[tuple[str, float | None, float | None, bool], ...]) 
 
 
 def _gamma_words(sampling: SamplingRecord, n: int, gamma: float, rows: str) -> str:
+    one, record = ("row", "record") if sampling.user is None else ("person", "person")
     limits = (
-        "Replacements worse than what the population yields, and adding or removing a row, are "
+        f"Replacements worse than what the population yields, and adding or removing a {one}, are "
         "not covered."
     )
     if sampling.protect != "record":
         held = f", and each block held to gamma / {sampling.blocks}" * (sampling.blocks > 1)
         detail = (
-            f"each table's largest movement over all rows was taken{held}"
+            f"each table's largest movement over all {_units(sampling)} was taken{held}"
             if sampling.protect == "simultaneous"
             else "each single pair was held to gamma / n"
         )
@@ -324,7 +343,7 @@ def _gamma_words(sampling: SamplingRecord, n: int, gamma: float, rows: str) -> s
     if sampling.route == "given-the-rest":  # then there is no such promise
         everyone = ""
     return (
-        f"The promise is per record: it fails for a given record with probability at most "
+        f"The promise is per {record}: it fails for a given {record} with probability at most "
         f"{format_up(gamma)}. Among the {n} {rows} of the table, up to "
         f"{format_up(stated_above(decimal_of(gamma) * n), 4)} on average may "
         f"be outside it, and those are the unusual ones, which move the answer most. {everyone}"
@@ -355,11 +374,14 @@ def _assumptions(certificate: Certificate) -> str:
         )
     if sampling is not None:
         drawn = _describe_drawing(sampling)
+        whose, one = "the private rows", "row"
+        if sampling.user is not None:
+            whose, one = "the people in the private table, each with all rows,", "person"
         lines = [
-            f"the private rows are independent draws from {drawn[0]}"
+            f"{whose} are independent draws from {drawn[0]}"
             if not sampling.shift
-            else f"the private rows are independent draws from a distribution Q with "
-            f"KL(P || Q) of at most {format_down(sampling.shift)} per row, where P is {drawn[0]}",
+            else f"{whose} are independent draws from a distribution Q with KL(P || Q) of at most "
+            f"{format_down(sampling.shift)} per {one}, where P is {drawn[0]}",
             *drawn[1:],
             f"the population is public{_describe_comparison(sampling)}"
             if sampling.population_is_public
@@ -372,10 +394,10 @@ def _assumptions(certificate: Certificate) -> str:
         ]
         if sampling.symmetric:
             lines.append(
-                "the order of the rows does not change the answer, as declared (tried on a few "
-                "orders, up to a millionth of the sensitivity)"
+                f"the order of the {_units(sampling)} does not change the answer, as declared "
+                "(tried on a few orders, up to a millionth of the sensitivity)"
             )
-        elif sampling.protect != "simultaneous":
+        elif sampling.protect != "simultaneous" and sampling.user is None:
             lines.append("the record in question sits at a random position of the table")
     return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
 
@@ -407,16 +429,18 @@ def _of_questions(certificate: Certificate) -> str:
 
 def _describe_drawing(sampling: SamplingRecord) -> list[str]:
     """Tell what the private rows are drawn from, then what that asks of a public table."""
+    units = _units(sampling)
     if not sampling.population_is_public or sampling.route == "independent":
         return ["the population that was sampled"]
     if sampling.route == "resampled":
-        return ["the rows of the public table, each as likely as the other"]
-    law = "the law that the public rows were drawn from"
-    given = f"{law}, for the record and its replacement; the others look like public rows"
+        return [f"the {units} of the public table, each as likely as the other"]
+    law = f"the law that the public {units} were drawn from"
+    one = "record" if sampling.user is None else "person"
+    given = f"{law}, for the {one} and its replacement; the others look like public {units}"
     return [
         given if sampling.route == "given-the-rest" else law,
-        "the public rows are independent draws from that law, and all of them are there: none was "
-        "left out for being equal to another",
+        f"the public {units} are independent draws from that law, and all of them are there: none "
+        "was left out for being equal to another",
         "no person of the private table is in the public one",
     ]
 
@@ -426,6 +450,9 @@ def _source(sampling: SamplingRecord) -> str:
     if not sampling.population_is_public:
         return f"a population made from the private rows ({flat(population.get('kind', 'custom'))})"
     kind = flat(population.get("kind", "custom"))
+    if kind == "public table" and {"name", "rows", "users"} <= set(population):
+        people, rows = flat(population["users"]), flat(population["rows"])
+        return f"the public table {population['name']!r} of {people} people with {rows} rows"
     if kind == "public table" and {"name", "rows"} <= set(population):
         return f"the public table {population['name']!r} of {flat(population['rows'])} rows"
     if kind == "simulator" and "name" in population:
@@ -436,4 +463,7 @@ def _source(sampling: SamplingRecord) -> str:
         for k in sorted(population, key=lambda name: (name == "high", name))
         if k != "kind"
     )
+    if kind == "users" and {"rows", "user"} <= set(population):
+        sizes = f"; numbers of rows and their weights: {flat(population.get('sizes', 'its own'))}"
+        return f"a law of people (law of their rows: {flat(population['rows'])}{sizes})"
     return f"the {kind} population" + (f" ({details})" if details else "")

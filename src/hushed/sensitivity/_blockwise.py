@@ -12,6 +12,8 @@ import numpy as np
 from hushed._checks import is_whole
 from hushed._functions._calls import answer
 from hushed._rows import _containers as containers
+from hushed._rows._bundles import Bundles
+from hushed._rows._people import bundle_rows, show_rows
 from hushed._rows._variations import show_in_place
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
@@ -39,6 +41,9 @@ class Blockwise:
     rows : int
         Rows in a block; 2 or more. They must divide the rows of the table. Rows are dealt to
         blocks in an order that is random, fixed and public, so that a sorted table does no harm.
+    user : str or int, optional
+        Column that says whose a row is, as for `sample_sensitivity`. Blocks are then of so many
+        users, with all their rows.
 
     Raises
     ------
@@ -55,6 +60,7 @@ class Blockwise:
 
     function: Callable[[Any], Any]
     rows: int
+    user: str | int | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.function) or isinstance(self.function, Blockwise):
@@ -69,12 +75,15 @@ class Blockwise:
 
     def __call__(self, table: Any) -> Any:
         """Answer on a table: the function's own answer if it is of one block."""
+        if self.user is not None:
+            table = bundle_rows(table, self.user)
         blocks = self.blocks(len(table))
         if blocks == 1:
-            return self.function(table)
+            return self.function(show_rows(table))
         order = np.random.default_rng(_DEALING).permutation(len(table))
         places = (order[i : i + self.rows] for i in range(0, len(order), self.rows))
-        parts: Iterable[Any] = (containers.take(table, each) for each in places)
+        parts: Iterable[Any] = (show_rows(containers.take(table, each)) for each in places)
+        table = table.rows if isinstance(table, Bundles) else table
         if isinstance(table, np.ndarray) and not table.flags.writeable:  # nor may a block be
             parts = map(show_in_place, parts)
         answers = [answer(self.function, part, private=False) for part in parts]

@@ -15,6 +15,7 @@ from hushed._functions._fingerprints import Look, content, list_changes, look, s
 from hushed._functions._settings import reset, settings
 from hushed._functions._trials import streams
 from hushed._rows._owned import copy_rows
+from hushed._rows._people import show_rows
 from hushed.errors import BadFunction, HushedError
 from hushed.populations import PublicTable
 from hushed.sensitivity._designs import Design
@@ -95,7 +96,7 @@ def first_table(design: Design, *, seed: int, private: bool) -> Any:
 
 def shown(table: Any, rows: int, *, batch: bool) -> Any:
     """Rows of a table as the function is given them."""
-    return table[None, :rows] if batch else table[:rows]
+    return table[None, :rows] if batch else show_rows(table[:rows])
 
 
 def confirm(function: Callable[[Any], Any], sampling: Sampling) -> Agreement:

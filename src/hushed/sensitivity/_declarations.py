@@ -13,7 +13,9 @@ from hushed._functions._environment import compute_alone
 from hushed._functions._fingerprints import content
 from hushed._functions._trials import streams
 from hushed._rows import _containers as containers
+from hushed._rows._bundles import Bundles
 from hushed._rows._owned import copy_rows
+from hushed._rows._people import drop_users, show_rows
 from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows
 from hushed.populations import OWN, Population
@@ -72,7 +74,14 @@ def check_source(population: Population, rows: int, *, seed: int) -> None:
 
 
 def _columns(table: Any) -> list[Any]:
-    """Columns of a table as arrays or lists; the whole of one that has none, or very many."""
+    """Columns of a table as arrays or lists; the whole of one that has none, or very many.
+
+    Of users: how many rows they have, and the columns of the first row of each.
+    """
+    if isinstance(table, Bundles):
+        first = containers.take(table.rows, table.starts[:-1])
+        others = drop_users(Bundles(first, np.arange(len(table) + 1), table.user))
+        return [np.diff(table.starts), *([] if others is None else _columns(others))]
     held = containers.container(table)
     if held == "list":
         return [table]
@@ -122,7 +131,7 @@ def order_dependence(trial: PairTrial | BlockTrial, *, seed: int, batch: bool) -
         drawn = draw_table(trial.design, generator, number, trial.like, private=private)
 
         def asked(order: NDArray[np.int64], drawn: Any = drawn) -> Floats:
-            table = copy_rows(containers.take(drawn, order))
+            table = show_rows(copy_rows(containers.take(drawn, order)))
             given = table[None] if batch else table
             return compute_alone(lambda: answer(trial.function, given, private=private))
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hushed._printing import format_up
 from hushed._rows import _containers as containers
+from hushed._rows._bundles import Bundles
 from hushed._rows._ranges import Range, is_within
 from hushed.errors import BadRows, ParameterError, TooFewRows
 from hushed.guarantee import Protect
@@ -184,6 +185,7 @@ def choose_design(
     if not isinstance(population, PublicTable):
         return plain
     known, pairs = len(population.frame), rank.pairs
+    user = population.frame.user if isinstance(population.frame, Bundles) else None
     table = replace(plain, route="resampled", public_rows=known, tables=known // count)
     if nominal or population.promise == "table":
         return table
@@ -195,7 +197,14 @@ def choose_design(
         )
     needed = count_needed("given-the-rest" if given else "disjoint", pairs, count)
     if known < needed:
-        ask = _Ask(rows=rows, blocks=blocks, pairs=pairs, calibration=calibration, protect=protect)
+        ask = _Ask(
+            rows=rows,
+            blocks=blocks,
+            pairs=pairs,
+            calibration=calibration,
+            protect=protect,
+            user=user,
+        )
         supported = ask.supported((known - 1) // 2 if given else known // count)
         raise TooFewRows(
             given=known,
@@ -213,13 +222,14 @@ def choose_design(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ask:
-    """What was asked of a public table that has too few rows for it."""
+    """What was asked of a public table that has too few rows, or users, for it."""
 
     rows: int
     blocks: int
     pairs: int
     calibration: Calibration
     protect: Protect
+    user: str | int | None = None
 
     def supported(self, pairs: int) -> float | None:
         """Smallest gamma of the whole promise that so many trials support."""
@@ -248,10 +258,11 @@ class _Ask:
         given: bool,
     ) -> str:
         """Say what was needed, what the rows support, and what to do."""
-        each = "2 rows of their own" if given else f"{count} rows of their own"
-        whole = " and a row for the rest" if given else ""
+        units = "rows" if self.user is None else "users"
+        each = f"{2 if given else count} {units} of their own"
+        whole = f" and a {units[:-1]} for the rest" if given else ""
         level = "no gamma below 1" if supported is None else f"gamma={supported}"
-        ways = ["give more public rows"]
+        ways = [f"give more public {units}"]
         if supported is not None:
             ways.append("accept a larger gamma")
         if self.calibration != "marginal":
@@ -260,8 +271,8 @@ class _Ask:
             ways += self._other_promises(known)
         return (
             f"gamma={gamma:.6g} for {self.protect!r} takes {self.pairs} pairs of {each}{whole} "
-            f"under the {self.calibration!r} calibration: {needed} public rows. The public table "
-            f"has {known}, which support {level}: {', or '.join(ways)}"
+            f"under the {self.calibration!r} calibration: {needed} public {units}. The public "
+            f"table has {known}, which support {level}: {', or '.join(ways)}"
         )
 
     def _other_promises(self, known: int) -> list[str]:
@@ -273,9 +284,10 @@ class _Ask:
                 default=0,
             )
         if fitting:
+            by = "" if self.user is None else f", user={self.user!r}"
             ways.append(
-                f"release the average over blocks of {fitting} rows, hs.Blockwise(f, "
-                f"rows={fitting})"
+                f"release the average over blocks of {fitting} "
+                f"{'rows' if self.user is None else 'users'}, hs.Blockwise(f, rows={fitting}{by})"
             )
         if self.protect == "record" and known > 2 * self.pairs:
             ways.append("accept the weaker promise='given-the-rest'")

@@ -57,7 +57,8 @@ class SamplingFacts:
     protect : {"record", "everyone", "simultaneous"}
         Whom gamma is about.
     rows : int
-        Rows in the private table, and in each sampled one unless blocks are averaged.
+        Rows in the private table, and in each sampled one unless blocks are averaged; users where
+        `user` is not None.
     seed : int
         Seed of the sampler.
     symmetric, batch : bool
@@ -70,6 +71,9 @@ class SamplingFacts:
         Shape of the answer.
     unwatched : tuple of str
         What the function used that has no digest, or changed by itself while it was sampled.
+    user : str or int, optional
+        Column that says whose a row is; then a pair differs in all rows of one user. None if it
+        differs in one row.
     """
 
     function: str
@@ -91,6 +95,7 @@ class SamplingFacts:
     shift: float
     shape: tuple[int, ...]
     unwatched: tuple[str, ...]
+    user: str | int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +190,7 @@ class Sensitivity:
     neighbours : {"replace-one", "add-remove"}
         Relation between the two tables.
     unit : {"row", "user"}, default "row"
-        What is replaced, added or removed between them; ``row`` for a sampled one.
+        What is replaced, added or removed between them: one row, or all rows of one user.
     argument : str
         Why the value holds, in words.
     sampling : Sampling, optional
@@ -209,12 +214,7 @@ class Sensitivity:
                 f"a sensitivity must be a finite number of 0 or more, got {self.value}"
             )
         require_one_of("norm", self.norm, NORMS)
-        if self.unit not in get_args(Unit) or (self.sampling is not None and self.unit != "row"):
-            raise ParameterError(
-                f"unit must be one of {get_args(Unit)}, and 'row' for a sampled sensitivity; got "
-                f"{self.unit!r}",
-                parameter="unit",
-            )
+        require_one_of("unit", self.unit, get_args(Unit))
         _check_origin(self)
         if self.person and self.unit != "row":
             raise ParameterError("each row is one person, or a user has several: not both")
@@ -339,6 +339,12 @@ def _check_origin(sensitivity: Sensitivity) -> None:
         raise ParameterError(
             f"the sampled movement number {sampling.rank} is another one than "
             f"{sensitivity.value}: a value of your own needs a proof, hs.proven_sensitivity"
+        )
+    if sensitivity.unit != ("row" if sampling.user is None else "user"):
+        raise ParameterError(
+            "what is replaced in a sampled pair is one row, or all rows of one user where it was "
+            f"sampled with user=; got unit={sensitivity.unit!r}",
+            parameter="unit",
         )
     if (sensitivity.norm, sensitivity.neighbours) != (sampling.norm, "replace-one"):
         raise ParameterError(

@@ -18,16 +18,16 @@ from hushed._functions._fingerprints import Look, content, identity, list_change
 from hushed._functions._settings import reset, settings
 from hushed._functions._trials import run_trials
 from hushed._rows import _containers as containers
+from hushed._rows._people import show_rows
 from hushed._rows._ranges import Range, is_within
 from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.guarantee import Protect
 from hushed.populations import (
-    OWN,
     Population,
     PublicTable,
-    Simulator,
     description,
+    keeps_its_range,
     support,
 )
 from hushed.sensitivity._blockwise import Blockwise, bound_average, limit
@@ -72,6 +72,7 @@ class Request:
     symmetric: bool
     data_dependent: bool
     seed: int
+    user: str | int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,7 @@ def _start(request: Request) -> _Start:
     known = _probe(request.function, first, design.rows, batch=request.batch, private=private)
     before, settled = look(request.function), settings()
     ranges = _support(request.population, first, containers.layout(first))
-    if type(request.population) not in (Simulator, *OWN):  # these keep to theirs
+    if not keeps_its_range(request.population):
         design = replace(design, ranges=ranges)
     return _Start(
         described=described,
@@ -321,9 +322,10 @@ def _record(
         design=start.design,
         blocks=request.blocks,
         shift=0.0,
-        locked=isinstance(start.first, np.ndarray) and not known.fresh,
+        locked=isinstance(show_rows(start.first), np.ndarray) and not known.fresh,
         limit=most,
         support=start.ranges,
+        user=request.user,
     )
 
 

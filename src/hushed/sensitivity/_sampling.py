@@ -10,7 +10,7 @@ from hushed._checks import is_whole, require_one_of
 from hushed._functions._trials import seed_from
 from hushed.errors import ParameterError
 from hushed.guarantee import Protect, RowUnit
-from hushed.populations import Population
+from hushed.populations import Population, Users, by_user
 from hushed.sensitivity._blockwise import Blockwise
 from hushed.sensitivity._pairs import Function
 from hushed.sensitivity._plan import plan
@@ -36,6 +36,7 @@ def sample_sensitivity(
     symmetric: bool = False,
     data_dependent: bool = False,
     unit: RowUnit = "row",
+    user: str | int | None = None,
     seed: int | np.random.Generator | None = 0,
     workers: int | None = None,
     progress: bool = False,
@@ -56,7 +57,8 @@ def sample_sensitivity(
         The pairs drawn from a `PublicTable` have no row in common, so that it must be larger than
         the private table many times over; `Blockwise` and its ``promise`` are the ways out.
     rows : int
-        Rows in the private table; 2 or more. A release on another number of rows is refused.
+        Rows in the private table, or users in it where `user` is given; 2 or more. A release on
+        another number of them is refused.
     norm : {"l1", "l2", "sup", "range"}, default "l1"
         How movement is measured: l1 for Laplace, l2 for Gaussian, sup for exponential and
         Bernstein, range (largest minus smallest change) for the exponential mechanism.
@@ -87,6 +89,14 @@ def sample_sensitivity(
     unit : {"row", "person"}, default "row"
         ``"person"`` declares that each row is one person: certificates then speak of people. What
         is promised is the same, for rows.
+    user : str or int, optional
+        Column that says whose a row is, by its name, or its position in an array or in tuples.
+        Neighbours then differ in all rows of one user: people with several rows are protected as
+        a whole. Whatever is said of rows holds for users: `rows` counts them, the population
+        draws them (see `hushed.populations.Users`; a public table needs the column; anything else
+        gives all rows of as many users as it is asked for), and a symmetric function is one to
+        which their order means nothing. The function is given the rows of one user after the
+        other, and in the column of users 0, 1, 2, ...: never how users are called.
     seed : int, numpy.random.Generator or None, default 0
         Seed of the sampler, which must not depend on the private rows; None draws a fresh one.
         The result is the same for any number of workers.
@@ -133,7 +143,14 @@ def sample_sensitivity(
     """
     _check(rows, norm, pairs, protect, unit, batch=batch)
     rows, seed = int(rows), seed_from(seed)
-    blocks = _blocks(f, rows, batch=batch)
+    if user is not None:
+        _check_user(user, unit, batch=batch)
+        population = by_user(population, user)
+    elif type(population) is Users:
+        raise ParameterError(
+            f"the population draws users: say user={population.user!r}", parameter="user"
+        )
+    blocks = _blocks(f, rows, user, batch=batch)
     rank, total = plan(
         calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect, blocks=blocks
     )
@@ -155,12 +172,14 @@ def sample_sensitivity(
         symmetric=symmetric,
         data_dependent=data_dependent,
         seed=seed,
+        user=user,
     )
     sampling = run_sampling(request, workers=workers, progress=progress)
     return Sensitivity(
         value=float(sampling.draws[rank.rank - 1]),
         norm=norm,
         argument=describe_sampling(rank.rank, rank.pairs, calibration, blocks),
+        unit="row" if user is None else "user",
         sampling=sampling,
         person=unit == "person",
     )
@@ -184,9 +203,27 @@ def _check(
         raise ParameterError(f"pairs must be an integer, got {pairs!r}", parameter="pairs")
     if unit not in get_args(RowUnit):
         raise ParameterError(
-            f"unit must be one of {get_args(RowUnit)}, got {unit!r}; a user with several rows "
-            "needs a proven sensitivity, or a table query",
+            f"unit must be one of {get_args(RowUnit)}, got {unit!r}; for people with several rows "
+            "say user=COLUMN",
             parameter="unit",
+        )
+
+
+def _check_user(user: str | int, unit: RowUnit, *, batch: bool) -> None:
+    """Refuse what does not go with people who have several rows."""
+    if not isinstance(user, str) and not (is_whole(user) and user >= 0):
+        raise ParameterError(
+            f"user must be the name or the position of a column, got {user!r}", parameter="user"
+        )
+    if unit != "row":
+        raise ParameterError(
+            "each row is one person, or a user has several: not both", parameter="user"
+        )
+    if batch:
+        raise ParameterError(
+            "batch=True stacks tables of one length, and users have different numbers of rows: "
+            "leave it out",
+            parameter="batch",
         )
 
 
@@ -203,10 +240,16 @@ def _check_cost(pairs: int, gamma: float, protect: Protect) -> None:
         )
 
 
-def _blocks(f: Function, rows: int, *, batch: bool) -> int:
+def _blocks(f: Function, rows: int, user: str | int | None, *, batch: bool) -> int:
     """Count the blocks whose answers the function averages; 1 if it takes the table whole."""
     if type(f) is not Blockwise:  # a subclass may do something else than average
         return 1
+    if f.user != user:
+        raise ParameterError(
+            f"the blocks are of {'rows' if f.user is None else 'users'}, and user={user!r}: give "
+            f"the same to both, as in hs.Blockwise(f, rows={f.rows}, user={user!r})",
+            parameter="user",
+        )
     if batch:
         raise ParameterError("batch=True stacks whole tables: not with hs.Blockwise")
     return f.blocks(rows)

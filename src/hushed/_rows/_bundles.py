@@ -1,0 +1,51 @@
+"""A table whose unit is a user: the rows of each of them lie together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hushed._types import Integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bundles:
+    """Rows of users, one user after the other; its length is the number of users.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        All rows. Whatever the column of users holds, functions are given the place of each user
+        in the table there; see `hushed._rows._people.show_rows`.
+    starts : ndarray of int, shape (users + 1,)
+        Where the rows of each user start, and the end of the last one's.
+    user : str or int
+        The column of users: its name, or its position in an array or in tuples.
+    numbered : bool, default False
+        Whether each user's place stands in that column already.
+    """
+
+    rows: Any
+    starts: Integers
+    user: str | int
+    numbered: bool = False
+
+    def __len__(self) -> int:
+        """Count the users."""
+        return len(self.starts) - 1
+
+    def __getitem__(self, part: slice) -> Bundles:
+        """First users of the table."""
+        starts = self.starts[: part.indices(len(self))[1] + 1]
+        return replace(self, rows=self.rows[: starts[-1]], starts=starts)
+
+
+def find_rows(table: Bundles, users: Integers) -> tuple[Integers, Integers]:
+    """Say which rows users have, in their order, and where those of each start among these."""
+    begins = table.starts[:-1][users]
+    sizes = table.starts[1:][users] - begins
+    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return np.repeat(begins - starts[:-1], sizes) + np.arange(starts[-1]), starts

@@ -1,0 +1,63 @@
+"""Whose each row is, by a column that names users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hushed._rows import _containers as containers
+from hushed.errors import BadRows
+
+_PLAIN = {str, bytes, bool, int, float}
+
+
+def check_owner_column(rows: Any, user: str | int) -> None:
+    """Refuse a table without such a column, by its columns alone; those of a list are in cells."""
+    held = containers.container(rows)
+    if held == "list":
+        return
+    if held == "array" and rows.dtype.names is None:
+        width = rows.shape[1] if rows.ndim == 2 else 0
+        known = type(user) is int and 0 <= user < width
+        what = f"the position of one of {width} columns" if width else "no column of such an array"
+    else:
+        columns = list(rows.dtype.names if held == "array" else rows.columns)
+        known = columns.count(user) == 1
+        what = "one of the columns"
+    if not known:
+        raise BadRows(f"user={user!r} must be {what}: it names whose each row is")
+
+
+def list_owners(rows: Any, user: str | int) -> list[Any]:
+    """Say whose each row is, None if nobody's; each row by itself."""
+    held = containers.container(rows)
+    if held == "list":
+        return [_read_owner(row, user) for row in rows]
+    if held == "pandas":
+        cells = rows[user].tolist()
+    elif held == "polars":
+        cells = rows.get_column(user).to_list()
+    else:
+        cells = (rows[user] if rows.dtype.names else rows[:, user]).tolist()
+    return list(map(_as_owner, cells))
+
+
+def _read_owner(row: Any, user: str | int) -> Any:
+    try:
+        return _as_owner(row[user])
+    except Exception:  # it has no such cell, and so belongs to nobody
+        return None
+
+
+def _as_owner(cell: Any) -> Any:
+    """Make of a cell a name that can be compared; None of what is missing or has no name."""
+    import cloudpickle  # noqa: PLC0415
+
+    try:
+        hash(cell)
+        own: Any = type(cell).__eq__
+        compared = own is not object.__eq__  # else each copy is another one
+        # What holds NaN, such as a tuple, is equal to itself, and to no other of the same name.
+        other = cell if type(cell) in _PLAIN else cloudpickle.loads(cloudpickle.dumps(cell))
+        return cell if compared and bool(cell == other) else None  # NaN is not
+    except Exception:  # a list; pandas.NA, which is neither equal to itself nor not
+        return None

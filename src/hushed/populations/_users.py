@@ -1,0 +1,363 @@
+"""Public sources of users: each draw gives all rows of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from hushed._checks import is_whole
+from hushed._rows import _containers as containers
+from hushed._rows._bundles import Bundles
+from hushed._rows._people import bundle_rows, number_users
+from hushed._rows._ranges import Range, check_columns, is_within, read_ranges
+from hushed._types import Integers
+from hushed.errors import BadRows, ParameterError
+from hushed.populations._laws import Exponential, Normal, Uniform
+
+_MOST_SIZES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """Users drawn from a law for the number of their rows and a law for the rows.
+
+    Parameters
+    ----------
+    rows : Population or callable
+        What gives the rows, without a column of users: arrays, or frames. A population gives
+        independent rows, whoever they belong to. A function takes a ``numpy.random.Generator`` and
+        gives all rows of one user, as many as that user has, which may depend on each other.
+    sizes : int, mapping or callable, optional
+        How many rows a user has: a number, a mapping of numbers to their probabilities (or
+        weights), or a function that takes a generator and a count and gives that many numbers of 1
+        or more. To be left out where a function gives the rows of each user.
+    user : str or int, default 0
+        Where the column of users is put: in front of a frame, under this name, or at this position
+        in an array.
+    bounds : mapping, pair or sequence of pairs, optional
+        As for `PublicTable`, where a function gives the rows of each user; of its columns.
+
+    Raises
+    ------
+    ParameterError
+        If sizes are missing, superfluous or none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> costs = Users(Uniform(low=0, high=100), sizes={1: 0.7, 2: 0.2, 30: 0.1})
+    >>> costs.draw(np.random.default_rng(0), 5).shape
+    (7, 2)
+    """
+
+    rows: Any
+    sizes: Any = None
+    user: str | int = 0
+    bounds: Any = None
+    _law: tuple[Integers, Any] | None = field(init=False, repr=False, compare=False, default=None)
+    _ranges: tuple[Range, ...] = field(init=False, repr=False, compare=False, default=())
+
+    def __post_init__(self) -> None:
+        drawn = hasattr(self.rows, "draw") and hasattr(self.rows, "describe")
+        if not drawn and not callable(self.rows):
+            raise ParameterError(
+                "rows of users come from a population, or from a function rng -> rows of one user; "
+                f"got {type(self.rows).__name__}",
+                parameter="rows",
+            )
+        if drawn != (self.sizes is not None):
+            raise ParameterError(
+                "say with sizes= how many rows a user has"
+                if drawn
+                else "a function gives all rows of one user, however many: leave sizes= out",
+                parameter="sizes",
+            )
+        if drawn and self.bounds is not None:
+            raise ParameterError("give bounds to the population of the rows", parameter="bounds")
+        whole = is_whole(self.user) and self.user >= 0
+        if not whole and not isinstance(self.user, str):
+            raise ParameterError(
+                f"user must be the name or the position of a column, got {self.user!r}",
+                parameter="user",
+            )
+        if drawn and not callable(self.sizes):
+            object.__setattr__(self, "_law", _read_sizes(self.sizes))
+        if self.bounds is not None:
+            object.__setattr__(self, "_ranges", read_ranges(self.bounds))
+
+    def support(self) -> tuple[Range, ...]:
+        """Range of each column that has one; never of the column of users.
+
+        Returns
+        -------
+        tuple of Range
+            Those of the rows.
+        """
+        found: Any = self._ranges or getattr(self.rows, "support", tuple)()
+        ranges: tuple[Range, ...] = found if isinstance(found, tuple) else read_ranges(found)
+        if isinstance(self.user, str):
+            return ranges
+        return tuple(replace(one, column=_shift(one.column, self.user)) for one in ranges)
+
+    def draw(self, rng: np.random.Generator, count: int) -> Any:
+        """Draw users.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of users.
+
+        Returns
+        -------
+        array or frame
+            Their rows, one user after the other, with 0, 1, 2, ... in the column of users.
+
+        Raises
+        ------
+        BadRows
+            If a user has no rows, or what gives them gives no table.
+        """
+        return self.draw_bundles(rng, count).rows
+
+    def draw_bundles(self, rng: np.random.Generator, count: int) -> Bundles:
+        """Draw users, and say where the rows of each are; see `draw`.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of users.
+
+        Returns
+        -------
+        Bundles
+            The table of users.
+        """
+        if self.sizes is None:
+            each = [self._ask(rng) for _ in range(count)]
+            sizes, rows = np.array([len(one) for one in each], dtype=np.int64), _join(each)
+        else:
+            sizes = self._draw_sizes(rng, count)
+            rows = self.rows.draw(rng, int(sizes.sum()))
+        starts = np.zeros(count + 1, dtype=np.int64)
+        np.cumsum(sizes, out=starts[1:])
+        return Bundles(_add_column(rows, self.user, sizes), starts, self.user, numbered=True)
+
+    def _ask(self, rng: np.random.Generator) -> Any:
+        rows = self.rows(rng)
+        containers.container(rows)
+        if len(rows) == 0:
+            raise BadRows("the function gave a user without rows: nobody in a table has none")
+        if self._ranges:
+            check_columns(self._ranges, containers.layout(rows))
+            if not is_within(rows, self._ranges):
+                raise BadRows("the function gave rows outside of its bounds, or missing values")
+        return rows
+
+    def _draw_sizes(self, rng: np.random.Generator, count: int) -> Integers:
+        if self._law is not None:
+            values, ends = self._law
+            if len(values) == 1:
+                return np.full(count, values[0])
+            return np.asarray(values[np.searchsorted(ends, rng.random(count), side="right")])
+        found = np.asarray(self.sizes(rng, count))
+        if found.shape != (count,) or found.dtype.kind not in "iu" or not (found > 0).all():
+            raise BadRows(
+                "sizes(rng, count) must give an array of count whole numbers of 1 or more: nobody "
+                "in a table has no rows"
+            )
+        return found.astype(np.int64)
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source.
+
+        Returns
+        -------
+        dict
+            Kind, column of users, and what rows and sizes say of themselves.
+        """
+        told: dict[str, Any] = {"kind": "users", "user": self.user}
+        if self.sizes is None:
+            return told | {"rows": {"kind": "function", "name": _name(self.rows)}}
+        told["rows"] = self.rows.describe()
+        if self._law is None:
+            return told | {"sizes": _name(self.sizes)}
+        values, _ = self._law
+        weights = self.sizes if isinstance(self.sizes, Mapping) else {int(self.sizes): 1.0}
+        return told | {"sizes": [[int(size), float(weights[int(size)])] for size in values]}
+
+
+def _read_sizes(sizes: Any) -> tuple[Integers, Any]:
+    """Read a law of sizes: the sizes, ascending, and where their shares of [0, 1) end."""
+    given = sizes if isinstance(sizes, Mapping) else {sizes: 1.0}
+    whole = all(is_whole(size) and size >= 1 for size in given)
+    real = all(isinstance(each, int | float | np.number) for each in given.values())
+    if not whole or not real or not 1 <= len(given) <= _MOST_SIZES:
+        raise ParameterError(
+            "sizes must be a whole number of 1 or more, a mapping of such numbers to their "
+            f"probabilities, or a function (rng, count) -> numbers; got {sizes!r}",
+            parameter="sizes",
+        )
+    values = np.array(sorted(int(size) for size in given), dtype=np.int64)
+    weights = np.array([float(given[size]) for size in values.tolist()])
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+        raise ParameterError(
+            "probabilities of sizes must be 0 or more, and not all 0", parameter="sizes"
+        )
+    ends = np.cumsum(weights / weights.sum())
+    ends[-1] = np.inf  # whatever rounding left of the last share
+    return values, ends
+
+
+def _shift(column: str, user: int) -> str:
+    """Name a column of an array after a column of users was put in."""
+    place = int(column or 0)
+    return str(place if place < user else place + 1)
+
+
+def _join(tables: list[Any]) -> Any:
+    """Put tables of one kind one under the other."""
+    kinds = {containers.container(each) for each in tables}
+    held = kinds.pop() if len(kinds) == 1 else "list"
+    if held == "list":
+        raise BadRows("rows of users must be arrays, or frames of one kind")
+    if held == "array":
+        return np.concatenate(tables)
+    if held == "pandas":
+        import pandas  # noqa: PLC0415
+
+        return pandas.concat(tables, ignore_index=True)
+    import polars  # noqa: PLC0415
+
+    return polars.concat(tables)
+
+
+def _add_column(rows: Any, user: str | int, sizes: Integers) -> Any:
+    """Put the column of users into a table; its cells count them."""
+    places = np.repeat(np.arange(len(sizes)), sizes)
+    held = containers.container(rows)
+    if held == "array" and rows.dtype.names is None and not isinstance(user, str):
+        return _add_to_array(rows, user, places)
+    if held not in ("pandas", "polars") or not isinstance(user, str) or user in rows.columns:
+        raise BadRows(
+            f"user={user!r} must be the position of the column in an array, or a new name in a "
+            f"frame; the rows are {containers.layout(rows)}"
+        )
+    if held == "pandas":
+        made = rows.reset_index(drop=True)
+        made.insert(0, user, places)
+        return made
+    column = type(rows.to_series(0))(user, places)
+    return rows.clone().insert_column(0, column)
+
+
+def _add_to_array(rows: Any, user: int, places: Integers) -> Any:
+    columns = rows.reshape(len(rows), -1)
+    width = columns.shape[1]
+    if rows.ndim > 2 or user > width:
+        raise BadRows(f"user={user} is no position among the {width} columns of the rows, and one")
+    made = np.empty((len(rows), width + 1), dtype=rows.dtype)
+    made[:, :user] = columns[:, :user]
+    made[:, user + 1 :] = columns[:, user:]
+    made[:, user] = places
+    return made
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", type(function).__name__))
+
+
+@dataclass(frozen=True, slots=True)
+class UserSource:
+    """A population whose draws are split by their column of users.
+
+    Parameters
+    ----------
+    population : Population
+        Asked for a number of users, it gives all their rows, with the column of users.
+    user : str or int
+        That column.
+    """
+
+    population: Any
+    user: str | int
+
+    def draw(self, rng: np.random.Generator, count: int) -> Bundles:
+        """Draw users.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of users.
+
+        Returns
+        -------
+        Bundles
+            Their rows.
+
+        Raises
+        ------
+        BadRows
+            If the population gives another number of users.
+        """
+        if type(self.population) is Users:
+            return self.population.draw_bundles(rng, count)
+        rows = self.population.draw(rng, count)
+        containers.container(rows)
+        if len(rows) == 0:
+            raise BadRows("the population gave no rows")
+        drawn = bundle_rows(rows, self.user)
+        if len(drawn) != count:
+            raise BadRows(
+                f"the population was asked for {count} users and gave rows of {len(drawn)}: with "
+                f"user={self.user!r}, draw(rng, count) gives all rows of count users"
+            )
+        return number_users(drawn)
+
+    def support(self) -> tuple[Range, ...]:
+        """Range of each column that has one, but for that of users.
+
+        Returns
+        -------
+        tuple of Range
+            Those of the population.
+        """
+        found: Any = getattr(self.population, "support", tuple)()
+        known = isinstance(found, tuple) and all(isinstance(each, Range) for each in found)
+        return leave_out(found if known else read_ranges(found), self.user)
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source.
+
+        Returns
+        -------
+        dict
+            What the population says, and the column of users.
+        """
+        return {**self.population.describe(), "user": self.user}
+
+
+def leave_out(ranges: tuple[Range, ...], user: str | int) -> tuple[Range, ...]:
+    """Leave out the range of the column of users, in which there are places."""
+    return tuple(each for each in ranges if each.column != str(user))
+
+
+def users_from(told: dict[str, Any]) -> Users | None:
+    """Rebuild users from what a certificate says of them; None if it does not say it all."""
+    laws: dict[str, Any] = {"uniform": Uniform, "normal": Normal, "exponential": Exponential}
+    rows, sizes = told.get("rows"), told.get("sizes")
+    if not isinstance(rows, dict):
+        return None
+    law = laws.get(str(rows.get("kind")))
+    if law is None or not isinstance(sizes, list) or set(told) != {"kind", "user", "rows", "sizes"}:
+        return None
+    numbers = {key: value for key, value in rows.items() if key != "kind"}
+    return Users(law(**numbers), sizes=dict(sizes), user=told["user"])
