@@ -61,6 +61,9 @@ class SamplingRecord(SamplingFacts):
         Public ranges that the population keeps to: column, empty where a row is one number; low and
         high end, None for an open one; whether values may be missing. Empty if the population was
         made from private rows.
+    values : tuple of tuple
+        Cells of the given rows that a record may be replaced by; empty unless ``protect`` is
+        ``"table"``.
     container : str
         What held the rows.
     movements : tuple of float
@@ -81,6 +84,7 @@ class SamplingRecord(SamplingFacts):
     public_rows: int
     tables: int
     support: tuple[tuple[str, float | None, float | None, bool], ...]
+    values: tuple[tuple[bool | int | float | str | None, ...], ...] = ()
     container: str
     movements: tuple[float, ...]
     largest: float
@@ -424,6 +428,7 @@ def _record_sampling(sampling: Sampling) -> SamplingRecord:
         public_rows=0 if sampling.data_dependent else sampling.design.public_rows,
         tables=0 if sampling.data_dependent else sampling.design.tables,
         support=() if sampling.data_dependent else tuple(map(_range, sampling.support)),
+        values=() if sampling.data_dependent else sampling.values,
         container=sampling.layout.container,
         movements=() if sampling.data_dependent else _thin(sampling.draws),
         largest=0.0 if sampling.data_dependent else sampling.largest,
