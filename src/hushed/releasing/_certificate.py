@@ -21,7 +21,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 from hushed.mechanisms import Mechanism
 from hushed.releasing._blocks import describe_argument, state_parameters
-from hushed.releasing._consistency import check_agreement, list_kept_ranks
+from hushed.releasing._consistency import check_agreement
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._statistics import (
     StatisticMechanism,
@@ -31,6 +31,7 @@ from hushed.releasing._statistics import (
 )
 from hushed.releasing._words import explain_certificate
 from hushed.sensitivity import Route, Sampling, SamplingFacts
+from hushed.sensitivity._remarks import list_kept_ranks
 from hushed.spaces import Norm
 
 if TYPE_CHECKING:

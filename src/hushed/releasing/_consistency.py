@@ -7,7 +7,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushed import populations
 from hushed._rows._ranges import Range
@@ -23,6 +22,7 @@ from hushed.sensitivity._designs import count_needed, is_given_the_rest
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Rank
 from hushed.sensitivity._record import describe_sampling, is_proof, shift_gamma
+from hushed.sensitivity._remarks import list_kept_ranks
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
@@ -32,7 +32,6 @@ _FOLLOW = ("epsilon", "delta", "neighbours")
 _CLOSE = 1e-9  # mathematical libraries differ in the last digits
 # Gamma is split where the split matters least, so that its place moves by far more than a bit.
 SAME_SPLIT = 1e-3
-_QUANTILES = 201
 _PROMISE_OF = {"disjoint": "population", "given-the-rest": "given-the-rest", "resampled": "table"}
 
 
@@ -338,13 +337,6 @@ def _of_movements(certificate: Certificate, sampling: SamplingRecord) -> list[st
     if moved[-1] > 2 * places * sampling.largest * (1 + _CLOSE):
         found.append("sampling.largest is too small for answers that move so far")
     return found
-
-
-def list_kept_ranks(pairs: int) -> NDArray[np.int64]:
-    """Ranks, counted from 0, of the movements that a certificate keeps."""
-    if pairs <= _QUANTILES:
-        return np.arange(pairs)
-    return np.round(np.linspace(0, float(min(pairs, 2**53) - 1), _QUANTILES)).astype(np.int64)
 
 
 def _is_rising(sizes: tuple[int, ...], most: int) -> bool:

@@ -146,7 +146,7 @@ def bent_movement(
     """Measure how far an answer leaves the span between those at the ends of one cell."""
     rows, private = trial.design.rows, trial.private
     rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(3,))))
-    ends = [(min(cells), max(cells)) for cells in zip(*corners, strict=True)]  # type: ignore[type-var]
+    ends = [(min(cells), max(cells)) for cells in zip(*corners, strict=True)]
     found = 0.0
     for number, generator in enumerate(streams(seed, 0, _BENT_TABLES)):
         drawn = draw_table(trial.design, generator, number, trial.like, private=private)
@@ -159,14 +159,15 @@ def bent_movement(
             order = np.arange(rows)
             order[at] = source
             given = copy_rows(containers.take(table, order))
-            shown = given[None] if batch else given
-            answers.append(
-                compute_alone(lambda t=shown: answer(trial.function, t, private=private))
-            )  # type: ignore[misc]
+            answers.append(_ask(trial, given[None] if batch else given))
         low, high = np.minimum(*answers[:2]), np.maximum(*answers[:2])
         beyond = np.maximum(np.maximum(low - answers[2], answers[2] - high), 0.0)
         found = max(found, _measure_gap(beyond, np.zeros_like(beyond), trial.norm))
     return found
+
+
+def _ask(trial: PairTrial | BlockTrial, given: Any) -> Floats:
+    return compute_alone(lambda: answer(trial.function, given, private=trial.private))
 
 
 def block_dependence(trial: BlockTrial, *, seed: int) -> float:

@@ -243,8 +243,8 @@ class _Ask:
             ways += self._other_promises(known)
         return (
             f"gamma={gamma:.6g} for {self.reach.protect!r} takes {self.pairs} pairs of "
-            f"{each}{whole} under the {self.calibration!r} calibration: {needed} public rows. The public table "
-            f"has {known}, which support {level}: {', or '.join(ways)}"
+            f"{each}{whole} under the {self.calibration!r} calibration: {needed} public rows. "
+            f"The public table has {known}, which support {level}: {', or '.join(ways)}"
         )
 
     def _other_promises(self, known: int) -> list[str]:

@@ -157,7 +157,7 @@ class Neighbourhood:
         return sum(1 + n + (n + 1) * max(1, self.values) for n in self.tables)
 
     def swaps(self, places: Any) -> Iterator[tuple[Any, int]]:
-        """List replaced places, of one table or of each of a stack, and the row that comes there."""
+        """List replaced places, of one table or each of a stack, and the row that comes there."""
         n = self.size
         if not self.whole:
             yield places, n

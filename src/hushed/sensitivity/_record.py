@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hushed._checks import require_one_of
 from hushed._decimals import decimal_of, read, stated_above, upper_double
 from hushed._numeric import finite_above, round_up
+from hushed._printing import flat, format_up
 from hushed._rows._containers import Layout
 from hushed._rows._ranges import Range
 from hushed.errors import ParameterError
@@ -26,6 +27,7 @@ from hushed.sensitivity._canary import Agreement, confirm
 from hushed.sensitivity._designs import Design
 from hushed.sensitivity._neighbourhood import Neighbourhood, Position
 from hushed.sensitivity._ranks import Calibration
+from hushed.sensitivity._remarks import Movements, describe_places, list_kept_ranks, list_remarks
 from hushed.sensitivity._values import Row
 from hushed.spaces import NORMS, Norm
 
@@ -318,6 +320,32 @@ class Sensitivity:
             estimates=((self.fingerprint, self.gamma),),
             marginal=self.sampling.calibration == "marginal",
         )
+
+    def explain(self) -> str:
+        """Say what was kept, and what speaks against relying on it.
+
+        Returns
+        -------
+        str
+            A sentence, then one paragraph for each remark: that most pairs move the answer by
+            little or nothing, that a much larger movement was seen, or that whole places of the
+            table may be left out.
+        """
+        size = f"Sensitivity {format_up(self.value)} in the {self.norm} norm"
+        sampling = self.sampling
+        if sampling is None:
+            return f"{size}, for {self.neighbours} neighbours, proven: {flat(self.argument)}."
+        ranks = list_kept_ranks(sampling.pairs)
+        seen = Movements(
+            known=sampling.draws[ranks].tolist(), pairs=sampling.pairs, kept=self.value
+        )
+        remarks = [
+            *list_remarks(seen),
+            *describe_places(sampling.reach(), self.gamma, symmetric=sampling.symmetric),
+        ]
+        whom = f"protect={sampling.protect!r}, {sampling.neighbours} neighbours"
+        text = f"{size}: {self.argument}; gamma = {format_up(self.gamma)} ({whom})."
+        return "\n\n".join([text, *(f"{each}." for each in remarks)])
 
     def shifted(self, tau: float) -> Sensitivity:
         """Carry a sampled sensitivity to private rows drawn from a nearby distribution.

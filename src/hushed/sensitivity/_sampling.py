@@ -234,8 +234,8 @@ def _read_reach(
     batch: bool,
 ) -> Neighbourhood:
     """Read which neighbours are to be compared, of tables of which sizes."""
-    many = isinstance(rows, Sequence | range) and not isinstance(rows, str)
-    sizes = list(rows) if many else [rows]  # type: ignore[arg-type]
+    many = isinstance(rows, Sequence) and not isinstance(rows, str)
+    sizes: list[Any] = list(rows) if many else [rows]  # type: ignore[arg-type]
     if not sizes or not all(is_whole(each) and each >= 2 for each in sizes):
         raise ParameterError(
             f"rows must be an integer of 2 or more, got {rows!r}: neighbours differ in one row "
