@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, get_args
 
-from hushed._checks import read_list, require_least, require_one_of, require_within
+from hushed._checks import is_whole, read_list, require_least, require_one_of, require_within
 from hushed._decimals import decimal_of, read, stated_above, total_of
 from hushed.errors import ParameterError
 
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 Neighbours = Literal["replace-one", "add-remove"]
-Protect = Literal["record", "everyone", "simultaneous"]
+Protect = Literal["record", "everyone", "simultaneous", "table"]
 Unit = Literal["row", "user"]
 RowUnit = Literal["row", "person"]
 
@@ -50,9 +50,14 @@ class Guarantee:
         Neither promise implies the other, so that they are never added up: a user may have many
         rows, and a query that keeps one row of each user may swap it for another when that row
         goes, and so move by more than when the user goes.
-    protect : {"record", "everyone", "simultaneous"}, default "record"
+    protect : {"record", "everyone", "simultaneous", "table"}, default "record"
         Whom ``gamma`` is about: one record at a time, or all records of the table at once, by
-        the union bound (``"everyone"``) or by a sampled maximum (``"simultaneous"``).
+        the union bound (``"everyone"``) or by a sampled maximum (``"simultaneous"``), each
+        against a fresh draw; or (``"table"``) all neighbours of the table whose new row is one of
+        the public values that were given when the sensitivity was sampled.
+    distance : int, default 1
+        Rows, or users, in which the two tables differ: the promise is for so many at once, and
+        for fewer only where ``gamma`` is 0.
     data_dependent : bool, default False
         True when the population was made from the private rows. The numbers are then nominal:
         the estimate itself leaks, and no (epsilon, delta, gamma) statement is proved.
@@ -82,6 +87,7 @@ class Guarantee:
     neighbours: Neighbours = "replace-one"
     unit: Unit = "row"
     protect: Protect = "record"
+    distance: int = 1
     data_dependent: bool = False
     estimates: tuple[tuple[str, float], ...] = field(default=(), repr=False)
     marginal: bool = field(default=False, repr=False)
@@ -96,6 +102,11 @@ class Guarantee:
         require_one_of("neighbours", self.neighbours, get_args(Neighbours))
         require_one_of("unit", self.unit, get_args(Unit))
         require_one_of("protect", self.protect, get_args(Protect))
+        if not is_whole(self.distance) or self.distance < 1:
+            raise ParameterError(
+                f"distance must be a whole number of 1 or more, got {self.distance!r}",
+                parameter="distance",
+            )
         _check_estimates(self.estimates)
 
 

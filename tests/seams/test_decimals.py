@@ -25,6 +25,7 @@ from hushed._decimals import (
 from hushed.accounting._filters import filter_cost, privacy_filters
 from hushed.errors import Overspent, ParameterError
 from hushed.measurements import exponential, gaussian, laplace
+from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._plan import plan
 from hushed.spaces import ABSOLUTE, PURE, SUP, ZCDP, Numbers, Space
 
@@ -117,7 +118,7 @@ class TestReader:
             lambda x: privacy_loss.laplace(1.0).delta(x),
             lambda x: hs.compose([hs.Laplace(PROVEN["l1"], epsilon=1)], delta=x),
             lambda x: (
-                plan("marginal", rows=5, gamma=x, pairs=100, protect="record")
+                plan("marginal", Neighbourhood(rows=5), gamma=x, pairs=100)
                 if x is not None
                 else read("gamma", x, up=False)
             ),
@@ -377,14 +378,14 @@ class TestSampler:
     @pytest.mark.parametrize("gamma", [0.3, 0.1, 0.18, 1 / 3, np.float64(0.3), Fraction(3, 10)])
     def test_rank_and_promise(self, gamma):
         """The rank keeps the decimal of the gamma that is promised, in rationals."""
-        rank, total = plan("marginal", rows=9, gamma=gamma, pairs=149, protect="record")
+        rank, total = plan("marginal", Neighbourhood(rows=9), gamma=gamma, pairs=149)
         assert 1 - Fraction(rank.rank, 150) <= decimal(total)
         assert total == read("gamma", gamma, up=False)
 
     @pytest.mark.parametrize("pairs", [9, 99, 149, 1000])
     def test_gamma_that_follows(self, pairs):
         """1 / (m + 1), rounded up as a decimal: 0.1 for 9 pairs, and not a hair more."""
-        _, total = plan("marginal", rows=9, gamma=None, pairs=pairs, protect="record")
+        _, total = plan("marginal", Neighbourhood(rows=9), gamma=None, pairs=pairs)
         below = math.nextafter(total, 0)
         assert decimal(below) < Fraction(1, pairs + 1) <= decimal(total)
 

@@ -372,7 +372,7 @@ class TestRefusals:
             asked(Table(rng.random(count - 1)), **settings)
         assert caught.value.needed == count
         assert caught.value.supported > 0.1
-        with pytest.raises(ParameterError, match="one record among given others"):
+        with pytest.raises(ParameterError, match="one replaced record among given others"):
             asked(Table(rng.random(count), promise="given-the-rest"), **settings)
 
     def test_pairs_are_limited_too(self):

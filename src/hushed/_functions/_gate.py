@@ -49,6 +49,10 @@ class Sampled(Protocol):
         """Their number of rows."""
 
     @property
+    def neighbours(self) -> str:
+        """Whether rows are replaced, so that their number is public, or added and removed."""
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the answer."""
 
@@ -106,7 +110,8 @@ def _admit_rows(data: Any, sampled: Sampled | None, *, outside: Outside) -> Any:
     rows = copy_rows(data)
     if sampled is None:
         return rows
-    if len(rows) == 0:
+    counted = sampled.neighbours == "replace-one"  # else the number of rows is private
+    if len(rows) == 0 and counted:
         raise BadRows("the table is empty")
     if sampled.user is not None:
         rows = _bundle(rows, sampled.user, sampled.layout)
@@ -116,7 +121,7 @@ def _admit_rows(data: Any, sampled: Sampled | None, *, outside: Outside) -> Any:
             f"the sensitivity was sampled on {sampled.layout}; {sampled.layout.difference(found)}"
         )
     rows = cast_rows(rows, sampled.layout)
-    if len(rows) != sampled.rows:
+    if counted and len(rows) != sampled.rows:
         what = "rows" if sampled.user is None else "users"
         raise BadRows(
             f"the sensitivity was sampled for {sampled.rows} {what}, the table has {len(rows)}; "

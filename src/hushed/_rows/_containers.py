@@ -247,6 +247,20 @@ def take(rows: Any, indices: NDArray[np.int64]) -> Any:
     return rows[indices]
 
 
+def join(first: Any, second: Any) -> Any:
+    """Rows of two tables of one kind, in a new table."""
+    held = container(first)
+    if held == "list":
+        return [*first, *second]
+    if held == "array":
+        return np.concatenate([first, second])
+    if held == "polars":
+        return first.vstack(second).rechunk()
+    import pandas as pd  # noqa: PLC0415
+
+    return pd.concat([first, second], ignore_index=True)
+
+
 def is_same(first: Any, second: Any) -> bool:
     """Tell whether two tables hold equal values in equal order; NaN equals NaN."""
     if isinstance(first, Bundles):

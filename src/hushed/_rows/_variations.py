@@ -85,6 +85,28 @@ def _user_arrays(
         yield shown.copy() if fresh else shown
 
 
+def rearrangements(
+    table: Any, orders: Iterable[NDArray[np.int64]], *, fresh: bool = False
+) -> Iterator[Any]:
+    """Hand out tables of the rows at given positions, which share nothing that could be changed."""
+    if isinstance(table, Bundles):
+        for order in orders:
+            rows = show_rows(take(table, order))
+            yield next(variations(rows, len(rows), (), fresh=fresh))
+        return
+    held = container(table)
+    for order in orders:
+        rows = take(table, order)
+        if held == "array" and not fresh and _is_shown_in_place(rows):
+            yield show_in_place(rows)
+        elif held == "array":
+            yield _handing(rows, fresh=fresh)(rows)
+        elif held == "list":
+            yield list(map(_apart, rows))
+        else:
+            yield copy_rows(rows)
+
+
 def show_in_place(rows: NDArray[Any]) -> NDArray[Any]:
     """Lock an array, and let it be part of a larger one, as drawn tables are."""
     if _is_shown_in_place(rows):

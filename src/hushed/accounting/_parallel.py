@@ -63,6 +63,8 @@ def parallel(
         )
     if any(promise.unit == "user" for promise in promises):
         raise ParameterError("disjoint parts may each hold rows of one user: use compose")
+    if any(promise.distance > 1 for promise in promises):
+        raise ParameterError("disjoint parts may each hold some of several rows: use compose")
     epsilon = max(promise.epsilon for promise in promises)
     delta = max(promise.delta for promise in promises)
     found = [item.loss.epsilon_bracket(delta).low for item in items]

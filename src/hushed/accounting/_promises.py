@@ -68,6 +68,7 @@ def joined(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guara
         gamma=gamma,
         neighbours=promises[0].neighbours,
         unit=promises[0].unit,
+        distance=promises[0].distance,
         protect=_weakest(sampled or {promise.protect for promise in promises}),
         data_dependent=any(promise.data_dependent for promise in promises),
         # A gamma stated by hand has no fingerprint; the joint gamma then stands by itself.
@@ -89,10 +90,22 @@ def _check_alike(promises: Sequence[Guarantee]) -> None:
             "promises for rows and promises for users cannot be joined: neither promise implies "
             "the other; state all of them for one unit, as hs.table(..., user=COLUMN) does"
         )
+    if len({promise.distance for promise in promises}) > 1:
+        raise ParameterError(
+            "promises for different numbers of rows replaced at once cannot be joined: "
+            f"{sorted({promise.distance for promise in promises})}; state all of them for one"
+        )
 
 
 def _weakest(found: set[Protect]) -> Protect:
     """Weakest of the scopes: one record, then all records by whichever argument."""
+    if "table" in found:
+        if len(found) > 1:
+            raise ParameterError(
+                "promises for given replacements (protect='table') and for fresh draws cannot be "
+                "joined: neither implies the other; sample all of them with one protect"
+            )
+        return "table"
     if "record" in found:
         return "record"
     return "everyone" if "everyone" in found else "simultaneous"

@@ -19,7 +19,7 @@ from hushed.errors import ParameterError, TooFewPairs
 from hushed.guarantee import Neighbours
 from hushed.populations import Population, PublicTable
 from hushed.sensitivity._declarations import check_source
-from hushed.sensitivity._designs import count_drawn, count_needed
+from hushed.sensitivity._designs import count_needed
 
 _STATEMENTS = 3  # bounds on epsilon, on delta and on the share, each at its part of alpha
 _FALSE_ALARM = 10  # a pair may be accused wrongly with alpha, or gamma, over this
@@ -106,7 +106,7 @@ def draw_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> li
 
 def _deal_tables(source: PopulationPairs, seed: int) -> list[Any]:
     """Tables of a public table that share no row, or else they are no independent pairs."""
-    population, size = source.population, count_drawn(source.rows, 1, "record")
+    population, size = source.population, source.rows + 1
     if not isinstance(population, PublicTable) or population.promise == "table":
         return []
     known, needed = len(population.frame), count_needed("disjoint", source.count, size)

@@ -52,6 +52,16 @@ def _mismatches(limit: Guarantee, promise: Guarantee) -> list[str]:
         )
     if promise.unit != limit.unit:
         found.append(f"the budget protects one {limit.unit}, the charge one {promise.unit}")
+    if promise.distance != limit.distance:
+        found.append(
+            f"the budget is for {limit.distance} row(s) replaced at once, the charge for "
+            f"{promise.distance}"
+        )
+    if _for_given(limit, promise):
+        found.append(
+            f"the budget is about protect={limit.protect!r}, the charge about "
+            f"protect={promise.protect!r}, of which one is about given replacements only"
+        )
     if found:
         found[-1] += ", and neither promise implies the other, so they do not add up"
     if _for_fewer(limit, promise):
@@ -67,8 +77,16 @@ def _mismatches(limit: Guarantee, promise: Guarantee) -> list[str]:
     return found
 
 
+def _for_given(limit: Guarantee, promise: Guarantee) -> bool:
+    return promise.gamma > 0 and (promise.protect == "table") != (limit.protect == "table")
+
+
 def _for_fewer(limit: Guarantee, promise: Guarantee) -> bool:
-    return promise.gamma > 0 and promise.protect == "record" and limit.protect != "record"
+    return (
+        promise.gamma > 0
+        and promise.protect == "record"
+        and limit.protect not in ("record", "table")
+    )
 
 
 def _way_out(limit: Guarantee, promise: Guarantee) -> str:
@@ -76,7 +94,9 @@ def _way_out(limit: Guarantee, promise: Guarantee) -> str:
     asked = []
     if (promise.neighbours, promise.unit) != (limit.neighbours, limit.unit):
         asked += [f"neighbours={promise.neighbours!r}", f"unit={promise.unit!r}"]
-    if _for_fewer(limit, promise):
+    if promise.distance != limit.distance:
+        asked.append(f"distance={promise.distance}")
+    if _for_fewer(limit, promise) or _for_given(limit, promise):
         asked.append(f"protect={promise.protect!r}")
     options = ["--" + each.replace("=", " ").replace("'", "") for each in asked]
     if promise.data_dependent and not limit.data_dependent:

@@ -247,7 +247,7 @@ def write_promise(guarantee: Guarantee) -> dict[str, Any]:
         "data_dependent": guarantee.data_dependent,
         "estimates": [[name, float(gamma).hex()] for name, gamma in guarantee.estimates],
         "marginal": guarantee.marginal,
-    }
+    } | ({"distance": int(guarantee.distance)} if guarantee.distance > 1 else {})
 
 
 def _guarantee(record: dict[str, Any]) -> Guarantee:
@@ -262,6 +262,7 @@ def _guarantee(record: dict[str, Any]) -> Guarantee:
             data_dependent=record["data_dependent"],
             estimates=tuple((name, float.fromhex(g)) for name, g in record["estimates"]),
             marginal=record["marginal"],
+            distance=record.get("distance", 1),
         )
     except HushedError:
         raise DamagedLedger("a record holds a guarantee out of range") from None

@@ -49,9 +49,10 @@ def _write_form(name: str, law: Law) -> str:
 
 LAW = "[{](" + "|".join(_write_form(name, law) for name, law in LAWS.items()) + ")[}]"
 _PROMISE = (
-    rf'[{{]"data_dependent":(true|false),"delta":("0x1[.]0p[+]0"|{_SHARE}),"epsilon":{_AMOUNT},'
+    rf'[{{]"data_dependent":(true|false),"delta":("0x1[.]0p[+]0"|{_SHARE}),("distance":{_COUNT},)?'
+    rf'"epsilon":{_AMOUNT},'
     rf'"estimates":\[(\[{_WORD},{_SHARE}\],?)*\],"gamma":{_SHARE},"marginal":(true|false),'
-    r'"neighbours":"(replace-one|add-remove)","protect":"(record|everyone|simultaneous)",'
+    r'"neighbours":"(replace-one|add-remove)","protect":"(record|everyone|simultaneous|table)",'
     r'"unit":"(row|user)"[}]'
 )
 _ENTRY = (

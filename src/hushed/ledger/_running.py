@@ -199,7 +199,9 @@ class RunningBalance:
 
     def _plain(self, level: float) -> Guarantee:
         limit = self.budget.limit
-        return Guarantee(epsilon=level, neighbours=limit.neighbours, unit=limit.unit)
+        return Guarantee(
+            epsilon=level, neighbours=limit.neighbours, unit=limit.unit, distance=limit.distance
+        )
 
     def balance(self) -> Balance:
         """Where the budget stands."""

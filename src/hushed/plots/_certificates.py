@@ -10,7 +10,7 @@ from hushed._printing import flat, format_down, format_up
 from hushed.errors import ParameterError
 from hushed.plots._figures import COLOURS, altair_or_refuse, clean_spec
 from hushed.releasing import Certificate
-from hushed.releasing._consistency import list_kept_ranks
+from hushed.sensitivity._remarks import list_kept_ranks
 
 _BLUE, _ORANGE = COLOURS[:2]
 
@@ -51,7 +51,7 @@ def movement_figure(certificate: Certificate) -> Any:
             "population was made from private rows"
         )
     size, pairs = sampling.rows // sampling.blocks, sampling.pairs
-    drawn = "tables" if sampling.protect == "simultaneous" else "pairs"
+    drawn = "tables" if sampling.reach().whole else "pairs"
     ranks = list_kept_ranks(pairs).tolist()
     points = [
         {"movement": value, "share": (rank + 1) / pairs}

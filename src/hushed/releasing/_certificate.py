@@ -21,7 +21,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 from hushed.mechanisms import Mechanism
 from hushed.releasing._blocks import describe_argument, state_parameters
-from hushed.releasing._consistency import check_agreement, list_kept_ranks
+from hushed.releasing._consistency import check_agreement
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._statistics import (
     StatisticMechanism,
@@ -31,6 +31,7 @@ from hushed.releasing._statistics import (
 )
 from hushed.releasing._words import explain_certificate
 from hushed.sensitivity import Route, Sampling, SamplingFacts
+from hushed.sensitivity._remarks import list_kept_ranks
 from hushed.spaces import Norm
 
 if TYPE_CHECKING:
@@ -61,6 +62,9 @@ class SamplingRecord(SamplingFacts):
         Public ranges that the population keeps to: column, empty where a row is one number; low and
         high end, None for an open one; whether values may be missing. Empty if the population was
         made from private rows.
+    values : tuple of tuple
+        Cells of the given rows that a record may be replaced by; empty unless ``protect`` is
+        ``"table"``.
     container : str
         What held the rows.
     movements : tuple of float
@@ -81,6 +85,7 @@ class SamplingRecord(SamplingFacts):
     public_rows: int
     tables: int
     support: tuple[tuple[str, float | None, float | None, bool], ...]
+    values: tuple[tuple[bool | int | float | str | None, ...], ...] = ()
     container: str
     movements: tuple[float, ...]
     largest: float
@@ -424,6 +429,7 @@ def _record_sampling(sampling: Sampling) -> SamplingRecord:
         public_rows=0 if sampling.data_dependent else sampling.design.public_rows,
         tables=0 if sampling.data_dependent else sampling.design.tables,
         support=() if sampling.data_dependent else tuple(map(_range, sampling.support)),
+        values=() if sampling.data_dependent else sampling.values,
         container=sampling.layout.container,
         movements=() if sampling.data_dependent else _thin(sampling.draws),
         largest=0.0 if sampling.data_dependent else sampling.largest,

@@ -7,7 +7,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushed import populations
 from hushed._rows._ranges import Range
@@ -19,10 +18,11 @@ from hushed.releasing._blocks import list_wrong_blocks
 from hushed.releasing._mechanisms import Admitted, admit_mechanism, is_free_name
 from hushed.releasing._statistics import STATISTIC_MECHANISMS, list_contradictions
 from hushed.sensitivity import Sensitivity
-from hushed.sensitivity._designs import count_drawn, count_needed
+from hushed.sensitivity._designs import count_needed, is_given_the_rest
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Rank
 from hushed.sensitivity._record import describe_sampling, is_proof, shift_gamma
+from hushed.sensitivity._remarks import list_kept_ranks
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
@@ -32,7 +32,6 @@ _FOLLOW = ("epsilon", "delta", "neighbours")
 _CLOSE = 1e-9  # mathematical libraries differ in the last digits
 # Gamma is split where the split matters least, so that its place moves by far more than a bit.
 SAME_SPLIT = 1e-3
-_QUANTILES = 201
 _PROMISE_OF = {"disjoint": "population", "given-the-rest": "given-the-rest", "resampled": "table"}
 
 
@@ -155,8 +154,8 @@ def _of_gamma(certificate: Certificate) -> list[str]:
             f"guarantee.gamma {promise.gamma!r} and its estimates are not sampling.gamma "
             f"{sampling.gamma!r}"
         )
-    if promise.protect != sampling.protect:
-        found.append("guarantee.protect is not sampling.protect")
+    if (promise.protect, promise.distance) != (sampling.protect, sampling.distance):
+        found.append("guarantee.protect and distance are not those of the sampling")
     if promise.marginal != (sampling.calibration == "marginal"):
         found.append("guarantee.marginal contradicts sampling.calibration")
     hidden = not sampling.population_is_public and not sampling.support  # made from private rows
@@ -182,10 +181,13 @@ def _of_words(certificate: Certificate) -> list[str]:
                 "confirmed and outside are about a sampled sensitivity, this one is proven"
             )
     elif (certificate.neighbours, unit) != (
-        "replace-one",
+        certificate.sampling.neighbours,
         "row" if certificate.sampling.user is None else "user",
     ):
-        found.append("a sampled sensitivity is for a replaced row, or user where it names a column")
+        found.append(
+            "neighbours are not those of the sampling, or its unit is not one row, or one user "
+            "where it names a column"
+        )
     return found
 
 
@@ -193,6 +195,11 @@ def _of_sampling(sampling: SamplingRecord) -> list[str]:
     """List what no sampler writes."""
     asked = (sampling.requested_gamma, sampling.asked_pairs)
     columns = [each[0] for each in sampling.support]
+    added = sampling.neighbours == "add-remove"
+    try:
+        sampling.reach()
+    except (HushedError, ZeroDivisionError) as problem:
+        return [f"sampling.rows, blocks, neighbours, distance, position, protect: {problem}"]
     try:
         json.dumps(sampling.population, allow_nan=False)
     except (TypeError, ValueError):
@@ -203,6 +210,13 @@ def _of_sampling(sampling: SamplingRecord) -> list[str]:
         "sampling.rows must be 1 or more": sampling.rows >= 1,
         "sampling.blocks must divide sampling.rows": sampling.blocks >= 1
         and sampling.rows % sampling.blocks == 0,
+        "sampling.sizes must go up to sampling.rows where a row is added or removed": (
+            not sampling.sizes if not added else _is_rising(sampling.sizes, sampling.rows)
+        ),
+        "sampling.values and monotone go with protect='table', which needs values": (
+            bool(sampling.values) == (sampling.protect == "table")
+            and (sampling.protect == "table" or not sampling.monotone)
+        ),
         "sampling.shift must be 0 or more": sampling.shift >= 0,
         "sampling.movements must be sorted and not negative": _is_sorted(sampling.movements),
         "sampling.pairs is not the number asked for": asked[1] in (None, sampling.pairs),
@@ -237,7 +251,7 @@ def _of_rank(sampling: SamplingRecord) -> list[str]:
         rank, gamma = _plan(sampling, sampling.asked_pairs)
         if rank.pairs != sampling.pairs:  # more than are needed do no harm
             rank, gamma = _plan(sampling, sampling.pairs)
-        gamma = shift_gamma(gamma, sampling.shift, sampling.rows, sampling.protect)
+        gamma = shift_gamma(gamma, sampling.shift, sampling.reach().involved)
     except (HushedError, OverflowError, ValueError):
         return ["sampling.pairs do not support sampling.gamma under that calibration"]
     found = []
@@ -256,14 +270,7 @@ def _of_rank(sampling: SamplingRecord) -> list[str]:
 
 
 def _plan(sampling: SamplingRecord, pairs: int | None) -> tuple[Rank, float]:
-    return plan(
-        sampling.calibration,
-        rows=sampling.rows,
-        gamma=sampling.requested_gamma,
-        pairs=pairs,
-        protect=sampling.protect,
-        blocks=sampling.blocks,
-    )
+    return plan(sampling.calibration, sampling.reach(), gamma=sampling.requested_gamma, pairs=pairs)
 
 
 def _of_rows(sampling: SamplingRecord) -> list[str]:
@@ -284,7 +291,7 @@ def _of_rows(sampling: SamplingRecord) -> list[str]:
             return ["sampling.public_rows without a public table"]
         return _of_support(sampling)
     size = said.get("rows" if sampling.user is None else "users")
-    count = count_drawn(sampling.rows, sampling.blocks, sampling.protect)
+    count = sampling.reach().drawn
     needed = count_needed(route, sampling.pairs, count)
     rules = {
         "sampling.route is not the promise of the public table": said.get("promise")
@@ -293,8 +300,9 @@ def _of_rows(sampling: SamplingRecord) -> list[str]:
         "sampling.tables does not follow from sampling.public_rows": sampling.tables
         == known // count,
         "sampling.public_rows are too few for that route": known >= needed,
-        "sampling.protect is about all records, though the rest is given": route != "given-the-rest"
-        or sampling.protect == "record",
+        "sampling is about more than one replaced record, though the rest is given": route
+        != "given-the-rest"
+        or is_given_the_rest(sampling.reach()),
     }
     return [text for text, holds in rules.items() if not holds]
 
@@ -340,11 +348,8 @@ def _of_movements(certificate: Certificate, sampling: SamplingRecord) -> list[st
     return found
 
 
-def list_kept_ranks(pairs: int) -> NDArray[np.int64]:
-    """Ranks, counted from 0, of the movements that a certificate keeps."""
-    if pairs <= _QUANTILES:
-        return np.arange(pairs)
-    return np.round(np.linspace(0, float(min(pairs, 2**53) - 1), _QUANTILES)).astype(np.int64)
+def _is_rising(sizes: tuple[int, ...], most: int) -> bool:
+    return bool(sizes) and sizes[0] >= 2 and sizes[-1] == most and sizes == tuple(sorted({*sizes}))
 
 
 def _is_sorted(movements: tuple[float, ...]) -> bool:

@@ -28,7 +28,7 @@ from hushed.releasing._statistics import is_rebuilt, rebuild
 from hushed.sensitivity import Blockwise, Sensitivity, sample_sensitivity
 from hushed.sensitivity._plan import plan
 
-MOST_DRAWS = 2**40  # rows drawn, all tables together
+MOST_DRAWS = 2**40  # rows in all tables that are asked about
 _UNCHECKED = ("created", "versions", "charged", "person")
 _OF_BLOCKS = "number of blocks"
 _SPLIT = ("tail_mass", "sampling_error")
@@ -322,15 +322,14 @@ def _compare_promises(
 
 def _check_work(sampling: SamplingRecord) -> None:
     """Refuse a certificate, which anybody may have written, that would run for ever."""
+    reach = replace(sampling.reach(), values=len(sampling.values))
     rank, _ = plan(
         sampling.calibration,
-        rows=sampling.rows,
+        reach,
         gamma=sampling.requested_gamma,
         pairs=sampling.asked_pairs,
-        protect=sampling.protect,
-        blocks=sampling.blocks,
     )
-    if rank.pairs * (sampling.rows + 1) > MOST_DRAWS:
+    if rank.pairs * reach.drawn * (reach.calls if reach.whole else 1) > MOST_DRAWS:
         raise ParameterError(
             f"the certificate is about {rank.pairs} pairs of tables with {sampling.rows} rows: "
             "more than is sampled again on a certificate's word; sample the sensitivity yourself "
@@ -388,7 +387,12 @@ def _sample_again(
     return sample_sensitivity(
         f,
         population,
-        rows=sampling.rows,
+        rows=sampling.sizes or sampling.rows,
+        neighbours=sampling.neighbours,
+        distance=sampling.distance,
+        position=sampling.position,
+        values=None if sampling.monotone or not sampling.values else sampling.values,
+        monotone=sampling.monotone,
         norm=known.norm,
         gamma=sampling.requested_gamma,
         pairs=sampling.asked_pairs,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import TYPE_CHECKING
 
-from hushed._decimals import decimal_of, stated_above, upper_double
+from hushed._decimals import upper_double
 from hushed._functions._environment import differences, packages_in
 from hushed._functions._settings import list_unwatched
 from hushed._numeric import round_up
@@ -17,17 +16,21 @@ from hushed.releasing._blocks import (
     explain_blocks_assumptions,
     explain_blocks_reach,
 )
+from hushed.releasing._neighbour_words import (
+    describe_change,
+    describe_reach,
+    list_numbers,
+    name_units,
+)
 from hushed.releasing._statistic_words import (
     explain_accuracy,
     explain_assumptions,
     explain_reach,
 )
+from hushed.sensitivity._remarks import Movements, describe_places, list_remarks
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
-
-
-_FAR = 1000  # times the kept movement: then the largest drawn one deserves a remark
 
 
 def explain_certificate(certificate: Certificate) -> str:
@@ -95,6 +98,8 @@ def _promise(certificate: Certificate) -> str:
         "replace-one": f"with {whose} replaced by {others}",
         "add-remove": f"with {whose} added or removed",
     }[g.neighbours]
+    if certificate.sampling is not None and (g.distance > 1 or g.protect == "table"):
+        pair = describe_change(certificate.sampling)
     slack = f", up to a slack of {format_up(g.delta, 3)}" if g.delta else ""
     stated = certificate.mechanism.stated
     who = "its author promises" if stated else "is promised"
@@ -155,33 +160,31 @@ def _reach(certificate: Certificate) -> str:
     part = f", of which a part of 1 / {blocks} reaches the average" if blocks > 1 else ""
     kept = (
         f"the answer's movement was measured on {sampling.pairs} "
-        f"{'tables' if sampling.protect == 'simultaneous' else 'pairs of tables'}{of} drawn from "
+        f"{'tables' if sampling.reach().whole else 'pairs of tables'}{of} drawn from "
         f"{_source(sampling)}, and the noise covers number {sampling.rank} of them "
         f"counted from the smallest{part}: {moved} in the {certificate.norm} norm"
     )
     rows = "people" if certificate.person else _units(sampling)
     words = [kept, *_route_words(sampling, size)]
+    remarks = "".join(f" {each}." for each in _list_remarks(certificate, sampling))
     return (
-        f"Whom it protects: {'. '.join(words)}. {_rare(certificate)}"
-        f"{_gamma_words(sampling, n, gamma, rows)} "
+        f"Whom it protects: {'. '.join(words)}. {describe_reach(sampling, gamma, rows)}{remarks} "
         f"{_range_words(certificate)}{_person_words(certificate)}"
     )
 
 
 def _units(sampling: SamplingRecord) -> str:
     """Say what was exchanged in a pair."""
-    return "rows" if sampling.user is None else "people"
+    return name_units(sampling)[1]
 
 
-def _rare(certificate: Certificate) -> str:
-    """Say if a few drawn movements were far larger than the kept one."""
-    movements = certificate.sampling.movements if certificate.sampling else ()
-    if not movements or movements[-1] <= _FAR * certificate.sensitivity:
-        return ""
-    return (
-        f"The largest movement drawn was {format_up(movements[-1], 3)}, more than {_FAR} times "
-        "that: against rows that move the answer so far the noise hides next to nothing. "
-    )
+def _list_remarks(certificate: Certificate, sampling: SamplingRecord) -> list[str]:
+    """Say what speaks against relying on the kept movement."""
+    seen = Movements(known=sampling.movements, pairs=sampling.pairs, kept=certificate.sensitivity)
+    return [
+        *list_remarks(seen),
+        *describe_places(sampling.reach(), sampling.gamma, symmetric=sampling.symmetric),
+    ]
 
 
 def _describe_watch(certificate: Certificate) -> list[str]:
@@ -242,10 +245,9 @@ def _route_words(sampling: SamplingRecord, size: int) -> list[str]:
     if sampling.route == "disjoint":
         words.append(
             f"The {known} public {units} were shuffled and dealt, so that no two "
-            f"{'tables' if sampling.protect == 'simultaneous' else 'pairs'} share a "
-            f"{'row' if sampling.user is None else 'person'} (they make {sampling.tables} at "
-            f"most): the promise is about the law that the public {units} come from, not about "
-            f"these {units}"
+            f"{'tables' if sampling.reach().whole else 'pairs'} share a "
+            f"{name_units(sampling)[0]} (they make {sampling.tables} at most): the promise is "
+            f"about the law that the public {units} come from, not about these {units}"
         )
     elif sampling.route == "given-the-rest":
         rest, repeats = known - 2 * sampling.pairs, known - 2 * sampling.pairs < size
@@ -278,6 +280,11 @@ def _person_words(certificate: Certificate) -> str:
         return " That each row is one person was declared, and not checked."
     if certificate.guarantee.unit == "user":
         return ""
+    sampling = certificate.sampling
+    if sampling is not None and (sampling.sizes or sampling.protect == "table"):
+        return " The promise is for rows: of somebody with several, one alone is covered."
+    if sampling is not None and sampling.distance > 1:
+        return f" The promise is for rows: of somebody with more than {sampling.distance}, no more."
     return (
         " The promise is for rows: somebody with several is protected less, for each of them "
         "that is replaced costs epsilon again."
@@ -321,42 +328,6 @@ def _columns(support: tuple[tuple[str, float | None, float | None, bool], ...]) 
     return "column" + "s" * (len(support) > 1) + " " + ", ".join(repr(each[0]) for each in support)
 
 
-def _gamma_words(sampling: SamplingRecord, n: int, gamma: float, rows: str) -> str:
-    one, record = ("row", "record") if sampling.user is None else ("person", "person")
-    limits = (
-        f"Replacements worse than what the population yields, and adding or removing a {one}, are "
-        "not covered."
-    )
-    if sampling.protect != "record":
-        held = f", and each block held to gamma / {sampling.blocks}" * (sampling.blocks > 1)
-        detail = (
-            f"each table's largest movement over all {_units(sampling)} was taken{held}"
-            if sampling.protect == "simultaneous"
-            else "each single pair was held to gamma / n"
-        )
-        return (
-            f"With probability at least {_complement(gamma)} over the table, the replacements and "
-            f"the sampler, the promise holds at once for all {n} {rows} of the table, each "
-            f"replaced by a fresh draw from the population ({detail}). {limits}"
-        )
-    everyone = "protect='everyone' covers all at once, at the price of more pairs and more noise. "
-    if sampling.route == "given-the-rest":  # then there is no such promise
-        everyone = ""
-    return (
-        f"The promise is per {record}: it fails for a given {record} with probability at most "
-        f"{format_up(gamma)}. Among the {n} {rows} of the table, up to "
-        f"{format_up(stated_above(decimal_of(gamma) * n), 4)} on average may "
-        f"be outside it, and those are the unusual ones, which move the answer most. {everyone}"
-        f"{limits}"
-    )
-
-
-def _complement(gamma: float) -> str:
-    """One minus the gamma that is printed, rounded down."""
-    with localcontext(rounding=ROUND_FLOOR):
-        return str(1 - Decimal(format_up(gamma)))
-
-
 def _assumptions(certificate: Certificate) -> str:
     sampling, record = certificate.sampling, certificate.mechanism
     lines = [
@@ -392,12 +363,19 @@ def _assumptions(certificate: Certificate) -> str:
             "it keeps in files, databases or other processes is not seen)",
             *lines,
         ]
+        if sampling.sizes:
+            lines.append(f"the private table has {list_numbers(sampling.sizes)} {_units(sampling)}")
+        if sampling.monotone:
+            lines.append(
+                "each number of the answer goes only up or only down with each cell of a row, as "
+                "declared (tried on a few rows, up to a millionth of the sensitivity)"
+            )
         if sampling.symmetric:
             lines.append(
                 f"the order of the {_units(sampling)} does not change the answer, as declared "
                 "(tried on a few orders, up to a millionth of the sensitivity)"
             )
-        elif sampling.protect != "simultaneous" and sampling.user is None:
+        elif not sampling.reach().whole and sampling.user is None:
             lines.append("the record in question sits at a random position of the table")
     return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
 

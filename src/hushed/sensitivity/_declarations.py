@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -22,11 +23,13 @@ from hushed.populations import OWN, Population
 from hushed.sensitivity._designs import Design
 from hushed.sensitivity._independence import check_independence
 from hushed.sensitivity._pairs import BlockTrial, PairTrial, draw_block, draw_table
+from hushed.sensitivity._values import Row, choose_values, write_values
 from hushed.spaces import Norm, size
 
 _SMALL = 1e-6  # share of the sampled sensitivity that order, or company, may move an answer by
 _TABLES = 16
 _ORDERED_TABLES, _ORDERS = 3, 2
+_BENT_TABLES = 48  # with one cell of one row at three values
 _ALONE = 64  # tables of a block that are asked on their own
 _FEW_ROWS = 12
 _MOST_COLUMNS = 10_000
@@ -146,6 +149,36 @@ def order_dependence(trial: PairTrial | BlockTrial, *, seed: int, batch: bool) -
     return found
 
 
+def bent_movement(
+    trial: PairTrial | BlockTrial, corners: Sequence[Row], *, seed: int, batch: bool
+) -> float:
+    """Measure how far an answer leaves the span between those at the ends of one cell."""
+    rows, private = trial.design.rows, trial.private
+    rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(3,))))
+    ends = [(min(cells), max(cells)) for cells in zip(*corners, strict=True)]
+    found = 0.0
+    for number, generator in enumerate(streams(seed, 0, _BENT_TABLES)):
+        drawn = draw_table(trial.design, generator, number, trial.like, private=private)
+        at, cell = int(rng.integers(rows)), int(rng.integers(len(ends)))
+        row = write_values(containers.take(drawn, rng.integers(rows, size=1)))[0]
+        tried = [(*row[:cell], end, *row[cell + 1 :]) for end in (*ends[cell], row[cell])]
+        table = containers.join(drawn, choose_values(tuple(tried), drawn, (), monotone=False))
+        answers = []
+        for source in range(len(drawn), len(drawn) + 3):
+            order = np.arange(rows)
+            order[at] = source
+            given = copy_rows(containers.take(table, order))
+            answers.append(_ask(trial, given[None] if batch else given))
+        low, high = np.minimum(*answers[:2]), np.maximum(*answers[:2])
+        beyond = np.maximum(np.maximum(low - answers[2], answers[2] - high), 0.0)
+        found = max(found, _measure_gap(beyond, np.zeros_like(beyond), trial.norm))
+    return found
+
+
+def _ask(trial: PairTrial | BlockTrial, given: Any) -> Floats:
+    return compute_alone(lambda: answer(trial.function, given, private=trial.private))
+
+
 def block_dependence(trial: BlockTrial, *, seed: int) -> float:
     """Measure how far the other tables of a block move the answer for one of them."""
     n, count = trial.design.rows, trial.at_once
@@ -186,6 +219,12 @@ def check_small(moved: float, value: float, what: str) -> None:
         raise BadFunction(
             "the function was declared symmetric, but reordering the rows changes its answer: "
             f"{against}; or leave symmetric out"
+        )
+    if what == "monotone":
+        raise BadFunction(
+            "the function was declared monotone, but an answer with a cell inside of its range "
+            f"lies outside of those with the cell at its ends: {against}; or give values instead "
+            "of monotone"
         )
     raise BadFunction(
         "with batch=True the answer for one table depends on the tables beside it, or on their "

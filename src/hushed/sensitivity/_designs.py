@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from hushed._printing import format_up
 from hushed._rows import _containers as containers
-from hushed._rows._bundles import Bundles
 from hushed._rows._ranges import Range, is_within
 from hushed.errors import BadRows, ParameterError, TooFewRows
-from hushed.guarantee import Protect
 from hushed.populations import Population, PublicTable
+from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
 
 Route = Literal["independent", "disjoint", "given-the-rest", "resampled"]
@@ -114,12 +113,6 @@ class Design:
         return np.concatenate([others, self.dealt[own : own + 2]])
 
 
-def count_drawn(rows: int, blocks: int, protect: Protect) -> int:
-    """Count the rows of a trial: a table of one block, and one to replace a row, or every row."""
-    size = rows // blocks
-    return 2 * size if protect == "simultaneous" else size + 1
-
-
 def count_needed(route: Route, pairs: int, count: int) -> int:
     """Count the rows that a public table must have for so many trials of ``count`` rows each."""
     if route == "given-the-rest":  # two of its own for each trial, and a rest
@@ -129,13 +122,11 @@ def count_needed(route: Route, pairs: int, count: int) -> int:
 
 def choose_design(
     population: Population,
+    reach: Neighbourhood,
     *,
-    rows: int,
-    blocks: int,
     rank: Rank,
     gamma: float,
     calibration: Calibration,
-    protect: Protect,
     seed: int,
     nominal: bool,
 ) -> Design:
@@ -145,16 +136,14 @@ def choose_design(
     ----------
     population : Population
         Source of rows.
-    rows, blocks : int
-        Rows of the private table, and of how many blocks the answers are averaged.
+    reach : Neighbourhood
+        Which neighbours a trial compares.
     rank : Rank
         Trials to make.
     gamma : float
         Gamma of the whole promise.
     calibration : {"training-conditional", "marginal", "dkw"}
         How the rank was chosen.
-    protect : {"record", "everyone", "simultaneous"}
-        Whom gamma is about.
     seed : int
         Seed of the sampler.
     nominal : bool
@@ -171,7 +160,7 @@ def choose_design(
     TooFewRows
         If the public table does not hold rows of their own for that many trials.
     ParameterError
-        If all records are to be protected, while the rest is given.
+        If more than one replaced record is to be protected, while the rest is given.
 
     Notes
     -----
@@ -180,31 +169,23 @@ def choose_design(
     U-statistics, a correction of the rank that pays for it is never met where disjoint tables
     are too few.
     """
-    size, count = rows // blocks, count_drawn(rows, blocks, protect)
+    size, count = reach.size, reach.drawn
     plain = Design(population=population, route="independent", rows=size, count=count)
     if not isinstance(population, PublicTable):
         return plain
     known, pairs = len(population.frame), rank.pairs
-    user = population.frame.user if isinstance(population.frame, Bundles) else None
     table = replace(plain, route="resampled", public_rows=known, tables=known // count)
     if nominal or population.promise == "table":
         return table
     given = population.promise == "given-the-rest"
-    if given and protect != "record":
+    if given and not is_given_the_rest(reach):
         raise ParameterError(
-            f"promise='given-the-rest' is about one record among given others, so that there is "
-            f"no protect={protect!r} of all of them"
+            "promise='given-the-rest' is about one replaced record among given others: with "
+            "protect='record', position='random', distance=1 and neighbours='replace-one' alone"
         )
     needed = count_needed("given-the-rest" if given else "disjoint", pairs, count)
     if known < needed:
-        ask = _Ask(
-            rows=rows,
-            blocks=blocks,
-            pairs=pairs,
-            calibration=calibration,
-            protect=protect,
-            user=user,
-        )
+        ask = _Ask(reach=reach, pairs=pairs, calibration=calibration)
         supported = ask.supported((known - 1) // 2 if given else known // count)
         raise TooFewRows(
             given=known,
@@ -224,28 +205,20 @@ def choose_design(
 class _Ask:
     """What was asked of a public table that has too few rows, or users, for it."""
 
-    rows: int
-    blocks: int
+    reach: Neighbourhood
     pairs: int
     calibration: Calibration
-    protect: Protect
-    user: str | int | None = None
 
     def supported(self, pairs: int) -> float | None:
         """Smallest gamma of the whole promise that so many trials support."""
         if pairs < 1:
             return None
         try:
-            gamma = choose_rank(self.calibration, pairs=pairs).gamma * self.parts
+            gamma = choose_rank(self.calibration, pairs=pairs).gamma * self.reach.parts
         except ParameterError:
             return None
         stated = float(format_up(gamma, 3))  # one that can be asked for as it is printed
         return stated if stated < 1 else None
-
-    @property
-    def parts(self) -> int:
-        """Among how many events gamma is divided."""
-        return {"record": 1, "everyone": self.rows, "simultaneous": self.blocks}[self.protect]
 
     def advice(
         self,
@@ -258,7 +231,7 @@ class _Ask:
         given: bool,
     ) -> str:
         """Say what was needed, what the rows support, and what to do."""
-        units = "rows" if self.user is None else "users"
+        units = "rows" if self.reach.user is None else "users"
         each = f"{2 if given else count} {units} of their own"
         whole = f" and a {units[:-1]} for the rest" if given else ""
         level = "no gamma below 1" if supported is None else f"gamma={supported}"
@@ -270,28 +243,35 @@ class _Ask:
         if not given:
             ways += self._other_promises(known)
         return (
-            f"gamma={gamma:.6g} for {self.protect!r} takes {self.pairs} pairs of {each}{whole} "
-            f"under the {self.calibration!r} calibration: {needed} public {units}. The public "
-            f"table has {known}, which support {level}: {', or '.join(ways)}"
+            f"gamma={gamma:.6g} for {self.reach.protect!r} takes {self.pairs} pairs of "
+            f"{each}{whole} under the {self.calibration!r} calibration: {needed} public {units}. "
+            f"The public table has {known}, which support {level}: {', or '.join(ways)}"
         )
 
     def _other_promises(self, known: int) -> list[str]:
         ways = []
         fitting = 0
-        if self.protect != "simultaneous":
+        reach = self.reach
+        if is_given_the_rest(replace(reach, protect="record")) and not reach.whole:
             fitting = max(
-                (d for d in _divisors(self.rows) if d > 1 and self.pairs * (d + 1) <= known),
+                (d for d in _divisors(reach.rows) if d > 1 and self.pairs * (d + 1) <= known),
                 default=0,
             )
         if fitting:
-            by = "" if self.user is None else f", user={self.user!r}"
+            user = reach.user
+            by, units = ("", "rows") if user is None else (f", user={user!r}", "users")
             ways.append(
-                f"release the average over blocks of {fitting} "
-                f"{'rows' if self.user is None else 'users'}, hs.Blockwise(f, rows={fitting}{by})"
+                f"release the average over blocks of {fitting} {units}, hs.Blockwise(f, "
+                f"rows={fitting}{by})"
             )
-        if self.protect == "record" and known > 2 * self.pairs:
+        if is_given_the_rest(reach) and known > 2 * self.pairs:
             ways.append("accept the weaker promise='given-the-rest'")
         return ways
+
+
+def is_given_the_rest(reach: Neighbourhood) -> bool:
+    """Whether a promise may be given the rest: it is about one replaced record."""
+    return reach.swapped and not reach.whole and reach.protect == "record"
 
 
 def _divisors(number: int) -> list[int]:

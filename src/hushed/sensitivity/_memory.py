@@ -20,6 +20,7 @@ from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
 
 _SMALL = 1e-6  # share of the sampled sensitivity that it may move an answer by
 _REMEMBERED_TRIALS = 8
+_MOST_CALLS = 20_000  # whose tables are all kept for a while
 _ASKED_ANEW = 16
 
 
@@ -59,7 +60,7 @@ def check_memory(
     moves. Let pass is rounding that is small against the sensitivity: some libraries add up in an
     order that follows from where a table lies.
     """
-    count = min(_REMEMBERED_TRIALS, len(found))
+    count = max(1, min(_REMEMBERED_TRIALS, len(found), _MOST_CALLS // trial.reach.calls))
     apart = replace(trial, function=_Apart(trial.function, between))
     again = compute_alone(lambda: apart(streams(seed, 0, count)))
     largest = float(np.abs(found[..., 1]).max())
@@ -135,7 +136,7 @@ def _make_fresh(trial: PairTrial | BlockTrial) -> PairTrial | BlockTrial:
     design = trial.design
     if design.route in ("disjoint", "given-the-rest"):
         design = replace(design, route="resampled")
-    return replace(trial, design=design, at_once=int(isinstance(trial, BlockTrial)))
+    return replace(trial, design=design, at_once=1)
 
 
 def _ask_neighbour(trial: PairTrial | BlockTrial, number: int, seed: int) -> tuple[Any, Floats]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ from hushed._functions._calls import answer
 from hushed._functions._trials import Streams
 from hushed._rows import _containers as containers
 from hushed._rows._owned import strip_rows
-from hushed._rows._variations import variations
+from hushed._rows._variations import rearrangements, variations
 from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows, HushedError
 from hushed.populations import OWN
 from hushed.sensitivity._designs import Design
+from hushed.sensitivity._neighbourhood import Neighbourhood, Places
 from hushed.spaces import Norm, size
 
 Function = Callable[[Any], Any]
@@ -34,11 +36,14 @@ class _Trial:
         Rows of every trial.
     norm : {"l1", "l2", "sup", "range"}
         Norm of the movement.
+    reach : Neighbourhood
+        Which neighbours are compared.
+    values : array, list or frame
+        Given rows that take every place in turn; empty unless the neighbourhood has some.
     symmetric : bool
-        Replace the last row instead of a random one.
+        Take the last places instead of random ones.
     at_once : int
-        Tables in a block. Of a `PairTrial`, if not 0: replace all rows of each table in turn,
-        each by its own draw.
+        Tables in a block.
     like : tuple
         Signature of the drawn tables.
     shape : tuple of int
@@ -52,6 +57,8 @@ class _Trial:
     function: Function
     design: Design
     norm: Norm
+    reach: Neighbourhood
+    values: Any
     symmetric: bool
     at_once: int
     like: tuple[Any, ...]
@@ -59,42 +66,69 @@ class _Trial:
     fresh: bool
     private: bool
 
+    def _draw_places(
+        self, generator: np.random.Generator, rows: int, tables: int
+    ) -> tuple[Places, Places]:
+        """Places of each table that are replaced or left out, and that where a row is put in."""
+        t = self.reach.distance
+        if self.symmetric or self.reach.whole:
+            last = np.arange(rows - t, rows)
+            return np.tile(last, (tables, 1)), np.full(tables, rows)
+        if t > 1:
+            chosen = np.argsort(generator.random((tables, rows)), axis=1)[:, :t]
+        else:
+            chosen = generator.integers(rows, size=tables)[:, None]
+        added = generator.integers(rows + 1, size=tables) if self.reach.sizes else chosen[:, 0]
+        return chosen, added
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairTrial(_Trial):
-    """One trial for each generator: the movement of one drawn pair, or of all n of a table."""
+    """One trial for each generator: the largest movement of one table and its neighbours."""
 
     def __call__(self, generators: Streams) -> Floats:
         """Return largest movement and largest number of each pair, one generator a pair."""
         return np.array([self._largest(each, generators.trial) for each in generators])
 
     def _largest(self, generator: np.random.Generator, trial: int) -> tuple[float, float]:
-        n, function, private = self.design.rows, self.function, self.private
-        table = draw_table(self.design, generator, trial, self.like, private=private)
-        if self.at_once:
-            swaps = [(i, n + i) for i in range(n)]
-        else:
-            place = n - 1 if self.symmetric else int(generator.random() * n)
-            swaps = [(place, source) for source in range(n, self.design.count)]
-        tried = variations(table, n, swaps, fresh=self.fresh)
-        if len(swaps) == 2 and not self.at_once:
-            next(tried)  # the pair's own two rows take the place in turn: the first one is no part
-        base = answer(function, next(tried), private=private)
-        moved, largest = 0.0, _magnitude(base)
-        for rows in tried:
-            other = answer(function, rows, private=private)
-            moved, largest = (
-                max(moved, self._distance(base, other)),
-                max(largest, _magnitude(other)),
-            )
+        table = draw_table(self.design, generator, trial, self.like, private=self.private)
+        if self.reach.values:
+            table = containers.join(table, self.values)
+        moved, largest = 0.0, 0.0
+        for rows in self.reach.tables:
+            base = None
+            for each in self._list_tables(generator, table, rows):
+                found = answer(self.function, each, private=self.private)
+                largest = max(largest, _magnitude(found))
+                if base is None:
+                    base = found
+                else:
+                    moved = max(moved, self._distance(base, found))
         return moved, largest
+
+    def _list_tables(self, generator: np.random.Generator, table: Any, rows: int) -> Iterator[Any]:
+        """Hand out the table of so many rows, then its neighbours."""
+        if not self.reach.swapped:
+            places, added = self._draw_places(generator, rows, 1)
+            orders = self.reach.orders(rows, places, added, symmetric=self.symmetric)
+            shown = chain([np.arange(rows)], (each[0] for each in orders))
+            return rearrangements(table, shown, fresh=self.fresh)
+        place = 0
+        if not self.reach.whole:
+            place = rows - 1 if self.symmetric else int(generator.random() * rows)
+        swaps: Iterable[tuple[int, int]] = self.reach.swaps(place)
+        if not self.design.rest:
+            return variations(table, rows, swaps, fresh=self.fresh)
+        # The pair's own two rows take the place in turn: the first table is no part.
+        swaps = [(place, rows), (place, rows + 1)]
+        return islice(variations(table, rows, swaps, fresh=self.fresh), 1, None)
 
     def _distance(self, base: Floats, other: Floats) -> float:
         if base.shape != other.shape or base.shape != self.shape:
             found = base.shape if base.shape != self.shape else other.shape
             raise BadFunction(
                 f"the function's answer changes shape between tables: {self.shape} and {found}; "
-                "it must return the same number of values for every table of the same size"
+                "it must return the same number of values for every table"
             )
         if not base.shape:
             return abs(float(base) - float(other)) if self.norm != "range" else 0.0
@@ -110,23 +144,47 @@ class BlockTrial(_Trial):
         return np.stack([self._measured(each, generators.trial) for each in generators])
 
     def _measured(self, generator: np.random.Generator, block: int) -> Floats:
-        n, pairs = self.design.rows, np.arange(self.at_once)
         drawn = draw_block(
             self.design, generator, block, self.at_once, self.like, private=self.private
         )
-        positions = np.full(self.at_once, n - 1)
-        if not self.symmetric:
-            positions = generator.integers(n, size=self.at_once)
-        view = drawn[:, :n]
-        view.flags.writeable = False
-        if self.design.count == n + 2:  # the pair's own two rows take the place in turn
-            drawn[pairs, positions] = drawn[:, n + 1]
-        base = self._answers(view)
-        drawn[pairs, positions] = drawn[:, n]
-        other = self._answers(view)
-        moved = size((base - other).reshape(self.at_once, -1), self.norm)
-        largest = np.maximum(np.abs(base), np.abs(other)).reshape(self.at_once, -1).max(axis=1)
+        if self.reach.values:
+            given = np.broadcast_to(self.values, (self.at_once, *self.values.shape))
+            drawn = np.concatenate([drawn, given], axis=1)
+        moved, largest = np.zeros(self.at_once), np.zeros(self.at_once)
+        for rows in self.reach.tables:
+            base = None
+            for each in self._list_stacks(generator, drawn, rows):
+                found = self._answers(each)
+                if base is None:
+                    base = found.copy()
+                change = (base - found).reshape(self.at_once, -1)
+                np.maximum(moved, size(change, self.norm), out=moved)
+                sizes = np.abs(found).reshape(self.at_once, -1).max(axis=1)
+                np.maximum(largest, sizes, out=largest)
         return np.stack([moved, largest], axis=-1)
+
+    def _list_stacks(
+        self, generator: np.random.Generator, drawn: Floats, rows: int
+    ) -> Iterator[Floats]:
+        """Hand out tables of so many rows, stacked, then a neighbour of each, and so on."""
+        pairs = np.arange(self.at_once)
+        places, added = self._draw_places(generator, rows, self.at_once)
+        view = drawn[:, :rows]
+        view.flags.writeable = False
+        if self.design.rest:  # the pair's own two rows take the place in turn
+            drawn[pairs, places[:, 0]] = drawn[:, rows + 1]
+        yield view
+        if self.reach.swapped:
+            for place, source in self.reach.swaps(places[:, 0]):
+                kept = drawn[pairs, place].copy()
+                drawn[pairs, place] = drawn[:, source]
+                yield view
+                drawn[pairs, place] = kept
+            return
+        for order in self.reach.orders(rows, places, added, symmetric=self.symmetric):
+            stack = drawn[pairs[:, None], order]
+            stack.flags.writeable = False
+            yield stack
 
     def _answers(self, view: Floats) -> Floats:
         rows = view.copy() if self.fresh else view

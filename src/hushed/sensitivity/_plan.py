@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hushed._decimals import decimal_of, read, stated_above
 from hushed.errors import ParameterError, TooFewPairs
-from hushed.guarantee import Protect
+from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
 
 DEFAULT_GAMMA = 0.05
@@ -12,12 +12,10 @@ DEFAULT_GAMMA = 0.05
 
 def plan(
     calibration: Calibration,
+    reach: Neighbourhood,
     *,
-    rows: int,
     gamma: float | None,
     pairs: int | None,
-    protect: Protect,
-    blocks: int = 1,
 ) -> tuple[Rank, float]:
     """Choose the rank for one trial.
 
@@ -31,7 +29,7 @@ def plan(
             raise ParameterError(
                 f"gamma must be a number in (0, 1), got {gamma!r}", parameter="gamma"
             )
-    shared = {"record": 1, "everyone": rows, "simultaneous": blocks}.get(protect, 1)
+    shared = reach.parts
     level = None if gamma is None else decimal_of(gamma) / shared
     try:
         rank = choose_rank(calibration, gamma=level, pairs=None if pairs is None else int(pairs))
@@ -51,7 +49,7 @@ def plan(
     if not total < 1:
         raise ParameterError(
             f"pairs={pairs} supports no gamma below 1 for all {shared} "
-            f"{'records' if protect == 'everyone' else 'blocks'}; give gamma instead "
+            f"{'records' if reach.protect == 'everyone' else 'blocks'}; give gamma instead "
             "of pairs and the number of pairs will follow"
         )
     return rank, total

@@ -18,13 +18,17 @@ from numpy.typing import NDArray
 from hushed._checks import require_one_of
 from hushed._decimals import decimal_of, read, stated_above, upper_double
 from hushed._numeric import finite_above, round_up
+from hushed._printing import flat, format_up
 from hushed._rows._containers import Layout
 from hushed._rows._ranges import Range
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect, RowUnit, Unit
 from hushed.sensitivity._canary import Agreement, confirm
 from hushed.sensitivity._designs import Design
+from hushed.sensitivity._neighbourhood import Neighbourhood, Position
 from hushed.sensitivity._ranks import Calibration
+from hushed.sensitivity._remarks import Movements, describe_places, list_kept_ranks, list_remarks
+from hushed.sensitivity._values import Row
 from hushed.spaces import NORMS, Norm
 
 _SAMPLED = "sampled: movement"  # begins the argument of a sampled sensitivity
@@ -54,11 +58,21 @@ class SamplingFacts:
         The two parts of the per-trial gamma: pairs beyond the bound, and the risk of the sampler.
     requested_gamma, asked_pairs : float and int, optional
         What the caller asked for; None where it followed from the other.
-    protect : {"record", "everyone", "simultaneous"}
+    protect : {"record", "everyone", "simultaneous", "table"}
         Whom gamma is about.
     rows : int
         Rows in the private table, and in each sampled one unless blocks are averaged; users where
-        `user` is not None.
+        `user` is not None. Where one is added or removed, the largest of ``sizes``.
+    neighbours : {"replace-one", "add-remove"}
+        Relation between the tables of a pair.
+    distance : int
+        Rows that are replaced at once.
+    position : {"random", "worst"}
+        Where a row is replaced, added or removed.
+    sizes : tuple of int
+        Numbers of rows that the promise is for, where a row is added or removed; else empty.
+    monotone : bool
+        As declared by the caller.
     seed : int
         Seed of the sampler.
     symmetric, batch : bool
@@ -88,6 +102,11 @@ class SamplingFacts:
     asked_pairs: int | None
     protect: Protect
     rows: int
+    neighbours: Neighbours = "replace-one"
+    distance: int = 1
+    position: Position = "random"
+    sizes: tuple[int, ...] = ()
+    monotone: bool = False
     seed: int
     symmetric: bool
     batch: bool
@@ -96,6 +115,25 @@ class SamplingFacts:
     shape: tuple[int, ...]
     unwatched: tuple[str, ...]
     user: str | int | None = None
+
+    def reach(self) -> Neighbourhood:
+        """Which neighbours were compared.
+
+        Returns
+        -------
+        Neighbourhood
+            With everything that follows from it; it does not know how many values were given.
+        """
+        return Neighbourhood(
+            rows=self.rows,
+            blocks=self.blocks,
+            neighbours=self.neighbours,
+            distance=self.distance,
+            position=self.position,
+            protect=self.protect,
+            sizes=self.sizes,
+            user=self.user,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +179,8 @@ class Sampling(SamplingFacts):
         held to it. Infinite if nothing is averaged.
     support : tuple of Range
         Ranges that the population keeps to, one for each column that has one.
+    values : tuple of tuple
+        Cells of the rows that took every place in turn; empty unless ``protect`` is ``"table"``.
     """
 
     population: dict[str, Any]
@@ -160,6 +200,7 @@ class Sampling(SamplingFacts):
     locked: bool = False
     limit: float = math.inf
     support: tuple[Range, ...] = ()
+    values: tuple[Row, ...] = ()
 
     def confirm(self, function: Callable[[Any], Any]) -> Agreement:
         """Ask a function the first sampled table again; see `hushed.sensitivity._canary.confirm`.
@@ -274,10 +315,37 @@ class Sensitivity:
             neighbours=self.neighbours,
             unit=self.unit,
             protect=self.sampling.protect,
+            distance=self.sampling.distance,
             data_dependent=self.sampling.data_dependent,
             estimates=((self.fingerprint, self.gamma),),
             marginal=self.sampling.calibration == "marginal",
         )
+
+    def explain(self) -> str:
+        """Say what was kept, and what speaks against relying on it.
+
+        Returns
+        -------
+        str
+            A sentence, then one paragraph for each remark: that most pairs move the answer by
+            little or nothing, that a much larger movement was seen, or that whole places of the
+            table may be left out.
+        """
+        size = f"Sensitivity {format_up(self.value)} in the {self.norm} norm"
+        sampling = self.sampling
+        if sampling is None:
+            return f"{size}, for {self.neighbours} neighbours, proven: {flat(self.argument)}."
+        ranks = list_kept_ranks(sampling.pairs)
+        seen = Movements(
+            known=sampling.draws[ranks].tolist(), pairs=sampling.pairs, kept=self.value
+        )
+        remarks = [
+            *list_remarks(seen),
+            *describe_places(sampling.reach(), self.gamma, symmetric=sampling.symmetric),
+        ]
+        whom = f"protect={sampling.protect!r}, {sampling.neighbours} neighbours"
+        text = f"{size}: {self.argument}; gamma = {format_up(self.gamma)} ({whom})."
+        return "\n\n".join([text, *(f"{each}." for each in remarks)])
 
     def shifted(self, tau: float) -> Sensitivity:
         """Carry a sampled sensitivity to private rows drawn from a nearby distribution.
@@ -292,7 +360,8 @@ class Sensitivity:
         -------
         Sensitivity
             The same value with gamma enlarged by ``sqrt(r tau / 2)``, rounded up, where r is
-            the number of rows that the promise is about: n + 1 for one record, 2 n otherwise.
+            the number of random rows that the promise is about: those of the table, and fresh ones
+            (n + 1 for one record, n for ``protect="table"``, 2 n for all records).
 
         Raises
         ------
@@ -314,8 +383,8 @@ class Sensitivity:
                 f"the sensitivity is already shifted by tau={self.sampling.shift}; shift the "
                 "original one, by a bound on the divergence from the population that was sampled"
             )
-        n, protect = self.sampling.rows, self.sampling.protect
-        gamma, involved = shift_gamma(self.gamma, tau, n, protect), _count_involved(n, protect)
+        involved = self.sampling.reach().involved
+        gamma = shift_gamma(self.gamma, tau, involved)
         if not gamma < 1:
             raise ParameterError(
                 f"tau={tau} over {involved} rows makes gamma reach {gamma:.3g}: nothing is left "
@@ -346,10 +415,10 @@ def _check_origin(sensitivity: Sensitivity) -> None:
             f"sampled with user=; got unit={sensitivity.unit!r}",
             parameter="unit",
         )
-    if (sensitivity.norm, sensitivity.neighbours) != (sampling.norm, "replace-one"):
+    if (sensitivity.norm, sensitivity.neighbours) != (sampling.norm, sampling.neighbours):
         raise ParameterError(
-            f"the movements were sampled in the norm {sampling.norm!r}, for a replaced row: sample "
-            "again for another norm; for another relation a proof is needed, hs.proven_sensitivity"
+            f"the movements were sampled in the norm {sampling.norm!r}, for "
+            f"{sampling.neighbours} neighbours: sample again for others"
         )
     said = describe_sampling(sampling.rank, sampling.pairs, sampling.calibration, sampling.blocks)
     if argument != said:
@@ -361,19 +430,14 @@ def is_proof(argument: object) -> bool:
     return isinstance(argument, str) and bool(argument.strip()) and _SAMPLED not in argument
 
 
-def _count_involved(rows: int, protect: Protect) -> int:
-    """Count the rows that a promise is about."""
-    return rows + 1 if protect == "record" else 2 * rows
-
-
-def shift_gamma(gamma: float, tau: float, rows: int, protect: Protect) -> float:
+def shift_gamma(gamma: float, tau: float, involved: int) -> float:
     """Enlarge a gamma for rows from a nearby distribution; see `Sensitivity.shifted`.
 
     Rounded up; may reach 1 or more.
     """
     if not tau:
         return gamma
-    step = round_up(math.sqrt(_count_involved(rows, protect) * upper_double(tau) / 2))
+    step = round_up(math.sqrt(involved * upper_double(tau) / 2))
     return stated_above(decimal_of(gamma) + Fraction(step))
 
 
@@ -398,6 +462,8 @@ def _fingerprint(sensitivity: Sensitivity) -> str:
         sampling.population,
         sampling.shift,
         sampling.blocks,
+        [sampling.neighbours, sampling.distance, sampling.position, sampling.sizes],
+        sampling.values,
     ]
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
     digest.update(sampling.draws.tobytes())

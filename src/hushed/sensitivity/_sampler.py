@@ -22,7 +22,6 @@ from hushed._rows._people import show_rows
 from hushed._rows._ranges import Range, is_within
 from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows, ParameterError
-from hushed.guarantee import Protect
 from hushed.populations import (
     Population,
     PublicTable,
@@ -33,6 +32,7 @@ from hushed.populations import (
 from hushed.sensitivity._blockwise import Blockwise, bound_average, limit
 from hushed.sensitivity._canary import Alike, first_table, shown
 from hushed.sensitivity._declarations import (
+    bent_movement,
     block_dependence,
     check_population,
     check_small,
@@ -40,9 +40,11 @@ from hushed.sensitivity._declarations import (
 )
 from hushed.sensitivity._designs import Design, choose_design
 from hushed.sensitivity._memory import check_anew, check_memory, stir
+from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity._ranks import Calibration, Rank
 from hushed.sensitivity._record import Sampling
+from hushed.sensitivity._values import choose_values, write_values
 from hushed.spaces import Norm
 
 # Rows drawn at once in batch mode: about what fits the second-level cache.
@@ -59,15 +61,15 @@ class Request:
 
     function: Function
     population: Population
-    rows: int
-    blocks: int
+    reach: Neighbourhood
+    values: Any
+    monotone: bool
     norm: Norm
     calibration: Calibration
     rank: Rank
     gamma: float
     requested_gamma: float | None
     asked_pairs: int | None
-    protect: Protect
     batch: bool
     symmetric: bool
     data_dependent: bool
@@ -88,6 +90,7 @@ class _Start:
     look: Look  # the function
     settings: dict[str, str]
     ranges: tuple[Range, ...]
+    values: Any  # given rows, in a table
 
 
 def run_sampling(request: Request, *, workers: int | None, progress: bool) -> Sampling:
@@ -100,9 +103,12 @@ def run_sampling(request: Request, *, workers: int | None, progress: bool) -> Sa
         moved["batch"] = block_dependence(trial, seed=request.seed)
     if request.symmetric:
         moved["symmetric"] = order_dependence(trial, seed=request.seed, batch=request.batch)
+    if request.monotone:
+        corners = write_values(start.values)
+        moved["monotone"] = bent_movement(trial, corners, seed=request.seed, batch=request.batch)
     found = _run(request, start, trial, workers=workers, progress=progress)
     pairs = request.rank.pairs
-    draws = bound_average(np.sort(found[..., 0].ravel()[:pairs]), request.blocks)
+    draws = bound_average(np.sort(found[..., 0].ravel()[:pairs]), request.reach.blocks)
     draws.flags.writeable = False
     stir(trial)
     after = look(request.function)
@@ -126,6 +132,14 @@ def _start(request: Request) -> _Start:
     check_population(design, first, seed=seed, private=private)
     packed = pack(request.function)
     known = _probe(request.function, first, design.rows, batch=request.batch, private=private)
+    columns = len(containers.layout(first).columns)
+    if request.monotone and request.norm != "sup" and columns > 1 and math.prod(known.shape) > 1:
+        raise ParameterError(
+            "an answer of several numbers may move furthest, as a whole, while a row of several "
+            "columns is inside of the range, even if each number is monotone: monotone=True takes "
+            "norm='sup' there, or give values instead",
+            parameter="monotone",
+        )
     before, settled = look(request.function), settings()
     ranges = _support(request.population, first, containers.layout(first))
     if not keeps_its_range(request.population):
@@ -140,6 +154,7 @@ def _start(request: Request) -> _Start:
         look=before,
         settings=settled,
         ranges=ranges,
+        values=choose_values(request.values, first, ranges, monotone=request.monotone),
     )
 
 
@@ -152,12 +167,10 @@ def _choose_design(request: Request, described: Mapping[str, Any]) -> Design:
         )
     return choose_design(
         request.population,
-        rows=request.rows,
-        blocks=request.blocks,
+        request.reach,
         rank=request.rank,
         gamma=request.gamma,
         calibration=request.calibration,
-        protect=request.protect,
         seed=request.seed,
         nominal=request.data_dependent,
     )
@@ -191,14 +204,15 @@ def _probe(f: Function, first: Any, rows: int, *, batch: bool, private: bool) ->
 
 def _make_trial(request: Request, start: _Start) -> PairTrial | BlockTrial:
     """Make what is run for every pair, or in batch mode for every block of pairs."""
+    at_once = 1
     if request.batch:
         at_once = min(max(1, _BATCH_ROWS // start.design.count), request.rank.pairs)
-    else:
-        at_once = int(request.protect == "simultaneous")
     return (BlockTrial if request.batch else PairTrial)(
         function=request.function,
         design=start.design,
         norm=request.norm,
+        reach=replace(request.reach, values=len(start.values)),
+        values=start.values,
         symmetric=request.symmetric,
         at_once=at_once,
         like=containers.signature(start.first),
@@ -249,9 +263,9 @@ def _check_declarations(
 ) -> None:
     """Judge what was declared of the function against the movement that was kept."""
     for declared, size in moved.items():
-        check_small(size / request.blocks, value, declared)
+        check_small(size / request.reach.blocks, value, declared)
     between = shown(start.first, start.design.rows, batch=request.batch)
-    check_memory(trial, found, between, value * request.blocks, seed=request.seed)
+    check_memory(trial, found, between, value * request.reach.blocks, seed=request.seed)
 
 
 def _check_anew(
@@ -267,7 +281,7 @@ def _check_anew(
         trial,
         start.packed,
         replace(_alike(request, start), marks=marks),
-        value * request.blocks,
+        value * request.reach.blocks,
     )
 
 
@@ -282,8 +296,8 @@ def _record(
     """Keep all that is needed to run the sampling again."""
     rank, known = request.rank, start.known
     largest = max(float(found[..., 1].max()), float(np.abs(known.answer).max()))
-    most = limit(float(draws[rank.rank - 1]), request.blocks, math.prod(known.shape))
-    if request.blocks > 1 and 0 < most / 2 < largest:
+    most = limit(float(draws[rank.rank - 1]), request.reach.blocks, math.prod(known.shape))
+    if request.reach.blocks > 1 and 0 < most / 2 < largest:
         raise BadFunction(
             "the function's answers are so much larger than their movement that their average "
             "cannot be computed exactly enough in doubles: let it subtract a public constant"
@@ -298,8 +312,14 @@ def _record(
         sampling_error=rank.sampling_error,
         requested_gamma=request.requested_gamma,
         asked_pairs=request.asked_pairs,
-        protect=request.protect,
-        rows=request.rows,
+        protect=request.reach.protect,
+        rows=request.reach.rows,
+        neighbours=request.reach.neighbours,
+        distance=request.reach.distance,
+        position=request.reach.position,
+        sizes=request.reach.sizes,
+        monotone=request.monotone,
+        values=write_values(start.values),
         seed=request.seed,
         symmetric=request.symmetric,
         batch=request.batch,
@@ -320,7 +340,7 @@ def _record(
         settings=start.settings,
         unwatched=unwatched,
         design=start.design,
-        blocks=request.blocks,
+        blocks=request.reach.blocks,
         shift=0.0,
         locked=isinstance(show_rows(start.first), np.ndarray) and not known.fresh,
         limit=most,

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from collections.abc import Sequence
+from typing import Any, get_args
 
 import numpy as np
 
 from hushed._checks import is_whole, require_one_of
 from hushed._functions._trials import seed_from
 from hushed.errors import ParameterError
-from hushed.guarantee import Protect, RowUnit
+from hushed.guarantee import Neighbours, Protect, RowUnit
 from hushed.populations import Population, Users, by_user
 from hushed.sensitivity._blockwise import Blockwise
+from hushed.sensitivity._neighbourhood import Neighbourhood, Position
 from hushed.sensitivity._pairs import Function
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Calibration
 from hushed.sensitivity._record import Sensitivity, describe_sampling
 from hushed.sensitivity._sampler import Request, run_sampling
+from hushed.sensitivity._values import Row, read_values
 from hushed.spaces import NORMS, Norm
 
 _MOST_PAIRS = 10_000_000  # drawn without being asked for: minutes at least
@@ -26,12 +29,17 @@ def sample_sensitivity(
     f: Function,
     population: Population,
     *,
-    rows: int,
+    rows: int | Sequence[int],
     norm: Norm = "l1",
+    neighbours: Neighbours = "replace-one",
+    distance: int = 1,
+    position: Position = "random",
     gamma: float | None = None,
     calibration: Calibration = "training-conditional",
     pairs: int | None = None,
     protect: Protect = "record",
+    values: Any = None,
+    monotone: bool = False,
     batch: bool = False,
     symmetric: bool = False,
     data_dependent: bool = False,
@@ -56,25 +64,46 @@ def sample_sensitivity(
         Public source of independent rows. Never the private rows, nor anything fitted to them.
         The pairs drawn from a `PublicTable` have no row in common, so that it must be larger than
         the private table many times over; `Blockwise` and its ``promise`` are the ways out.
-    rows : int
+    rows : int or sequence of int
         Rows in the private table, or users in it where `user` is given; 2 or more. A release on
-        another number of them is refused.
+        another number of them is refused. With ``neighbours="add-remove"`` the private number is
+        private: these are public numbers, and the promise is for tables of exactly so many rows
+        against tables of one row more or less. No release is refused for its number of rows.
     norm : {"l1", "l2", "sup", "range"}, default "l1"
         How movement is measured: l1 for Laplace, l2 for Gaussian, sup for exponential and
         Bernstein, range (largest minus smallest change) for the exponential mechanism.
+    neighbours : {"replace-one", "add-remove"}, default "replace-one"
+        Neighbours have one row replaced; or a fresh row added, or one of the rows removed
+        (three evaluations for each of the numbers of rows).
+    distance : int, default 1
+        Rows that are replaced at once, by fresh draws: epsilon is then for all of them together.
+    position : {"random", "worst"}, default "random"
+        Where the row is replaced (or added and removed): at one place, drawn at random unless the
+        function is ``symmetric``, or at every place in turn, of which the largest movement
+        counts (n + 1 evaluations). ``"worst"`` covers whoever stands at a certain place.
     gamma : float, optional
         Probability with which the promise may fail; in (0, 1). Without ``gamma`` and ``pairs``
         it is 0.05; with ``pairs`` alone it is the smallest that they support.
     calibration : {"training-conditional", "marginal", "dkw"}, default "training-conditional"
         How the rank is chosen; see `choose_rank`.
     pairs : int, optional
-        Pairs to draw (tables, under ``protect="simultaneous"``); as few as gamma allows by
+        Pairs to draw (tables, where each has many neighbours); as few as gamma allows by
         default, but more than ten million only if the number is given.
-    protect : {"record", "everyone", "simultaneous"}, default "record"
+    protect : {"record", "everyone", "simultaneous", "table"}, default "record"
         ``"record"``: gamma is per record. ``"everyone"``: gamma covers all n records at once, by
         the union bound (level gamma / n per pair). ``"simultaneous"``: the same statement, by
         taking the largest movement over the n rows of each drawn table, each replaced by its own
-        fresh draw (n + 1 evaluations per table).
+        fresh draw (n + 1 evaluations per table). ``"table"``: with probability 1 - gamma over the
+        table, all of its neighbours whose new row is among ``values`` are covered (1 + n times
+        the number of values evaluations per table), and not a second replaced row.
+    values : list, array or frame, optional
+        Public rows that a record may be replaced by, under ``protect="table"``: a list of numbers
+        or of lists of cells.
+    monotone : bool, default False
+        Declare, in place of ``values``, that each number of the answer goes only up or only down
+        when a cell of a row goes up, whatever the other cells: then the ends of the public range
+        of the population cover every row inside. Tried on random rows of random tables. An answer
+        of several numbers on rows of several columns needs the sup norm.
     batch : bool, default False
         Hand the function an array (tables, rows, columns) at once; it returns one answer for
         each table along the first axis. Tried: some tables of a block are asked on their own.
@@ -141,8 +170,7 @@ def sample_sensitivity(
     >>> s.pairs, s.value < 100 / 500
     (112, True)
     """
-    _check(rows, norm, pairs, protect, unit, batch=batch)
-    rows, seed = int(rows), seed_from(seed)
+    _check(norm, pairs, unit)
     if user is not None:
         _check_user(user, unit, batch=batch)
         population = by_user(population, user)
@@ -150,24 +178,39 @@ def sample_sensitivity(
         raise ParameterError(
             f"the population draws users: say user={population.user!r}", parameter="user"
         )
-    blocks = _blocks(f, rows, user, batch=batch)
-    rank, total = plan(
-        calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect, blocks=blocks
+    reach = _read_reach(
+        f,
+        rows,
+        neighbours=neighbours,
+        distance=distance,
+        position=position,
+        protect=protect,
+        user=user,
+        batch=batch,
     )
+    given = _check_values(
+        values,
+        protect=protect,
+        monotone=monotone,
+        norm=norm,
+        data_dependent=data_dependent,
+    )
+    seed = seed_from(seed)
+    rank, total = plan(calibration, reach, gamma=gamma, pairs=pairs)
     if pairs is None:
-        _check_cost(rank.pairs, total, protect)
+        _check_cost(rank.pairs, total, reach)
     request = Request(
         function=f,
         population=population,
-        rows=rows,
-        blocks=blocks,
+        reach=reach,
+        values=given,
+        monotone=monotone,
         norm=norm,
         calibration=calibration,
         rank=rank,
         gamma=total,
         requested_gamma=total if gamma is not None or pairs is None else None,
         asked_pairs=None if pairs is None else int(pairs),
-        protect=protect,
         batch=batch,
         symmetric=symmetric,
         data_dependent=data_dependent,
@@ -178,27 +221,17 @@ def sample_sensitivity(
     return Sensitivity(
         value=float(sampling.draws[rank.rank - 1]),
         norm=norm,
-        argument=describe_sampling(rank.rank, rank.pairs, calibration, blocks),
+        neighbours=neighbours,
+        argument=describe_sampling(rank.rank, rank.pairs, calibration, reach.blocks),
         unit="row" if user is None else "user",
         sampling=sampling,
         person=unit == "person",
     )
 
 
-def _check(
-    rows: int, norm: Norm, pairs: int | None, protect: Protect, unit: RowUnit, *, batch: bool
-) -> None:
+def _check(norm: Norm, pairs: int | None, unit: RowUnit) -> None:
     """Refuse parameters that make no sense before anything is drawn."""
-    if not is_whole(rows) or rows < 2:
-        raise ParameterError(
-            f"rows must be an integer of 2 or more, got {rows!r}: neighbours differ in one row "
-            "and share the others",
-            parameter="rows",
-        )
     require_one_of("norm", norm, NORMS)
-    require_one_of("protect", protect, get_args(Protect))
-    if batch and protect == "simultaneous":
-        raise ParameterError("batch=True measures single pairs: not with protect='simultaneous'")
     if pairs is not None and not is_whole(pairs):
         raise ParameterError(f"pairs must be an integer, got {pairs!r}", parameter="pairs")
     if unit not in get_args(RowUnit):
@@ -227,11 +260,75 @@ def _check_user(user: str | int, unit: RowUnit, *, batch: bool) -> None:
         )
 
 
-def _check_cost(pairs: int, gamma: float, protect: Protect) -> None:
+def _read_reach(
+    f: Function,
+    rows: int | Sequence[int],
+    *,
+    neighbours: Neighbours,
+    distance: int,
+    position: Position,
+    protect: Protect,
+    user: str | int | None,
+    batch: bool,
+) -> Neighbourhood:
+    """Read which neighbours are to be compared, of tables of which sizes."""
+    many = isinstance(rows, Sequence) and not isinstance(rows, str)
+    sizes: list[Any] = list(rows) if many else [rows]  # type: ignore[arg-type]
+    if not sizes or not all(is_whole(each) and each >= 2 for each in sizes):
+        raise ParameterError(
+            f"rows must be an integer of 2 or more, got {rows!r}: neighbours differ in one row "
+            "and share the others",
+            parameter="rows",
+        )
+    if many and neighbours != "add-remove":
+        raise ParameterError(
+            "rows is one number where rows are replaced, for then the number of rows is public: "
+            "several go with neighbours='add-remove'",
+            parameter="rows",
+        )
+    most = int(max(sizes))
+    return Neighbourhood(
+        rows=most,
+        blocks=_blocks(f, most, user, batch=batch),
+        neighbours=neighbours,
+        distance=distance,
+        position=position,
+        protect=protect,
+        sizes=tuple(sorted({int(each) for each in sizes})) if neighbours == "add-remove" else (),
+        user=user,
+    )
+
+
+def _check_values(
+    values: Any, *, protect: Protect, monotone: bool, norm: Norm, data_dependent: bool
+) -> tuple[Row, ...]:
+    """Read the rows that a record may be replaced by; they go with ``protect="table"`` alone."""
+    if protect != "table":
+        if values is not None or monotone:
+            raise ParameterError("values and monotone go with protect='table' alone")
+        return ()
+    if (values is None) == (not monotone):
+        raise ParameterError(
+            "protect='table' is about given replacements: give values, the public rows that a "
+            "record may be replaced by, or say monotone=True (the ends of the public range are "
+            "then enough), one of the two",
+            parameter="values",
+        )
+    if data_dependent:
+        raise ParameterError("protect='table' promises nothing with data_dependent=True")
+    if monotone and norm == "range":
+        raise ParameterError(
+            "the range norm may be largest between the ends of the range of a row: monotone=True "
+            "goes with the norms l1, l2 and sup"
+        )
+    return read_values(values)
+
+
+def _check_cost(pairs: int, gamma: float, reach: Neighbourhood) -> None:
     """Refuse to start what nobody would wait for, unless the number is asked for."""
     if pairs > _MOST_PAIRS:
-        drawn = "tables" if protect == "simultaneous" else "pairs of tables"
-        part = "" if protect == "record" else f" with protect={protect!r}"
+        drawn = "tables" if reach.whole else "pairs of tables"
+        part = "" if reach.protect == "record" else f" with protect={reach.protect!r}"
         raise ParameterError(
             f"gamma={gamma:g}{part} takes {pairs:,} {drawn}, and more than {_MOST_PAIRS:,} are not "
             "drawn unless they are asked for: take a larger gamma, or give the number of pairs",

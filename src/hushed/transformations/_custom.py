@@ -217,8 +217,12 @@ def _check_sampled(sensitivity: SensitivityBound, shape: tuple[int, ...], dims: 
 
 def _check_source(given: Space, sensitivity: SensitivityBound, rows: int | None) -> None:
     promise = sensitivity.guarantee(0.0)
-    if promise.gamma and sensitivity.neighbours != "replace-one":
-        raise ParameterError("a sampled sensitivity covers replaced rows only")
+    if promise.gamma and (sensitivity.neighbours, promise.distance) != ("replace-one", 1):
+        raise ParameterError(
+            "a chain adds up single replaced rows, and the sensitivity was sampled for "
+            f"{'added and removed' if promise.distance == 1 else promise.distance} rows: release "
+            "it by hs.release"
+        )
     if promise.unit != given.metric.unit:
         raise ParameterError(
             f"the sensitivity is for one {promise.unit}, the source counts {given.metric}: how far "
