@@ -11,6 +11,7 @@ if _TYPE_CHECKING:
         blocks,
         cost,
         errors,
+        fitting,
         measurements,
         populations,
         privacy_loss,
@@ -33,6 +34,7 @@ if _TYPE_CHECKING:
     from hushed.blocks import Blocks, public_prior
     from hushed.comparing import ComparedRoute, Comparison, LeftOut, compare
     from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
+    from hushed.fitting import MovementCheck, PopulationCheck, check_movement, check_population
     from hushed.guarantee import Guarantee, union_gamma
     from hushed.ledger import Ledger
     from hushed.mechanisms import (
@@ -89,7 +91,9 @@ __all__ = [
     "Ledger",
     "LeftOut",
     "Mechanism",
+    "MovementCheck",
     "NoisyMax",
+    "PopulationCheck",
     "PopulationPairs",
     "ProposeTest",
     "Quote",
@@ -104,6 +108,8 @@ __all__ = [
     "ZeroConcentrated",
     "audit",
     "blocks",
+    "check_movement",
+    "check_population",
     "check_sensitivity",
     "compare",
     "compose",
@@ -113,6 +119,7 @@ __all__ = [
     "errors",
     "estimate_delta",
     "find_bound",
+    "fitting",
     "fixed_seed",
     "lattice_points",
     "measurements",
@@ -142,6 +149,7 @@ _HOME = {
         "blocks": "Blocks public_prior",
         "comparing": "ComparedRoute Comparison LeftOut compare",
         "divergences": "DeltaEstimate count_outcomes estimate_delta",
+        "fitting": "MovementCheck PopulationCheck check_movement check_population",
         "_functions._calls": "fixed_seed",
         "guarantee": "Guarantee union_gamma",
         "ledger": "Ledger",
