@@ -112,7 +112,8 @@ def check_population(
     Returns
     -------
     PopulationCheck
-        p-value, verdict, what would have been caught, and a lower bound on the total variation.
+        With p-value and verdict, what would have been caught, and a lower bound on the total
+        variation.
 
     Raises
     ------
@@ -141,7 +142,7 @@ def check_population(
     'contradicted'
     """
     require_one_of("tests", tests, get_args(Tests))
-    tables = _check_level(level, tables)
+    level, tables = _check_level(level, tables)
     _check_unit(unit)
     check_ledger(ledger, budget, key)
     rows = as_table(rows)
@@ -238,8 +239,8 @@ class _Plan:
         return hashlib.sha256(json.dumps([facts, asked, self.population]).encode()).hexdigest()
 
 
-def _check_level(level: float, tables: int) -> int:
-    require_probability("level", level)
+def _check_level(level: float, tables: int) -> tuple[float, int]:
+    level = require_probability("level", level)
     least = math.ceil(1 / decimal_of(level)) - 1
     tables = read_count("tables", tables, 1, 10**6)
     if tables < least:
@@ -248,7 +249,7 @@ def _check_level(level: float, tables: int) -> int:
             "p-value is 1 / (tables + 1)",
             parameter="tables",
         )
-    return tables
+    return level, tables
 
 
 def _check_unit(unit: object) -> None:

@@ -78,10 +78,8 @@ def read_numbers(column: Any) -> Floats:
 
 def read_texts(column: Any) -> list[str]:
     """Read cells as texts; what is neither text nor number is one text for all."""
-    return [_text(cell) for cell in cells_of(column)]
+    return [cell if type(cell) is str else _text(cell) for cell in cells_of(column)]
 
 
 def _text(cell: Any) -> str:
-    if type(cell) in (str, np.str_):
-        return str(cell)
     return repr(cell) if type(cell) in (bool, int, float, bytes) else ""

@@ -113,7 +113,7 @@ def check_movement(
     >>> found.pairs, found.verdict
     (500, 'not contradicted')
     """
-    require_probability("confidence", confidence)
+    confidence = require_probability("confidence", confidence)
     sampling = _check_sensitivity(sensitivity)
     check_ledger(ledger, budget, key)
     rows = as_table(rows)

@@ -179,11 +179,16 @@ class NoisyCount:
         return np.where(places < 0, tail, 1 - tail)
 
     def share_at_most(self, observed: float, chance: float) -> float:
-        """Upper confidence bound for the share, which fails with probability ``chance``."""
+        """Upper confidence bound for the share, which fails with probability ``chance``.
+
+        What noise brought below 0 counts as 0, so that the bound never is.
+        """
+        observed = max(observed, 0.0)
         return _search(lambda share: self.at_most(observed, share) >= chance * _SAFE)[1]
 
     def share_at_least(self, observed: float, chance: float) -> float:
         """Lower confidence bound for the share, which fails with probability ``chance``."""
+        observed = min(observed, float(self.pairs))
         return _search(lambda share: self.at_least(observed, share) < chance * _SAFE)[0]
 
 
