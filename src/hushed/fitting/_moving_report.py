@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from typing import ClassVar
 
 import numpy as np
 from scipy import stats
@@ -18,7 +19,6 @@ from hushed.fitting._report import Verdict
 from hushed.guarantee import Guarantee
 from hushed.releasing import Certificate
 
-SCHEMA = "hushed movement check 1"
 _HALVINGS = 60
 _SAFE = 1 - 1e-9  # of a chance: what rounding may add to a probability is below that
 
@@ -52,6 +52,8 @@ class MovementCheck:
     entry : int, optional
         Number of the charge in a ledger.
     """
+
+    schema: ClassVar[str] = "hushed movement check 1"
 
     moved: float
     pairs: int
@@ -107,7 +109,7 @@ class MovementCheck:
         """
         record = {each.name: getattr(self, each.name) for each in fields(self)}
         record["certificate"] = json.loads(self.certificate.to_json())
-        return json.dumps({"schema": SCHEMA} | record, sort_keys=True)
+        return json.dumps({"schema": self.schema} | record, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> MovementCheck:
@@ -129,7 +131,7 @@ class MovementCheck:
             If it is something else.
         """
         try:
-            record = read_fields(json.loads(text), SCHEMA)
+            record = read_fields(json.loads(text), cls.schema)
             record["certificate"] = Certificate.from_json(json.dumps(record["certificate"]))
             return cls(**record)
         except (KeyError, TypeError, ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from hushed._printing import flat, format_down, format_up
 from hushed.errors import ParameterError
@@ -16,7 +16,6 @@ from hushed.releasing import Certificate
 
 Verdict = Literal["contradicted", "not contradicted"]
 
-SCHEMA = "hushed population check 1"
 CAUGHT_CHANCE = 0.925
 _ORIGINS = {
     "simulated": "exact: the tables are drawn from the population",
@@ -70,6 +69,8 @@ class PopulationCheck:
     entry : int, optional
         Number of the charge in a ledger.
     """
+
+    schema: ClassVar[str] = "hushed population check 1"
 
     p_value: float
     statistic: float
@@ -134,7 +135,7 @@ class PopulationCheck:
         """
         record = {each.name: getattr(self, each.name) for each in fields(self)}
         record["certificate"] = json.loads(self.certificate.to_json())
-        return json.dumps({"schema": SCHEMA} | record, sort_keys=True)
+        return json.dumps({"schema": self.schema} | record, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> PopulationCheck:
@@ -156,7 +157,7 @@ class PopulationCheck:
             If it is something else.
         """
         try:
-            record = read_fields(json.loads(text), SCHEMA)
+            record = read_fields(json.loads(text), cls.schema)
             record["certificate"] = Certificate.from_json(json.dumps(record["certificate"]))
             for name in ("columns", "deviations"):
                 record[name] = tuple(record[name])
