@@ -1,6 +1,8 @@
 """Public sources of rows: ranges, distributions, public tables, simulators."""
 
+from hushed.populations._fitted import Fitted, fitted
 from hushed.populations._laws import Exponential, Normal, Uniform
+from hushed.populations._mixtures import Contaminated
 from hushed.populations._sources import (
     OWN,
     Population,
@@ -15,7 +17,9 @@ from hushed.populations._sources import (
 
 __all__ = [
     "OWN",
+    "Contaminated",
     "Exponential",
+    "Fitted",
     "Normal",
     "Population",
     "Promise",
@@ -23,6 +27,7 @@ __all__ = [
     "Simulator",
     "Uniform",
     "description",
+    "fitted",
     "from_description",
     "overlaps",
     "support",
