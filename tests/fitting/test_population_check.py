@@ -142,9 +142,10 @@ def test_the_total_variation_is_bounded_from_below(rows, epsilon):
 
 
 def test_the_bound_of_the_total_variation_says_something():
-    """With many rows it comes near the truth, 0.75, from below."""
-    made = hs.check_population(np.array(["a"] * 5000), LETTERS, epsilon=1.0, tables=19)
-    assert 0.71 < made.tv_at_least <= 0.75
+    """With many rows it comes near the truth, 0.5, from below: no letter alone is off by that."""
+    private = np.array(["a", "b"] * 2500)
+    made = hs.check_population(private, LETTERS, epsilon=1.0, tables=19)
+    assert 0.46 < made.tv_at_least <= 0.5
     assert made.confidence == 0.95
     assert "total variation at least 0." in made.explain()
 

@@ -70,7 +70,7 @@ def check_population(
 
     The statistic is the largest difference, over many public test functions of one row, between the
     share of private rows and of public rows for which it holds: "is at most this threshold" for
-    each column of numbers, "is this category" for each other one, and products of such for two
+    each column of numbers, "is one of these categories" for each other one, and products for two
     columns. It gets Laplace noise, and is compared with tables of the population that are treated
     in the same way. The budget is charged before the private rows are looked at.
 

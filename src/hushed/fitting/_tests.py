@@ -22,12 +22,13 @@ Tests = Literal["marginals", "pairs"]
 
 _QUANTILES = 500  # of a column, as thresholds
 _CATEGORIES = 100
+_FEW_CATEGORIES = 6  # up to so many, all groups of them are test functions
 _CORNERS = 3  # thresholds or categories of a column, for products
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Column:
-    """Test functions of one column: whether a cell is at most a threshold, or a category.
+    """Test functions of one column: whether a cell is at most a threshold, or of a group.
 
     Parameters
     ----------
@@ -35,6 +36,9 @@ class Column:
         Sorted upwards, the last one infinite; empty for a column of texts.
     categories : dict of str to int
         Place of each category; empty for a column of numbers.
+    groups : ndarray of int, shape (functions, categories + 1)
+        Which categories each function asks for, the last one being all others; of few categories
+        all groups, of many each by itself. Empty for a column of numbers.
     corners : ndarray
         Some of the thresholds, or places of categories, whose products with those of other columns
         are test functions, too.
@@ -42,7 +46,13 @@ class Column:
 
     thresholds: Floats
     categories: dict[str, int]
+    groups: Integers
     corners: Any
+
+    @property
+    def size(self) -> int:
+        """Number of test functions."""
+        return self.thresholds.size if self.numeric else len(self.groups)
 
     @property
     def numeric(self) -> bool:
@@ -63,7 +73,8 @@ class Column:
             size = self.thresholds.size
             places = np.searchsorted(self.thresholds, cells, side="left")  # NaN is beyond all
             return np.cumsum(np.bincount(places, minlength=size + 1))[:size]
-        return np.bincount(cells, minlength=len(self.categories) + 1)
+        found: Integers = self.groups @ np.bincount(cells, minlength=len(self.categories) + 1)
+        return found
 
     def mark(self, cells: Any) -> Floats:
         """Tell for each row which corners hold, as columns of 0 and 1."""
@@ -99,8 +110,7 @@ class TestFunctions:
         All thresholds of a column are one, by the inequality of Dvoretzky, Kiefer, Wolfowitz and
         Massart; each other function is one, by that of Hoeffding. Both are ``2 exp(-2 n u**2)``.
         """
-        single = sum(1 if each.numeric else len(each.categories) + 1 for each in self.columns)
-        return single + self.products
+        return sum(1 if each.numeric else each.size for each in self.columns) + self.products
 
     @property
     def products(self) -> int:
@@ -111,11 +121,7 @@ class TestFunctions:
     @property
     def size(self) -> int:
         """Number of test functions."""
-        single = [
-            each.thresholds.size if each.numeric else len(each.categories) + 1
-            for each in self.columns
-        ]
-        return sum(single) + self.products
+        return sum(each.size for each in self.columns) + self.products
 
     def count(self, rows: Any) -> Integers:
         """Count the rows of a table for which each function holds."""
@@ -155,7 +161,8 @@ def _choose(column: Any) -> Column:
     # Just below each, too: a value that many rows have is seen from both sides.
     thresholds = np.unique([*chosen, *np.nextafter(chosen, -math.inf), math.inf])
     quarters = values[(np.arange(1, _CORNERS + 1) * values.size) // (_CORNERS + 1)]
-    return Column(thresholds=thresholds, categories={}, corners=np.unique(quarters))
+    nothing = np.empty((0, 0), dtype=np.int64)
+    return Column(thresholds=thresholds, categories={}, groups=nothing, corners=np.unique(quarters))
 
 
 def _choose_categories(column: Any) -> Column:
@@ -163,5 +170,18 @@ def _choose_categories(column: Any) -> Column:
     return Column(
         thresholds=np.empty(0),
         categories={text: place for place, text in enumerate(common)},
+        groups=_group(len(common)),
         corners=np.arange(min(_CORNERS, len(common))),
     )
+
+
+def _group(categories: int) -> Integers:
+    """List the groups of categories that are asked for; the last place is that of all others.
+
+    The complement of a group is off by as much as the group, so that one of the two is enough.
+    """
+    if categories > _FEW_CATEGORIES:
+        return np.eye(categories + 1, dtype=np.int64)
+    numbers = np.arange(1, 1 << categories)
+    found = (numbers[:, None] >> np.arange(categories + 1)) & 1
+    return found.astype(np.int64)
