@@ -65,6 +65,7 @@ if _TYPE_CHECKING:
     from hushed.sensitivity import (
         Blockwise,
         Sensitivity,
+        largest_sensitivity,
         proven_sensitivity,
         sample_sensitivity,
     )
@@ -121,6 +122,7 @@ __all__ = [
     "find_bound",
     "fitting",
     "fixed_seed",
+    "largest_sensitivity",
     "lattice_points",
     "measurements",
     "on_lattice",
@@ -156,7 +158,8 @@ _HOME = {
         "mechanisms": "Bernstein Exponential Gaussian InverseSensitivity Laplace Mechanism "
         "NoisyMax ProposeTest Smooth StableMode TopK Winner lattice_points on_lattice",
         "releasing": "AboveThreshold Certificate Crossing Release find_bound release verify",
-        "sensitivity": "Blockwise Sensitivity proven_sensitivity sample_sensitivity",
+        "sensitivity": "Blockwise Sensitivity largest_sensitivity proven_sensitivity "
+        "sample_sensitivity",
         "tables": "Answer Quote Table table",
     }.items()
     for name in names.split()

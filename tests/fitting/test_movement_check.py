@@ -38,13 +38,13 @@ def test_pairs_that_move_further_are_counted(sampled):
     lonely = np.zeros(1100)
     lonely[:50] = 1
     found = 0
-    for seed in range(40):  # each 1 is one of the two with chance 2 in 11, and mostly alone
+    for seed in range(12):  # each 1 is one of the two with chance 2 in 11, and mostly alone
         made = hs.check_movement(largest, lonely, sampled, epsilon=SURE, seed=seed)
         assert made.moved == pytest.approx(round(made.moved), abs=1e-3)
         found += round(made.moved)
     # A pair moves if one of the two is 1, the other and the nine that stay are 0.
     share = 2 * stats.hypergeom.pmf(1, 1100, 50, 11) / 11
-    assert found / 40 == pytest.approx(100 * share, rel=0.1)
+    assert found / 12 == pytest.approx(100 * share, rel=0.2)
 
 
 def test_a_replaced_row_moves_the_count_by_one_at_most(sampled):
@@ -99,11 +99,11 @@ def test_the_bounds_of_the_share_hold_as_often_as_they_say(pairs, share, scale):
     """Counts and noise drawn by another library: each bound fails 1 time in 10 at most."""
     rng = np.random.default_rng(9)
     law = NoisyCount(pairs=pairs, scale=scale, step=2.0**-40)
-    seen = rng.binomial(pairs, share, size=100) + rng.laplace(scale=scale, size=100)
+    seen = rng.binomial(pairs, share, size=40) + rng.laplace(scale=scale, size=40)
     above = sum(law.share_at_most(float(each), 0.1) < share for each in seen)
     below = sum(law.share_at_least(float(each), 0.1) > share for each in seen)
-    high = stats.binom.ppf(1 - 1e-6, 100, 0.1)
-    assert 1 <= above <= high
+    high = stats.binom.ppf(1 - 1e-6, 40, 0.1)
+    assert 1 <= above <= high  # nor is it never wrong
     assert 1 <= below <= high
 
 
