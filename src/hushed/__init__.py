@@ -11,6 +11,7 @@ if _TYPE_CHECKING:
         blocks,
         cost,
         errors,
+        fitting,
         measurements,
         populations,
         privacy_loss,
@@ -35,6 +36,7 @@ if _TYPE_CHECKING:
     from hushed.blocks import Blocks, public_prior
     from hushed.comparing import ComparedRoute, Comparison, LeftOut, compare
     from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
+    from hushed.fitting import MovementCheck, PopulationCheck, check_movement, check_population
     from hushed.guarantee import Guarantee, union_gamma
     from hushed.ledger import Ledger
     from hushed.mechanisms import (
@@ -65,6 +67,7 @@ if _TYPE_CHECKING:
     from hushed.sensitivity import (
         Blockwise,
         Sensitivity,
+        largest_sensitivity,
         proven_sensitivity,
         sample_sensitivity,
     )
@@ -91,7 +94,9 @@ __all__ = [
     "Ledger",
     "LeftOut",
     "Mechanism",
+    "MovementCheck",
     "NoisyMax",
+    "PopulationCheck",
     "PopulationPairs",
     "PrivacyEstimate",
     "ProposeTest",
@@ -107,6 +112,8 @@ __all__ = [
     "ZeroConcentrated",
     "audit",
     "blocks",
+    "check_movement",
+    "check_population",
     "check_sensitivity",
     "compare",
     "compose",
@@ -117,7 +124,9 @@ __all__ = [
     "estimate_delta",
     "estimate_privacy",
     "find_bound",
+    "fitting",
     "fixed_seed",
+    "largest_sensitivity",
     "lattice_points",
     "measurements",
     "on_lattice",
@@ -147,13 +156,15 @@ _HOME = {
         "blocks": "Blocks public_prior",
         "comparing": "ComparedRoute Comparison LeftOut compare",
         "divergences": "DeltaEstimate count_outcomes estimate_delta",
+        "fitting": "MovementCheck PopulationCheck check_movement check_population",
         "_functions._calls": "fixed_seed",
         "guarantee": "Guarantee union_gamma",
         "ledger": "Ledger",
         "mechanisms": "Bernstein Exponential Gaussian InverseSensitivity Laplace Mechanism "
         "NoisyMax ProposeTest Smooth StableMode TopK Winner lattice_points on_lattice",
         "releasing": "AboveThreshold Certificate Crossing Release find_bound release verify",
-        "sensitivity": "Blockwise Sensitivity proven_sensitivity sample_sensitivity",
+        "sensitivity": "Blockwise Sensitivity largest_sensitivity proven_sensitivity "
+        "sample_sensitivity",
         "tables": "Answer Quote Table table",
     }.items()
     for name in names.split()

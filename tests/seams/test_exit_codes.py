@@ -62,6 +62,7 @@ STATISTIC = ("statistic", "median", "rows.csv", *ENDS, "--epsilon", "1")
 BLOCKS = ("blocks", "rows.csv", "f.py:mean", *ENDS, "--epsilon", "9", "--beta", "0.3")
 FIND_BOUND = ("find-bound", "rows.csv", "--epsilon", "1")
 BUDGET = ("sqlite:///b.db", "clinic")
+CHECK = ("check-population", "rows.csv", "--epsilon", "1000000", "--tables", "19", "--population")
 VERIFY = ("verify", "c.json")
 COST = ("cost", "--error", "2", "--beta", "0.05", "--per-person", "5500", "--people", "100")
 
@@ -159,6 +160,12 @@ ENDINGS = {
         ),
         ((*FIND_BOUND, "--user", "nobody"), 2, "bad-use"),
         ((*FIND_BOUND, "--growth", "1"), 2, "bad-use"),
+    ],
+    "check-population": [
+        ((*CHECK, "uniform:0.1,0.3"), 0, None),
+        ((*CHECK, "uniform:5,6"), 1, None),
+        ((*CHECK, "uniform:0.1,0.3", "--ledger", BUDGET[0], "--budget", "clinic"), 2, "refused"),
+        ((*CHECK, "uniform:0,1", "--tables", "5"), 2, "bad-use"),
     ],
     "query": [
         (QUERY, 0, None),

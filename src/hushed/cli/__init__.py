@@ -37,6 +37,10 @@ COMMANDS = {
     ),
     "find-bound": ("find_bound", "Find a bound to clip a column at, where no range is known."),
     "verify": ("releasing", "Run the sampling of a certificate again and compare bit for bit."),
+    "check-population": (
+        "checking",
+        "Test privately whether private rows contradict a public population.",
+    ),
     "risk": ("risks", "Show how likely a stronger level is: as published, and exactly."),
     "cost": ("costs", "Find the level for a tolerated error and a budget, or price a level."),
     "compose": ("composing", "Say what several releases on the same rows promise together."),
@@ -69,6 +73,8 @@ EXAMPLES = {
     "bound.json",
     "verify": "hushed verify certificate.json clinic.py:expected_costs --population "
     "clinic-public.csv",
+    "check-population": "hushed check-population clinic-private.csv --population "
+    "clinic-public.csv --epsilon 0.1 --ledger sqlite:///budget.db --budget clinic",
     "risk": "hushed risk --epsilon0 2 --epsilon 1.9",
     "cost": "hushed cost --error 2 --beta 0.05 --budget 300000 --per-person 5500 --people 100",
     "compose": "hushed compose laplace:0.1x300 gaussian:0.05x200 --delta 1e-5",
@@ -91,6 +97,7 @@ EXAMPLES = {
 
 # What 0 and 1 say of a command whose 1 is an answer; such a one ends with 2 whenever it has none.
 _ANSWERS = {
+    "check-population": "0 not contradicted; 1 contradicted",
     "audit": "0 not refuted; 1 violated (of the zoo: a private mechanism was accused)",
     "verify": "0 reproduced; 1 not reproduced",
 }

@@ -99,6 +99,9 @@ def _describe_answer(text: str) -> str:
     schema = _record(text).get("schema")
     if schema == "hushed answer":
         return str(read_answer(text))
+    for check in (hs.PopulationCheck, hs.MovementCheck):
+        if schema == check.schema:
+            return check.from_json(text).explain()
     if schema != "hushed release":
         return text
     value, certificate = read_release(text)

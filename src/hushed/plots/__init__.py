@@ -3,6 +3,7 @@
 from hushed.plots._certificates import certificate_page, movement_figure
 from hushed.plots._comparisons import comparison_figure
 from hushed.plots._figures import COLOURS, check_suffix, save_figure
+from hushed.plots._fits import population_figure
 
 __all__ = [
     "COLOURS",
@@ -10,5 +11,6 @@ __all__ = [
     "check_suffix",
     "comparison_figure",
     "movement_figure",
+    "population_figure",
     "save_figure",
 ]

@@ -1,6 +1,8 @@
 """Public sources of rows: ranges, distributions, public tables, simulators."""
 
+from hushed.populations._fitted import Fitted, fitted
 from hushed.populations._laws import Exponential, Normal, Uniform
+from hushed.populations._mixtures import Contaminated
 from hushed.populations._sources import (
     OWN,
     Population,
@@ -18,7 +20,9 @@ from hushed.populations._users import Users
 
 __all__ = [
     "OWN",
+    "Contaminated",
     "Exponential",
+    "Fitted",
     "Normal",
     "Population",
     "Promise",
@@ -28,6 +32,7 @@ __all__ = [
     "Users",
     "by_user",
     "description",
+    "fitted",
     "from_description",
     "keeps_its_range",
     "overlaps",

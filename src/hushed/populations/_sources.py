@@ -427,9 +427,13 @@ def overlaps(population: Population, private: Any) -> bool:
         True if it is a public table that is the private one, shares its memory, holds the same
         rows in any order, or shares at least half of the rows of the smaller table, if the private
         rows are nearly all different. A simulator, or a population of one's own, is asked for one
-        table, which is compared with a private one of 20 rows or more. A population fitted to
-        private rows by other means is not seen.
+        table, which is compared with a private one of 20 rows or more; of one that is made of
+        others (``parts()``) these are asked, too. A population fitted to private rows by other
+        means is not seen.
     """
+    parts: Any = getattr(population, "parts", tuple)()
+    if any(overlaps(part, private) for part in parts):
+        return True
     if isinstance(population, PublicTable):
         return shares_rows(population.frame, private)
     if type(population) in OWN or len(private) < _FEWEST:

@@ -5,6 +5,7 @@ from hushed.sensitivity._designs import Design, Route, choose_design
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
 from hushed.sensitivity._record import Sampling, SamplingFacts, Sensitivity, proven_sensitivity
 from hushed.sensitivity._sampling import sample_sensitivity
+from hushed.sensitivity._several import largest_sensitivity
 
 __all__ = [
     "Blockwise",
@@ -17,6 +18,7 @@ __all__ = [
     "Sensitivity",
     "choose_design",
     "choose_rank",
+    "largest_sensitivity",
     "proven_sensitivity",
     "sample_sensitivity",
 ]

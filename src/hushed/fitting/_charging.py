@@ -1,0 +1,78 @@
+"""A check is paid for before it looks, and stored before it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hushed._functions._calls import public_name
+from hushed._functions._silence import silence
+from hushed.errors import BadFunction
+from hushed.mechanisms import Laplace
+from hushed.releasing import Certificate, certify
+from hushed.releasing._keeping import (
+    Charges,
+    explain_stops,
+    pay,
+    raise_failure,
+    write_failure,
+)
+
+Write = Callable[[Certificate], str]
+
+
+def charge_and_store(
+    look: Write,
+    mechanism: Laplace,
+    ledger: Charges | None,
+    *,
+    budget: str | None,
+    note: str,
+    key: str | None,
+    question: str,
+) -> tuple[str, int | None]:
+    """Charge, look at the private rows, store; what was found as text, and number of the charge.
+
+    ``look`` draws the noise, too, and writes down what it found.
+    """
+    certify(mechanism, values=1).to_json()  # whatever it refuses is unpaid
+    with explain_stops(ledger, budget, key):
+        paid = pay(
+            ledger,
+            budget,
+            mechanism.guarantee,
+            note,
+            loss=mechanism.loss,
+            key=key,
+            question=question,
+        )
+        if paid.kept is None:
+            certificate = certify(mechanism, values=1, charged=paid.terms)
+            text = paid.keep(_look(look, certificate, charged=paid.ledger is not None))
+        else:
+            text = paid.kept
+    raise_failure(text)
+    return text, paid.number
+
+
+def _look(look: Write, certificate: Certificate, *, charged: bool) -> str:
+    """Look at the private rows in silence; that it failed on them is an answer, too."""
+    name = ""
+    try:
+        with silence():  # objects in cells may say something while they are read
+            return look(certificate)
+    except KeyboardInterrupt:
+        pass
+    except BaseException as cause:
+        name = public_name(type(cause), "an exception")
+    if not name:
+        raise KeyboardInterrupt
+    paid = "the charge stays" if charged else "count the budget as spent"
+    return write_failure(BadFunction(f"the check failed on the private rows ({name}); {paid}"))
+
+
+def read_fields(record: Any, schema: str) -> dict[str, Any]:
+    """Take the fields out of a stored check of one kind and version."""
+    if not isinstance(record, dict) or record.pop("schema", None) != schema:
+        raise ValueError(schema)
+    return record

@@ -1,0 +1,269 @@
+"""Compare private rows with a public population, privately."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+
+from hushed._checks import read_count, require_one_of, require_probability
+from hushed._decimals import decimal_of
+from hushed._functions._gate import Outside, admit_rows
+from hushed._functions._trials import seed_from
+from hushed._rows._containers import Layout, as_table, container
+from hushed._rows._ranges import Range
+from hushed.errors import BadRows, ParameterError
+from hushed.fitting._charging import charge_and_store
+from hushed.fitting._public import PublicSide, largest_deviation, prepare_public
+from hushed.fitting._report import CAUGHT_CHANCE, PopulationCheck, bound_variation, smallest_caught
+from hushed.fitting._tests import Tests
+from hushed.guarantee import RowUnit
+from hushed.mechanisms import Laplace
+from hushed.populations import Population, description
+from hushed.releasing import Certificate
+from hushed.releasing._keeping import Charges, check_ledger
+from hushed.sensitivity import proven_sensitivity
+from hushed.sensitivity._declarations import check_source
+
+_ARGUMENT = (
+    "a replaced row changes each number of rows by at most 1, and so the largest of their absolute "
+    "distances from public numbers, all times the number of public rows (docs/population.md)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Like:
+    """What the gate asks: a private table becomes one as the population gives."""
+
+    layout: Layout
+    rows: int
+    source: Any
+    support: tuple[Range, ...]
+    shape: tuple[int, ...] = ()
+    batch: bool = False
+    data_dependent: bool = False
+    locked: bool = False
+    limit: float = math.inf
+
+
+def check_population(
+    rows: Any,
+    population: Population,
+    *,
+    epsilon: float,
+    tests: Tests = "pairs",
+    level: float = 0.05,
+    tables: int = 999,
+    outside: Outside = "clamp",
+    unit: RowUnit = "row",
+    seed: int | np.random.Generator | None = 0,
+    ledger: Charges | None = None,
+    budget: str | None = None,
+    note: str = "",
+    key: str | None = None,
+) -> PopulationCheck:
+    """Test whether private rows contradict a public population.
+
+    The statistic is the largest difference, over many public test functions of one row, between the
+    share of private rows and of public rows for which it holds: "is at most this threshold" for
+    each column of numbers, "is one of these categories" for each other one, and products for two
+    columns. It gets Laplace noise, and is compared with tables of the population that are treated
+    in the same way. The budget is charged before the private rows are looked at.
+
+    Parameters
+    ----------
+    rows : array, list or frame
+        The private rows, in the container of the population. Their number is public.
+    population : Population
+        Public source of rows. A simulator gives an exact p-value, and so does a `PublicTable` that
+        is large enough to be cut into tables of as many rows as the private one: about 40 times
+        its rows at level 0.05. With fewer public rows they are drawn with replacement, the p-value
+        is not exact, and the report says so.
+    epsilon : float
+        Privacy loss of the check, in nats; finite, above 0. It stands for its shortest decimal.
+    tests : {"pairs", "marginals"}, default "pairs"
+        Whether products for two columns are tested, too.
+    level : float, default 0.05
+        Largest p-value that contradicts; in (0, 1). The lower bound of the total variation holds
+        with probability ``1 - level``.
+    tables : int, default 999
+        Tables of the population to compare with; fewer if a public table has no more.
+    outside : {"clamp", "allow"}, default "clamp"
+        As for `hushed.release`: by default private rows are moved into the population's range
+        first, because it is such rows that a release shows to a function.
+    unit : {"row", "person"}, default "row"
+        ``"person"`` declares that each row is one person.
+    seed : int, numpy.random.Generator or None, default 0
+        Seed of the public tables; the noise has none.
+    ledger : Ledger or Charges, optional
+        Where to charge before private rows are looked at.
+    budget : str, optional
+        Name of the budget in the ledger; required with one.
+    note : str, default ""
+        Remark for the ledger.
+    key : str, optional
+        A name of your own for this check, which needs a `Ledger`: asking the same again under it
+        tells the stored one, at no cost.
+
+    Returns
+    -------
+    PopulationCheck
+        With p-value and verdict, what would have been caught, and a lower bound on the total
+        variation.
+
+    Raises
+    ------
+    BadRows
+        If the private rows are not of the population's kind; nothing is charged.
+    PrivateRowsAsPopulation
+        If the public table holds the private rows.
+    Overspent
+        If it does not fit into the budget.
+    ParameterError
+        If a parameter cannot be used; nothing is charged.
+
+    Notes
+    -----
+    The promise is for replaced rows, so that their number is public: noise and null depend on it.
+    A "not contradicted" certifies nothing (docs/population.md): gamma can break by a difference of
+    laws that no test of so many rows can see. The p-value assumes independent private rows; the
+    privacy assumes nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hushed as hs
+    >>> private = np.random.default_rng(1).normal(size=1000)
+    >>> hs.check_population(private, hs.populations.Normal(mean=2), epsilon=1.0).verdict
+    'contradicted'
+    """
+    require_one_of("tests", tests, get_args(Tests))
+    level, tables = _check_level(level, tables)
+    _check_unit(unit)
+    check_ledger(ledger, budget, key)
+    rows = as_table(rows)
+    count = _count(rows)
+    described, seed = description(population), seed_from(seed)
+    check_source(population, max(count, 20), seed=seed)
+    public = prepare_public(population, count, tests=tests, tables=tables, level=level, seed=seed)
+    bound = proven_sensitivity(float(public.rows), unit=unit, argument=_ARGUMENT)
+    plan = _Plan(
+        public=public,
+        mechanism=Laplace(bound, epsilon=epsilon),
+        rows=count,
+        level=level,
+        population=described,
+    )
+    like = _Like(layout=public.layout, rows=count, source=population, support=public.support)
+    held = admit_rows(rows, like, outside=outside)
+    text, number = charge_and_store(
+        lambda certificate: plan.look(held, certificate),
+        plan.mechanism,
+        ledger,
+        budget=budget,
+        note=note or "check_population: does the public population fit",
+        key=key,
+        question=plan.digest(outside),
+    )
+    return replace(PopulationCheck.from_json(text), entry=number)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """All that is public of a check."""
+
+    public: PublicSide
+    mechanism: Laplace
+    rows: int
+    level: float
+    population: dict[str, Any]
+
+    def look(self, held: Any, certificate: Certificate) -> str:
+        """Count, draw the noise, and write down what was found."""
+        public = self.public
+        statistic = largest_deviation(
+            public.tests.count(held), self.rows, public.counts, public.rows
+        )
+        # The same code for private and public tables: under the null they are exchangeable.
+        noisy = [self._draw(each) for each in (statistic, *public.deviations.tolist())]
+        return self._report(noisy[0], sorted(noisy[1:]), certificate).to_json()
+
+    def _draw(self, statistic: int) -> float:
+        drawn = self.mechanism.draw(np.array(float(statistic)))
+        return float(drawn) / (self.rows * self.public.rows)
+
+    def _noise(self, beta: float) -> float:
+        """Distance in shares that the noise exceeds with probability beta, half to each side."""
+        return self.mechanism.accuracy(beta) / (self.rows * self.public.rows)
+
+    def _report(self, noisy: float, null: list[float], certificate: Certificate) -> PopulationCheck:
+        public, chance = self.public, self.level / 3
+        beyond = sum(each >= noisy for each in null)
+        # So many of the null may reach the private one before the p-value leaves the level.
+        allowed = math.floor(decimal_of(self.level) * (len(null) + 1)) - 1
+        return PopulationCheck(
+            p_value=(1 + beyond) / (len(null) + 1),
+            statistic=noisy,
+            caught=smallest_caught(null[-1 - allowed], self._noise(0.05), self.rows),
+            caught_chance=CAUGHT_CHANCE,
+            tv_at_least=bound_variation(
+                noisy,
+                self._noise(min(2 * chance, 0.999)),
+                rows=self.rows,
+                public_rows=public.rows,
+                bounds=public.tests.bounds,
+                chance=chance,
+            ),
+            confidence=1 - self.level,
+            level=self.level,
+            null=public.null,
+            rows=self.rows,
+            public_rows=public.rows,
+            functions=public.tests.size,
+            columns=public.tests.names,
+            deviations=tuple(null),
+            population=self.population,
+            certificate=certificate,
+        )
+
+    def digest(self, outside: Outside) -> str:
+        """Digest what is asked; the same for the same script in another process."""
+        public, guarantee = self.public, self.mechanism.guarantee
+        counted = hashlib.sha256(public.counts.tobytes() + public.deviations.tobytes())
+        facts = ["check_population", counted.hexdigest(), public.rows, self.rows, public.null]
+        asked = [guarantee.epsilon, self.level, self.mechanism.sensitivity.person, outside]
+        return hashlib.sha256(json.dumps([facts, asked, self.population]).encode()).hexdigest()
+
+
+def _check_level(level: float, tables: int) -> tuple[float, int]:
+    level = require_probability("level", level)
+    least = math.ceil(1 / decimal_of(level)) - 1
+    tables = read_count("tables", tables, 1, 10**6)
+    if tables < least:
+        raise ParameterError(
+            f"tables must be {least} or more for a level of {level:g}, got {tables}: the smallest "
+            "p-value is 1 / (tables + 1)",
+            parameter="tables",
+        )
+    return level, tables
+
+
+def _check_unit(unit: object) -> None:
+    if unit not in get_args(RowUnit):
+        raise ParameterError(
+            f"unit must be one of {get_args(RowUnit)}, got {unit!r}; for users with several rows "
+            "keep one row of each first, chosen by a public rule, and say unit='person'",
+            parameter="unit",
+        )
+
+
+def _count(rows: Any) -> int:
+    """Count the private rows; their number is public."""
+    container(rows)
+    if len(rows) < 2:
+        raise BadRows("the private table must have 2 rows or more")
+    return len(rows)

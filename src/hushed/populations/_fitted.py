@@ -1,0 +1,200 @@
+"""A model of a public table, from which any number of independent rows is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from scipy import special
+
+from hushed._checks import require_one_of
+from hushed._rows import _containers as containers
+from hushed._rows._ranges import Range
+from hushed._types import Floats, Integers
+from hushed.errors import BadRows, ParameterError
+from hushed.populations._sources import PublicTable, description
+
+Model = Literal["gaussian-copula", "independent"]
+
+_LEAST = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """Rows of a model that was fitted to a public table; see `fitted`.
+
+    Parameters
+    ----------
+    table : PublicTable
+        What the model was fitted to.
+    model : {"gaussian-copula", "independent"}
+        Which one.
+    """
+
+    table: PublicTable
+    model: Model
+    _order: Integers = field(init=False, repr=False)
+    _root: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        columns = _split(self.table.frame)
+        order = np.stack([_order(each) for each in columns])
+        scores = np.empty(order.shape)
+        places = special.ndtri((np.arange(order.shape[1]) + 0.5) / order.shape[1])
+        np.put_along_axis(scores, order, places[None, :], axis=1)
+        related = np.eye(len(columns))
+        if self.model == "gaussian-copula" and len(columns) > 1:
+            related = np.corrcoef(scores)
+        values, vectors = np.linalg.eigh(related)
+        object.__setattr__(self, "_order", order)
+        object.__setattr__(self, "_root", vectors * np.sqrt(np.maximum(values, 0)))
+
+    def draw(self, rng: np.random.Generator, count: int) -> Any:
+        """Draw rows.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of rows.
+
+        Returns
+        -------
+        array or frame
+            Independent rows, in the container of the public table; each cell is one of its column.
+        """
+        drawn = rng.standard_normal((count, len(self._root))) @ self._root.T
+        known = self._order.shape[1]
+        ranks = np.minimum((special.ndtr(drawn) * known).astype(np.int64), known - 1)
+        places = np.take_along_axis(self._order.T, ranks, axis=0)
+        return _combine(self.table.frame, places)
+
+    def parts(self) -> tuple[PublicTable, ...]:
+        """Name the populations that it is made of.
+
+        Returns
+        -------
+        tuple of PublicTable
+            The table.
+        """
+        return (self.table,)
+
+    def support(self) -> tuple[Range, ...]:
+        """Range of each column that the public table was given bounds for.
+
+        Returns
+        -------
+        tuple of Range
+            Those of the table.
+        """
+        return self.table.support()
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source.
+
+        Returns
+        -------
+        dict
+            Kind, model, and the public table with its digest.
+        """
+        return {"kind": "fitted", "model": self.model, "table": description(self.table)}
+
+
+def fitted(table: PublicTable, model: Model = "gaussian-copula") -> Fitted:
+    """Fit a model to a public table, to draw any number of rows from it.
+
+    Each column keeps its own law, that of the public rows; the model says how columns hang
+    together. A sensitivity that is sampled from it promises something for rows of this model, and
+    not for those that the public table comes from: how well the model fits is your statement, which
+    `hushed.check_population` may contradict.
+
+    Parameters
+    ----------
+    table : PublicTable
+        Rows that are public, as you say by making a `PublicTable` of them. Never private rows:
+        what is drawn would tell of them, and no noise would be between.
+    model : {"gaussian-copula", "independent"}, default "gaussian-copula"
+        ``"gaussian-copula"``: ranks of columns hang together as those of a normal law with the
+        correlations of the public rows. ``"independent"``: not at all.
+
+    Returns
+    -------
+    Fitted
+        A population. A release whose private rows are those of the table is refused.
+
+    Raises
+    ------
+    BadRows
+        If the table has fewer than 10 rows, or is a list.
+    ParameterError
+        If it is no `PublicTable`.
+
+    Notes
+    -----
+    Every cell is one that the column has in the public table, so that types, categories and missing
+    cells stay; nothing between or beyond them is drawn. Ties are put in the order of the table, and
+    columns that are no numbers in that of their texts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hushed as hs
+    >>> public = np.random.default_rng(1).multivariate_normal([0, 5], [[1, 0.8], [0.8, 1]], 500)
+    >>> model = fitted(hs.populations.PublicTable(public))
+    >>> rows = model.draw(np.random.default_rng(2), 10_000)
+    >>> bool(0.7 < np.corrcoef(rows.T)[0, 1] < 0.9)
+    True
+    """
+    if not isinstance(table, PublicTable):
+        raise ParameterError(
+            "a model is fitted to public rows alone: say that they are by "
+            f"hs.populations.PublicTable(rows); got {type(table).__name__}",
+            parameter="table",
+        )
+    require_one_of("model", model, ("gaussian-copula", "independent"))
+    if containers.container(table.frame) == "list" or len(table.frame) < _LEAST:
+        raise BadRows(
+            f"a model is fitted to an array or a frame of {_LEAST} rows or more, got "
+            f"{containers.layout(table.frame)} and {len(table.frame)} rows"
+        )
+    return Fitted(table, model)
+
+
+def _split(frame: Any) -> list[Any]:
+    """Take a table apart into its columns."""
+    held = containers.container(frame)
+    if held == "pandas":
+        return [frame.iloc[:, place].tolist() for place in range(frame.shape[1])]
+    if held == "polars":
+        return [column.to_list() for column in frame.get_columns()]
+    if frame.dtype.names:
+        raise BadRows("a model is fitted to a plain array or a frame, not to a structured array")
+    return [frame] if frame.ndim == 1 else list(frame.reshape(len(frame), -1).T)
+
+
+def _order(column: Any) -> Integers:
+    """Places of the cells from the smallest; missing ones come last, texts by their letters."""
+    try:
+        values = np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.unique([str(each) for each in column], return_inverse=True)[1]
+    return np.argsort(values, kind="stable")
+
+
+def _combine(frame: Any, places: Integers) -> Any:
+    """Make rows of cells, each column from places of its own."""
+    held = containers.container(frame)
+    if held == "array":
+        if frame.ndim == 1:
+            return frame[places[:, 0]]
+        flat = frame.reshape(len(frame), -1)
+        return np.take_along_axis(flat, places, axis=0).reshape(len(places), *frame.shape[1:])
+    if held == "polars":
+        columns = frame.get_columns()
+        return type(frame)([each[places[:, i]] for i, each in enumerate(columns)])
+    made = frame.take(places[:, 0]).reset_index(drop=True)
+    for i in range(1, frame.shape[1]):
+        made.isetitem(i, frame.iloc[:, i].take(places[:, i]).reset_index(drop=True))
+    return made

@@ -1,0 +1,163 @@
+"""A population with a share of outliers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hushed._checks import require_probability
+from hushed._rows import _containers as containers
+from hushed._rows._owned import strip_rows
+from hushed._rows._ranges import Range
+from hushed.errors import BadRows, ParameterError
+from hushed.populations._sources import Population, PublicTable, description, support
+
+_PROBE = 2  # rows by which a container is known
+
+
+@dataclass(frozen=True, slots=True)
+class Contaminated:
+    """Rows of a population, each of which is one of another population with some probability.
+
+    A sensitivity sampled from it holds for this mixture: rare outliers among the other rows, and as
+    the row that is replaced, are then part of the promise. It is no promise for every way to
+    contaminate a population with so small a share.
+
+    Parameters
+    ----------
+    base, outliers : Population
+        Where rows come from; both must give one container, with the same columns and types.
+    share : float
+        Probability with which a row is an outlier, each by itself; in (0, 1).
+
+    Raises
+    ------
+    ParameterError
+        If the share lies outside, or one of them is no population, or a `PublicTable` whose rows
+        are drawn at most once: tables drawn from a mixture would share them.
+
+    Notes
+    -----
+    All n + 1 rows of a sampled pair come from the base with probability ``(1 - share)**(n + 1)``.
+    So the promise holds for the base alone with gamma divided by that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hushed as hs
+    >>> incomes = hs.populations.Exponential(rate=1 / 40_000)
+    >>> rich = hs.populations.Uniform(low=1e6, high=1e7)
+    >>> rows = Contaminated(incomes, rich, share=0.01).draw(np.random.default_rng(0), 10_000)
+    >>> bool(0.005 < np.mean(rows > 1e6) < 0.015)
+    True
+    """
+
+    base: Population
+    outliers: Population
+    share: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", require_probability("share", self.share))
+        for name in ("base", "outliers"):
+            given = getattr(self, name)
+            description(given)  # refuses what is no population
+            if isinstance(given, PublicTable) and given.promise != "table":
+                raise ParameterError(
+                    f"{name} is a public table whose rows are drawn at most once, so that drawn "
+                    "tables would share them: say promise='table', or fit a model to it with "
+                    "hs.populations.fitted",
+                    parameter=name,
+                )
+
+    def draw(self, rng: np.random.Generator, count: int) -> Any:
+        """Draw rows.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of rows.
+
+        Returns
+        -------
+        array, list or frame
+            Independent rows of the mixture.
+
+        Raises
+        ------
+        BadRows
+            If the two populations give different kinds of rows.
+        """
+        places = np.arange(count)
+        places[rng.random(count) < self.share] += count
+        parts = [strip_rows(each.draw(rng, count)) for each in (self.base, self.outliers)]
+        return containers.take(_join(*parts), places)
+
+    def parts(self) -> tuple[Population, ...]:
+        """Name the populations that it is made of.
+
+        Returns
+        -------
+        tuple of Population
+            Both.
+        """
+        return self.base, self.outliers
+
+    def support(self) -> tuple[Range, ...]:
+        """Range of each column that both populations keep to.
+
+        Returns
+        -------
+        tuple of Range
+            The smallest that holds both.
+        """
+        layout = containers.layout(self.base.draw(np.random.default_rng(0), _PROBE))
+        ours = {each.column: each for each in support(self.base, layout)}
+        theirs = {each.column: each for each in support(self.outliers, layout)}
+        joined = []
+        for name in ours.keys() & theirs.keys():
+            one, two = ours[name], theirs[name]
+            low, high = min(one.low, two.low), max(one.high, two.high)
+            if np.isfinite(low) or np.isfinite(high):
+                missing = one.missing or two.missing
+                joined.append(Range(column=name, low=low, high=high, missing=missing))
+        return tuple(sorted(joined, key=lambda each: each.column))
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source.
+
+        Returns
+        -------
+        dict
+            Kind, both populations and the share.
+        """
+        return {
+            "kind": "contaminated",
+            "base": description(self.base),
+            "outliers": description(self.outliers),
+            "share": self.share,
+        }
+
+
+def _join(first: Any, second: Any) -> Any:
+    """Put two tables of one kind under each other."""
+    kinds = containers.signature(first), containers.signature(second)
+    if not containers.has_same_signature(*kinds):
+        raise BadRows(
+            "the base and the outliers give different kinds of rows: "
+            f"{containers.layout(first)}, and {containers.layout(second)}; containers, columns and "
+            "types must be the same"
+        )
+    held = containers.container(first)
+    if held == "array":
+        return np.concatenate([first, second])
+    if held == "list":
+        return first + second
+    if held == "polars":
+        return first.vstack(second)
+    import pandas  # noqa: PLC0415
+
+    return pandas.concat([first, second], ignore_index=True)

@@ -1,0 +1,55 @@
+"""The command check-population: verdict as exit code, figures, budgets, files of public rows."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from tests.commands import ended
+
+import hushed as hs
+
+CHECK = ("check-population", "private.csv", "--epsilon", "5", "--tables", "39", "--population")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a command in a folder: 300 private rows, and two files of 9,000 public ones."""
+    rng = np.random.default_rng(8)
+
+    def write(name, ages, wards):
+        lines = [f"{age:.3f},{ward}" for age, ward in zip(ages, wards, strict=True)]
+        (tmp_path / name).write_text("age,ward\n" + "\n".join(lines) + "\n")
+
+    write("private.csv", rng.uniform(0, 90, 300), rng.choice(["a", "b"], 300))
+    write("like.csv", rng.uniform(0, 90, 9000), rng.choice(["a", "b"], 9000))
+    write("unlike.csv", rng.uniform(30, 90, 9000), rng.choice(["a", "b"], 9000))
+    return lambda *words: ended(*words, cwd=tmp_path)
+
+
+def test_the_verdict_is_the_exit_code(run, tmp_path):
+    """1 for a contradiction, with the words of the report; a figure and the noise's certificate."""
+    off = run(*CHECK, "unlike.csv", "--frame", "pandas", "--plot", "fit.svg")
+    assert off.returncode == 1
+    assert off.stdout.startswith("contradicted (p = ")
+    assert "share no row" in off.stdout
+    assert "private table" in (tmp_path / "fit.svg").read_text(encoding="utf-8")
+    told = run(*CHECK, "unlike.csv", "--frame", "pandas", "--json")
+    record = json.loads(told.stdout)
+    assert (told.returncode, record["verdict"], record["null"]) == (1, "contradicted", "disjoint")
+    assert hs.verify(hs.Certificate.from_json(json.dumps(record["certificate"]))).reproduced
+
+
+def test_a_check_is_charged_and_read_again(run):
+    """Under its key it is told again, by the ledger, too, in words."""
+    book = ("sqlite:///b.db", "clinic")
+    assert run("ledger", "open", *book, "--epsilon", "5").returncode == 0
+    paid = ("--frame", "pandas", "--ledger", book[0], "--budget", book[1], "--key", "fit")
+    first = run(*CHECK, "like.csv", *paid)
+    assert first.stdout == run(*CHECK, "like.csv", *paid).stdout
+    assert first.stdout.partition("\n")[2].strip()
+    again = run("ledger", "answer", *book, "fit")
+    assert again.stdout == first.stdout
+    refused = run(*CHECK, "like.csv", *paid[:-2])
+    assert (refused.returncode, refused.stdout) == (2, "")

@@ -1,0 +1,130 @@
+"""Populations made of others: outliers among rows, and a model of a public table."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import stats
+
+import hushed as hs
+from hushed.errors import BadRows, ParameterError, PrivateRowsAsPopulation
+from hushed.populations import (
+    Contaminated,
+    Exponential,
+    Normal,
+    PublicTable,
+    Simulator,
+    Uniform,
+    description,
+    fitted,
+    overlaps,
+)
+
+UNIT, FAR = Uniform(low=0, high=1), Uniform(low=5, high=6)
+
+
+def table_of(make, count=400, seed=1):
+    rng = np.random.default_rng(seed)
+    one = rng.normal(size=count)
+    other = one + rng.normal(size=count)
+    text = np.where(other > 1, "high", np.where(other > -1, "middle", "low"))
+    whole = rng.integers(0, 9, size=count)
+    return make({"one": one, "other": other, "text": text.tolist(), "whole": whole})
+
+
+def test_each_row_is_an_outlier_by_itself():
+    """The number of outliers is binomial, in the table and among the replaced rows."""
+    mixed = Contaminated(UNIT, FAR, share=0.1)
+    drawn = [mixed.draw(np.random.default_rng(seed), 30) for seed in range(500)]
+    counts = np.bincount([int((each > 1).sum()) for each in drawn], minlength=31)
+    wanted = 500 * stats.binom.pmf(np.arange(31), 30, 0.1)
+    groups = [slice(0, 2), 2, 3, 4, slice(5, 31)]
+    found = [counts[g].sum() for g in groups], [wanted[g].sum() for g in groups]
+    assert stats.chisquare(*found).pvalue > 1e-4
+    assert stats.kstest([each[7] for each in drawn if each[7] < 1], "uniform").pvalue > 1e-4
+    assert np.mean([each[-1] > 1 for each in drawn]) == pytest.approx(0.1, abs=0.05)
+
+
+def test_outliers_are_part_of_the_sampled_movement():
+    """With 1 row in 10 far away, the mean moves by about 5 / n instead of 1 / n."""
+    f, mixed = np.mean, Contaminated(UNIT, FAR, share=0.1)
+    plain = hs.sample_sensitivity(f, UNIT, rows=50, workers=1).value
+    assert 4 / 50 < hs.sample_sensitivity(f, mixed, rows=50, workers=1).value <= 6 / 50
+    assert plain <= 1 / 50
+
+
+def test_private_rows_are_moved_into_a_range_that_holds_both():
+    """The ends come from either; a column that one of them leaves open stays open."""
+    (found,) = Contaminated(UNIT, FAR, share=0.1).support()
+    assert (found.low, found.high) == (0, 6)
+    (half,) = Contaminated(UNIT, Exponential(), share=0.1).support()
+    assert (half.low, half.high) == (0, np.inf)
+    assert Contaminated(UNIT, Normal(), share=0.1).support() == ()
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_frames_are_mixed_and_fitted_in_their_types(make):
+    """Rows come in the container, columns and types of the public table."""
+    table = table_of(make)
+    model = fitted(PublicTable(table))
+    for population in (model, Contaminated(model, model, share=0.5)):
+        drawn = population.draw(np.random.default_rng(3), 50)
+        assert type(drawn) is type(table)
+        assert list(drawn.columns) == list(table.columns)
+        assert list(drawn.dtypes) == list(table.dtypes)
+        assert len(drawn) == 50
+
+
+def test_a_mixture_of_different_rows_is_refused():
+    """Other columns, a share of 0, and a public table whose rows tables would share."""
+    with pytest.raises(BadRows, match="different kinds of rows"):
+        Contaminated(UNIT, Uniform(low=[0, 0], high=[1, 1]), share=0.1).draw(
+            np.random.default_rng(0), 5
+        )
+    with pytest.raises(ParameterError, match="share"):
+        Contaminated(UNIT, FAR, share=0)
+    with pytest.raises(ParameterError, match="drawn at most once"):
+        Contaminated(PublicTable(np.arange(50.0)), FAR, share=0.1)
+    with pytest.raises(ParameterError, match="public source of rows"):
+        Contaminated(np.arange(50.0), FAR, share=0.1)
+
+
+def test_a_fitted_model_keeps_each_column_and_how_they_hang_together():
+    """Every cell is one of its column; its law and the rank correlations are those of the table."""
+    table = table_of(pd.DataFrame, count=2000)
+    drawn = fitted(PublicTable(table)).draw(np.random.default_rng(3), 4000)
+    assert stats.ks_2samp(table["one"], drawn["one"]).pvalue > 1e-4
+    assert set(drawn["one"]) <= set(table["one"])
+    for name in ("text", "whole"):
+        before, after = (each[name].value_counts(normalize=True) for each in (table, drawn))
+        assert (before - after).abs().max() < 0.05
+    before, after = (stats.spearmanr(each["one"], each["other"])[0] for each in (table, drawn))
+    assert after == pytest.approx(before, abs=0.05)
+    alone = fitted(PublicTable(table), "independent").draw(np.random.default_rng(3), 4000)
+    assert abs(stats.spearmanr(alone["one"], alone["other"])[0]) < 0.08
+
+
+def test_a_model_is_fitted_to_public_rows_alone():
+    """Rows have to be called public first; then a release of these very rows is refused."""
+    rows = np.random.default_rng(1).normal(size=(300, 2))
+    with pytest.raises(ParameterError, match="public rows alone"):
+        fitted(rows)
+    with pytest.raises(BadRows, match="10 rows or more"):
+        fitted(PublicTable(rows[:9]))
+    model = fitted(PublicTable(rows))
+    for population in (model, Contaminated(model, Normal(mean=[9, 9]), share=0.01)):
+        assert overlaps(population, rows[::-1].copy())
+        assert not overlaps(population, rows + 1)
+        f = np.sum
+        s = hs.sample_sensitivity(f, population, rows=300, workers=1)
+        with pytest.raises(PrivateRowsAsPopulation):
+            hs.release(f, rows, hs.Laplace(s, epsilon=1.0))
+
+
+def test_what_a_population_was_made_of_is_described():
+    """With the digest of the public table, for a certificate."""
+    table = PublicTable(np.random.default_rng(1).normal(size=(300, 2)), name="survey")
+    told = description(Contaminated(fitted(table), Simulator(lambda rng, n: rng), share=0.25))
+    assert told["share"] == 0.25
+    assert told["base"]["table"]["sha256"] == table.describe()["sha256"]
+    assert told["outliers"]["kind"] == "simulator"
