@@ -17,6 +17,7 @@ if _TYPE_CHECKING:
         risk,
         spaces,
         statistics,
+        testing,
         transformations,
         zoo,
     )
@@ -29,6 +30,7 @@ if _TYPE_CHECKING:
         ZeroConcentrated,
         audit,
         check_sensitivity,
+        test_sensitivity,
     )
     from hushed.blocks import Blocks, public_prior
     from hushed.comparing import ComparedRoute, Comparison, LeftOut, compare
@@ -128,6 +130,8 @@ __all__ = [
     "spaces",
     "statistics",
     "table",
+    "test_sensitivity",
+    "testing",
     "transformations",
     "union_gamma",
     "verify",
@@ -138,7 +142,8 @@ _HOME = {
     name: module
     for module, names in {
         "accounting": "Composition compose epsilon_for_advantage parallel",
-        "auditing": "AuditReport PopulationPairs Renyi ZeroConcentrated audit check_sensitivity",
+        "auditing": "AuditReport PopulationPairs Renyi ZeroConcentrated audit check_sensitivity "
+        "test_sensitivity",
         "blocks": "Blocks public_prior",
         "comparing": "ComparedRoute Comparison LeftOut compare",
         "divergences": "DeltaEstimate count_outcomes estimate_delta",

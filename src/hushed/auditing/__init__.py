@@ -2,6 +2,7 @@
 
 from hushed.auditing._audit import allowed_error, audit
 from hushed.auditing._claims import Claim, Renyi, ZeroConcentrated
+from hushed.auditing._declared_bounds import SensitivityTest, test_sensitivity
 from hushed.auditing._mechanisms import Command, Raised
 from hushed.auditing._pairs import (
     FAMILIES,
@@ -26,6 +27,7 @@ __all__ = [
     "Relation",
     "Renyi",
     "SensitivityCheck",
+    "SensitivityTest",
     "Witness",
     "ZeroConcentrated",
     "allowed_error",
@@ -34,4 +36,5 @@ __all__ = [
     "describe_families",
     "extreme_pairs",
     "pattern_pairs",
+    "test_sensitivity",
 ]

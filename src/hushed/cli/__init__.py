@@ -44,6 +44,10 @@ COMMANDS = {
         "auditing",
         "Judge what a mechanism claims: violated with a witness, or not refuted.",
     ),
+    "test-sensitivity": (
+        "test_sensitivity",
+        "Test a declared sensitivity on pairs of tables drawn from a population.",
+    ),
     "query": ("querying", "Query a private table for noisy aggregates."),
     "ledger": ("ledgers", "Budgets that cannot be overspent."),
 }
@@ -70,6 +74,8 @@ EXAMPLES = {
     "compose": "hushed compose laplace:0.1x300 gaussian:0.05x200 --delta 1e-5",
     "audit": "hushed audit count.py:noisy_count --claim-epsilon 1 --batch --pairs extremes --low 0 "
     "--high 1 --samples 20000 --no-bits",
+    "test-sensitivity": "hushed test-sensitivity clinic.py:expected_costs --population "
+    "clinic-public.csv --rows 60 --promise table --bound 200 --pairs 200",
     "query": "hushed query clinic-private.csv --type cost=float --median cost:0:1000 --epsilon 1",
     "ledger open": "hushed ledger open sqlite:///budget.db clinic --epsilon 2 --delta 1e-6 "
     "--gamma 0.1",
@@ -87,6 +93,7 @@ EXAMPLES = {
 _ANSWERS = {
     "audit": "0 not refuted; 1 violated (of the zoo: a private mechanism was accused)",
     "verify": "0 reproduced; 1 not reproduced",
+    "test-sensitivity": "0 not refuted; 1 refuted",
 }
 _DONE = {
     "compare": "0 done; 1 no way applies, or refused",
