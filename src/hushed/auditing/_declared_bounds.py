@@ -92,7 +92,8 @@ class SensitivityTest:
         share = f", for all but a share {self.gamma:g} of pairs" if self.gamma else ""
         return " ".join(
             (
-                f"{self.verdict.upper()}: a sensitivity of {self.declared!r} in the {self.norm} norm{share}.",
+                f"{self.verdict.upper()}: a sensitivity of {self.declared!r} in the {self.norm} "
+                f"norm{share}.",
                 f"{self.violations} of {self.pairs} pairs drawn from the population move farther.",
                 f"The share of such pairs is at least {format_down(self.share_low, 3)}, and at "
                 f"most {format_up(self.share_high, 3)}, each with confidence "
