@@ -13,6 +13,7 @@ if _TYPE_CHECKING:
         errors,
         measurements,
         populations,
+        posterior,
         privacy_loss,
         risk,
         spaces,
@@ -53,6 +54,7 @@ if _TYPE_CHECKING:
         lattice_points,
         on_lattice,
     )
+    from hushed.posterior import Posterior, sample_likelihood_range
     from hushed.releasing import (
         AboveThreshold,
         Certificate,
@@ -93,6 +95,7 @@ __all__ = [
     "Mechanism",
     "NoisyMax",
     "PopulationPairs",
+    "Posterior",
     "ProposeTest",
     "Quote",
     "Release",
@@ -121,11 +124,13 @@ __all__ = [
     "on_lattice",
     "parallel",
     "populations",
+    "posterior",
     "privacy_loss",
     "proven_sensitivity",
     "public_prior",
     "release",
     "risk",
+    "sample_likelihood_range",
     "sample_sensitivity",
     "spaces",
     "statistics",
@@ -152,6 +157,7 @@ _HOME = {
         "ledger": "Ledger",
         "mechanisms": "Bernstein Exponential Gaussian InverseSensitivity Laplace Mechanism "
         "NoisyMax ProposeTest Smooth StableMode TopK Winner lattice_points on_lattice",
+        "posterior": "Posterior sample_likelihood_range",
         "releasing": "AboveThreshold Certificate Crossing Release find_bound release verify",
         "sensitivity": "Blockwise Sensitivity proven_sensitivity sample_sensitivity",
         "tables": "Answer Quote Table table",

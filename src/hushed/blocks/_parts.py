@@ -61,7 +61,7 @@ def split_rows(
     if user is None:
         labels = draw(blocks, len(rows))
     else:
-        labels = _label_users(_list_users(rows, user), blocks, draw)
+        labels = _label_users(list_users(rows, user), blocks, draw)
     return [_take(rows, order[labels[order] == block]) for block in range(blocks)]
 
 
@@ -77,7 +77,7 @@ def _label_users(users: list[Any], blocks: int, draw: Draw) -> Integers:
     return np.array([-1 if user is None else drawn[known[user]] for user in users], dtype=np.int64)
 
 
-def _list_users(rows: Any, user: str | int) -> list[Any]:
+def list_users(rows: Any, user: str | int) -> list[Any]:
     """Say whose each row is, None if nobody's; each row by itself."""
     held = containers.container(rows)
     if held == "list":
