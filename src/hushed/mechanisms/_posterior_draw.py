@@ -7,6 +7,7 @@ import re
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from hushed import noise
@@ -93,13 +94,22 @@ class PosteriorDraw(Calibrated):
 
     def draw(self, value: ArrayLike) -> Any:
         """Draw a candidate by the scores of all: a number, or an array of its coordinates."""
+        scores, points = self._read_scores(value)
+        drawn = points[noise.select(scores, width=self.sensitivity.value, epsilon=self.epsilon)]
+        return drawn.copy() if drawn.ndim else float(drawn)
+
+    def compute_chances(self, value: ArrayLike) -> Floats:
+        """Probability of each candidate, as doubles compute it, by public scores."""
+        scores, _ = self._read_scores(value)
+        chances = np.exp((scores - scores.max()) / self.noise.drawn()[0])
+        return np.asarray(chances / chances.sum())
+
+    def _read_scores(self, value: ArrayLike) -> tuple[Floats, Floats]:
+        """Scores with what the prior adds, and the candidates."""
         scores = finite_values(value)
         if self.points is None or self.offsets is None or scores.shape != self.offsets.shape:
             raise ParameterError("there must be a score for each candidate")  # the shape is private
-        drawn = self.points[noise.select(
-            scores + self.offsets, width=self.sensitivity.value, epsilon=self.epsilon
-        )]  # fmt: skip
-        return drawn.copy() if drawn.ndim else float(drawn)
+        return scores + self.offsets, self.points
 
     def _values_of(self, shape: tuple[int, ...] | None) -> int:
         count = shape[0] if shape else len(self.points) if self.points is not None else 1

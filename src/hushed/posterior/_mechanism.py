@@ -217,10 +217,7 @@ class Posterior:
         failed, reason = asked.count_failures(public_rows)
         if failed:
             raise BadFunction(f"{failed} of {len(public_rows)} rows say nothing: {reason}")
-        drawn = self.mechanism
-        scores = np.asarray(self.scores(public_rows)) + drawn.offsets
-        chances = np.exp((scores - scores.max()) / drawn.noise.drawn()[0])
-        return np.asarray(chances / chances.sum())
+        return self.mechanism.compute_chances(self.scores(public_rows))
 
     def check(self, rows: Any) -> None:
         """Refuse a table by its types and columns; no value is looked at.

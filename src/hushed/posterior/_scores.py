@@ -120,12 +120,11 @@ def read_values(found: Any, count: int) -> Floats:
             f"log_likelihood must give {count} numbers for a table of one row, one for each "
             f"candidate; got shape {values.shape}"
         )
-    values = values.reshape(count)
     with np.errstate(invalid="ignore"):
-        values = values - values.max()
-    if np.isnan(values).any():
+        below = np.asarray(values.reshape(count) - values.max())
+    if np.isnan(below).any():
         raise BadFunction("log_likelihood gave NaN, infinity, or minus infinity for all candidates")
-    return values
+    return below
 
 
 def _take(rows: Any, places: list[int]) -> Any:

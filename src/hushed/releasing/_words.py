@@ -220,7 +220,8 @@ def _route_words(sampling: SamplingRecord, size: int) -> list[str]:
     if sampling.blocks > 1:
         words.append(
             f"The released answer is the average of the function over {sampling.blocks} blocks of "
-            f"{size} row{'s' * (size > 1)}, dealt in a random order that is public: a record is in one block only"
+            f"{size} row{'s' * (size > 1)}, dealt in a random order that is public: a record is in "
+            "one block only"
         )
     if not sampling.population_is_public or sampling.route == "independent":
         return words
