@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import is_real
 from hushed.auditing import (
     AuditReport,
     Claim,
@@ -193,9 +192,7 @@ def assert_sensitivity(
 
 def _read_claim(claim: Claim | float) -> Claim:
     """Read a number as an epsilon."""
-    if is_real(claim):
-        return Guarantee(epsilon=float(claim))
-    return claim
+    return Guarantee(epsilon=float(claim)) if isinstance(claim, int | float) else claim
 
 
 def _describe_alarms(confidence: float) -> str:

@@ -9,12 +9,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from hushed._checks import is_whole, read_epsilon, require_one_of, require_positive
+from hushed._checks import is_whole, read_epsilon, require_one_of, require_positive, require_within
 from hushed._numeric import round_up
 from hushed._types import Floats
 from hushed.blocks._parts import check_rows
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee, Neighbours, RowUnit
+from hushed.mechanisms._arguments import require_movement
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.posterior._candidates import (
     choose_step,
@@ -122,7 +123,8 @@ class Posterior:
                 parameter="clip",
             )
         if self.clip is not None:
-            object.__setattr__(self, "clip", require_positive("clip", self.clip))
+            require_within("clip", require_positive("clip", self.clip), _LEAST, _MOST)
+            object.__setattr__(self, "clip", float(self.clip))
         else:
             _check_sensitivity(self)
         self.mechanism.noise.drawn()  # whatever it refuses
@@ -318,7 +320,8 @@ def _check_sensitivity(mechanism: Posterior) -> None:
             "and then clipped",
             parameter="user",
         )
-    if given.value and not _LEAST <= given.value <= _MOST:
+    require_movement(given, "Posterior", "range")
+    if not _LEAST <= given.value <= _MOST:
         raise ParameterError("the range is too small or too large for doubles")
     if given.sampling is not None and type(given.sampling.called) is not Blockwise:
         raise ParameterError(

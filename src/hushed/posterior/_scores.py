@@ -64,7 +64,7 @@ class SummedScores:
         total: Integers = np.zeros(len(self.points), dtype=np.int64)
         for each in self._units(rows):
             total += self._read_steps(each)
-        return np.maximum(total - total.max(), -FARTHEST) * self.step
+        return np.asarray(np.maximum(total - total.max(), -FARTHEST) * self.step)
 
     def count_failures(self, rows: Any) -> tuple[int, str]:
         """Count the rows of a public table that say nothing, and tell the first reason."""
@@ -109,7 +109,7 @@ class SummedScores:
             below = np.maximum(below, -self.most)
         elif below.min() < -_STEEPEST:
             raise BadFunction("a row tells candidates apart by far more than the claimed range")
-        return below.astype(np.int64)
+        return np.asarray(below, dtype=np.int64)
 
 
 def read_values(found: Any, count: int) -> Floats:
