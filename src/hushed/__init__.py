@@ -14,10 +14,12 @@ if _TYPE_CHECKING:
         fitting,
         measurements,
         populations,
+        posterior,
         privacy_loss,
         risk,
         spaces,
         statistics,
+        testing,
         transformations,
         zoo,
     )
@@ -32,6 +34,7 @@ if _TYPE_CHECKING:
         audit,
         check_sensitivity,
         estimate_privacy,
+        test_sensitivity,
     )
     from hushed.blocks import Blocks, public_prior
     from hushed.comparing import ComparedRoute, Comparison, LeftOut, compare
@@ -55,6 +58,7 @@ if _TYPE_CHECKING:
         lattice_points,
         on_lattice,
     )
+    from hushed.posterior import Posterior, sample_likelihood_range
     from hushed.releasing import (
         AboveThreshold,
         Certificate,
@@ -98,6 +102,7 @@ __all__ = [
     "NoisyMax",
     "PopulationCheck",
     "PopulationPairs",
+    "Posterior",
     "PrivacyEstimate",
     "ProposeTest",
     "Quote",
@@ -132,15 +137,19 @@ __all__ = [
     "on_lattice",
     "parallel",
     "populations",
+    "posterior",
     "privacy_loss",
     "proven_sensitivity",
     "public_prior",
     "release",
     "risk",
+    "sample_likelihood_range",
     "sample_sensitivity",
     "spaces",
     "statistics",
     "table",
+    "test_sensitivity",
+    "testing",
     "transformations",
     "union_gamma",
     "verify",
@@ -152,7 +161,7 @@ _HOME = {
     for module, names in {
         "accounting": "Composition compose epsilon_for_advantage parallel",
         "auditing": "AuditReport PopulationPairs PrivacyEstimate Renyi ZeroConcentrated audit "
-        "check_sensitivity estimate_privacy",
+        "check_sensitivity estimate_privacy test_sensitivity",
         "blocks": "Blocks public_prior",
         "comparing": "ComparedRoute Comparison LeftOut compare",
         "divergences": "DeltaEstimate count_outcomes estimate_delta",
@@ -162,6 +171,7 @@ _HOME = {
         "ledger": "Ledger",
         "mechanisms": "Bernstein Exponential Gaussian InverseSensitivity Laplace Mechanism "
         "NoisyMax ProposeTest Smooth StableMode TopK Winner lattice_points on_lattice",
+        "posterior": "Posterior sample_likelihood_range",
         "releasing": "AboveThreshold Certificate Crossing Release find_bound release verify",
         "sensitivity": "Blockwise Sensitivity largest_sensitivity proven_sensitivity "
         "sample_sensitivity",

@@ -15,7 +15,7 @@ class _Carried(Exception):
     """The rows were met."""
 
 
-def carries_rows(function: Callable[[Any], Any], rows: Any) -> bool:
+def carries_rows(function: Callable[..., Any], rows: Any) -> bool:
     """Tell whether the rows themselves, or a view of some, come along when it is sent away.
 
     They are in a closure, a global of a script or notebook, a default, or an attribute. Objects and

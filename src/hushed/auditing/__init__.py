@@ -2,6 +2,7 @@
 
 from hushed.auditing._audit import allowed_error, audit
 from hushed.auditing._claims import Claim, Renyi, ZeroConcentrated
+from hushed.auditing._declared_bounds import SensitivityTest, test_sensitivity
 from hushed.auditing._estimating import PrivacyEstimate, estimate_privacy
 from hushed.auditing._mechanisms import Command, Raised
 from hushed.auditing._pairs import (
@@ -28,6 +29,7 @@ __all__ = [
     "Relation",
     "Renyi",
     "SensitivityCheck",
+    "SensitivityTest",
     "Witness",
     "ZeroConcentrated",
     "allowed_error",
@@ -37,4 +39,5 @@ __all__ = [
     "estimate_privacy",
     "extreme_pairs",
     "pattern_pairs",
+    "test_sensitivity",
 ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from hushed._rows import _containers as containers
-from hushed.auditing._bounds import binomial_tail, clopper_pearson_low
+from hushed.auditing._bounds import binomial_tail, clopper_pearson_high, clopper_pearson_low
 from hushed.auditing._fixed import Finding, find_minimum_detectable, plan_samples, run_fixed
 from hushed.auditing._goal import Goal
 from hushed.auditing._pairs import Pair
@@ -22,6 +23,7 @@ from hushed.sensitivity._declarations import check_source
 from hushed.sensitivity._designs import count_needed
 
 _STATEMENTS = 3  # bounds on epsilon, on delta and on the share, each at its part of alpha
+SURE = 0.95  # a pair that is caught with this probability would have been caught, in words
 _FALSE_ALARM = 10  # a pair may be accused wrongly with alpha, or gamma, over this
 
 
@@ -75,13 +77,17 @@ class PopulationFinding:
 
 
 def draw_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> list[Pair]:
-    """Draw the pairs: one table, and a neighbour with one of its rows replaced or taken away.
+    """Draw all pairs of a source; see `iterate_pairs`."""
+    return list(iterate_pairs(source, neighbours, seed))
+
+
+def iterate_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> Iterator[Pair]:
+    """Draw pairs one by one: a table, and a neighbour with one row replaced or taken away.
 
     The row stands at a random position, drawn from the pair's own stream, as in the sampling of
     a sensitivity; it is the last one if the source is declared symmetric. A simulator whose rows
     are not independent is refused, as it is there.
     """
-    pairs: list[Pair] = []
     checked = stage_seed(seed, "population", "checking")
     check_source(source.population, source.rows, seed=checked)
     dealt = _deal_tables(source, stage_seed(seed, "population", "dealing"))
@@ -94,14 +100,11 @@ def draw_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> li
             other, done = np.delete(order, at), "taken away"
         else:
             other, done = np.where(order == at, source.rows, order), "replaced"
-        pairs.append(
-            Pair(
-                rows=containers.take(table, order),
-                neighbour=containers.take(table, other),
-                name=f"drawn pair {number + 1} (row {at + 1} of {source.rows} {done})",
-            )
+        yield Pair(
+            rows=containers.take(table, order),
+            neighbour=containers.take(table, other),
+            name=f"drawn pair {number + 1} (row {at + 1} of {source.rows} {done})",
         )
-    return pairs
 
 
 def _deal_tables(source: PopulationPairs, seed: int) -> list[Any]:
@@ -137,7 +140,9 @@ def run_population(
     Under the claim the number caught is below a Binomial(pairs, gamma + (1 - gamma) a) in law,
     whose exact tail is the test. Bounds on epsilon and delta invert it: they are the
     ``needed``-th largest of the pairs' own bounds, each at a third of
-    alpha, as is the bound on the share of violating pairs.
+    alpha, as is the lower bound on the share of violating pairs. The upper bound holds by itself:
+    if a share q of pairs is caught with probability 0.95 or more, then a pair is caught with
+    probability 0.95 q at least, which Clopper and Pearson bound from above.
     """
     claim, alpha = goal.claim, goal.alpha
     slip = min(alpha, claim.gamma) / _FALSE_ALARM
@@ -159,6 +164,7 @@ def run_population(
             caught=caught,
             needed=needed,
             share_low=max(0.0, (low - slip) / (1 - slip)),
+            share_high=min(1.0, clopper_pearson_high(caught, len(pairs), alpha) / SURE),
             position="last" if symmetric else "random",
         ),
         epsilon_low=float(np.sort(epsilons)[-needed]),

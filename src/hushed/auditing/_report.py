@@ -77,6 +77,9 @@ class PopulationCount:
         Pairs that have to be caught before the share gamma is contradicted.
     share_low : float
         Certified lower bound on the share of pairs that violate epsilon and delta.
+    share_high : float
+        Upper bound on the share of pairs that an audit of so many runs would catch with probability
+        0.95. It has the confidence by itself, not together with the certified numbers.
     position : {"random", "last"}
         Which row of a table was changed: ``"last"`` where the order of rows was declared to have
         no effect.
@@ -86,6 +89,7 @@ class PopulationCount:
     caught: int
     needed: int
     share_low: float
+    share_high: float
     position: Literal["random", "last"]
 
 
@@ -278,6 +282,18 @@ class AuditReport:
             f"{format_up(self.minimum_detectable)} or more would have been caught{where} with "
             "probability 0.95 if it showed in an event as rare as the one above. A smaller one, or "
             "one that shows only in other events or on other pairs, may have been missed."
+            f"{self._describe_unseen()}"
+        )
+
+    def _describe_unseen(self) -> str:
+        """Say how many pairs of the population can be bad enough to be caught."""
+        if self.population is None:
+            return ""
+        return (
+            f" With confidence {self.confidence:g} by itself, at most a share "
+            f"{format_up(self.population.share_high, 3)} of all pairs has a violation that so many "
+            "runs catch with probability 0.95; nothing is said of pairs that the population does "
+            "not yield."
         )
 
     def _describe_estimate(self) -> str:
@@ -349,6 +365,7 @@ class AuditReport:
                 "caught": p.caught,
                 "needed": p.needed,
                 "share_low": p.share_low,
+                "share_high": p.share_high,
                 "position": p.position,
             }
         return record

@@ -136,7 +136,7 @@ def check_sensitivity(
     BadFunction
         If the function gives no answer for any of the tables: then nothing was searched.
     """
-    limit, norm, neighbours = _read_declaration(declared, norm, neighbours)
+    limit, norm, neighbours = read_declaration(declared, norm, neighbours)
     if norm not in ("l1", "l2", "sup"):
         raise ParameterError(f"norm must be l1, l2 or sup, got {norm!r}", parameter="norm")
     if neighbours not in get_args(Neighbours):
@@ -145,10 +145,7 @@ def check_sensitivity(
         )
     rows, tries = require_count("rows", rows, least=2), require_count("tries", tries, least=0)
     seed = require_count("seed", seed, least=0)
-    if not is_real(tolerance) or not 0 <= tolerance < math.inf:
-        raise ParameterError(
-            f"tolerance must be 0 or more and finite, got {tolerance!r}", parameter="tolerance"
-        )
+    check_tolerance(tolerance)
     search = _Search(function=function, norm=norm, low=_ends(low), high=_ends(high))
     extremes = extreme_pairs(search.low, search.high, rows, neighbours)
     found = [(search.measure(pair), pair) for pair in extremes]
@@ -175,9 +172,10 @@ def check_sensitivity(
     return _make_verdict(best, pair, (limit, tolerance, norm, tried))
 
 
-def _read_declaration(
+def read_declaration(
     declared: float | SensitivityBound, norm: Norm, neighbours: Neighbours
 ) -> tuple[float, Norm, Neighbours]:
+    """Read a declared sensitivity; one that is a record brings norm and neighbours along."""
     if is_real(declared):
         limit = float(declared)
     elif not isinstance(declared, int | float) and hasattr(declared, "norm"):
@@ -193,6 +191,14 @@ def _read_declaration(
     return limit, norm, neighbours
 
 
+def check_tolerance(tolerance: Any) -> None:
+    """Refuse what is no share of a declared sensitivity."""
+    if not is_real(tolerance) or not 0 <= tolerance < math.inf:
+        raise ParameterError(
+            f"tolerance must be 0 or more and finite, got {tolerance!r}", parameter="tolerance"
+        )
+
+
 def _ends(values: ArrayLike) -> Floats:
     """Read ends of a domain; tables that hold no number would accuse any function."""
     try:
@@ -205,9 +211,42 @@ def _ends(values: ArrayLike) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class _Movement:
-    size: Fraction | float  # for l2 its square
+class Movement:
+    """How far an answer moves, exactly: for l2 its square."""
+
+    size: Fraction | float
     cause: Cause = "function"
+
+
+def measure_movement(function: Callable[[Any], Any], pair: Pair, norm: Norm) -> Movement:
+    """Movement of an answer between the two tables of a pair, exactly; its square for l2."""
+    answers: list[Floats | None] = []
+    for table in (pair.rows, pair.neighbour):
+        try:
+            answers.append(answer(function, table.copy(), private=False))
+        except BadFunction:
+            answers.append(None)
+    one, other = answers
+    if one is None or other is None:
+        return Movement(0.0 if one is other else math.inf, "failure")
+    if one.shape != other.shape:
+        return Movement(math.inf, "shape")
+    steps = [
+        Fraction(a) - Fraction(b)
+        for a, b in zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
+    ]
+    if norm == "range":
+        return Movement(max(steps) - min(steps))
+    if norm == "sup":
+        return Movement(max(map(abs, steps)))
+    sizes = (s * s for s in steps) if norm == "l2" else map(abs, steps)
+    return Movement(sum(sizes, Fraction(0)))
+
+
+def is_beyond(size: Fraction | float, limit: float, tolerance: float, norm: Norm) -> bool:
+    """Whether a movement, as `measure_movement` gives it, exceeds what was declared; exactly."""
+    allowed = Fraction(limit) * (1 + Fraction(tolerance))
+    return bool(size > (allowed * allowed if norm == "l2" else allowed))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,26 +256,9 @@ class _Search:
     low: Floats
     high: Floats
 
-    def measure(self, pair: Pair) -> _Movement:
-        """Movement between the two tables, exactly; its square for l2."""
-        answers: list[Floats | None] = []
-        for table in (pair.rows, pair.neighbour):
-            try:
-                answers.append(answer(self.function, table.copy(), private=False))
-            except BadFunction:
-                answers.append(None)
-        one, other = answers
-        if one is None or other is None:
-            return _Movement(0.0 if one is other else math.inf, "failure")
-        if one.shape != other.shape:
-            return _Movement(math.inf, "shape")
-        steps = [
-            abs(Fraction(a) - Fraction(b))
-            for a, b in zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
-        ]
-        if self.norm == "sup":
-            return _Movement(max(steps))
-        return _Movement(sum((s * s for s in steps) if self.norm == "l2" else steps, Fraction(0)))
+    def measure(self, pair: Pair) -> Movement:
+        """Movement between the two tables."""
+        return measure_movement(self.function, pair, self.norm)
 
     def draw_table(self, rng: np.random.Generator, rows: int, number: int) -> Floats:
         """Table of one of several kinds: uniform, corners, ties, offsets, magnitudes, near ties."""
@@ -285,18 +307,16 @@ class _Search:
 
 
 def _make_verdict(
-    best: _Movement, pair: Pair, terms: tuple[float, float, Norm, int]
+    best: Movement, pair: Pair, terms: tuple[float, float, Norm, int]
 ) -> SensitivityCheck:
     limit, tolerance, norm, tried = terms
-    squared = norm == "l2"
-    allowed = Fraction(limit) * (1 + Fraction(tolerance))
-    exceeded = best.size > (allowed * allowed if squared else allowed)
-    largest = _largest(best.size, squared=squared)
+    exceeded = is_beyond(best.size, limit, tolerance, norm)
+    largest = round_movement(best.size, norm)
     cause: Cause = best.cause if exceeded else "none"
     if cause == "function" and largest <= limit * (1 + _ROUNDING) and limit:
         cause = "rounding"
     return SensitivityCheck(
-        exceeded=bool(exceeded),
+        exceeded=exceeded,
         declared=limit,
         largest=largest,
         norm=norm,
@@ -306,9 +326,9 @@ def _make_verdict(
     )
 
 
-def _largest(size: Fraction | float, *, squared: bool) -> float:
+def round_movement(size: Fraction | float, norm: Norm) -> float:
     """Movement as a double; infinite beyond all doubles."""
-    if squared and isinstance(size, Fraction):
+    if norm == "l2" and isinstance(size, Fraction):
         size = root_above(size.numerator * size.denominator) / size.denominator
     try:
         return float(size)

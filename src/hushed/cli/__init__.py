@@ -52,6 +52,10 @@ COMMANDS = {
         "estimating",
         "Estimate the delta of a mechanism on pairs of tables, in both directions.",
     ),
+    "test-sensitivity": (
+        "test_sensitivity",
+        "Test a declared sensitivity on pairs of tables drawn from a population.",
+    ),
     "query": ("querying", "Query a private table for noisy aggregates."),
     "ledger": ("ledgers", "Budgets that cannot be overspent."),
 }
@@ -82,6 +86,8 @@ EXAMPLES = {
     "--high 1 --samples 20000 --no-bits",
     "estimate": "hushed estimate count.py:noisy_count --epsilon 0.5 --batch --pairs extremes "
     "--low 0 --high 1 --samples 20000",
+    "test-sensitivity": "hushed test-sensitivity clinic.py:expected_costs --population "
+    "clinic-public.csv --rows 60 --promise table --bound 200 --pairs 200",
     "query": "hushed query clinic-private.csv --type cost=float --median cost:0:1000 --epsilon 1",
     "ledger open": "hushed ledger open sqlite:///budget.db clinic --epsilon 2 --delta 1e-6 "
     "--gamma 0.1",
@@ -100,6 +106,7 @@ _ANSWERS = {
     "check-population": "0 not contradicted; 1 contradicted",
     "audit": "0 not refuted; 1 violated (of the zoo: a private mechanism was accused)",
     "verify": "0 reproduced; 1 not reproduced",
+    "test-sensitivity": "0 not refuted; 1 refuted",
 }
 _DONE = {
     "compare": "0 done; 1 no way applies, or refused",

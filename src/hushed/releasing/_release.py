@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hushed._functions._calls import public_name
+from hushed._functions._carried import carries_rows
 from hushed._functions._gate import Outside, admit_rows, answer_private_rows
 from hushed._printing import flat
 from hushed.blocks import Blocks
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
 from hushed.mechanisms import Mechanism
+from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._registry import SEARCHES
+from hushed.posterior import Posterior
 from hushed.releasing._blocks import name_function
 from hushed.releasing._blocks_release import release_blocks
 from hushed.releasing._certificate import Certificate, certify
@@ -61,7 +64,7 @@ class Release:
 def release(
     f: Callable[[Any], Any] | Statistic,
     data: Any,
-    mechanism: Mechanism | StatisticMechanism | Blocks,
+    mechanism: Mechanism | StatisticMechanism | Blocks | Posterior,
     ledger: Charges | None = None,
     *,
     budget: str | None = None,
@@ -87,8 +90,8 @@ def release(
         doubles were sampled.
     mechanism : Mechanism
         The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.TopK, hs.NoisyMax,
-        hs.Bernstein, hs.InverseSensitivity, hs.Smooth, hs.ProposeTest, hs.StableMode, hs.Blocks, or
-        one of your own, see `hushed.Mechanism`.
+        hs.Bernstein, hs.InverseSensitivity, hs.Smooth, hs.ProposeTest, hs.StableMode, hs.Blocks,
+        hs.Posterior, or one of your own, see `hushed.Mechanism`.
         What your own promises is not proven, and its certificate says so.
     ledger : Ledger or Charges, optional
         Where to charge the guarantee, and the law of the loss behind it, before anything is
@@ -154,6 +157,8 @@ def release(
             outside=outside,
         )
         return Release(value=value, certificate=certificate, entry=entry)
+    if type(mechanism) is Posterior:
+        f, mechanism = _prepare_posterior(f, data, mechanism)
     if not callable(f):
         raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
     admitted = admit_mechanism(mechanism)
@@ -182,6 +187,21 @@ def release(
         if paid.kept is not None:
             return _read_stored(paid, paid.kept)
         return _evaluate_and_store(f, rows, admitted, paid, outside=outside, confirmed=agreed)
+
+
+def _prepare_posterior(f: Any, data: Any, posterior: Posterior) -> tuple[Any, PosteriorDraw]:
+    """Take the scores of a posterior for the function, and its draw for the mechanism."""
+    if f is not posterior.log_likelihood:
+        raise ParameterError(
+            "the posterior was made for another function: give its own, posterior.log_likelihood"
+        )
+    posterior.check(data)
+    if carries_rows(f, data):
+        raise BadFunction(
+            "log_likelihood carries the private rows with it, in a global, a closure or an "
+            "attribute, so that each row would see all of them: let it use its arguments alone"
+        )
+    return posterior.scores, posterior.mechanism
 
 
 def _evaluate_and_store(

@@ -10,6 +10,7 @@ from hushed._functions._environment import differences, packages_in
 from hushed._functions._settings import list_unwatched
 from hushed._numeric import round_up
 from hushed._printing import flat, format_down, format_exactly, format_up
+from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._registry import CERTIFIED
 from hushed.releasing._blocks import (
     explain_blocks_accuracy,
@@ -156,7 +157,8 @@ def _reach(certificate: Certificate) -> str:
         )
     n, gamma = sampling.rows, certificate.guarantee.gamma
     size, blocks = n // sampling.blocks, sampling.blocks
-    of = f" of {size} {_units(sampling)}" if blocks > 1 else ""
+    unit = name_units(sampling)[size > 1]
+    of = f" of {size} {unit}" if blocks > 1 else ""
     part = f", of which a part of 1 / {blocks} reaches the average" if blocks > 1 else ""
     kept = (
         f"the answer's movement was measured on {sampling.pairs} "
@@ -236,8 +238,8 @@ def _route_words(sampling: SamplingRecord, size: int) -> list[str]:
     if sampling.blocks > 1:
         words.append(
             f"The released answer is the average of the function over {sampling.blocks} blocks of "
-            f"{size} {units}, dealt in a random order that is public: "
-            f"{'a record' if sampling.user is None else 'a person'} is in one block only"
+            f"{size} {name_units(sampling)[size > 1]}, dealt in a random order that "
+            f"is public: {'a record' if sampling.user is None else 'a person'} is in one block only"
         )
     if not sampling.population_is_public or sampling.route == "independent":
         return words
@@ -343,6 +345,12 @@ def _assumptions(certificate: Certificate) -> str:
             "for any two neighbouring tables all scores move the same way, as declared: epsilon "
             "rests on it"
         )
+    if record.name == PosteriorDraw.name:
+        lines += [
+            "log_likelihood keeps nothing of a row for its call on another one",
+            "one draw was released, which is no mean of the posterior: it has the spread of the "
+            "posterior tempered by epsilon, and each further draw costs as much again",
+        ]
     if sampling is not None:
         drawn = _describe_drawing(sampling)
         whose, one = "the private rows", "row"

@@ -39,7 +39,7 @@ class Blockwise:
     function : callable
         Takes a block, as it would take a table; returns a number or an array of numbers.
     rows : int
-        Rows in a block; 2 or more. They must divide the rows of the table. Rows are dealt to
+        Rows in a block; 1 or more. They must divide the rows of the table. Rows are dealt to
         blocks in an order that is random, fixed and public, so that a sorted table does no harm.
     user : str or int, optional
         Column that says whose a row is, as for `sample_sensitivity`. Blocks are then of so many
@@ -48,7 +48,7 @@ class Blockwise:
     Raises
     ------
     ParameterError
-        If it is no function, or ``rows`` no integer of 2 or more.
+        If it is no function, or ``rows`` no integer of 1 or more.
 
     Examples
     --------
@@ -67,9 +67,9 @@ class Blockwise:
             raise ParameterError(
                 f"Blockwise takes a function of rows, got {type(self.function).__name__}"
             )
-        if not is_whole(self.rows) or self.rows < 2:
+        if not is_whole(self.rows) or self.rows < 1:
             raise ParameterError(
-                f"a block has an integer number of rows, 2 or more, got {self.rows!r}"
+                f"a block has an integer number of rows, 1 or more, got {self.rows!r}"
             )
         object.__setattr__(self, "rows", int(self.rows))
 
@@ -112,7 +112,7 @@ class Blockwise:
             If the table does not fall into whole blocks; the message names sizes that divide.
         """
         if rows < self.rows or rows % self.rows:
-            fitting = [d for d in range(2, min(rows, 100_000) + 1) if rows % d == 0]
+            fitting = [d for d in range(1, min(rows, 100_000) + 1) if rows % d == 0]
             near = sorted(sorted(fitting, key=lambda d: abs(d - self.rows))[:4])
             raise ParameterError(
                 f"blocks of {self.rows} rows do not divide {rows} rows: every row is in one block, "

@@ -1,0 +1,332 @@
+"""The posterior sampler: candidates, a prior, log likelihoods of bounded range, one exact draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from hushed._checks import is_whole, read_epsilon, require_one_of, require_positive, require_within
+from hushed._numeric import round_up
+from hushed._types import Floats
+from hushed.blocks._parts import check_rows
+from hushed.errors import BadFunction, ParameterError
+from hushed.guarantee import Guarantee, Neighbours, RowUnit
+from hushed.mechanisms._arguments import require_movement
+from hushed.mechanisms._posterior_draw import PosteriorDraw
+from hushed.posterior._candidates import (
+    choose_step,
+    compute_offsets,
+    digest_points,
+    read_points,
+    read_weights,
+)
+from hushed.posterior._range import score_rows
+from hushed.posterior._scores import BITS, LogLikelihood, SummedScores
+from hushed.privacy_loss import PrivacyProfile
+from hushed.sensitivity import Blockwise, Sensitivity, proven_sensitivity
+
+_LEAST, _MOST = 1e-100, 1e100
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """Draw one value of a parameter from its posterior, tempered so that a draw costs epsilon.
+
+    The odds of a candidate are ``prior * exp(weight * log likelihood of all rows)``. The weight is
+    epsilon over the range of what one row can change in the log likelihoods; at weight 1 it would
+    be the posterior itself. One draw is no posterior mean: it has the spread of the tempered
+    posterior, which for small weights is wider by about ``1 / sqrt(weight)``.
+
+    Parameters
+    ----------
+    log_likelihood : callable
+        ``log_likelihood(row, candidates)``: for a table of one row, of the kind that the rows are,
+        one number for each candidate. It is called for each row by itself, so that rows must be
+        independent given the parameter. Up to a constant that may depend on the row.
+    candidates : array of float, shape (k,) or (k, d)
+        Public values of the parameter: a grid.
+    epsilon : float
+        Privacy loss of a draw, in nats. Several draws cost so much each.
+    prior : sequence of float, optional
+        Public weight of each candidate, above 0; even by default.
+    clip : float, optional
+        How far a row's log likelihood may lie below that of its best candidate: what is below is
+        moved up. Then the promise holds for every table and every function, and the range is
+        2 `clip` for a replaced row, `clip` for one that is added or removed.
+    sensitivity : Sensitivity, optional
+        Instead of `clip`: `hushed.proven_sensitivity` in the norm ``"range"``, for likelihoods of
+        a range that you can prove, or what `hushed.sample_likelihood_range` has measured.
+    neighbours : {"replace-one", "add-remove"}, default "replace-one"
+        How two tables differ; a sensitivity brings its own.
+    unit : {"row", "person"}, default "row"
+        Whether each row is declared to be one person; a sensitivity brings its own.
+    user : str or int, optional
+        Column that says whose a row is. The log likelihoods of a user are added, then clipped, so
+        that the promise is for all rows of one user.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter cannot be used.
+    WrongNorm, ZeroSensitivity
+        If the sensitivity is not in the norm ``"range"``, or is 0.
+
+    Notes
+    -----
+    Dimitrakakis, Nelson, Mitrokotsa and Rubinstein, *Robust and Private Bayesian Inference*, ALT
+    2014; Wang, Fienberg and Smola, *Privacy for Free*, ICML 2015, whose weights are half as large.
+    Proofs: docs/posterior.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def coin(row, p):
+    ...     return np.where(row == 1, np.log(p), np.log1p(-p))
+    >>> grid = np.arange(1, 10) / 10
+    >>> mechanism = Posterior(coin, grid, epsilon=1.0, clip=np.log(9))
+    >>> round(mechanism.weight, 4)
+    0.2276
+    """
+
+    name: ClassVar[Literal["posterior"]] = "posterior"
+
+    log_likelihood: LogLikelihood
+    candidates: Any
+    _: KW_ONLY
+    epsilon: float
+    prior: Sequence[float] | None = None
+    clip: float | None = None
+    sensitivity: Sensitivity | None = None
+    neighbours: Neighbours = "replace-one"
+    unit: RowUnit = "row"
+    user: str | int | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.log_likelihood):
+            raise ParameterError("log_likelihood must be a function of a row and the candidates")
+        object.__setattr__(self, "candidates", read_points(self.candidates))
+        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
+        if self.prior is not None:
+            weights = read_weights(self.prior, len(self.candidates))
+            object.__setattr__(self, "prior", tuple(weights.tolist()))
+        require_one_of("neighbours", self.neighbours, ("replace-one", "add-remove"))
+        require_one_of("unit", self.unit, ("row", "person"))
+        _check_user(self)
+        if (self.clip is None) == (self.sensitivity is None):
+            raise ParameterError(
+                "give clip=, so that the promise holds for every table, or a sensitivity= that is "
+                "proven or from hs.sample_likelihood_range: one of the two",
+                parameter="clip",
+            )
+        if self.clip is not None:
+            require_within("clip", require_positive("clip", self.clip), _LEAST, _MOST)
+            object.__setattr__(self, "clip", float(self.clip))
+        else:
+            _check_sensitivity(self)
+        self.mechanism.noise.drawn()  # whatever it refuses
+
+    @property
+    def scores(self) -> Callable[[Any], Floats]:
+        """Function of the rows whose answer the draw is made from; `hushed.verify` takes it."""
+        if self.sensitivity is not None and self.sensitivity.sampling is not None:
+            return score_rows(self.log_likelihood, self.candidates)
+        return SummedScores(
+            function=self.log_likelihood,
+            points=self.candidates,
+            step=self._step,
+            most=0 if self.clip is None else self._count_steps(self.clip),
+            user=self.user,
+        )
+
+    @property
+    def mechanism(self) -> PosteriorDraw:
+        """The draw, on a sensitivity of the scores."""
+        weights = None if self.prior is None else np.array(self.prior)
+        moved = self._bound_scores()
+        count = len(self.candidates)
+        offsets = np.zeros(count)
+        if weights is not None:
+            step = choose_step(moved.value, BITS) if moved.sampling else self._step
+            offsets = compute_offsets(weights, moved.value, self.epsilon, step)
+        return PosteriorDraw(
+            moved,
+            epsilon=self.epsilon,
+            fingerprint=digest_points(self.candidates, weights),
+            least=1 / count if weights is None else float(weights.min() / weights.sum()),
+            prior=weights is not None,
+            points=self.candidates,
+            offsets=offsets,
+        )
+
+    @property
+    def weight(self) -> float:
+        """Weight of the log likelihood of the rows: 1 would be the posterior itself."""
+        moved = self._bound_scores()
+        rows = moved.sampling.rows if moved.sampling else 1
+        return self.epsilon / (moved.value * rows)
+
+    @property
+    def loss(self) -> PrivacyProfile:
+        """Privacy loss at every level: the losses of all candidates lie in a range of epsilon."""
+        return self.mechanism.loss
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a draw promises."""
+        return self.mechanism.guarantee
+
+    def accuracy(self, beta: float = 0.05) -> float:
+        """How far the log likelihood of the drawn value is below the best one at most.
+
+        Parameters
+        ----------
+        beta : float, default 0.05
+            Probability with which it may be farther; in (0, 1).
+
+        Returns
+        -------
+        float
+            Of log likelihoods as clipped; of their mean over rows, if the range was sampled. It
+            holds for every prior, and says little where the prior has very small weights.
+        """
+        return self.mechanism.accuracy(beta, len(self.candidates))
+
+    def chances_on(self, public_rows: Any) -> Floats:
+        """Probability with which each candidate is drawn on a public table.
+
+        Parameters
+        ----------
+        public_rows : array, list or frame
+            A public table like the private one: what comes out is about these rows.
+
+        Returns
+        -------
+        ndarray of float
+            One number for each candidate, as doubles compute it; together they are 1.
+
+        Raises
+        ------
+        BadFunction
+            If the function gives no log likelihoods for some rows, which would count alike for all
+            candidates in a release.
+        """
+        self.check(public_rows)
+        asked = SummedScores(self.log_likelihood, self.candidates, 1.0, 1)
+        failed, reason = asked.count_failures(public_rows)
+        if failed:
+            raise BadFunction(f"{failed} of {len(public_rows)} rows say nothing: {reason}")
+        return self.mechanism.compute_chances(self.scores(public_rows))
+
+    def check(self, rows: Any) -> None:
+        """Refuse a table by its types and columns; no value is looked at.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            The table.
+
+        Raises
+        ------
+        BadRows
+            If it is none, or has no such user column.
+        """
+        check_rows(rows, self.user)
+
+    def draw(self, rows: Any) -> Any:
+        """Draw a candidate, by randomness of the operating system.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            The table. `hushed.release` charges and certifies, too.
+
+        Returns
+        -------
+        float or ndarray of float
+            One of the candidates.
+        """
+        self.check(rows)
+        return self.mechanism.draw(self.scores(rows))
+
+    @property
+    def _step(self) -> float:
+        moved = self.clip if self.sensitivity is None else self.sensitivity.value
+        return choose_step(float(moved or 1.0), BITS)
+
+    def _count_steps(self, clip: float) -> int:
+        """Count the steps of a clip, rounded up: the range counts as many."""
+        return math.ceil(clip / self._step)
+
+    def _bound_scores(self) -> Sensitivity:
+        """Bound how far a neighbour moves the scores apart; rounding to steps is counted."""
+        given = self.sensitivity
+        if given is None:
+            return self._bound_clipped(self._count_steps(self.clip or 0.0))
+        if given.sampling is not None:
+            return given
+        ways = 2 if given.neighbours == "replace-one" else 1
+        return proven_sensitivity(
+            round_up(given.value + ways * self._step, 2.0**-52),
+            "range",
+            neighbours=given.neighbours,
+            unit="person" if given.person else given.unit,
+            argument=f"{given.argument}; rounded to multiples of 2^{round(math.log2(self._step))}",
+        )
+
+    def _bound_clipped(self, steps: int) -> Sensitivity:
+        ways = 2 if self.neighbours == "replace-one" else 1
+        whose = "row" if self.user is None else "user"
+        return proven_sensitivity(
+            ways * steps * self._step,
+            "range",
+            neighbours=self.neighbours,
+            unit=self.unit if self.user is None else "user",
+            argument=f"the log likelihood of each {whose} by itself was moved up to within "
+            f"{steps * self._step!r} of its best candidate, and a {whose} counts at most {ways} "
+            f"time{'s' * (ways > 1)} that",
+        )
+
+
+def _check_user(mechanism: Posterior) -> None:
+    user = mechanism.user
+    if user is None:
+        return
+    if not (isinstance(user, str) or is_whole(user)):
+        raise ParameterError(
+            f"user must be the name of a column or its position, got {user!r}", parameter="user"
+        )
+    if mechanism.unit == "person":
+        raise ParameterError(
+            "each row is one person, or user= says whose it is: not both", parameter="unit"
+        )
+
+
+def _check_sensitivity(mechanism: Posterior) -> None:
+    """Refuse a sensitivity that is about something else than rows of this likelihood."""
+    given: Any = mechanism.sensitivity
+    if not isinstance(given, Sensitivity):
+        raise ParameterError(
+            "sensitivity must be from hs.proven_sensitivity or hs.sample_likelihood_range, got "
+            f"{type(given).__name__}",
+            parameter="sensitivity",
+        )
+    if mechanism.user is not None or given.unit == "user":
+        raise ParameterError(
+            "for users with several rows give clip= and user=: their log likelihoods are added "
+            "and then clipped",
+            parameter="user",
+        )
+    require_movement(given, "Posterior", "range")
+    if not _LEAST <= given.value <= _MOST:
+        raise ParameterError("the range is too small or too large for doubles")
+    if given.sampling is not None and type(given.sampling.called) is not Blockwise:
+        raise ParameterError(
+            "a range that was sampled must be from hs.sample_likelihood_range",
+            parameter="sensitivity",
+        )
+    object.__setattr__(mechanism, "neighbours", given.neighbours)
+    object.__setattr__(mechanism, "unit", "person" if given.person else "row")

@@ -1,0 +1,157 @@
+"""Declared sensitivities on a population: shares, verdicts, the worst pair."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hushed as hs
+from hushed.errors import BadFunction, ParameterError
+
+UNIT = hs.populations.Uniform(low=0, high=1)
+
+
+def movements_of(rows, pairs, seed=0):
+    """Movements of a sum, found apart from the test."""
+    seen = []
+
+    def note(table):
+        seen.append(table.sum())
+        return table.sum()
+
+    hs.test_sensitivity(note, UNIT, rows, bound=9.0, pairs=pairs, seed=seed)
+    return np.sort(np.abs(np.diff(np.array(seen).reshape(-1, 2), axis=1)).ravel())
+
+
+def test_three_of_a_thousand_are_the_published_interval():
+    """Clopper and Pearson: 3 of 1,000 is a share between 0.00062 and 0.00874 at 95 % in all."""
+    between = movements_of(3, 1000)[-4:-2].mean()
+    found = hs.test_sensitivity(np.sum, UNIT, 3, bound=between, pairs=1000, confidence=0.975)
+    assert found.violations == 3
+    assert found.share_low == pytest.approx(0.00062, abs=5e-6)
+    assert found.share_high == pytest.approx(0.00874, abs=5e-6)
+    assert found.verdict == "refuted"
+
+
+@pytest.mark.parametrize(("gamma", "pairs"), [(0.05, 59), (0.01, 299)])
+def test_the_fewest_pairs_that_bound_a_share(gamma, pairs):
+    """Without a violation 59 pairs bound the share by 0.05, and 58 do not."""
+    for drawn, enough in ((pairs, True), (pairs - 1, False)):
+        found = hs.test_sensitivity(np.sum, UNIT, 2, bound=1.0, pairs=drawn)
+        assert found.violations == 0
+        assert found.verdict == "not refuted"
+        assert (found.share_high <= gamma) is enough
+        assert "not verified" in found.explain()
+
+
+def test_bounds_on_the_share_hold_as_often_as_said():
+    """A sum moves by more than 1/2 with probability 1/4; each bound misses it in 5 % at most."""
+    tests = 200
+    found = [
+        hs.test_sensitivity(np.sum, UNIT, 2, bound=0.5, pairs=40, seed=i) for i in range(tests)
+    ]
+    often = stats.binom.ppf(1 - 1e-6, tests, 0.05)
+    assert sum(each.share_low > 0.25 for each in found) <= often
+    assert sum(each.share_high < 0.25 for each in found) <= often
+    few = sum(each.share_low > 0.20 for each in found)  # so that a bound of 0 would not pass
+    assert few > 0
+    assert sum(each.violations for each in found) / (40 * tests) == pytest.approx(0.25, abs=0.03)
+
+
+def test_a_share_is_refuted_only_where_the_bound_exceeds_it():
+    """60 of 1,000 contradicts a share of 0.04 and not one of 0.05; one pair contradicts 0."""
+    between = movements_of(3, 1000)[-61:-59].mean()
+    verdicts = [
+        hs.test_sensitivity(
+            np.sum, UNIT, 3, bound=between, pairs=1000, gamma=gamma, confidence=0.975
+        ).verdict
+        for gamma in (0.0, 0.04, 0.05)
+    ]
+    assert verdicts == ["refuted", "refuted", "not refuted"]
+
+
+def test_the_worst_pair_is_the_witness():
+    """It moves the answer as far as stated, and differs in one row."""
+    found = hs.test_sensitivity(np.max, UNIT, 5, bound=0.01, pairs=50)
+    moved = abs(found.worst.rows.max() - found.worst.neighbour.max())
+    assert moved == found.largest
+    assert (found.worst.rows != found.worst.neighbour).sum() == 1
+    assert found.worst.name in found.explain()
+
+
+@pytest.mark.parametrize(("norm", "bound"), [("l1", 2), ("l2", 2**0.5), ("sup", 1), ("range", 2)])
+def test_every_norm_has_its_own_movement(norm, bound):
+    """A row that moves one number up and another down, in each of the norms."""
+    source = hs.populations.Simulator(
+        lambda rng, count: rng.integers(0, 2, count).astype(float), name="coins"
+    )
+
+    def both(rows):
+        return np.array([rows.sum(), -rows.sum()])
+
+    found = hs.test_sensitivity(both, source, 4, bound=bound, norm=norm, pairs=60, tolerance=1e-12)
+    assert (found.violations, found.largest) == (0, pytest.approx(bound))
+    less = hs.test_sensitivity(both, source, 4, bound=0.99 * bound, norm=norm, pairs=60)
+    assert less.verdict == "refuted"
+
+
+def test_an_answer_that_fails_on_one_side_moves_infinitely_far():
+    """A failure shows in the output; a function that always fails is none."""
+
+    def shy(rows):
+        if rows.max() > 0.9:
+            raise ValueError
+        return 0.0
+
+    found = hs.test_sensitivity(shy, UNIT, 3, bound=5.0, pairs=100)
+    assert found.verdict == "refuted"
+    assert found.largest == np.inf
+    assert found.to_dict()["largest"] is None
+    with pytest.raises(BadFunction):
+        hs.test_sensitivity(lambda rows: rows[9], UNIT, 3, bound=1.0, pairs=5)
+
+
+def test_rounding_is_told_apart():
+    """A mean of doubles exceeds its bound by some units in the last place."""
+    source = hs.populations.Simulator(
+        lambda rng, count: rng.integers(0, 2, count) * 1e6, name="far coins"
+    )
+    told = [
+        hs.test_sensitivity(lambda r: r.sum() / 7 + 1e9, source, 7, bound=bound, pairs=60)
+        for bound in (1e6 / 7, 0.9e6 / 7)
+    ]
+    assert [each.rounding for each in told] == [True, False]
+    assert "tolerance=1e-9" in told[0].explain()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"gamma": 1.0}, {"bound": -1.0}, {"pairs": 0}, {"confidence": 1.0}, {"rows": 1}]
+)
+def test_numbers_out_of_range_are_refused(wrong):
+    """Before anything is drawn."""
+    with pytest.raises(ParameterError):
+        hs.test_sensitivity(np.sum, UNIT, **({"rows": 3, "bound": 1.0} | wrong))
+
+
+def test_pairs_of_a_public_table_share_no_row():
+    """Or else they are no independent pairs: too few rows are refused."""
+    table = hs.populations.PublicTable(np.arange(100.0), name="numbers")
+    assert hs.test_sensitivity(np.sum, table, 9, bound=100.0, pairs=10).violations == 0
+    with pytest.raises(ParameterError, match="public rows"):
+        hs.test_sensitivity(np.sum, table, 9, bound=100.0, pairs=11)
+
+
+def test_the_command_says_what_the_function_does(tmp_path):
+    """Exit code 1 if refuted, with the same record as in Python."""
+    (tmp_path / "f.py").write_text("def total(rows):\n    return rows.sum()\n")
+    command = [sys.executable, "-m", "hushed", "test-sensitivity", "f.py:total"]
+    command += ["--population", "uniform:0,1", "--rows", "4", "--pairs", "50", "--json"]
+    ended = subprocess.run(
+        [*command, "--bound", "0.5"], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert ended.returncode == 1
+    found = hs.test_sensitivity(np.sum, UNIT, 4, bound=0.5, pairs=50)
+    assert json.loads(ended.stdout) == json.loads(json.dumps(found.to_dict()))

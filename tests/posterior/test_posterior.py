@@ -1,0 +1,361 @@
+"""The posterior sampler: exact odds, exact losses by enumeration, doubles that do no harm."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hushed as hs
+from hushed.errors import BadFunction, BadRows, ParameterError, WrongNorm, ZeroSensitivity
+
+GRID = np.arange(1, 10) / 10
+LONGEST = math.log(9)  # what a coin tells apart at most on this grid, on either side
+
+
+def coin(row, p):
+    return np.where(row == 1, np.log(p), np.log1p(-p))
+
+
+def odds_of(ones, zeros, weight, prior=None):
+    """Exact odds of a tempered Beta-Bernoulli posterior, from its formula."""
+    weights = [
+        (1.0 if prior is None else prior[i]) * (p**ones * (1 - p) ** zeros) ** weight
+        for i, p in enumerate(GRID.tolist())
+    ]
+    return np.array(weights) / math.fsum(weights)
+
+
+def largest_loss(chances, tables):
+    """Largest log ratio of two laws over all pairs of tables given as (one, other)."""
+    return max(
+        float(np.abs(np.log(chances(one)) - np.log(chances(other))).max()) for one, other in tables
+    )
+
+
+def coins(ones, count):
+    return np.array([1.0] * ones + [0.0] * (count - ones))
+
+
+def test_the_odds_are_those_of_the_tempered_posterior():
+    """Prior times likelihood to the power epsilon / range, from the formula of the family."""
+    prior = (np.arange(1, 10) / 45).tolist()
+    mechanism = hs.Posterior(coin, GRID, epsilon=1.5, clip=LONGEST, prior=prior)
+    assert mechanism.weight == pytest.approx(1.5 / (2 * LONGEST), rel=1e-6)
+    expected = odds_of(7, 5, 1.5 / (2 * LONGEST), prior)
+    assert mechanism.chances_on(coins(7, 12)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_draws_follow_the_exact_probabilities():
+    """Chi-square of 5,000 draws against the formula."""
+    mechanism = hs.Posterior(coin, GRID, epsilon=4.0, clip=LONGEST)
+    table, draw = coins(4, 6), mechanism.mechanism
+    scores = mechanism.scores(table)
+    seen = [draw.draw(scores) for _ in range(5_000)]
+    expected = odds_of(4, 2, 4.0 / (2 * LONGEST)) * len(seen)
+    counts = [sum(value == p for value in seen) for p in GRID.tolist()]
+    assert sum(counts) == len(seen)
+    assert stats.chisquare(counts, expected).pvalue > 1e-6
+    wrong = odds_of(4, 2, 2.4 / (2 * LONGEST)) * len(seen)  # the test would see that
+    assert stats.chisquare(counts, wrong).pvalue < 1e-6
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+def test_the_exact_loss_attains_epsilon_and_never_exceeds_it(epsilon):
+    """All tables of 40 coins, and of 6 rows that speak for two of three candidates."""
+    mechanism = hs.Posterior(coin, GRID, epsilon=epsilon, clip=LONGEST)
+    law = [mechanism.chances_on(coins(ones, 40)) for ones in range(41)]
+    loss = largest_loss(lambda ones: law[ones], [(i, i + 1) for i in range(40)])
+    assert loss <= epsilon * (1 + 1e-12)
+    small = hs.Posterior(lopsided, range(3), epsilon=epsilon, clip=1.0)
+    tables = list(product("ab", repeat=6))
+    laws = {table: small.chances_on(list(table)) for table in tables}
+    pairs = [
+        (one, (*one[:i], new, *one[i + 1 :])) for one in tables for new in "ab" for i in range(6)
+    ]
+    attained = largest_loss(laws.__getitem__, pairs)
+    assert attained <= epsilon * (1 + 1e-12)
+    assert attained == pytest.approx(EXACT[epsilon], rel=1e-6)
+
+
+def lopsided(row, candidates):
+    """One kind of row speaks for candidate 0 alone, the other one for candidate 1 alone."""
+    return {"a": [0.0, -1.0, -1.0], "b": [-1.0, 0.0, -1.0]}[row[0]]
+
+
+def exact_loss(epsilon, count):
+    """Loss of the same by whole powers of q = exp(epsilon / 2): no code of the library."""
+    q = math.exp(epsilon / 2)
+
+    def law(a, b):
+        weights = [q**a, q**b, 1.0]
+        return [w / math.fsum(weights) for w in weights]
+
+    return max(
+        abs(math.log(x / y))
+        for a in range(count)
+        for x, y in zip(law(a, count - a), law(a + 1, count - a - 1), strict=True)
+    )
+
+
+EXACT = {epsilon: exact_loss(epsilon, 6) for epsilon in (0.5, 1.0, 3.0)}
+
+
+def test_many_rows_attain_epsilon_to_a_millionth():
+    """With many rows the normaliser stands still, and nothing of epsilon is left unused."""
+    rows = 60
+    table = lambda a: ["a"] * a + ["b"] * (rows - a)  # noqa: E731
+    mechanism = hs.Posterior(lopsided, range(3), epsilon=1.0, clip=1.0)
+    loss = largest_loss(lambda a: mechanism.chances_on(table(a)), [(0, 1), (rows - 1, rows)])
+    assert 1 - 1e-6 < loss <= 1 + 1e-12
+
+
+def test_clipping_counts_twice_for_a_replaced_row_and_once_for_a_removed_one():
+    """Two rows that speak for different candidates: the range is 2 clip (1 clip if removed)."""
+    law = {}
+    for neighbours in ("replace-one", "add-remove"):
+        mechanism = hs.Posterior(lopsided, range(3), epsilon=1.0, clip=1.0, neighbours=neighbours)
+        assert mechanism.guarantee.neighbours == neighbours
+        law[neighbours] = lambda table, m=mechanism: m.chances_on(list(table))
+        assert mechanism.weight == pytest.approx(0.5 if neighbours == "replace-one" else 1.0)
+    replaced = [("a" * 30 + one, "a" * 30 + other) for one, other in product("ab", repeat=2)]
+    assert largest_loss(law["add-remove"], replaced) > 1.5  # so the relation matters
+    removed = [("a" * n + "b" * m, "a" * n + "b" * (m + 1)) for n in range(1, 9) for m in range(30)]
+    loss = largest_loss(law["add-remove"], removed)
+    assert 1 - 1e-6 < loss <= 1 + 1e-12
+
+
+def test_figures_of_the_literature():
+    """Untempered, and at the weights of two papers, for coins on .1, ..., .9 and many rows.
+
+    Wang, Fienberg and Smola take epsilon / (4 B) with B = log 10, the bound on a log likelihood;
+    Dimitrakakis et al. bound an untempered draw by 2 Delta, here 2 log 9.
+    """
+    published = [(1.0, 50, 4.391), (0.25 / math.log(10), 1000, 0.477), (1 / LONGEST, 200, 2.0)]
+    for weight, count, figure in published:
+        mechanism = hs.Posterior(coin, GRID, epsilon=weight * 2 * LONGEST, clip=LONGEST)
+        pairs = [(coins(a, count), coins(a + 1, count)) for a in (0, count - 1)]
+        loss = largest_loss(mechanism.chances_on, pairs)
+        assert loss == pytest.approx(figure, abs=5e-4)
+        assert loss <= mechanism.guarantee.epsilon
+
+
+def test_the_order_of_the_rows_changes_no_bit():
+    """Sums of doubles would differ: 0.1, 0.2 and 1e8 in any order give the same scores."""
+
+    def spread(row, candidates):
+        return -float(row[0]) * candidates
+
+    rows = np.array([0.1, 0.2, 1e8, 0.3, 1e-9, 0.7, 3e7] * 9)
+    mechanism = hs.Posterior(spread, [0.1, 0.3, 1.7], epsilon=1.0, clip=1e9)
+    plain = np.array([sum(float(x) * -p for x in order) for order in (rows, rows[::-1])
+                      for p in (1.7,)])  # fmt: skip
+    assert plain[0] != plain[1]
+    rng = np.random.default_rng(0)
+    scores = {mechanism.scores(rng.permutation(rows)).tobytes() for _ in range(9)}
+    assert len(scores) == 1
+
+
+def test_no_pair_of_doubles_moves_the_scores_further_than_counted():
+    """Rows made to round badly: exact fractions of the scores, on many pairs."""
+    rng = np.random.default_rng(1)
+
+    def jagged(row, candidates):
+        return np.sin(row[0] * candidates) * 10 ** (row[0] % 3) + 1e12 * row[0]
+
+    points = np.arange(1.0, 8)
+    mechanism = hs.Posterior(jagged, points, epsilon=1.0, clip=math.pi)
+    width = Fraction(mechanism.mechanism.sensitivity.value)
+    largest = Fraction(0)
+    for _ in range(200):
+        table = rng.normal(size=30) * 100
+        other = table.copy()
+        other[rng.integers(30)] = rng.normal() * 100
+        one, two = (mechanism.scores(each).tolist() for each in (table, other))
+        moved = [Fraction(a) - Fraction(b) for a, b in zip(one, two, strict=True)]
+        largest = max(largest, max(moved) - min(moved))
+    assert width / 2 < largest <= width
+    assert width >= 2 * Fraction(math.pi)
+
+
+def test_rows_that_fail_say_nothing():
+    """Whatever the function does with a row, the others count, and nothing is told."""
+
+    def touchy(row, p):
+        if row[0] > 1:
+            raise ValueError(row[0])
+        return coin(row, p) if row[0] >= 0 else [math.nan] * 9
+
+    mechanism = hs.Posterior(touchy, GRID, epsilon=1.0, clip=LONGEST)
+    good = coins(3, 4)
+    scores = mechanism.scores(np.append(good, [5.0, -1.0, math.nan]))
+    assert np.array_equal(scores, mechanism.scores(np.append(good, [5.0, -1.0, -2.0])))
+    assert scores == pytest.approx(mechanism.scores(good), abs=1e-6)
+    released = hs.release(touchy, np.append(good, 5.0), mechanism)
+    assert released.value in GRID.tolist()
+    with pytest.raises(BadFunction, match="1 of 5 rows say nothing: ValueError"):
+        mechanism.chances_on(np.append(good, 5.0))
+
+
+def test_minus_infinity_is_a_likelihood_and_is_clipped():
+    """A candidate that a row rules out stays possible, at the clip."""
+
+    def strict(row, candidates):
+        with np.errstate(divide="ignore"):
+            return np.log((candidates == row[0]).astype(float))
+
+    mechanism = hs.Posterior(strict, [0.0, 1.0, 2.0], epsilon=2.0, clip=1.0)
+    e = math.e
+    expected = np.array([e**3, e, 1]) / (e**3 + e + 1)  # 3, 1 and 0 rows, at weight 1
+    assert mechanism.weight == pytest.approx(1.0)
+    assert mechanism.chances_on(np.array([0.0, 0, 0, 1])) == pytest.approx(expected, rel=1e-6)
+
+
+def test_users_are_clipped_as_a_whole():
+    """Ten rows of one user move the scores no further than one, and rows of nobody not at all."""
+    mechanism = hs.Posterior(
+        lambda row, candidates: lopsided([row[0]["x"]], candidates),
+        range(3), epsilon=1.0, clip=1.0, user="who",
+    )  # fmt: skip
+    table = lambda *rows: [{"who": who, "x": x} for who, x in rows]  # noqa: E731
+    base = [("ann", "a"), ("bob", "b"), ("cy", "a")]
+    few, many = table(*base, ("dee", "a")), table(*base, *[("dee", "a")] * 10)
+    assert np.array_equal(mechanism.scores(few), mechanism.scores(many))
+    assert np.array_equal(mechanism.scores(few), mechanism.scores([*few, {"who": None, "x": "b"}]))
+    assert mechanism.guarantee.unit == "user"
+    kinds = [[], ["a"], ["b"], ["a", "b"], ["b"] * 7]
+    tables = [
+        table(*[("bob", x) for x in bob], *[(f"u{i}", "a") for i in range(20)],
+              *[("dee", x) for x in dee])
+        for bob, dee in product(kinds, repeat=2)
+    ]  # fmt: skip
+    pairs = [(i, j) for i in range(25) for j in range(25) if i // 5 == j // 5]
+    law = [np.log(mechanism.chances_on(each)) for each in tables]
+    assert max(np.abs(law[i] - law[j]).max() for i, j in pairs) <= 1 + 1e-12
+    with pytest.raises(BadRows, match="who"):
+        hs.release(mechanism.log_likelihood, np.zeros((3, 2)), mechanism)
+
+
+def test_a_claimed_range_is_enlarged_by_the_rounding():
+    """It stands on the certificate with its argument; rounding to whole steps is counted."""
+    claim = hs.proven_sensitivity(2 * LONGEST, "range", argument="two coins on this grid")
+    mechanism = hs.Posterior(coin, GRID, epsilon=1.0, sensitivity=claim)
+    counted = mechanism.mechanism.sensitivity
+    assert 2 * LONGEST < counted.value < 2 * LONGEST * (1 + 1e-6)
+    assert counted.argument.startswith("two coins on this grid; rounded to multiples of 2^-")
+    expected = odds_of(7, 5, 1.0 / (2 * LONGEST))
+    assert mechanism.chances_on(coins(7, 12)) == pytest.approx(expected, rel=1e-5)
+    steps = mechanism.scores(coins(7, 12)) / 2.0**-24
+    assert np.array_equal(steps, np.rint(steps))
+
+
+@pytest.mark.parametrize("unit", ["row", "person"])
+def test_a_release_is_charged_certified_and_verified(tmp_path, unit):
+    """Ledger, certificate and verify, as for any release; asked again it costs nothing."""
+    mechanism = hs.Posterior(coin, GRID, epsilon=0.5, clip=LONGEST, unit=unit)
+    rows = coins(30, 50)
+    with hs.Ledger(f"sqlite:///{tmp_path}/b.db") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=1.0))
+        first = hs.release(coin, rows, mechanism, ledger, budget="b", key="k")
+        again = hs.release(coin, rows, mechanism, ledger, budget="b", key="k")
+        assert first.value == again.value
+        hs.release(coin, rows, mechanism, ledger, budget="b")
+        with pytest.raises(hs.errors.Overspent):
+            hs.release(coin, rows, mechanism, ledger, budget="b")
+    known = hs.Certificate.from_json(first.certificate.to_json())
+    assert known.guarantee == hs.Guarantee(epsilon=0.5)
+    assert known.person is (unit == "person")
+    assert hs.verify(known).reproduced
+    text = known.explain()
+    assert "no mean of the posterior" in text
+    assert "keeps nothing of a row" in text
+
+
+def test_several_coordinates_are_drawn_together():
+    """A grid of two parameters: the draw is one of its rows."""
+    points = [(m, s) for m in (0.0, 1.0) for s in (1.0, 2.0)]
+
+    def normal(row, grid):
+        return -((row[0] - grid[:, 0]) ** 2) / (2 * grid[:, 1] ** 2) - np.log(grid[:, 1])
+
+    mechanism = hs.Posterior(normal, points, epsilon=50.0, clip=5.0)
+    drawn = hs.release(normal, np.full(400, 1.0), mechanism)
+    assert drawn.value.tolist() == [1.0, 1.0]
+    assert hs.verify(drawn.certificate).reproduced
+
+
+@pytest.mark.slow
+def test_several_draws_cost_so_much_each():
+    """Two draws compose, below the sum of what single numbers say; an audit refutes less."""
+    mechanism = hs.Posterior(lopsided, range(3), epsilon=1.0, clip=1.0)
+    both = hs.compose([mechanism.loss, mechanism.loss], delta=1e-6)
+    assert 1 < both.epsilon <= 2
+
+    def draws(rows, rng, size):
+        return rng.choice(3, size=size, p=mechanism.chances_on(rows))
+
+    pair = (["a", "a"], ["b", "a"])  # which loses 0.593
+    told = [
+        hs.audit(draws, [pair], claim=hs.Guarantee(epsilon=e), batch=True, samples=100_000).verdict
+        for e in (0.6, 0.5)
+    ]
+    assert told == ["not refuted", "violated"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({}, ParameterError),
+        ({"clip": 0.0}, ParameterError),
+        ({"clip": math.inf}, ParameterError),
+        ({"clip": 1.0, "epsilon": 0.0}, ParameterError),
+        ({"clip": 1.0, "prior": [1.0, 0.0, 1.0]}, ParameterError),
+        ({"clip": 1.0, "prior": [1.0, 1e-300, 1.0], "epsilon": 1e-6}, ParameterError),
+        ({"clip": 1.0, "candidates": [1.0, 1.0]}, ParameterError),
+        ({"clip": 1.0, "candidates": [1.0]}, ParameterError),
+        ({"clip": 1.0, "candidates": [1.0, math.nan]}, ParameterError),
+        ({"clip": 1.0, "user": 1.5}, ParameterError),
+        ({"clip": 1.0, "user": "who", "unit": "person"}, ParameterError),
+        ({"sensitivity": hs.proven_sensitivity(1.0, "sup", argument="x")}, WrongNorm),
+        ({"sensitivity": hs.proven_sensitivity(0.0, "range", argument="x")}, ZeroSensitivity),
+        ({"sensitivity": 1.0}, ParameterError),
+        (
+            {"sensitivity": hs.proven_sensitivity(1.0, "range", argument="x", unit="user")},
+            ParameterError,
+        ),
+    ],
+)
+def test_what_makes_no_posterior_is_refused(wrong, error):
+    """Before a row is seen."""
+    options = {"log_likelihood": lopsided, "candidates": range(3), "epsilon": 1.0} | wrong
+    with pytest.raises(error):
+        hs.Posterior(**options)
+
+
+def test_other_functions_and_carried_rows_are_refused_unpaid(tmp_path):
+    """The function of the posterior alone, and none that has the rows with it."""
+    rows = coins(3, 30)
+    mechanism = hs.Posterior(coin, GRID, epsilon=0.5, clip=LONGEST)
+
+    def knowing(row, p):
+        return coin(row, p) * rows.mean()
+
+    with hs.Ledger(f"sqlite:///{tmp_path}/b.db") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=1.0))
+        with pytest.raises(ParameterError, match="another function"):
+            hs.release(lopsided, rows, mechanism, ledger, budget="b")
+        other = hs.Posterior(knowing, GRID, epsilon=0.5, clip=LONGEST)
+        with pytest.raises(BadFunction, match="carries the private rows"):
+            hs.release(knowing, rows, other, ledger, budget="b")
+        assert not ledger.entries("b")
+
+
+def test_a_forged_share_of_the_prior_is_seen():
+    """Without a prior the least share is one over the number of candidates."""
+    mechanism = hs.Posterior(coin, GRID, epsilon=0.5, clip=LONGEST)
+    text = hs.release(coin, coins(3, 30), mechanism).certificate.to_json()
+    assert '"least": 0.1111111111111111' in text
+    with pytest.raises(ParameterError, match="share"):
+        hs.Certificate.from_json(text.replace('"least": 0.1111111111111111', '"least": 0.05'))
