@@ -26,7 +26,7 @@ from hushed.auditing._mechanisms import adapt_mechanism, find_carried_generator
 from hushed.auditing._outputs import choose_encoder, find_lowest_bit
 from hushed.auditing._pairs import read_pairs
 from hushed.auditing._runs import prepare_runs
-from hushed.auditing._selection import Search
+from hushed.auditing._search import Search
 from hushed.errors import BadFunction, ParameterError, TooFewPairs, TooFewSamples
 from hushed.guarantee import Guarantee
 

@@ -19,7 +19,8 @@ from hushed.auditing._goal import AuditedClaim, Goal
 from hushed.auditing._pairs import Pair
 from hushed.auditing._runs import Runs
 from hushed.auditing._scores import Effort
-from hushed.auditing._selection import Search, SelectedEvent
+from hushed.auditing._search import Search
+from hushed.auditing._selection import SelectedEvent
 from hushed.divergences import DeltaEstimate, estimate_delta
 from hushed.errors import TooFewSamples
 

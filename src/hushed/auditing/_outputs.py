@@ -220,11 +220,42 @@ def apply_feature_map(encoder: Encoder, encoded: Floats, name: FeatureMap) -> Fl
 
 
 def iterate_columns(
-    encoder: Encoder, encoded: Floats, maps: tuple[FeatureMap, ...]
+    encoder: Encoder,
+    encoded: Floats,
+    maps: tuple[FeatureMap, ...],
+    kept: tuple[int, ...] | None = None,
 ) -> Iterator[Floats]:
-    """Columns of several feature maps, one after the other."""
+    """Columns of several feature maps, one after the other; only those `kept`, if given."""
+    start = 0
     for name in maps:
-        yield from apply_feature_map(encoder, encoded, name).T
+        places = range(len(name_columns(encoder, name)))
+        wanted = [at for at in places if kept is None or start + at in kept]
+        start += len(places)
+        if wanted:
+            yield from _read_columns(encoder, encoded, name, wanted)
+
+
+def _read_columns(
+    encoder: Encoder, encoded: Floats, name: FeatureMap, places: Iterable[int]
+) -> Iterator[Floats]:
+    """Compute some columns of a feature map, each by itself where that is possible."""
+    values = encoder.values(encoded)
+    if name == "bits":
+        yield from (find_lowest_bit(values[:, at]) for at in places)
+    elif name == "increments":
+        yield from (
+            _subtract(values[:, at], values[:, at - 1]) if at else values[:, 0] for at in places
+        )
+    elif name == "values":
+        yield from (values[:, at] for at in places)
+    else:
+        every = apply_feature_map(encoder, encoded, name)
+        yield from (every[:, at] for at in places)
+
+
+def _subtract(one: Floats, other: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(one - other)
 
 
 def name_columns(encoder: Encoder, name: FeatureMap) -> list[str]:

@@ -44,7 +44,10 @@ class Runs:
     bits: bool = True
 
     def sample(self, pair: Pair, runs: int, stage: str) -> tuple[Floats, Floats]:
-        """Draw encoded outputs on both tables; the runs are rounded down to whole chunks."""
+        """Draw encoded outputs on both tables; the runs are rounded down to whole chunks.
+
+        They lie column by column in memory, as they are read.
+        """
         source, encoder = self.source, self.encoder
         chunks, size = self._divide_runs(runs)
 
@@ -57,8 +60,8 @@ class Runs:
             )
 
         found = self._run_trials(evaluate, chunks, stage, pair)
-        sides = found.transpose(1, 0, 2, 3).reshape(2, chunks * size, encoder.columns)
-        return sides[0], sides[1]
+        sides = found.transpose(1, 3, 0, 2).reshape(2, encoder.columns, chunks * size)
+        return sides[0].T, sides[1].T
 
     def count(
         self, pair: Pair, event: Event, edges: Floats, runs: int, stage: str

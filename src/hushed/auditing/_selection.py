@@ -10,14 +10,10 @@ from numpy.typing import NDArray
 
 from hushed.auditing._bounds import Rectangle, clopper_pearson_guide
 from hushed.auditing._goal import Goal, Objective, Sides
-from hushed.auditing._pairs import Pair
-from hushed.auditing._runs import Runs
 from hushed.auditing._scores import (
-    Effort,
     Event,
     Histograms,
     Score,
-    fit_scores,
     fit_slope,
 )
 
@@ -26,11 +22,9 @@ Floats = NDArray[np.float64]
 _THRESHOLDS = 300
 _DOUBT = 2.0  # how much of the scatter of the selection split counts against an event
 _HALVED = 1_000  # runs of the selection split from which on it can be halved
-_CELLS_KEPT = 2**25  # of one split on one table, for all pairs together
-_LEAST = 10
 _TRUST = 0.3  # relative error expected of a score that is on scale
 _LUCK = 4.0  # standard errors from which on counts overrule the score
-_ENOUGH = 200_000
+_GROUPS = 2_000  # of scores, for a slope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,7 +33,7 @@ class SelectedEvent:
 
     `predicted` is the bound that the final split can be expected to certify; `objective` is what
     the event was chosen by. The shares of outputs inside, on the likelier table and on the other
-    one, are estimates, biased by the selection.
+    one, are estimates, biased by the selection. `scored` are the scores of the selection split.
     """
 
     event: Event
@@ -47,6 +41,7 @@ class SelectedEvent:
     objective: Objective
     share: float
     other_share: float
+    scored: Sides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +77,14 @@ def select_event(
     events was lucky on the selection split.
     """
     best: SelectedEvent | None = None
-    check = last and min(len(first), len(second)) >= _HALVED
+    parts = 2 if last and min(len(first), len(second)) >= _HALVED else 1
     for score in scores:
         shrink = last and isinstance(score, Histograms)
-        one, other = score.evaluate(first), score.evaluate(second)
+        scored = score.evaluate(first), score.evaluate(second)
+        ordered = _sort_parts(scored, parts)
         for likelier in directions:
-            sides = (one, other) if likelier else (-other, -one)
-            choose = _cross_validate_threshold if check else _choose_from_all
-            found = choose(sides, goal, shrink=shrink)
+            sides = ordered if likelier else [_swap_sides(each) for each in ordered]
+            found = _choose_checked(sides, goal, shrink=shrink)
             if best is None or found.objective > best.objective:
                 cut = found.cut if likelier else -found.cut
                 best = SelectedEvent(
@@ -98,34 +93,45 @@ def select_event(
                     objective=found.objective,
                     share=found.shares[0],
                     other_share=found.shares[1],
+                    scored=scored,
                 )
     if best is None:
         raise ValueError("no score was given")
     return best
 
 
-def _cross_validate_threshold(sides: Sides, goal: Goal, *, shrink: bool) -> _Threshold:
-    """Best threshold; its objective is what thresholds of either half show on the other half.
+def _sort_parts(scored: Sides, parts: int) -> list[Sides]:
+    """Sorted scores of both tables: all of them, then those of each half if there are two parts."""
+    if parts == 1:
+        return [(np.sort(scored[0]), np.sort(scored[1]))]
+    halves = [(np.sort(scored[0][start::2]), np.sort(scored[1][start::2])) for start in (0, 1)]
+    # A stable sort only merges what is two sorted runs.
+    one, other = (
+        np.sort(np.concatenate(each), kind="stable") for each in zip(*halves, strict=True)
+    )
+    return [(one, other), *halves]
+
+
+def _swap_sides(sides: Sides) -> Sides:
+    """Turn sorted scores round, for an event that is likelier on the second table."""
+    return -sides[1][::-1], -sides[0][::-1]
+
+
+def _choose_checked(ordered: list[Sides], goal: Goal, *, shrink: bool) -> _Threshold:
+    """Best threshold on all samples; of halves, what those of either half show on the other half.
 
     So the luckiest of many scores does not win: luck on one half is none on the other.
     """
-    halves = [_sort_sides(sides, start, 2) for start in (0, 1)]
+    whole, *halves = ordered
+    found = _choose_threshold(whole, goal, shrink=shrink)
+    if not halves:
+        return found
     objectives = [
         _evaluate_threshold(there, _choose_threshold(here, goal, shrink=shrink).cut, goal)
         for here, there in (halves, halves[::-1])
     ]
     rank, bound, margin = (sum(each) / 2 for each in zip(*objectives, strict=True))
-    found = _choose_from_all(sides, goal, shrink=shrink)
     return replace(found, objective=(rank, bound, margin))
-
-
-def _choose_from_all(sides: Sides, goal: Goal, *, shrink: bool) -> _Threshold:
-    """Best threshold on all samples."""
-    return _choose_threshold(_sort_sides(sides), goal, shrink=shrink)
-
-
-def _sort_sides(sides: Sides, start: int = 0, step: int = 1) -> Sides:
-    return np.sort(sides[0][start::step]), np.sort(sides[1][start::step])
 
 
 def _choose_threshold(sides: Sides, goal: Goal, *, shrink: bool) -> _Threshold:
@@ -214,57 +220,21 @@ def shrink_shares(ahead: Floats, behind: Floats, cuts: Floats, shares: Sides) ->
 
 def _predict_log_ratios(ahead: Floats, behind: Floats, cuts: Floats) -> Floats:
     """Log ratio of the shares above cuts: the mean of exp(-score) over those of ``ahead``."""
-    some = [each[:: max(1, len(each) // _ENOUGH)] for each in (ahead, behind)]
-    label = np.repeat([1, 0], [len(each) for each in some])
-    slope = fit_slope(label, 1 - label, np.concatenate(some))
+    means, sizes = zip(*map(_group, (ahead, behind)), strict=True)
+    nothing = [np.zeros(len(each)) for each in sizes]
+    slope = fit_slope(
+        np.concatenate([sizes[0], nothing[1]]),
+        np.concatenate([nothing[0], sizes[1]]),
+        np.concatenate(means),
+    )
     at = np.minimum(np.searchsorted(ahead, cuts), len(ahead) - 1)
     likelier = np.cumsum(np.exp(-slope * ahead)[::-1])[::-1]
     return np.asarray(np.log((len(ahead) - at) / likelier[at]))
 
 
-@dataclass(slots=True, kw_only=True)
-class Search:
-    """Runs on one pair that serve the choice of an event; never those of the final split.
-
-    `train` and `select` are encoded outputs on the two tables: scores are fitted on the first and
-    thresholds chosen on the second, in every round.
-    """
-
-    pair: Pair
-    train: Sides | None = None
-    select: Sides | None = None
-
-    def draw_more(self, runs: Runs, size: int, stage: str, *, alive: int) -> int:
-        """Draw more runs, half to train and half to select, where memory allows.
-
-        `alive` is the number of pairs that share the memory. Returns the runs on each table.
-        """
-        most = _CELLS_KEPT // (runs.encoder.columns * alive)
-        have = len(self.train[0]) if self.train else 0
-        half = min(max(_LEAST, size // 2), most - have)
-        if half < 1:
-            return 0
-        self.train = _append(self.train, runs.sample(self.pair, half, f"{stage}/train"))
-        self.select = _append(self.select, runs.sample(self.pair, half, f"{stage}/select"))
-        return 2 * half
-
-    def choose_event(
-        self, runs: Runs, goal: Goal, *, effort: Effort = "quick"
-    ) -> tuple[SelectedEvent, Floats]:
-        """Fit scores on one half, select the event on the other.
-
-        Returns also the signed scores of the selection split, from which to make bins.
-        """
-        if self.train is None or self.select is None:
-            raise ValueError("there are no runs to choose from yet")
-        scores = fit_scores(runs.encoder, *self.train, effort=effort, bits=runs.bits)
-        last = effort != "quick"  # in the rounds, runs are too few for more
-        found = select_event(scores, *self.select, goal, last=last)
-        signed = [found.event.score.evaluate(side) for side in self.select]
-        return found, found.event.sign * np.concatenate(signed)
-
-
-def _append(before: Sides | None, fresh: Sides) -> Sides:
-    if before is None:
-        return fresh
-    return np.concatenate([before[0], fresh[0]]), np.concatenate([before[1], fresh[1]])
+def _group(ordered: Floats) -> Sides:
+    """Means and sizes of groups of neighbours, on which a slope is as good as on the scores."""
+    size = -(-len(ordered) // _GROUPS)
+    starts = np.arange(0, len(ordered), size)
+    sizes = np.diff(starts, append=len(ordered)).astype(np.float64)
+    return np.add.reduceat(ordered, starts) / sizes, sizes

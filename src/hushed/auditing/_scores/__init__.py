@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.auditing._outputs import Encoder, FeatureMap
-from hushed.auditing._scores.histogram import Binning, Histograms, fit_histograms
-from hushed.auditing._scores.pattern import fit_categories, fit_mixture
+from hushed.auditing._scores.histogram import Binning, Histograms, fit_family
+from hushed.auditing._scores.pattern import Categories, fit_categories, fit_mixture
 from hushed.auditing._scores.smoothing import fit_slope
 from hushed.auditing._scores.trees import fit_boosted
 
-__all__ = ["Effort", "Event", "Histograms", "Score", "fit_scores", "fit_slope"]
+__all__ = ["Effort", "Event", "Histograms", "Score", "fit_scores", "fit_slope", "fit_trees"]
 
 Floats = NDArray[np.float64]
 Effort = Literal["quick", "bins", "trees"]
@@ -75,9 +75,8 @@ def fit_scores(
     """Fit the scores worth trying on training samples of the two tables, one after the other.
 
     Whole outputs if they are few; patterns with numbers given them; histograms of the feature
-    maps; trees at last. `effort` says how many: one kind of bins ("quick"); finer and pooled ones,
-    too ("bins"); boosted trees as well ("trees"). `bits` says whether to look at the bit patterns
-    of doubles.
+    maps. `effort` says how many: one kind of bins ("quick"), or finer and pooled ones, too. `bits`
+    says whether to look at the bit patterns of doubles.
     """
     categories = fit_categories(encoder, first, second)
     if categories is not None:
@@ -97,11 +96,22 @@ def fit_scores(
     if encoder.width > 1:
         groups += [(*own, "increments"), ("summaries",)]
     for maps in groups:
-        for binning in _choose_binnings(maps, binnings, pooled=encoder.width > 1):
-            yield fit_histograms(encoder, first, second, maps, binning)
-    if effort == "trees" and encoder.width > 1:
-        seen: tuple[FeatureMap, ...] = (*own, "values", "increments", "summaries")
-        yield from filter(None, [fit_boosted(encoder, first, second, seen)])
+        chosen = _choose_binnings(maps, binnings, pooled=encoder.width > 1)
+        yield from fit_family(encoder, first, second, maps, chosen)
+
+
+def fit_trees(encoder: Encoder, first: Floats, second: Floats, *, beside: Score) -> Score | None:
+    """Fit boosted trees, if they can tell more than the best of the other scores.
+
+    None for outputs of one number or of a few kinds, which counts know all about, and without
+    scikit-learn.
+    """
+    if isinstance(beside, Categories) and len(beside.keys) < _FEW_CATEGORIES:
+        return None
+    if encoder.width == 1:
+        return None
+    own: tuple[FeatureMap, ...] = ("structure",) if encoder.objects else ()
+    return fit_boosted(encoder, first, second, (*own, "values", "increments", "summaries"))
 
 
 def _choose_binnings(

@@ -15,14 +15,13 @@ from hushed.auditing._outputs import (
     iterate_columns,
     name_columns,
 )
+from hushed.auditing._scores.bins import Quantiles, assign_bins, choose_edges, read_quantiles
 from hushed.auditing._scores.smoothing import HALF, fit_p_spline, partition_bins
 
 Floats = NDArray[np.float64]
 
-_ATOMS_OF = 20_000
-_DEEPEST = 24
-_LOG_ODDS = 0.25  # of rank, between edges of bins that are smoothed
-_IN_THE_TAIL = 20
+_POOLED = 2**20  # numbers on each table from which pooled edges are chosen
+_GLANCED = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +64,10 @@ class Histograms:
 
     def evaluate(self, encoded: Floats) -> Floats:
         """Score each output."""
-        every = list(iterate_columns(self.encoder, encoded, self.maps))
+        columns = iterate_columns(self.encoder, encoded, self.maps, self.kept)
         total = np.zeros(len(encoded))
-        for at, edges, ratios in zip(self.kept, self.edges, self.ratios, strict=True):
-            total += ratios[assign_bins(every[at], edges)]
+        for column, edges, ratios in zip(columns, self.edges, self.ratios, strict=True):
+            total += ratios.take(assign_bins(column, edges))
         return total
 
     def describe(self, threshold: float, *, first: bool) -> str:
@@ -112,43 +111,28 @@ def compute_log_ratios(first: NDArray[Any], second: NDArray[Any]) -> Floats:
     return np.asarray(np.log((first + HALF) / (second + HALF) / totals))
 
 
-def assign_bins(column: Floats, edges: Floats) -> NDArray[np.int64]:
-    """Bin of each number, from 0 to ``len(edges)``; NaN gets ``len(edges) + 1``."""
-    at = np.searchsorted(edges, column, side="right")
-    return np.where(np.isnan(column), len(edges) + 1, at)
+def fit_column(
+    one: Floats, other: Floats, binning: Binning, order: Quantiles | None = None
+) -> tuple[Floats, Floats]:
+    """Histogram of one column on the two tables: edges, and log ratio of each bin, NaN's last.
 
-
-def _choose_edges(column: Floats, bins: int, *, even: bool = False) -> Floats:
-    """Edges at equal shares, halving towards the ends, and around values that repeat.
-
-    Even ones lie at equal steps of the log odds of rank: for tails that fall exponentially these
-    are equal steps of the number itself.
+    `order` is that of both together, if it is known.
     """
-    known = np.sort(column[~np.isnan(column)])
-    if not len(known):
-        return np.zeros(1)
-    some = known[:: max(1, len(known) // _ATOMS_OF)]
-    values, counts = np.unique(some, return_counts=True)
-    if len(values) <= max(64, bins):  # so few values that each may have a bin
-        return np.unique(known) if len(values) < len(some) else values
-    if even:
-        end = np.log(max(2.0, len(known) / _IN_THE_TAIL))
-        shares = 1 / (1 + np.exp(-np.arange(-end, end, _LOG_ODDS)))
-    else:
-        halving = 0.5 ** np.arange(np.log2(bins), min(_DEEPEST, np.log2(len(known) / 8)))
-        shares = np.concatenate([np.arange(1, bins) / bins, halving, 1 - halving])
-    edges = known[(shares * (len(known) - 1)).astype(np.int64)]
-    atoms = values[(counts > len(some) / (2 * bins)) & (counts >= 5)]
-    # An edge at an atom and one at the next double: the bin between them holds the atom alone.
-    return np.unique(np.concatenate([edges, atoms, np.nextafter(atoms, np.inf)]))
-
-
-def fit_column(one: Floats, other: Floats, binning: Binning) -> tuple[Floats, Floats]:
-    """Histogram of one column on the two tables: edges, and log ratio of each bin, NaN's last."""
-    edges = _choose_edges(np.concatenate([one, other]), binning.bins, even=binning.smooth)
-    counts = np.stack(
-        [np.bincount(assign_bins(each, edges), minlength=len(edges) + 2) for each in (one, other)]
+    order = order or read_quantiles(np.concatenate([one, other]))
+    edges = choose_edges(order, binning.bins, even=binning.smooth)
+    return _weigh_bins(
+        edges, np.stack([_count_bins(each, edges) for each in (one, other)]), binning
     )
+
+
+def _count_bins(column: Floats, edges: Floats) -> NDArray[np.int64]:
+    return np.bincount(assign_bins(column, edges), minlength=len(edges) + 2)
+
+
+def _weigh_bins(
+    edges: Floats, counts: NDArray[np.int64], binning: Binning
+) -> tuple[Floats, Floats]:
+    """Log ratios of bins, smoothed or with neighbours put together, and the edges that are left."""
     if binning.smooth:
         return edges, _smooth_log_ratios(edges, counts)
     if binning.penalty is not None:
@@ -178,33 +162,72 @@ def fit_histograms(
     maps: tuple[FeatureMap, ...],
     binning: Binning,
 ) -> Histograms:
-    """Fit a histogram to every column of some feature maps that tells anything.
+    """Fit a histogram to every column of some feature maps that tells anything."""
+    return fit_family(encoder, first, second, maps, (binning,))[0]
+
+
+def fit_family(
+    encoder: Encoder,
+    first: Floats,
+    second: Floats,
+    maps: tuple[FeatureMap, ...],
+    binnings: tuple[Binning, ...],
+) -> list[Histograms]:
+    """Fit histograms of several binnings, for which every column is put in order once.
 
     Codes of texts and types have no order, so their bins always stand apart.
     """
-    ones, others = (list(iterate_columns(encoder, each, maps)) for each in (first, second))
     coded = len(STRUCTURE[:-1]) * encoder.objects * ("structure" in maps)
-    shared = None
-    if binning.pooled:
-        shared = fit_column(np.concatenate(ones[coded:]), np.concatenate(others[coded:]), binning)
-    found: list[tuple[int, Floats, Floats]] = []
-    for number, (one, other) in enumerate(zip(ones, others, strict=True)):
-        if _is_constant(one, other):
+    pools = [
+        _fit_pool(encoder, (first, second), maps, coded, b) if b.pooled else None for b in binnings
+    ]
+    found: list[list[tuple[int, Floats, Floats]]] = [[] for _ in binnings]
+    columns = (iterate_columns(encoder, each, maps) for each in (first, second))
+    for number, (one, other) in enumerate(zip(*columns, strict=True)):
+        if _is_constant(one) and _is_constant(other):
             continue
-        apart = Binning(bins=binning.bins, penalty=None) if number < coded else binning
-        edges, ratios = shared if shared and number >= coded else fit_column(one, other, apart)
-        if len(edges) or np.isnan(one).any() or np.isnan(other).any():
-            found.append((number, edges, ratios))
+        order = read_quantiles(np.concatenate([one, other]))
+        gaps = len(order.known) < len(one) + len(other)
+        for binning, pool, kept in zip(binnings, pools, found, strict=True):
+            apart = Binning(bins=binning.bins, penalty=None) if number < coded else binning
+            edges, ratios = (
+                pool if pool and number >= coded else fit_column(one, other, apart, order)
+            )
+            if len(edges) or gaps:
+                kept.append((number, edges, ratios))
+    return [_gather_columns(encoder, maps, kept) for kept in found]
+
+
+def _gather_columns(
+    encoder: Encoder, maps: tuple[FeatureMap, ...], kept: list[tuple[int, Floats, Floats]]
+) -> Histograms:
     return Histograms(
         encoder=encoder,
         maps=maps,
-        edges=tuple(edges for _, edges, _ in found),
-        ratios=tuple(ratios for _, _, ratios in found),
-        kept=tuple(number for number, _, _ in found),
+        edges=tuple(edges for _, edges, _ in kept),
+        ratios=tuple(ratios for _, _, ratios in kept),
+        kept=tuple(number for number, _, _ in kept),
     )
 
 
-def _is_constant(one: Floats, other: Floats) -> bool:
-    return all(
-        np.array_equal(each, np.full_like(each, one[0]), equal_nan=True) for each in (one, other)
-    )
+def _fit_pool(
+    encoder: Encoder,
+    sides: tuple[Floats, Floats],
+    maps: tuple[FeatureMap, ...],
+    coded: int,
+    binning: Binning,
+) -> tuple[Floats, Floats]:
+    """One histogram of all columns after the coded ones; its edges are those of some outputs."""
+    some = np.concatenate([each[:: 1 + each.size // _POOLED] for each in sides])
+    known = np.concatenate(list(iterate_columns(encoder, some, maps))[coded:])
+    edges = choose_edges(read_quantiles(known), binning.bins, even=binning.smooth)
+    every = [list(iterate_columns(encoder, each, maps))[coded:] for each in sides]
+    counts = [np.sum([_count_bins(one, edges) for one in each], axis=0) for each in every]
+    return _weigh_bins(edges, np.stack(counts), binning)
+
+
+def _is_constant(column: Floats) -> bool:
+    same = np.isnan(column[:_GLANCED]) if np.isnan(column[0]) else column[:_GLANCED] == column[0]
+    if not same.all():
+        return False
+    return bool((np.isnan(column) if np.isnan(column[0]) else column == column[0]).all())

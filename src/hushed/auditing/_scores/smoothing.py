@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,7 +134,7 @@ def _multiply_banded(bands: Floats, vector: Floats) -> Floats:
     return np.asarray(product)
 
 
-def fit_slope(first: NDArray[np.int64], second: NDArray[np.int64], guess: Floats) -> float:
+def fit_slope(first: NDArray[Any], second: NDArray[Any], guess: Floats) -> float:
     """Put guessed log ratios of outcomes on scale: a factor from 0 to 3.
 
     Notes
@@ -149,4 +150,6 @@ def fit_slope(first: NDArray[np.int64], second: NDArray[np.int64], guess: Floats
         curvature = float((total * share * (1 - share)) @ guess**2) + 1e-9
         step = float((first - total * share) @ guess) / curvature
         slope += min(1.0, max(-1.0, step))  # far from the solution a full step may run away
+        if abs(step) < _NEAR:
+            break
     return min(_STEEPEST, max(0.0, slope))

@@ -1,0 +1,184 @@
+"""Bins of numbers: where their edges are, and which bin each of many numbers is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_ATOMS_OF = 20_000
+_DEEPEST = 24
+_LOG_ODDS = 0.25  # of rank, between edges of bins that are smoothed
+_IN_THE_TAIL = 20
+_SORTED = 2**16  # numbers that are sorted; of more, a sample and the two tails
+_TAIL = 1 / 64  # share of each tail of which every number is known
+_CELLS = 2**12
+_WORTH_CELLS = 2**11  # numbers from which on cells are worth their tables
+_TRIMS = (0, 2, 8, 24)  # edges at either end that are left out of the range of the cells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Quantiles:
+    """What is known of the order of a column: enough to choose edges, without sorting all of it.
+
+    `known` are its numbers without NaN, in any order, `some` a sorted sample (all of them, if they
+    are few), `low` and `high` the two tails, sorted and complete.
+    """
+
+    known: Floats
+    some: Floats
+    low: Floats
+    high: Floats
+
+    def choose(self, shares: Floats) -> Floats:
+        """Numbers below which these shares lie: exact in the tails, from the sample between."""
+        size = len(self.known)
+        ranks = (shares * (size - 1)).astype(np.int64)
+        found = self.some[(shares * (len(self.some) - 1)).astype(np.int64)]
+        below, above = ranks < len(self.low), ranks >= size - len(self.high)
+        found[below] = self.low[ranks[below]]
+        found[above] = self.high[ranks[above] - size]
+        return found
+
+
+def read_quantiles(column: Floats) -> Quantiles:
+    """Order a column as far as edges need it; numbers are drawn in no order, so every k-th serves.
+
+    Notes
+    -----
+    The tails are complete because edges there stand for a few numbers each; between them an
+    edge may lie a little off without harm.
+    """
+    known = column[~np.isnan(column)]
+    if len(known) <= _SORTED:
+        known = np.sort(known)
+        return Quantiles(known=known, some=known, low=known, high=known)
+    tail = int(_TAIL * len(known))
+    parted = np.partition(known, (tail, len(known) - tail - 1))
+    return Quantiles(
+        known=known,
+        some=np.sort(known[:: len(known) // (_SORTED // 2)]),
+        low=np.sort(parted[:tail]),
+        high=np.sort(parted[-tail:]),
+    )
+
+
+def choose_edges(column: Quantiles, bins: int, *, even: bool = False) -> Floats:
+    """Edges at equal shares, halving towards the ends, and around values that repeat.
+
+    Even ones lie at equal steps of the log odds of rank: for tails that fall exponentially these
+    are equal steps of the number itself.
+    """
+    size = len(column.known)
+    if not size:
+        return np.zeros(1)
+    some = column.some[:: max(1, len(column.some) // _ATOMS_OF)]
+    values, counts = np.unique(some, return_counts=True)
+    if len(values) <= max(64, bins):  # so few values that each may have a bin
+        return find_values(column.known, values)
+    if even:
+        end = np.log(max(2.0, size / _IN_THE_TAIL))
+        shares = 1 / (1 + np.exp(-np.arange(-end, end, _LOG_ODDS)))
+    else:
+        halving = 0.5 ** np.arange(np.log2(bins), min(_DEEPEST, np.log2(size / 8)))
+        shares = np.concatenate([np.arange(1, bins) / bins, halving, 1 - halving])
+    atoms = values[(counts > len(some) / (2 * bins)) & (counts >= 5)]
+    # An edge at an atom and one at the next double: the bin between them holds the atom alone.
+    return np.unique(np.concatenate([column.choose(shares), atoms, np.nextafter(atoms, np.inf)]))
+
+
+def find_values(known: Floats, often: Floats) -> Floats:
+    """All distinct numbers of a column, of which `often` (sorted) are most; without NaN."""
+    at = np.maximum(assign_bins(known, often), 1) - 1
+    rare = known[often.take(at, mode="clip") != known]
+    return np.union1d(often, rare[~np.isnan(rare)])
+
+
+def assign_bins(column: Floats, edges: Floats) -> NDArray[np.int64]:
+    """Bin of each number, from 0 to ``len(edges)``; NaN gets ``len(edges) + 1``."""
+    column = np.ascontiguousarray(column)
+    table = _build_cells(edges) if len(column) >= _WORTH_CELLS else None
+    at = np.searchsorted(edges, column, side="right") if table is None else table.assign(column)
+    missing = np.isnan(column)
+    if missing.any():
+        at[missing] = len(edges) + 1
+    return at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Cells:
+    """Cells of equal width over the edges: a number's cell tells its bin, or nearly.
+
+    `before` has the number of edges in lower cells, `edge` the edge inside (infinite if there is
+    none), for each cell; `crowded` says where more than one edge is inside, and is None if nowhere.
+
+    Notes
+    -----
+    The cell of a number is a nondecreasing function of it, rounding included, so an edge in a
+    lower cell is below the number and one in a higher cell above it. The bins are those of a
+    binary search, exactly.
+    """
+
+    edges: Floats
+    start: float
+    scale: float
+    before: NDArray[np.int64]
+    edge: Floats
+    crowded: NDArray[np.bool_] | None
+
+    def assign(self, column: Floats) -> NDArray[np.int64]:
+        """Bin of each number; anything for NaN."""
+        cells = _find_cells(column, self.start, self.scale)
+        at: NDArray[np.int64] = self.before.take(cells)
+        at += column >= self.edge.take(cells)
+        if self.crowded is not None:
+            unsure = np.flatnonzero(self.crowded.take(cells))
+            at[unsure] = np.searchsorted(self.edges, column[unsure], side="right")
+        return at
+
+
+def _find_cells(column: Floats, start: float, scale: float) -> NDArray[np.int32]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        places = column - start
+        places *= scale
+    # fmin and fmax pass over NaN.
+    np.fmax(np.fmin(places, _CELLS - 1.0, out=places), 0.0, out=places)
+    return places.astype(np.int32)
+
+
+def _build_cells(edges: Floats) -> _Cells | None:
+    """Cells whose range leaves the fewest edges crowded; None if there is no such range."""
+    best: _Cells | None = None
+    fewest = len(edges) / 2
+    finite = edges[np.isfinite(edges)]
+    for trim in _TRIMS:
+        inner = finite[trim : len(finite) - trim]
+        if len(inner) < 2:
+            break
+        with np.errstate(over="ignore", divide="ignore"):
+            scale = float(_CELLS / (inner[-1] - inner[0]))
+        if not 0 < scale < np.inf:
+            continue
+        cells = _find_cells(edges, float(inner[0]), scale)
+        inside = np.bincount(cells, minlength=_CELLS)
+        crowded = inside > 1
+        unsure = int(inside[crowded].sum())
+        if unsure > fewest or (best is not None and unsure == fewest):
+            continue
+        edge = np.full(_CELLS, np.inf)
+        edge[cells] = edges
+        fewest = unsure
+        best = _Cells(
+            edges=edges,
+            start=float(inner[0]),
+            scale=scale,
+            before=np.cumsum(inside) - inside,
+            edge=edge,
+            crowded=crowded if unsure else None,
+        )
+        if not unsure:
+            break
+    return best
