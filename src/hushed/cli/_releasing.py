@@ -179,7 +179,12 @@ def release(
         with open_named(ledger, budget) as charged:
             f = in_blocks(target.numeric(read_function(function)), block_rows)
             source, columns = read_population(
-                population, frame, header=header, promise=promise, bounds=read_bounds(bounds)
+                population,
+                frame,
+                header=header,
+                promise=promise,
+                bounds=read_bounds(bounds),
+                private=None if data_dependent else data,
             )
             table = read_table(data, frame, header=header, known=columns or ())
             check_columns(columns, table.columns)

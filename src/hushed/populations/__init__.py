@@ -9,7 +9,6 @@ from hushed.populations._sources import (
     Simulator,
     description,
     from_description,
-    overlaps,
     support,
 )
 
@@ -24,6 +23,5 @@ __all__ = [
     "Uniform",
     "description",
     "from_description",
-    "overlaps",
     "support",
 ]

@@ -384,8 +384,8 @@ def _describe_comparison(sampling: SamplingRecord) -> str:
     """Say what of the private rows would have been noticed in the population."""
     if sampling.population.get("kind") not in ("uniform", "normal", "exponential"):
         return (
-            " (noticed would be copies of half of the private rows, as they are or rounded, if "
-            "there are 20 or more, but nothing else that was made from them)"
+            " (noticed would be the very table, and views of it; no values were compared, so that "
+            "a copy, or what was made from the private rows, looks like any other)"
         )
     return " (nothing was compared: whatever it was made from looks the same)"
 
