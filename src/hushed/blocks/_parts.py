@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from hushed import noise
 from hushed._rows import _containers as containers
+from hushed._rows._users import name_user
 from hushed._types import Integers
 from hushed.errors import BadRows
 
 Draw = Callable[[int, int], Integers]  # a bound, and how many whole numbers below it
 
-_PLAIN = {str, bytes, bool, int, float}
 _KEYS = 1 << 62  # that two rows get the same key has a chance of n**2 / 2**63, and does no harm
 
 
@@ -94,23 +94,14 @@ def _list_users(rows: Any, user: str | int) -> list[Any]:
 def _read_user(row: Any, user: str | int) -> Any:
     try:
         return _as_user(row[user])
-    except Exception:  # it has no such cell, and so belongs to nobody
+    except (Exception, SystemExit, GeneratorExit):  # no such cell, and so it belongs to nobody
         return None
 
 
 def _as_user(cell: Any) -> Any:
-    """Make of a cell a name that can be compared; None of what is missing or has no name."""
-    import cloudpickle  # noqa: PLC0415
-
-    try:
-        hash(cell)
-        own: Any = type(cell).__eq__
-        compared = own is not object.__eq__  # else each copy is another one
-        # What holds NaN, such as a tuple, is equal to itself, and to no other of the same name.
-        other = cell if type(cell) in _PLAIN else cloudpickle.loads(cloudpickle.dumps(cell))
-        return cell if compared and bool(cell == other) else None  # NaN is not
-    except Exception:  # a list; pandas.NA, which is neither equal to itself nor not
-        return None
+    """Make of a cell the name of a user; None of what is missing or has no name."""
+    name = name_user(cell)
+    return None if isinstance(name, str) else name
 
 
 def _take(rows: Any, places: Integers) -> Any:
