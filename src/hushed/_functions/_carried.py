@@ -21,6 +21,8 @@ _MOST_WORK = 1_000_000
 _OWN = (list, dict, np.ndarray)  # rows that are objects of one table alone
 _HELD = ("_ndarray", "_data", "_pa_array")  # where a column of pandas keeps its cells
 
+_ATOMS = frozenset({tuple, str, bytes, int, float, bool, type(None), np.float64, np.int64})
+
 Array = np.ndarray[Any, Any]
 
 
@@ -61,6 +63,8 @@ class _Search(pickle.Pickler):
         self.single = {id(row) for row in held if type(row) in _OWN}
 
     def persistent_id(self, value: Any) -> Any:
+        if type(value) in _ATOMS:  # of which there are millions
+            return None
         if value is self.rows or id(value) in self.single:
             raise _Carried
         arrays = _list_arrays(value)

@@ -367,8 +367,8 @@ def _assumptions(certificate: Certificate) -> str:
             "the sampler's seed was fixed in advance: trying several and keeping the smallest "
             "sensitivity voids gamma",
             "the function is deterministic, and keeps nothing of the rows for its next call (what "
-            "it keeps in files, databases or other processes, or under names that it computes, is not "
-            "seen)",
+            "it keeps in files, databases or other processes, or under names that it computes, is "
+            "not seen)",
             *lines,
         ]
         if sampling.symmetric:
