@@ -111,6 +111,10 @@ def test_a_prior_is_the_histogram_of_public_blocks():
         label, PEOPLE, rows=1000, blocks=10, candidates=["above", "below"], draws=100
     )
     assert 0.5 < votes[1] < 0.95
+    codes = hs.public_prior(
+        lambda rows: 3 if rows.mean() > 0 else 1, PEOPLE, rows=1000, blocks=10, candidates=[3, 1, 2]
+    )
+    assert codes[0] == pytest.approx(0.9 + 0.1 / 3)
     guided = hs.Blocks(VALUES, epsilon=1.0, prior=prior)
     assert guided.blocks < hs.Blocks(VALUES, epsilon=1.0).blocks
 
@@ -123,7 +127,7 @@ def test_a_prior_is_the_histogram_of_public_blocks():
         ({"rows": 0}, ParameterError, "rows must be"),
         ({"floor": 2}, ParameterError, "floor must lie"),
         ({"draws": 0}, ParameterError, "draws must be"),
-        ({"candidates": [3, 1]}, ParameterError, "must ascend"),
+        ({"candidates": [3, 3]}, ParameterError, "must all differ"),
         ({"candidates": ["a", "a"]}, ParameterError, "must all differ"),
         ({"f": lambda rows: 1 / 0}, BadFunction, "no answer on 200 public blocks of 100 rows"),
         ({"f": lambda rows: "?", "candidates": ["a", "b"]}, BadFunction, "no answer"),

@@ -1,4 +1,4 @@
-"""Populations draw what they describe, refuse nonsense, and the private rows are recognised."""
+"""Populations draw what they describe, and refuse nonsense."""
 
 import json
 
@@ -19,7 +19,6 @@ from hushed.populations import (
     Uniform,
     description,
     from_description,
-    overlaps,
 )
 
 FALSE_ALARM = 1e-6
@@ -186,119 +185,6 @@ def test_digests_tell_tables_apart_and_show_no_values():
     assert one | {"sha256": ""} == two | {"sha256": ""}
     assert "987654" not in json.dumps(one)
     assert "Ann" not in json.dumps(one)
-
-
-ROWS = np.random.default_rng(8).standard_normal((200, 2))
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        ROWS,
-        ROWS[:],
-        ROWS[::2],
-        ROWS.T.T.view(),
-        ROWS.copy(),
-        ROWS[::-1].copy(),
-        np.random.default_rng(1).permutation(ROWS),
-        ROWS[:150].copy(),
-        ROWS[50:70].copy(),
-        ROWS[np.random.default_rng(3).integers(200, size=200)],
-        np.vstack([ROWS, np.random.default_rng(2).standard_normal((150, 2))]),
-        ROWS.tolist(),
-        [tuple(row) for row in ROWS.tolist()],
-        pd.DataFrame(ROWS),
-        pl.DataFrame(ROWS),
-        ROWS.astype(object),
-        ROWS.astype(np.float32),
-        ROWS[::-1].astype(np.float32).astype(np.float64),
-        np.vstack(
-            [ROWS.astype(np.float32), np.random.default_rng(2).standard_normal((5000, 2))],
-            dtype=np.float32,
-        ),
-        pd.DataFrame(ROWS.astype(np.float32)),
-        ROWS.astype(np.float32).tolist(),
-    ],
-)
-def test_the_private_rows_are_recognised(frame):
-    """The same table, a view, copy, permutation, part, bootstrap or other container of it."""
-    assert overlaps(PublicTable(frame), ROWS)
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        np.random.default_rng(9).standard_normal((200, 2)),
-        np.vstack([ROWS[:20], np.random.default_rng(2).standard_normal((180, 2))]),
-        ROWS + 1e-9,
-    ],
-)
-def test_a_public_sample_of_the_same_law_is_no_overlap(frame):
-    """Other rows, even with a few in common, are public."""
-    assert not overlaps(PublicTable(frame), ROWS)
-
-
-def test_single_precision_beside_texts_is_seen_through():
-    """Rows with texts are compared cell by cell, and so are those of lists."""
-    private = pd.DataFrame({"x": ROWS[:, 0], "t": "a"})
-    for frame in (private.astype({"x": np.float32}), pl.DataFrame(private.astype({"x": "f4"}))):
-        assert overlaps(PublicTable(frame), private)
-        assert overlaps(PublicTable(private), frame)
-
-
-@pytest.mark.parametrize(
-    ("rows", "public_rows"),
-    [(20, 4000), (50, 20_000), pytest.param(200, 200_000, marks=pytest.mark.slow)],
-)
-@pytest.mark.parametrize("digits", [0, -2])
-def test_rounded_numbers_are_found_in_any_large_table(rows, public_rows, digits):
-    """Incomes to the hundred are nearly all different among few, and all found among many."""
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        private, public = (
-            np.round(rng.lognormal(10.5, 0.6, n), digits) for n in (rows, public_rows)
-        )
-        assert not overlaps(PublicTable(public), private)
-    # Copies of the private rows are no large table of other ones.
-    private = rng.lognormal(size=rows)
-    assert overlaps(PublicTable(np.tile(private, 50)), private)
-    assert overlaps(PublicTable(rng.choice(private, public_rows)), private)
-
-
-def test_coarse_tables_share_rows_without_being_the_same():
-    """Few distinct rows prove nothing, but the very same rows in another order do."""
-    rng = np.random.default_rng(4)
-    private, public = rng.integers(5, size=300), rng.integers(5, size=300)
-    assert not overlaps(PublicTable(public), private)
-    assert overlaps(PublicTable(rng.permutation(private)), private)
-
-
-def test_a_simulator_is_asked_for_one_table():
-    """One that hands out the private rows is seen through; a range is taken at its word."""
-    assert not overlaps(Uniform(low=0, high=1), ROWS)
-    assert not overlaps(Simulator(lambda rng, n: rng.normal(size=(n, 2))), ROWS)
-    assert not overlaps(Simulator(lambda rng, n: np.clip(rng.normal(size=(n, 2)), 0, 1)), ROWS)
-    assert overlaps(Simulator(lambda rng, n: ROWS[rng.integers(len(ROWS), size=n)]), ROWS)
-    assert overlaps(Simulator(lambda rng, n: rng.choice(ROWS, n).round(5)), ROWS)
-
-
-@pytest.mark.parametrize("values", [2, 5, 100, 1000])
-@pytest.mark.parametrize("rows", [2, 19, 20, 60])
-def test_simulators_of_few_values_are_no_copies(values, rows):
-    """Rows that are equal by chance accuse nobody."""
-    source = Simulator(lambda rng, n: rng.integers(values, size=n))
-    for seed in range(30):
-        private = np.random.default_rng(seed + 1).integers(values, size=rows)
-        assert not overlaps(source, private)
-
-
-def test_a_small_table_asks_for_nobody():
-    """A population of few rows, one of which may be private, is not refused: it would tell."""
-    private = np.random.default_rng(1).random((1000, 3))
-    for known in range(19):
-        asked = np.vstack([private[:known], np.full((1, 3), 0.5)])
-        assert not overlaps(PublicTable(asked), private)
-    assert overlaps(PublicTable(private[:30]), private)
 
 
 def test_rows_in_place_of_a_population_are_refused_with_what_to_write():

@@ -378,10 +378,16 @@ def test_a_failure_on_the_first_table_is_refused_in_words(ledger):
         g = lambda rows: rows.mean() / (not globals().get("GONE"))  # noqa: E731
         mechanism = hs.Laplace(sampled(g), epsilon=1)
         globals()["GONE"] = True
-        with pytest.raises(BadFunction, match=r"asked the first sampled table again.*sample it"):
+        with pytest.raises(BadFunction, match="GONE, which changed"):
             hs.release(g, ROWS, mechanism, ledger, budget="b")
+        h = lambda rows: rows.mean() / (not globals().get("AWAY"[::-1]))  # noqa: E731
+        mechanism = hs.Laplace(sampled(h), epsilon=1)
+        globals()["AWAY"[::-1]] = True
+        with pytest.raises(BadFunction, match=r"asked the first sampled table again.*sample it"):
+            hs.release(h, ROWS, mechanism, ledger, budget="b")
     finally:
         globals().pop("GONE", None)
+        globals().pop("YAWA", None)
     assert ledger.log == []
 
 

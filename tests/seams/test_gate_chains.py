@@ -30,7 +30,7 @@ def sampled(f=mean, population=UNIT, rows=20, **settings):
 def test_private_rows_as_population():
     """Refused unless it was said, and then the guarantee is marked."""
     private = np.random.default_rng(3).random(40)
-    public = hs.populations.PublicTable(private[::-1].copy(), promise="table")
+    public = hs.populations.PublicTable(private[::-1], promise="table")
     chain = t.from_sensitivity(mean, sampled(population=public, rows=40)) >> m.laplace(1.0)
     with pytest.raises(PrivateRowsAsPopulation, match="data_dependent=True"):
         chain(private)

@@ -91,6 +91,16 @@ class TestCandidates:
         with pytest.raises(ParameterError, match=r"spacing|geometric"):
             hs.table(pa.table({"x": [1.0]})).quantiles("x", [0.5], **{"low": 0, "high": 1} | given)
 
+    def test_gaussian_noise_for_nothing_is_refused(self):
+        """Its delta would be paid, and no answer be the more exact for it."""
+        table = hs.table(pa.table({"x": [1.0, 2.0], "g": ["a", "b"]}))
+        paid = {"epsilon": 1.0, "delta": 1e-6, "noise": "gaussian"}
+        for query in (table, table.group_by("g", select_partitions=True)):
+            with pytest.raises(ParameterError, match="no answer of this query gets Gaussian noise"):
+                query.quantiles("x", [0.5], low=0, high=5).release(**paid)
+        query = table.quantiles("x", [0.5], low=0, high=5).count()
+        assert query.release(**paid).value("count") is not None
+
     def test_values_that_repeat_are_found(self):
         """All rows are 34: whatever the spacing, the answer is the nearest candidate."""
         table = hs.table(pa.table({"age": [34] * 100}))

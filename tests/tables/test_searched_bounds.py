@@ -171,6 +171,12 @@ class TestAnswers:
         assert answer.values["variance_x"] == pytest.approx(own.x.var(ddof=0).tolist(), rel=0.01)
         assert "sum_x: values were clipped to [0, 128]" in answer.explain()
 
+    def test_a_large_bound_is_told_in_all_its_digits(self):
+        """It is a power of two, and not the number that begins with the same six digits."""
+        table = hs.table(pa.table({"x": [2.0**29 + i for i in range(1000)]}))
+        told = table.sum("x", low=0, high="search").release(epsilon=6000.0).explain()
+        assert f"clipped to [0, {2**30}]" in told
+
     @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
     def test_it_goes_with_partition_selection_and_either_noise(self, noise):
         """Keys that are private, users with several rows."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from hushed._checks import require_one_of
 from hushed._functions._calls import answer, call_privately, public_name
+from hushed._functions._carried import carries_rows
 from hushed._functions._environment import one_thread
 from hushed._functions._silence import silence
 from hushed._rows import _containers as containers
@@ -32,7 +33,6 @@ from hushed.errors import (
     HushedError,
     PrivateRowsAsPopulation,
 )
-from hushed.populations import overlaps
 
 Outside = Literal["clamp", "allow"]
 
@@ -65,8 +65,8 @@ class Sampled(Protocol):
         """Whether the population was made from the private rows."""
 
     @property
-    def source(self) -> Any:
-        """The population."""
+    def given(self) -> Any:
+        """The population, as the caller handed it in."""
 
     @property
     def support(self) -> tuple[Range, ...]:
@@ -90,15 +90,21 @@ def check_outside(outside: Outside) -> None:
     require_one_of("outside", outside, get_args(Outside))
 
 
-def admit_rows(data: Any, sampled: Sampled | None, *, outside: Outside = "clamp") -> Any:
-    """Make of private rows a table that a function may see, or refuse them."""
+def admit_rows(
+    data: Any, sampled: Sampled | None, *, function: Any = None, outside: Outside = "clamp"
+) -> Any:
+    """Make of private rows a table that a function may see, or refuse them.
+
+    Neither the function, if one is given, nor the population may hold these very rows. Whether
+    either holds rows of the same values is not asked: a refusal would tell.
+    """
     check_outside(outside)
     problem = ""
     mute = type(data) is np.ndarray and not data.dtype.hasobject
     try:
         # Objects in cells may say something while they are read.
         with nullcontext() if mute else silence():
-            return _admit_rows(data, sampled, outside=outside)
+            return _admit_rows(data, sampled, function, outside=outside)
     except (HushedError, KeyboardInterrupt):
         raise
     except BaseException as cause:
@@ -106,8 +112,27 @@ def admit_rows(data: Any, sampled: Sampled | None, *, outside: Outside = "clamp"
     raise BadRows(f"{problem}is said, because it may contain a private value")
 
 
-def _admit_rows(data: Any, sampled: Sampled | None, *, outside: Outside) -> Any:
+def _refuse_carried(data: Any, sampled: Sampled | None, function: Any) -> None:
+    """Refuse what holds the private rows, unless the caller said so."""
+    if sampled is not None and sampled.data_dependent:
+        return
+    if sampled is not None and carries_rows(sampled.given, data):
+        raise PrivateRowsAsPopulation(
+            "the public population holds the private rows: the sensitivity then leaks about them; "
+            "sample from a public table, a range or a simulator",
+            parameter="data_dependent",
+            hint="or say data_dependent=True, which marks guarantee and certificate",
+        )
+    if function is not None and carries_rows(function, data):
+        raise BadFunction(
+            "the function carries the private rows with it, in a global, a closure or an "
+            "attribute: what is promised holds for a function of its argument alone"
+        )
+
+
+def _admit_rows(data: Any, sampled: Sampled | None, function: Any, *, outside: Outside) -> Any:
     rows = copy_rows(data)
+    _refuse_carried(data, sampled, function)
     if sampled is None:
         return rows
     counted = sampled.neighbours == "replace-one"  # else the number of rows is private
@@ -126,14 +151,6 @@ def _admit_rows(data: Any, sampled: Sampled | None, *, outside: Outside) -> Any:
         raise BadRows(
             f"the sensitivity was sampled for {sampled.rows} {what}, the table has {len(rows)}; "
             f"sample it again with rows={len(rows)}"
-        )
-    compared = data if sampled.user is None else rows
-    if not sampled.data_dependent and overlaps(sampled.source, compared):
-        raise PrivateRowsAsPopulation(
-            "the public population holds the private rows: the sensitivity then leaks about them; "
-            "sample from a public table, a range or a simulator",
-            parameter="data_dependent",
-            hint="or say data_dependent=True, which marks guarantee and certificate",
         )
     rows = clamp(rows, sampled.support) if outside == "clamp" else rows
     return rows if sampled.user is None else _show_shuffled(rows)

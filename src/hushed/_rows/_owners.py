@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hushed._rows import _containers as containers
+from hushed._rows._users import name_user
 from hushed.errors import BadRows
-
-_PLAIN = {str, bytes, bool, int, float}
 
 
 def check_owner_column(rows: Any, user: str | int) -> None:
@@ -44,20 +43,11 @@ def list_owners(rows: Any, user: str | int) -> list[Any]:
 def _read_owner(row: Any, user: str | int) -> Any:
     try:
         return _as_owner(row[user])
-    except Exception:  # it has no such cell, and so belongs to nobody
+    except (Exception, SystemExit, GeneratorExit):  # no such cell, and so it belongs to nobody
         return None
 
 
 def _as_owner(cell: Any) -> Any:
-    """Make of a cell a name that can be compared; None of what is missing or has no name."""
-    import cloudpickle  # noqa: PLC0415
-
-    try:
-        hash(cell)
-        own: Any = type(cell).__eq__
-        compared = own is not object.__eq__  # else each copy is another one
-        # What holds NaN, such as a tuple, is equal to itself, and to no other of the same name.
-        other = cell if type(cell) in _PLAIN else cloudpickle.loads(cloudpickle.dumps(cell))
-        return cell if compared and bool(cell == other) else None  # NaN is not
-    except Exception:  # a list; pandas.NA, which is neither equal to itself nor not
-        return None
+    """Make of a cell the name of a user; None of what is missing or has no name."""
+    name = name_user(cell)
+    return None if isinstance(name, str) else name

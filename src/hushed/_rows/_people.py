@@ -6,8 +6,6 @@ tell whose rows they are. In the column of users it finds 0, 1, 2, ..., the plac
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -177,9 +175,3 @@ def _without_cell(row: Any, user: Any) -> Any:
     if type(row) is dict:
         return {key: cell for key, cell in row.items() if key != user}
     return type(row)([*row[:user], *row[user + 1 :]])
-
-
-def list_bundles(table: Bundles, rows: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """Put what stands for each row together for each user."""
-    held = list(rows)
-    return [tuple(held[a:b]) for a, b in pairwise(table.starts.tolist())]

@@ -92,7 +92,9 @@ class Blocks:
         Whether each row is declared to be one person.
     user : str or int, optional
         Column that says whose a row is, by its name, or its position in an array or in tuples.
-        Then a neighbour differs in all rows of one user. Rows of nobody are left out.
+        Then a neighbour differs in all rows of one user. Rows of nobody are left out, and so are
+        those whose user is no number, text, bytes, date, time, UUID, address, member of an
+        enumeration, or tuple of these.
     limits : Limits, optional
         Processor time, memory and disk that one call may use: see `hushed.blocks.Limits`.
 

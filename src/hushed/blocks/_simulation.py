@@ -219,7 +219,8 @@ def public_prior(
     require_within("floor", floor, 0, 1)
     size = max(1, require_count("rows", rows) // require_count("blocks", blocks))
     given = np.asarray(candidates)
-    find = _find_number if given.dtype.kind in "iuf" else _find_label
+    ascending = given.dtype.kind in "iuf" and bool((np.diff(given) > 0).all())
+    find = _find_number if ascending else _find_label  # numbers in any other order are labels
     count, place = find(candidates)
     counts, last = np.zeros(count), None
     for draw in range(require_count("draws", draws)):

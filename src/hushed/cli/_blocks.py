@@ -14,7 +14,6 @@ import typer
 
 import hushed as hs
 from hushed._checks import require_count
-from hushed._printing import plain_path
 from hushed.blocks import Limits, Simulation
 from hushed.cli import _block_options as options
 from hushed.cli import _release_options as files
@@ -36,8 +35,8 @@ from hushed.cli._outcome import finish, print_line, print_table
 from hushed.cli._releasing import check_files, write_files
 from hushed.cli._tables import Frame, Table, check_columns, find_column, read_table
 from hushed.cli._written import files_of, inputs_of
-from hushed.errors import ParameterError, PrivateRowsAsPopulation
-from hushed.populations import Promise, overlaps
+from hushed.errors import ParameterError
+from hushed.populations import Promise
 
 
 def blocks(
@@ -176,14 +175,8 @@ def _read_public(
     promise: Promise | None,
     private: Table | None,
 ) -> tuple[hs.populations.Population, tuple[str, ...]]:
-    """Read a public population: the columns of the private rows, and none of these rows."""
-    source, columns = read_population(spec, frame, header=header, promise=promise)
-    same = columns is not None and data.exists() and Path(spec).samefile(data)
-    if same or (private is not None and overlaps(source, private.rows)):
-        raise PrivateRowsAsPopulation(
-            f"the public population {plain_path(spec)} holds the private rows: what follows from "
-            "it would leak about them; give public rows, a range or a simulator"
-        )
+    """Read a public population: the columns of the private rows, and not their file."""
+    source, columns = read_population(spec, frame, header=header, promise=promise, private=data)
     if private is not None:
         check_columns(columns, private.columns)
     return source, columns or ()

@@ -11,7 +11,7 @@ from typing import Any
 
 from hushed._printing import plain_path
 from hushed.cli._tables import Frame, read_table
-from hushed.errors import NotFound, ParameterError
+from hushed.errors import NotFound, ParameterError, PrivateRowsAsPopulation
 from hushed.populations import (
     Exponential,
     Normal,
@@ -105,8 +105,9 @@ def read_population(
     promise: Promise | None = None,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     user: str | None = None,
+    private: Path | None = None,
 ) -> tuple[Population, tuple[str, ...] | None]:
-    """Read a population from the command line."""
+    """Read a population from the command line, unless it is the file of the private rows."""
     kind, colon, rest = spec.partition(":")
     distribution = kind in ("uniform", "normal", "exponential") and colon
     if promise is not None and (distribution or ".py:" in spec):
@@ -124,6 +125,11 @@ def read_population(
         raise NotFound(
             f"cannot read population {plain_path(spec)}: no such file, and not uniform:LOW,HIGH, "
             "normal:MEAN,STD, exponential:RATE or FILE.py:NAME"
+        )
+    if private is not None and private.exists() and path.samefile(private):
+        raise PrivateRowsAsPopulation(
+            f"the public population {plain_path(spec)} holds the private rows: what follows from "
+            "it would leak about them; give public rows, a range or a simulator"
         )
     table = read_table(path, frame, header=header, user=user)
     ranges = _by_place(bounds, table.columns) if frame == "numpy" else bounds

@@ -196,6 +196,7 @@ def release(
                 promise=promise,
                 bounds=read_bounds(bounds),
                 user=user,
+                private=None if data_dependent else data,
             )
             table = read_table(data, frame, header=header, known=columns or (), user=user)
             check_columns(columns, table.columns)

@@ -41,12 +41,14 @@ class _Like:
 
     layout: Layout
     rows: int
-    source: Any
+    given: Any
     support: tuple[Range, ...]
     shape: tuple[int, ...] = ()
     batch: bool = False
     data_dependent: bool = False
     locked: bool = False
+    user: None = None
+    neighbours: str = "replace-one"
     limit: float = math.inf
 
 
@@ -158,7 +160,7 @@ def check_population(
         level=level,
         population=described,
     )
-    like = _Like(layout=public.layout, rows=count, source=population, support=public.support)
+    like = _Like(layout=public.layout, rows=count, given=population, support=public.support)
     held = admit_rows(rows, like, outside=outside)
     text, number = charge_and_store(
         lambda certificate: plan.look(held, certificate),

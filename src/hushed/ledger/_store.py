@@ -176,6 +176,7 @@ class Store:
             ):
                 if not self.sqlite:  # head and entries have to be of the same moment
                     connection.exec_driver_sql(_ONE_MOMENT)
+                    _check_functions(connection)
                 self.check_file(connection.info)
                 yield connection
         except (DBAPIError, Crowded) as error:
@@ -192,6 +193,8 @@ class Store:
             with active(), self.engine().connect() as connection:
                 transaction = connection.begin()
                 try:
+                    if not self.sqlite:
+                        _check_functions(connection)
                     self.check_file(connection.info)
                     yield connection
                     committing = True
@@ -351,10 +354,20 @@ def _prepare_postgres(timeout: float) -> Any:
             cursor.execute("SET synchronous_commit TO on")
             cursor.execute(f"SET lock_timeout TO {int(1000 * timeout)}")
             cursor.execute("SET default_transaction_isolation TO 'read committed'")
-        check_search_path(connection)
         connection.autocommit = before
 
     return prepare
+
+
+def _check_functions(connection: Connection) -> None:
+    """Refuse functions of others where those of PostgreSQL are meant; asked in every transaction.
+
+    They may have been made since the connection was opened.
+    """
+    try:
+        check_search_path(connection.connection.driver_connection)
+    except ParameterError as error:
+        raise LedgerUnavailable(f"the ledger is not used now: {error}") from None
 
 
 def _translate_error(

@@ -13,7 +13,6 @@ from hushed.populations._sources import (
     description,
     from_description,
     keeps_its_range,
-    overlaps,
     support,
 )
 from hushed.populations._users import Users
@@ -35,6 +34,5 @@ __all__ = [
     "fitted",
     "from_description",
     "keeps_its_range",
-    "overlaps",
     "support",
 ]

@@ -12,9 +12,9 @@ import numpy as np
 from hushed._checks import require_one_of
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
+from hushed._rows._digest import digest
 from hushed._rows._people import bundle_rows, number_users
 from hushed._rows._ranges import Range, check_columns, check_ranges, is_within, read_ranges
-from hushed._rows._recognition import digest, shares_rows
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._laws import Exponential, Normal, Uniform
 from hushed.populations._users import Users, UserSource, leave_out, users_from
@@ -250,9 +250,6 @@ class Simulator:
         return {"kind": "simulator", "name": self.name}
 
 
-_FEWEST = 20  # rows that a drawn table is compared with
-
-
 OWN = (Uniform, Normal, Exponential, PublicTable)
 
 
@@ -409,34 +406,3 @@ def from_description(description: dict[str, Any]) -> Population | None:
         return None
     rebuilt: Population = made(**numbers)
     return rebuilt
-
-
-def overlaps(population: Population, private: Any) -> bool:
-    """Tell whether a population was visibly made of the private rows.
-
-    Parameters
-    ----------
-    population : Population
-        Source of the sampled pairs.
-    private : array, list or frame
-        The private rows.
-
-    Returns
-    -------
-    bool
-        True if it is a public table that is the private one, shares its memory, holds the same
-        rows in any order, or shares at least half of the rows of the smaller table, if the private
-        rows are nearly all different. A simulator, or a population of one's own, is asked for one
-        table, which is compared with a private one of 20 rows or more; of one that is made of
-        others (``parts()``) these are asked, too. A population fitted to private rows by other
-        means is not seen.
-    """
-    parts: Any = getattr(population, "parts", tuple)()
-    if any(overlaps(part, private) for part in parts):
-        return True
-    if isinstance(population, PublicTable):
-        return shares_rows(population.frame, private)
-    if type(population) in OWN or len(private) < _FEWEST:
-        return False
-    # One row more: few values in as many rows may be the same ones by chance.
-    return shares_rows(population.draw(np.random.default_rng(0), len(private) + 1), private)

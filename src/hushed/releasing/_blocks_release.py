@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from hushed._functions._carried import carries_rows
 from hushed._functions._gate import Outside, admit_rows
 from hushed._functions._isolation import Isolation
 from hushed._rows import _containers as containers
 from hushed.blocks import Blocks
 from hushed.blocks._calls import open_calls
-from hushed.errors import BadFunction, ParameterError
+from hushed.errors import ParameterError
 from hushed.releasing._blocks import digest_blocks, name_function
 from hushed.releasing._certificate import certify_blocks
 from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
@@ -47,13 +46,8 @@ def release_blocks(
             "blocks have no population, and so no range: leave outside= out", parameter="outside"
         )
     check_ledger(ledger, budget, key)
-    rows = admit_rows(data, None)
+    rows = admit_rows(data, None, function=f)
     mechanism.check(rows)
-    if carries_rows(f, data):
-        raise BadFunction(
-            "the function carries the private rows with it, in a global, a closure or an "
-            "attribute, so that every block would see all of them: let it use its argument alone"
-        )
     name = name_function(f)
     certify_blocks(mechanism, name).to_json()  # whatever it refuses is unpaid
     question = "" if ledger is None else digest_blocks(mechanism, f)

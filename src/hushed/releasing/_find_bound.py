@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
-from datetime import datetime
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from hushed._checks import require_one_of
+from hushed._rows._users import name_user
 from hushed._types import Floats
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours, RowUnit, Unit
@@ -33,15 +30,6 @@ _ARGUMENT_OF_USERS = (
     "a user changes each number of users with a row beyond a candidate by at most 1, and all of "
     "them in the same direction, with any number of rows (docs/noise/sparse-vector.md)"
 )
-_PLAIN: dict[type[Any], Callable[[Any], Any]] = {  # of a class of the user's the plain value
-    str: str.__str__,
-    bytes: bytes,
-    bytearray: bytes,
-    int: int.__index__,
-    float: float.__float__,
-}
-_HASHED = (Decimal, Fraction, datetime)  # equal ones have equal hashes
-_MISSING = ("NAType", "NaTType")  # of pandas
 
 
 def find_bound(
@@ -87,7 +75,8 @@ def find_bound(
     users : array, list or series, shape (n,), optional
         The private user of each row. The promise is then for users with any number of rows, and
         users are counted instead of rows: by the farthest value of each. A row without a user is
-        one of its own.
+        one of its own. Users are numbers, texts, bytes, dates, times, UUIDs, addresses, members of
+        enumerations, or tuples of these; all that are something else are counted as one.
     neighbours : {"replace-one", "add-remove"}, default "replace-one"
         Relation that the promise refers to; it holds for both.
     unit : {"row", "person"}, default "row"
@@ -189,38 +178,14 @@ def _count_from(held: Any, ids: list[Any] | None, side: Side) -> Floats:
 
 
 def _key_of(each: Any, place: int) -> Any:
-    """Key of a user; a row without one is a user of its own."""
-    each = each.item() if isinstance(each, np.generic) else each
-    return (place,) if _is_missing(each) else _equal_key(each)
+    """Key of a user; a row without one is a user of its own.
 
-
-def _is_missing(each: Any) -> bool:
-    if isinstance(each, float | Decimal):
-        return float.__ne__(each, each) if isinstance(each, float) else Decimal.is_nan(each)
-    return each is None or type(each).__name__ in _MISSING
-
-
-def _equal_key(each: Any) -> Any:
-    """Key that ids have in common if they equal each other, whatever their types.
-
-    Numbers, texts, times and tuples are told by their values. All objects that cannot be told apart
-    by what they print are one user: then no user is many.
+    All whose names cannot be told apart are one user: then no user is many.
     """
-    for kind, plain in _PLAIN.items():
-        if isinstance(each, kind):
-            return plain(each)
-    if type(each) is tuple:
-        return ("tuple", *map(_equal_key, each))
-    try:
-        if type(each) in _HASHED or type(each).__name__ == "Timestamp":  # of pandas
-            hash(each)
-            return each
-        printer: Any = type(each).__repr__
-        if printer is object.__repr__:  # where it lies, not who it is
-            return ()
-        return (type(each).__name__, repr(each))
-    except Exception:
-        return ()
+    name = name_user(each)
+    if name == "missing":
+        return (place,)
+    return () if name == "unknown" else name
 
 
 def _unit_of(unit: RowUnit, users: Any) -> Unit | RowUnit:

@@ -122,9 +122,9 @@ def release(
     PrivateRowsAsPopulation
         If the private rows served as the public population without being declared so.
     BadFunction
-        If the function is not the sampled one, or no longer answers as it did when sampled (refused
-        before the charge); or if it fails on the private rows, or its answer cannot be released:
-        no private value is shown, and the charge stays.
+        If the function is not the sampled one, carries the private rows with it, or no longer
+        answers as it did when sampled (refused before the charge); or if it fails on the private
+        rows, or its answer cannot be released: no private value is shown, and the charge stays.
     KeyInUse
         If the key belongs to another question; nothing is charged.
     KeyboardInterrupt
@@ -169,7 +169,8 @@ def release(
     carried = admitted.sensitivity
     check_ledger(ledger, budget, key)
     sampling = carried.sampling
-    rows = admit_rows(data, sampling, outside=outside)
+    own = None if sampling is None else f  # what a proof says of others is its author's word
+    rows = admit_rows(data, sampling, function=own, outside=outside)
     if len(rows) == 0 and carried.neighbours == "replace-one":  # else a row more is a neighbour
         raise BadRows("the table is empty")
     agreed: Literal["", "bits", "rounding"] = ""

@@ -368,7 +368,8 @@ def _assumptions(certificate: Certificate) -> str:
             "the sampler's seed was fixed in advance: trying several and keeping the smallest "
             "sensitivity voids gamma",
             "the function is deterministic, and keeps nothing of the rows for its next call (what "
-            "it keeps in files, databases or other processes is not seen)",
+            "it keeps in files, databases or other processes, or under names that it computes, is "
+            "not seen)",
             *lines,
         ]
         if sampling.sizes:
@@ -392,8 +393,8 @@ def _describe_comparison(sampling: SamplingRecord) -> str:
     """Say what of the private rows would have been noticed in the population."""
     if sampling.population.get("kind") not in ("uniform", "normal", "exponential"):
         return (
-            " (noticed would be copies of half of the private rows, as they are or rounded, if "
-            "there are 20 or more, but nothing else that was made from them)"
+            " (noticed would be the very table, and views of it; no values were compared, so that "
+            "a copy, or what was made from the private rows, looks like any other)"
         )
     return " (nothing was compared: whatever it was made from looks the same)"
 

@@ -148,6 +148,9 @@ class Sampling(SamplingFacts):
         Description of the public source.
     source : object
         The population itself; not compared, not printed.
+    given : object
+        As the caller handed it in, before rows were put together by user; not compared, not
+        printed.
     called : callable
         The function itself; not compared, not printed.
     data_dependent : bool
@@ -185,6 +188,7 @@ class Sampling(SamplingFacts):
 
     population: dict[str, Any]
     source: Any = field(repr=False, compare=False)
+    given: Any = field(repr=False, compare=False)
     called: Any = field(repr=False, compare=False)
     data_dependent: bool
     layout: Layout

@@ -61,6 +61,7 @@ class Request:
 
     function: Function
     population: Population
+    given: Any
     reach: Neighbourhood
     values: Any
     monotone: bool
@@ -325,6 +326,7 @@ def _record(
         batch=request.batch,
         population=start.described,
         source=request.population,
+        given=request.given,
         called=request.function,
         data_dependent=request.data_dependent,
         layout=containers.layout(start.first),

@@ -171,6 +171,7 @@ def sample_sensitivity(
     (112, True)
     """
     _check(norm, pairs, unit)
+    given = population
     if user is not None:
         _check_user(user, unit, batch=batch)
         population = by_user(population, user)
@@ -188,7 +189,7 @@ def sample_sensitivity(
         user=user,
         batch=batch,
     )
-    given = _check_values(
+    chosen = _check_values(
         values,
         protect=protect,
         monotone=monotone,
@@ -202,8 +203,9 @@ def sample_sensitivity(
     request = Request(
         function=f,
         population=population,
+        given=given,
         reach=reach,
-        values=given,
+        values=chosen,
         monotone=monotone,
         norm=norm,
         calibration=calibration,

@@ -193,8 +193,8 @@ class Answer:
             for name, rows in self.shortfall.items()
         ]
         lines += [
-            f"{shown(name)}: values were clipped to [{low:g}, {high:g}]; the search for these "
-            "bounds leaves a few rows beyond them, as a rule."
+            f"{shown(name)}: values were clipped to [{low:.17g}, {high:.17g}]; the search for "
+            "these bounds leaves a few rows beyond them, as a rule."
             for name, (low, high) in self.bounds.items()
         ]
         return "\n".join([*lines, *self.warnings, *epsilon_warnings(g.epsilon, self.unit)])

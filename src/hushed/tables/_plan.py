@@ -170,6 +170,13 @@ def plan_noise(
     normal = [
         i for i, m in enumerate(measured) if noise_name == "gaussian" and m.role not in _CHOSEN
     ]
+    if noise_name == "gaussian" and not normal:
+        raise ParameterError(
+            "no answer of this query gets Gaussian noise: quantiles are chosen, and bounds are "
+            "searched for, with noise of their own",
+            parameter="noise",
+            hint="leave noise out, and delta as well unless groups are selected by it",
+        )
     together = sum((shares[i] for i in normal), Fraction(0))
     multiplier = 0.0
     if normal:

@@ -176,7 +176,7 @@ def from_sensitivity(
     def evaluate(data: Any) -> NDArray[np.float64]:
         if sampling is not None:  # again: what the function uses may have changed since
             sampling.confirm(function)
-            rows = admit_rows(data, sampling, outside=outside)
+            rows = admit_rows(data, sampling, function=function, outside=outside)
             return domain.check(answer_private_rows(function, rows, sampling))
         return domain.check(answer_private_rows(function, copy_answer(data), None))
 

@@ -20,8 +20,10 @@ import numpy as np
 _SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 
 
-_BUILTINS_BY_TEXT = {"getattr", "vars", "eval", "exec", "__import__"}
-_OTHERS_BY_TEXT = {"attrgetter", "methodcaller", "import_module", "__dict__", "__getattribute__"}
+_BUILTINS_BY_TEXT = {"getattr", "vars", "globals", "eval", "exec", "__import__"}
+_OTHERS_BY_TEXT = {
+    "attrgetter", "methodcaller", "import_module", "__dict__", "__getattribute__", "__globals__"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

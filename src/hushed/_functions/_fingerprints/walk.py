@@ -298,7 +298,7 @@ def _content(cell: Any) -> Any:
 def _globals(function: FunctionType, names: Any) -> Iterator[tuple[str, Any]]:
     """Give globals and modules that the code of a function looks up."""
     known = function.__globals__
-    for name in sorted(names.globals):
+    for name in sorted(names.globals | (names.texts if names.by_text else frozenset())):
         if name in known or name in vars(builtins):
             yield name, known[name] if name in known else vars(builtins)[name]
     for name in sorted(names.texts & sys.modules.keys() if names.by_text else ()):
