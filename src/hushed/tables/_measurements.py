@@ -22,7 +22,7 @@ from hushed.transformations._aggregates import squared_counts
 from hushed.transformations._grouping import reached_parts
 from hushed.transformations._resizing import rows_of_users
 
-_Role = Literal["rows", "users", "total", "bins", "rank", "top"]
+_Role = Literal["rows", "users", "total", "bins", "rank", "top", "top users"]
 _VALUE_BITS = 30
 _USER_BITS = 32
 
@@ -82,9 +82,10 @@ class Measurement:
     ----------
     output : str
         Output it belongs to.
-    role : {"rows", "users", "total", "bins", "rank", "top"}
+    role : {"rows", "users", "total", "bins", "rank", "top", "top users"}
         Number of rows, of users; sum of a feature; rows in each bin; rows nearest to each
-        candidate, one of which is chosen; number of rows of each group, some of which are chosen.
+        candidate, one of which is chosen; number of rows, or of users, of each group, some of
+        which are chosen.
     feature : Feature, optional
         What is added up or binned.
     l1 : int
@@ -147,8 +148,10 @@ def measurements(
         For a mean: centred sum, and rows with a value. For a variance: the same and the centred
         sum of squares. For quantiles: one choice each.
     """
-    if aggregate.kind == "users":  # a user counts once in each group
-        return (_count_of(aggregate, "users", None, contribution.groups, per_cell=1),)
+    by_users = aggregate.kind == "top" and aggregate.of == "users"
+    if aggregate.kind == "users" or by_users:  # a user counts once in each group
+        counted: _Role = "top users" if by_users else "users"
+        return (_count_of(aggregate, counted, None, contribution.groups, per_cell=1),)
     rows = contribution.rows
     if rows is None:
         raise ParameterError(

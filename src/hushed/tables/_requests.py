@@ -25,6 +25,7 @@ Bound = float | Literal["search"]
 AggregateKind = Literal[
     "count", "users", "sum", "mean", "variance", "quantiles", "histogram", "top"
 ]
+Counted = Literal["rows", "users"]
 _MOST_KEYS = 1_000_000
 _MOST_CANDIDATES, _MOST_BINS = 10_001, 10_000
 GROUPABLE: tuple[ColumnType, ...] = ("int", "string", "bool", "date")
@@ -51,6 +52,8 @@ class Aggregate:
         Number of bins of a histogram, of candidates of quantiles, or of keys that a top is of.
     k : int
         How many keys a top chooses.
+    of : {"rows", "users"}
+        What a top counts.
     spacing : {"even", "geometric"}
         How the candidates of quantiles are spaced.
     probabilities : tuple of float
@@ -67,6 +70,7 @@ class Aggregate:
     search: tuple[Literal["low", "high"], ...] = ()
     bins: int = 1
     k: int = 1
+    of: Counted = "rows"
     spacing: Spacing = "even"
     probabilities: tuple[float, ...] = ()
     weight: float = 1.0
