@@ -127,7 +127,13 @@ def blocks(
                 drawn = source.draw(np.random.default_rng(seed), 1)
                 made = replace(made, user=_find_user(user, Path(simulate), drawn, columns))
                 found = made.simulate(
-                    f, source, count, trials=trials, seed=seed, isolated=not in_process
+                    f,
+                    source,
+                    count,
+                    trials=trials,
+                    seed=seed,
+                    isolated=not in_process,
+                    progress=True,
                 )
                 result.update(simulation=asdict(found))
                 if not json:
