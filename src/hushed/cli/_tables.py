@@ -72,20 +72,49 @@ def _read_cells(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[
 
 
 def read_column(path: Path, column: str | None, *, header: bool | None, text: bool) -> Any:
-    """Read one column of a file: an array of numbers, or a list of texts."""
+    """Read one public column of a file: an array of numbers, or a list of texts."""
     columns, cells = _read_cells(path, header)
     return _cells_of(path, find_column(path, column, columns, len(cells[0])), columns, cells, text)
+
+
+def read_private_column(
+    path: Path, column: str | None, *, header: bool | None, text: bool = False
+) -> Any:
+    """Read one private column, each cell by itself: an array of numbers, or a list of texts.
+
+    What is no number becomes NaN, and no cell is refused: that would tell what one row holds. A
+    column without any number is one of texts, and types of columns are public.
+    """
+    columns, cells = _read_cells(path, header)
+    place = find_column(path, column, columns, len(cells[0]))
+    return _private_cells(path, place, columns, cells, text)
 
 
 def read_column_of_users(
     path: Path, column: str | None, user: str, *, header: bool | None
 ) -> tuple[Any, list[str | None]]:
-    """Read a column of numbers, and whose each row is; None of one that is nobody's."""
+    """Read a private column of numbers, and whose each row is; None of one that is nobody's."""
     columns, cells = _read_cells(path, header)
     place = find_column(path, column, columns, len(cells[0]))
     whose = find_column(path, user, columns, len(cells[0]), option="--user")
     users = [_name_user(row[whose]) for row in cells]
-    return _cells_of(path, place, columns, cells, text=False), users
+    return _private_cells(path, place, columns, cells, text=False), users
+
+
+def _private_cells(
+    path: Path, place: int, columns: Sequence[str], cells: list[list[Any]], text: bool
+) -> Any:
+    found = [row[place] for row in cells]
+    if text:
+        return ["" if cell is None else str(cell) for cell in found]
+    numbers = [_number(cell) for cell in found]
+    if all(number is None for number in numbers):
+        raise BadRows(f"{path.name}: {_shown(place, columns)} holds no number; {_MODE}")
+    return np.array([np.nan if number is None else number for number in numbers])
+
+
+def _shown(place: int, columns: Sequence[str]) -> str:
+    return f"column {columns[place]!r}" if columns else f"column {place + 1}"
 
 
 def _name_user(cell: Any) -> str | None:
@@ -97,11 +126,11 @@ def _name_user(cell: Any) -> str | None:
 def _cells_of(
     path: Path, place: int, columns: Sequence[str], cells: list[list[Any]], text: bool
 ) -> Any:
-    shown = f"column {columns[place]!r}" if columns else f"column {place + 1}"
     found = [row[place] for row in cells]
     if text:
         return [str(cell) for cell in found]
-    return np.array(_column(path, shown, found, _MODE, text=False), dtype=np.float64)
+    read = _column(path, _shown(place, columns), found, _MODE, text=False)
+    return np.array(read, dtype=np.float64)
 
 
 def find_column(
