@@ -330,3 +330,27 @@ def test_a_file_is_answered_as_its_numbers_are_in_python(tmp_path, q, wanted):
     words = ["--low", "0", "--high", "10", "--q", q, "--header", "--epsilon", "900", "--json"]
     result = CliRunner().invoke(app, ["statistic", "quantile", str(data), *words])
     assert json.loads(result.stdout)["value"] == pytest.approx(wanted, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("frame", "row"),
+    [
+        ("numpy", "7,"),
+        pytest.param("numpy", "x,inf", marks=pytest.mark.slow),
+        pytest.param("pandas", "7,unknown", marks=pytest.mark.slow),
+        pytest.param("polars", ",7", marks=pytest.mark.slow),
+    ],
+)
+def test_no_cell_of_a_file_keeps_blocks_from_their_answer(tmp_path, frame, row):
+    """What is no number is none to the function, and only to the block that it is in."""
+    (tmp_path / "f.py").write_text(
+        "import numpy as np\n\ndef middle(rows):\n"
+        "    return float(np.nanmedian(np.asarray(rows, dtype=float)[:, 1]))\n"
+    )
+    data = tmp_path / "private.csv"
+    data.write_text("who,cost\n" + "7,7\n" * 60 + row + "\n")
+    words = ["blocks", str(data), f"{tmp_path}/f.py:middle", "--low", "0", "--high", "10"]
+    words += ["--epsilon", "40", "--blocks", "3", "--header", "--frame", frame, "--json"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["value"] == 7.0

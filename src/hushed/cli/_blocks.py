@@ -114,7 +114,8 @@ def blocks(
         with open_named(ledger, budget) as charged:
             f = read_function(function)
             # A simulation with a guess of the number of rows looks at no private one.
-            table = None if simulate and rows else read_table(data, frame, header=header)
+            looked = not (simulate and rows)
+            table = read_table(data, frame, header=header, refuse=False) if looked else None
             read = partial(
                 _read_public, data=data, frame=frame, header=header, promise=promise, private=table
             )

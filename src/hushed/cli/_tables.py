@@ -40,16 +40,18 @@ def read_table(
     *,
     header: bool | None = None,
     known: Sequence[str] | None = None,
+    refuse: bool = True,
 ) -> Table:
-    """Read a CSV or Parquet file."""
+    """Read a CSV or Parquet file; unless it may refuse, what is no number becomes NaN, or None."""
     columns, cells = _read_cells(path, header)
     names = columns or tuple(f"column {i + 1}" for i in range(len(cells[0])))
     shown = [
         f"column {name!r}" if columns and (known is None or name in known) else f"column {i}"
         for i, name in enumerate(names, start=1)
     ]
+    take = _column if refuse else _private_column
     read = {
-        name: _column(path, shown[i], [row[i] for row in cells], _FRAMES, text=frame != "numpy")
+        name: take(path, shown[i], [row[i] for row in cells], _FRAMES, text=frame != "numpy")
         for i, name in enumerate(names)
     }
     return Table(rows=_make_frame(read, frame), columns=columns)
@@ -107,10 +109,7 @@ def _private_cells(
     found = [row[place] for row in cells]
     if text:
         return ["" if cell is None else str(cell) for cell in found]
-    numbers = [_number(cell) for cell in found]
-    if all(number is None for number in numbers):
-        raise BadRows(f"{path.name}: {_shown(place, columns)} holds no number; {_MODE}")
-    return np.array([np.nan if number is None else number for number in numbers])
+    return np.array(_private_column(path, _shown(place, columns), found, _MODE, text=False))
 
 
 def _shown(place: int, columns: Sequence[str]) -> str:
@@ -257,6 +256,18 @@ def _column(path: Path, shown: str, cells: list[Any], cure: str, *, text: bool) 
                 "fill it or leave the row out"
             )
     return numbers
+
+
+def _private_column(
+    path: Path, shown: str, cells: list[Any], cure: str, *, text: bool
+) -> list[Any]:
+    """Numbers of a private column, NaN where there is none; its texts, if it has no number."""
+    numbers = [_number(cell) for cell in cells]
+    if any(number is not None for number in numbers):
+        return [np.nan if number is None else number for number in numbers]
+    if text:
+        return [cell or None for cell in cells]
+    raise BadRows(f"{path.name}: {shown} holds no number; {cure}")
 
 
 def _number(cell: Any) -> float | None:
