@@ -41,6 +41,18 @@ def experiment() -> dict[str, np.ndarray]:
     return {name: table[name].to_numpy(dtype=float) for name in ("mdvis", "disea")}
 
 
+def voters() -> dict[str, np.ndarray]:
+    """Columns of the American National Election Study of 1996, which ships with statsmodels.
+
+    The age of each of 944 people asked, and the number of people in the place where each lives, in
+    thousands, as the census gives it.
+    """
+    from statsmodels.datasets import anes96
+
+    table = anes96.load_pandas().data
+    return {name: table[name].to_numpy(dtype=float) for name in ("age", "popul")}
+
+
 def correlation(rows: np.ndarray) -> float:
     """Correlation of two columns; 0 where one is constant."""
     left, right = rows[:, 0] - rows[:, 0].mean(), rows[:, 1] - rows[:, 1].mean()
@@ -59,6 +71,10 @@ def questions() -> dict[str, tuple[object, object, int, list[float] | None]]:
     )
     both = hs.populations.PublicTable(
         np.column_stack(list(real.values())), name="both", promise="table"
+    )
+    age, place = (
+        hs.populations.PublicTable(column, name=name, promise="table")
+        for name, column in voters().items()
     )
     whole = [float(k) for k in range(101)]
     return {
@@ -88,7 +104,19 @@ def questions() -> dict[str, tuple[object, object, int, list[float] | None]]:
             1000,
             None,
         ),
-        "correlation of the two, 1,000 person-years (any function)": (
+        "median age, 400 voters, [18, 100]": (
+            s.median(rows=400, low=18, high=100),
+            age,
+            400,
+            [float(k) for k in range(18, 101)],
+        ),
+        "median size of the place, 400 voters, [0, 10,000] thousand": (
+            s.median(rows=400, low=0, high=10_000),
+            place,
+            400,
+            None,
+        ),
+        "correlation of visits and disease, 1,000 person-years (any function)": (
             correlation,
             both,
             1000,

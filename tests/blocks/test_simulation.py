@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -152,3 +154,13 @@ def test_a_simulation_of_nothing_is_refused():
         MADE.simulate(np.mean, PEOPLE, 100, trials=0)
     with pytest.raises(BadRows, match="need as many rows"):
         MADE.simulate(np.mean, PEOPLE, 3, isolated=False)
+
+
+@pytest.mark.parametrize(("terminal", "wanted"), [(True, True), (False, False), (True, False)])
+def test_a_bar_is_shown_where_it_was_asked_for(monkeypatch, capsys, terminal, wanted):
+    """On standard error, if that is a terminal; it changes nothing of what is found."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    usual = {"trials": 2, "isolated": False}
+    found = MADE.simulate(np.mean, PEOPLE, 200, progress=wanted, **usual)
+    assert ("asking about public tables" in capsys.readouterr().err) == (terminal and wanted)
+    assert found == MADE.simulate(np.mean, PEOPLE, 200, **usual)

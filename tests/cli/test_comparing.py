@@ -206,13 +206,12 @@ class TestStatistic:
         assert result.returncode == 2
         assert said in error_of(result)
 
-    def test_errors_show_no_private_cell(self, run, tmp_path):
-        """A text in a column of numbers is named by its place alone."""
+    def test_a_text_among_numbers_is_answered_and_not_shown(self, run, tmp_path):
+        """A refusal would tell of one row, unpaid; it counts as the low end."""
         secret = [f"{i},{'diabetes' if i == 7 else i}" for i in range(20)]
         (tmp_path / "s.csv").write_text("id,value\n" + "\n".join(secret) + "\n")
         result = run("statistic", "median", "s.csv", "--column", "value", *RANGE, "--epsilon", 1)
-        assert result.returncode == 2
-        assert "row 8" in result.stderr
+        assert result.returncode == 0
         assert "diabetes" not in result.stderr + result.stdout
 
 

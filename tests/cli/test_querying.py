@@ -373,3 +373,33 @@ def test_a_quote_explains_how_far_one_user_moves_it(run):
     assert (found[0]["noise"], found[0]["scale"], found[0]["epsilon"]) == ("Laplace", 10, 0.5)
     refused = run(*words, "--explain")
     assert (refused.exit_code, "--quote" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("option", "first"), [("--top-k", "Rome"), ("--top-k-users", "Oslo")])
+def test_a_top_is_chosen_by_rows_or_by_users(tmp_path, option, first):
+    """One user has most of the rows of one city; the other one has most users."""
+    data = tmp_path / "visits.csv"
+    lines = ["who,city", *["1,Rome"] * 300, *[f"{i},Oslo" for i in range(2, 60)]]
+    data.write_text("\n".join(lines) + "\n")
+    words = ["query", str(data), "--type", "who=int", "--user", "who", "--by", "city"]
+    words += ["--keys", "Paris,Rome,Oslo", option, "1", "--epsilon", "9000", "--json"]
+    words += ["--max-rows-per-user", "300"]
+    found = json.loads(CliRunner().invoke(app, words).stdout)
+    assert found["rows"] == [{"city": first, "rank": 1}]
+    assert set(found["shortfall"]) == {"rank"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--top-k", 2],
+        ["--top-k", 2, "--by", "city"],
+        ["--top-k", 2, "--by", "city", "--select-partitions"],
+        ["--top-k", 1, "--top-k-users", 1, "--by", "city", "--keys", "Rome,Oslo"],
+    ],
+)
+def test_a_top_needs_public_keys(run, words):
+    """It is a choice among them, and one query."""
+    result = run(*words, "--epsilon", 1)
+    assert result.exit_code == 2
+    assert "--keys" in result.output

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import decimal
+from typing import NamedTuple
 
-import cloudpickle
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,6 +14,8 @@ import pyarrow as pa
 import pytest
 
 from hushed._functions._gate import admit_rows
+from hushed._functions._isolation import call_isolated
+from hushed._rows._apart import dump_apart
 from hushed.blocks._parts import split_rows
 
 TEXTS = [f"text {place}" for place in range(24)]
@@ -22,6 +25,32 @@ WHOLE, LARGE = [*range(24)], [0, 1, 2, 2**62, *range(4, 24)]
 GONE = [0, 1, 2, None, *range(4, 24)]
 WORDS, OTHER = ["b", "a"] * 12, ["b", "a", "0", *(["a", "b"] * 11)[:-1]]
 DAYS = pd.date_range("2020-01-01", periods=3)
+
+
+class Row(NamedTuple):
+    """A row that is a named tuple."""
+
+    name: np.ndarray
+
+
+@dataclasses.dataclass
+class Visit:
+    """A row that is an object."""
+
+    name: np.ndarray
+
+
+def pieces(whole):
+    """Cut a table into rows that are views of it."""
+    get = getattr(whole, "iloc", whole)
+    return [get[place : place + 1] for place in range(len(whole))]
+
+
+def cut(cells):
+    """Cut an array of texts into objects."""
+    made = np.empty(len(cells), dtype=object)
+    made[:] = pieces(np.array(cells))
+    return made
 
 
 def fields(cells):
@@ -63,6 +92,25 @@ MADE = {
         TEXTS,
         LONG,
     ),
+    "named tuples of arrays": (lambda c: [Row(x) for x in np.array([[x] for x in c])], TEXTS, LONG),
+    "objects with arrays": (lambda c: [Visit(x) for x in np.array([[x] for x in c])], TEXTS, LONG),
+    "fields with arrays": (lambda c: np.array(list(zip(cut(c))), dtype=[("a", "O")]), TEXTS, LONG),
+    "pandas, arrays": (lambda c: pd.DataFrame({"a": cut(c)}), TEXTS, LONG),
+    "list of series": (lambda c: pieces(pd.Series(c, dtype="category")), WORDS, OTHER),
+    "list of frames": (lambda c: pieces(pd.DataFrame({"a": pd.Categorical(c)})), WORDS, OTHER),
+    "frames with levels": (
+        lambda c: pieces(pd.DataFrame({"n": 1}, index=pd.MultiIndex.from_arrays([c, c]))),
+        WORDS,
+        OTHER,
+    ),
+    "list of Arrow arrays": (lambda c: pieces(pa.array(c)), TEXTS, LONG),
+    "list of texts of Arrow": (
+        lambda c: [x.array for x in pieces(pd.Series(c, dtype="string[pyarrow]"))],
+        TEXTS,
+        NONE,
+    ),
+    "list of polars frames": (lambda c: pieces(pl.DataFrame({"a": c})), WHOLE, GONE),
+    "list of polars series": (lambda c: pieces(pl.Series(c)), WHOLE, GONE),
     "pandas": (of(pd.DataFrame), TEXTS, LONG),
     "pandas, missing": (of(pd.DataFrame), TEXTS, NONE),
     "pandas, python": (of(pd.DataFrame, dtype="string[python]"), TEXTS, NONE),
@@ -115,7 +163,7 @@ def split(rows, *, even):
         even=even,
         draw=lambda bound, count: numbers.integers(bound, size=count),
     )
-    return [cloudpickle.dumps(part, protocol=5) for part in parts]
+    return [dump_apart(part) for part in parts]
 
 
 @pytest.mark.parametrize("even", [True, False])
@@ -126,6 +174,18 @@ def test_one_row_changes_one_part(which, even):
     assert sum(a != b for a, b in zip(held, other, strict=True)) == 1
     found = zip(split(make(held), even=even), split(make(other), even=even), strict=True)
     assert sum(one != another for one, another in found) == 1
+
+
+def test_a_call_is_sent_what_is_its_own():
+    """A text as wide as the longest of all rows, and all categories, do not reach a call."""
+    texts, kinds = np.array(["a", "b" * 50]), pd.Series(["a", "b"], dtype="category")
+    rows = [(texts[:1], kinds[:1]), (texts[1:], kinds[1:])]
+    found = call_isolated(
+        lambda part: [part[0][0].itemsize, len(part[0][1].cat.categories)],
+        [rows[:1], rows[1:]],
+        shape=(2,),
+    )
+    assert found.tolist() == [[4, 1], [200, 1]]
 
 
 def test_a_polars_part_holds_the_same_values():

@@ -1,14 +1,17 @@
 """Worst-case mechanisms at their doors: odd cells, huge numbers, subclasses, altered numbers."""
 
 import json
+import math
 import sys
 import warnings
 from decimal import Decimal
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import hushed as hs
+from hushed.cli import app
 from hushed.errors import BadFunction, ParameterError
 
 ROWS = np.arange(20.0)
@@ -292,3 +295,62 @@ def test_a_search_finds_one_value():
             loaded["mechanism"]["values"] = values
             with pytest.raises(ParameterError):
                 hs.Certificate.from_json(json.dumps(loaded))
+
+
+@pytest.mark.parametrize("cell", ["", "unknown", "nan", "inf", "-1e999", " ", "1;5"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("statistic", "median", "--low", "0", "--high", "10"),
+        ("statistic", "trimmed-mean", "--low", "0", "--high", "10", "--mechanism", "smooth"),
+        ("find-bound",),
+        ("find-bound", "--user", "who"),
+    ],
+)
+def test_no_cell_of_a_file_keeps_a_release_from_ending(tmp_path, words, cell):
+    """As in Python: one row with anything in it is answered like any other."""
+    data = tmp_path / "private.csv"
+    rows = "".join(f"{place},{place % 10}\n" for place in range(60))
+    data.write_text(f"who,cost\n{rows}60,{cell}\n")
+    verb, *more = words
+    asked = [verb, *more[:1], str(data), *more[1:]] if verb == "statistic" else [verb, str(data)]
+    asked += [] if verb == "statistic" else more
+    result = CliRunner().invoke(
+        app, [*asked, "--column", "cost", "--header", "--epsilon", "1", "--json"]
+    )
+    assert result.exit_code == 0, result.output
+    assert math.isfinite(json.loads(result.stdout)["value"])
+
+
+@pytest.mark.parametrize(("q", "wanted"), [("0.4", 0.0), ("0.6", 7.0), ("0.9", 10.0)])
+def test_a_file_is_answered_as_its_numbers_are_in_python(tmp_path, q, wanted):
+    """What is no number counts as the low end, and what is beyond the doubles as the high one."""
+    data = tmp_path / "private.csv"
+    data.write_text("cost\n" + "7\n" * 40 + "unknown\n" * 50 + "inf\n" * 30)
+    words = ["--low", "0", "--high", "10", "--q", q, "--header", "--epsilon", "900", "--json"]
+    result = CliRunner().invoke(app, ["statistic", "quantile", str(data), *words])
+    assert json.loads(result.stdout)["value"] == pytest.approx(wanted, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("frame", "row"),
+    [
+        ("numpy", "7,"),
+        pytest.param("numpy", "x,inf", marks=pytest.mark.slow),
+        pytest.param("pandas", "7,unknown", marks=pytest.mark.slow),
+        pytest.param("polars", ",7", marks=pytest.mark.slow),
+    ],
+)
+def test_no_cell_of_a_file_keeps_blocks_from_their_answer(tmp_path, frame, row):
+    """What is no number is none to the function, and only to the block that it is in."""
+    (tmp_path / "f.py").write_text(
+        "import numpy as np\n\ndef middle(rows):\n"
+        "    return float(np.nanmedian(np.asarray(rows, dtype=float)[:, 1]))\n"
+    )
+    data = tmp_path / "private.csv"
+    data.write_text("who,cost\n" + "7,7\n" * 60 + row + "\n")
+    words = ["blocks", str(data), f"{tmp_path}/f.py:middle", "--low", "0", "--high", "10"]
+    words += ["--epsilon", "40", "--blocks", "3", "--header", "--frame", frame, "--json"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["value"] == 7.0

@@ -179,7 +179,7 @@ def test_the_quote_and_the_answer_state_the_same_shortfall():
     assert "rows of the best key for each place; 100% of epsilon" in quote.explain()
     assert "moves by 4 or less, all the same way -> joint exponential" in quote.explain()
     text = str(answer)
-    assert "rows fewer than the best one for its place, with 95%." in text
+    assert "less than the best one for its place, with 95%." in text
     assert "error bar" not in text
     assert "group" not in text
 
@@ -223,3 +223,63 @@ def test_users_without_a_bound_are_refused():
     table = hs.table(frame([(1, "a")]), user="who").bound_contributions(max_groups_per_user=1)
     with pytest.raises(ParameterError, match="needs a contribution bound"):
         table.top_k("drug", k=1, keys=KEYS).quote(epsilon=1.0)
+
+
+def of_users(pairs, k):
+    """Query for the k drugs with the most users; nothing bounds the rows of one."""
+    return hs.table(frame(pairs), user="who").top_k("drug", k=k, keys=KEYS, of="users")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [1, 2])
+def test_no_user_can_lose_more_than_epsilon_where_users_are_counted(k, drawn):
+    """Every set of keys for each of two users, however often, and either gone; 45 % is reached."""
+    users = [u for n in range(4) for u in itertools.combinations(KEYS, n)]
+    laws = {}
+    for pair in itertools.combinations_with_replacement(users, 2):
+        rows = [(who, key) for who, keys in enumerate(pair) for key in keys for _ in range(3)]
+        of_users(rows, k).release(epsilon=EPSILON)
+        assert drawn[-1][0] == [sum(key in keys for keys in pair) for key in KEYS]
+        laws[pair] = law(*drawn[-1])
+    alone = {user: each for (none, user), each in laws.items() if none == ()}
+    near = [(laws[pair], alone[user]) for pair in laws for user in pair]
+    assert 0.45 * EPSILON < worst_loss(near) <= EPSILON * (1 + 1e-12)
+
+
+def test_one_user_moves_a_number_of_users_by_one(drawn):
+    """The temperature is that of one row, in however many rows and keys a user is."""
+    of_users([(who, key) for who in range(3) for key in KEYS * 4], 2).release(epsilon=EPSILON)
+    assert drawn[-1] == ([3, 3, 3], 2, pytest.approx(2 / EPSILON, rel=1e-6))
+
+
+def test_a_user_with_many_rows_counts_once():
+    """Ten users outweigh one with 500 rows; a row counts, and the quote says what."""
+    rows = [(0, "a")] * 500 + [(who, "b") for who in range(1, 11)]
+    answer = of_users(rows, 1).release(epsilon=50.0)
+    assert answer.keys == {"drug": ("b",)}
+    text = of_users(rows, 1).quote(epsilon=1.0).explain(distances=True)
+    assert "the number of users of each key moves by 1 or less, all the same way" in text
+    assert "users of the best key for each place" in text
+    bounded = hs.table(frame(rows), user="who").bound_contributions(max_rows_per_user=500)
+    assert bounded.top_k("drug", k=1, keys=KEYS).release(epsilon=1e5).keys == {"drug": ("a",)}
+
+
+@pytest.mark.parametrize(
+    ("of", "text"), [("people", "one of .'rows', 'users'"), ("users", "no user column")]
+)
+def test_what_cannot_be_counted_is_refused(of, text):
+    """Anything but rows and users, and users where no column tells them."""
+    with pytest.raises(ParameterError, match=text):
+        hs.table(frame([(1, "a")])).top_k("drug", k=1, keys=KEYS, of=of)
+
+
+def test_another_count_under_the_same_key_is_refused(tmp_path):
+    """Rows and users are two questions."""
+    rows = [(1, "a"), (2, "b")]
+    bounded = hs.table(frame(rows), user="who").bound_contributions(max_rows_per_user=1)
+    with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=1, neighbours="add-remove", unit="user"))
+        how = {"epsilon": 0.25, "ledger": ledger, "budget": "b", "key": "one"}
+        bounded.top_k("drug", k=1, keys=KEYS).release(**how)
+        with pytest.raises(hs.errors.KeyInUse):
+            bounded.top_k("drug", k=1, keys=KEYS, of="users").release(**how)

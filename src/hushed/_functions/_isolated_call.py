@@ -7,6 +7,7 @@ private rows. It answers with doubles of a fixed number, or with nothing.
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import random
@@ -21,6 +22,7 @@ from typing import IO, Any
 HEAD = struct.Struct("<Q")  # the length of a message stands before it
 READY, BROKEN = b"R", b"X"
 LONGEST_NAME = 100  # of the exception that loading the function raised
+_SHORT = 4096
 
 
 def read_waiting(pid: int | str) -> dict[str, int]:
@@ -28,8 +30,7 @@ def read_waiting(pid: int | str) -> dict[str, int]:
     found = {}
     for thread in os.listdir(f"/proc/{pid}/task"):
         try:
-            with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as file:
-                found[thread] = int(file.read().split()[1])
+            found[thread] = int(read_small(f"/proc/{pid}/task/{thread}/schedstat").split()[1])
         except (FileNotFoundError, ProcessLookupError):
             continue  # it ended in between
     return found
@@ -37,8 +38,16 @@ def read_waiting(pid: int | str) -> dict[str, int]:
 
 def read_written(pid: int | str) -> int:
     """Read how many bytes a process has written, to whatever."""
-    with open(f"/proc/{pid}/io", "rb") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith(b"wchar"))
+    return int(read_small(f"/proc/{pid}/io").partition(b"wchar:")[2].split(None, 1)[0])
+
+
+def read_small(path: str) -> bytes:
+    """Read a short file of the kernel: a third of the time that a file object takes."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(file, _SHORT)
+    finally:
+        os.close(file)
 
 
 def main(answers: int, life: int) -> None:
@@ -109,7 +118,8 @@ def _rehearse() -> None:
     import numpy as np  # noqa: PLC0415
 
     nothing = bytearray(pickle.dumps((0, np.zeros(1)), protocol=5))
-    _answer(lambda rows: rows, {"labels": None, "shape": (1,)}, nothing)
+    _answer(lambda rows: rows, {"labels": None, "shape": (1,)}, nothing[:])
+    _answer(lambda rows: float(rows[0]), {"labels": None, "shape": ()}, nothing)
 
 
 def _limit(told: dict[str, Any]) -> None:
@@ -119,8 +129,7 @@ def _limit(told: dict[str, Any]) -> None:
     """
     import resource  # noqa: PLC0415  (not on all systems)
 
-    with open("/proc/self/statm", "rb") as file:
-        taken = int(file.read().split()[0]) * resource.getpagesize()
+    taken = int(read_small("/proc/self/statm").split()[0]) * resource.getpagesize()
     for kind, most in (
         (resource.RLIMIT_AS, taken + told["memory"]),
         (resource.RLIMIT_FSIZE, told["disk"]),
@@ -176,6 +185,10 @@ def _answer(call: Callable[[Any], Any], told: dict[str, Any], message: bytearray
     if told["labels"] is not None:
         equal = (at for at, label in enumerate(told["labels"]) if bool(raw == label))
         return struct.pack("=d", next(equal))
+    if type(raw) in (float, np.float64) and told["shape"] == ():  # quick: what most functions give
+        if not math.isfinite(raw):
+            raise ValueError
+        return struct.pack("=d", raw)
     if np.ma.is_masked(raw):
         raise ValueError
     numbers = np.asarray(raw)

@@ -19,6 +19,7 @@ from hushed._functions._isolated_call import (
     HEAD,
     LONGEST_NAME,
     READY,
+    read_small,
     read_waiting,
     read_written,
 )
@@ -148,7 +149,7 @@ class Process:
         try:
             if os.listdir(self.folder):
                 _remove(self.folder)
-            pages = Path(f"/proc/{self._child.pid}/statm").read_bytes().split()[1]
+            pages = read_small(f"/proc/{self._child.pid}/statm").split()[1]
         except OSError:
             return 0
         return int(pages) * _PAGE
@@ -188,10 +189,10 @@ class _Meter:
     def _read(self) -> tuple[float, float, int]:
         """Read processor seconds, waited seconds and written bytes so far; zeros once it ended."""
         try:
-            fields = Path(f"/proc/{self.pid}/stat").read_bytes().rpartition(b")")[2].split()
+            fields = read_small(f"/proc/{self.pid}/stat").rpartition(b")")[2].split()
             self.waited |= read_waiting(self.pid)
             written = read_written(self.pid)
-        except (OSError, StopIteration):
+        except (OSError, IndexError):
             return 0.0, 0.0, 0
         return sum(map(int, fields[11:15])) / _TICKS, sum(self.waited.values()) / 1e9, written
 

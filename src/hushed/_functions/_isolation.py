@@ -20,6 +20,7 @@ from hushed._checks import is_whole, require_count
 from hushed._functions._isolated_process import Process
 from hushed._functions._limits import Limits, count_workers, require_linux
 from hushed._functions._silence import silence
+from hushed._rows._apart import dump_apart
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError, WorkerLost
 
@@ -275,11 +276,9 @@ def _pickle_part(seed: int, part: Any) -> bytes:
     """Pickle a part; nothing if that fails, so that its call fails as any other."""
     if type(part) is np.ndarray and not part.dtype.hasobject:  # ten times as fast
         return pickle.dumps((seed, part), protocol=5)
-    import cloudpickle  # noqa: PLC0415
-
     try:
         with silence():
-            return bytes(cloudpickle.dumps((seed, part), protocol=5))
+            return dump_apart((seed, part))
     except KeyboardInterrupt:
         raise
     except BaseException:

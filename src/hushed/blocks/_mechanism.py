@@ -266,6 +266,7 @@ class Blocks:
         trials: int = 10,
         seed: int = 0,
         isolated: bool = True,
+        progress: bool = False,
     ) -> Simulation:
         """Try it on tables of a public population, and tell the errors.
 
@@ -284,6 +285,9 @@ class Blocks:
         isolated : bool, default True
             Call the function in processes of its own, as a release does. In this process it is
             quicker, but what it keeps from call to call, or takes too long for, is not seen.
+        progress : bool, default False
+            Show a progress bar on standard error, if that is a terminal. A release has none: how
+            long each block takes depends on its rows.
 
         Returns
         -------
@@ -291,7 +295,16 @@ class Blocks:
             Errors against the function on the whole table, and the share of calls that failed.
             Nothing is charged, and no private row is seen.
         """
-        return simulate(self, f, population, rows, trials=trials, seed=seed, isolated=isolated)
+        return simulate(
+            self,
+            f,
+            population,
+            rows,
+            trials=trials,
+            seed=seed,
+            isolated=isolated,
+            progress=progress,
+        )
 
 
 def _check_user(user: Any, unit: str) -> None:

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushed import noise
 from hushed._rows import _containers as containers
+from hushed._rows._apart import keep_own_categories, make_frame_anew, narrow_texts
 from hushed._rows._owners import check_owner_column, list_owners
 from hushed._types import Integers
 
@@ -67,81 +67,25 @@ def _label_users(users: list[Any], blocks: int, draw: Draw) -> Integers:
 
 
 def _take(rows: Any, places: Integers) -> Any:
-    """Copy some rows into a table that holds nothing of the others."""
+    """Copy some rows into a table that holds nothing of the others.
+
+    What cells hold is set apart where the part is pickled.
+    """
     part = containers.take(rows, places)
     return _MAKE[containers.container(part)](part)
 
 
-def _narrow(value: Any) -> Any:
-    """Make arrays of texts as wide as their own, also within rows."""
-    if isinstance(value, np.ndarray) and value.dtype.hasobject and not value.dtype.names:
-        made = np.empty(value.size, dtype=object)
-        for place, each in enumerate(value.ravel()):  # NumPy would look into a list of arrays
-            made[place] = _narrow(each)
-        return made.reshape(value.shape)
-    if isinstance(value, np.ndarray | np.void):
-        held = np.asarray(value)
-        # Always copied, so that arrays share the object that is their type in no part, or in all.
-        made = held.astype(_own_type(held), copy=held.dtype.kind in "USV")
-        return made if made.ndim else made[()]
-    if type(value) in (list, tuple):
-        return type(value)(map(_narrow, value))
-    if type(value) is dict:
-        return {key: _narrow(each) for key, each in value.items()}
-    return value
-
-
-def _made_anew(part: Any) -> Any:
-    """Make a Polars frame of its values: memory of a larger one tells whether that had nulls."""
-    return part.with_columns(_make_column(each) for each in part.get_columns())
-
-
-def _make_column(column: Any) -> Any:
-    if str(column.dtype) == "Object":  # which reaches no other process
-        return column
-    if column.dtype.is_temporal():  # Python's own know no nanoseconds
-        held = column.to_physical()
-        return type(column)(column.name, held.to_list(), dtype=held.dtype).cast(column.dtype)
-    given = column.to_list()
-    if column.dtype.is_numeric() and not column.dtype.is_decimal() and not column.null_count():
-        given = column.to_numpy()
-    return type(column)(column.name, given, dtype=column.dtype)
-
-
 def _with_own_categories(part: Any) -> Any:
-    """Leave in a frame the categories that it holds: those of all rows tell, and so do numbers."""
+    """Leave in a frame the categories that it holds."""
     for place, dtype in enumerate(part.dtypes):
         if getattr(dtype, "name", "") == "category":
-            column = part.iloc[:, place].array.remove_unused_categories()
-            if not column.ordered:  # it may be the order in which they came up
-                column = column.set_categories(_sort(column.categories.tolist()))
-            part.isetitem(place, column)
+            part.isetitem(place, keep_own_categories(part.iloc[:, place].array))
     return part
 
 
 _MAKE: dict[containers.Container, Callable[[Any], Any]] = {
-    "array": _narrow,
-    "list": _narrow,
+    "array": narrow_texts,
+    "list": list,
     "pandas": _with_own_categories,
-    "polars": _made_anew,
+    "polars": make_frame_anew,
 }
-
-
-def _sort(categories: list[Any]) -> list[Any]:
-    """Sort public or private names, whatever they are, by nothing but themselves."""
-    try:
-        return sorted(categories)
-    except TypeError:
-        return sorted(categories, key=lambda each: (type(each).__qualname__, repr(each)))
-
-
-def _own_type(part: NDArray[Any]) -> np.dtype[Any]:
-    """Type of an array whose texts are as wide as its own longest one: that of all rows tells."""
-    names = part.dtype.names
-    if names:
-        shapes = {name: part.dtype[name].shape for name in names}  # of a field that is an array
-        return np.dtype([(name, _own_type(part[name]), shapes[name]) for name in names])
-    if part.dtype.kind not in "US":
-        return part.dtype
-    longest = int(np.char.str_len(part).max()) if part.size else 1
-    return np.dtype(f"{part.dtype.kind}{max(longest, 1)}")

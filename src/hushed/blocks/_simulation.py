@@ -13,6 +13,7 @@ import numpy as np
 
 from hushed._checks import require_count, require_within
 from hushed._functions._calls import answer
+from hushed._printing import show_progress
 from hushed._types import Floats, Integers
 from hushed.blocks._calls import ask_here, ask_once, open_calls
 from hushed.blocks._choosing import Ranks, Votes, read_numbers
@@ -79,6 +80,7 @@ def simulate(
     trials: int,
     seed: int,
     isolated: bool,
+    progress: bool,
 ) -> Simulation:
     """Draw tables, ask the function about the whole and about the blocks, and draw noise often."""
     _check_asked(f, population)
@@ -86,7 +88,10 @@ def simulate(
     require_count("trials", trials)
     drawn = mechanism.aggregation
     errors, without, failed = [], [], 0
-    with open_calls(mechanism, f, 1) if isolated else nullcontext() as calls:
+    with (
+        open_calls(mechanism, f, 1) if isolated else nullcontext() as calls,
+        show_progress("asking about public tables", trials, shown=progress) as report,
+    ):
         ask = partial(ask_here, mechanism, f) if calls is None else calls.call
         for trial in range(trials):
             rng = np.random.default_rng([seed, trial])
@@ -96,6 +101,8 @@ def simulate(
             failed += int(np.isnan(answers.reshape(len(answers), -1)).any(axis=1).sum())
             without.append(_distance(drawn.middle(answers), whole))
             errors += [_distance(each, whole) for each in drawn.imitate(answers, rng, _DRAWS)]
+            if report is not None:
+                report(1)
     blocks = int(mechanism.blocks or 1)
     return Simulation(
         error_50=float(np.quantile(errors, 0.5)),

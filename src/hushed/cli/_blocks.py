@@ -113,7 +113,8 @@ def blocks(
         with open_named(ledger, budget) as charged:
             f = read_function(function)
             # A simulation with a guess of the number of rows looks at no private one.
-            table = None if simulate and rows else read_table(data, frame, header=header)
+            looked = not (simulate and rows)
+            table = read_table(data, frame, header=header, refuse=False) if looked else None
             read = partial(
                 _read_public, data=data, frame=frame, header=header, promise=promise, private=table
             )
@@ -126,7 +127,13 @@ def blocks(
                 drawn = source.draw(np.random.default_rng(seed), 1)
                 made = replace(made, user=_find_user(user, Path(simulate), drawn, columns))
                 found = made.simulate(
-                    f, source, count, trials=trials, seed=seed, isolated=not in_process
+                    f,
+                    source,
+                    count,
+                    trials=trials,
+                    seed=seed,
+                    isolated=not in_process,
+                    progress=True,
                 )
                 result.update(simulation=asdict(found))
                 if not json:

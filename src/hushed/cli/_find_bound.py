@@ -25,7 +25,7 @@ from hushed.cli._outcome import finish, print_line
 from hushed.cli._panels import NOISE, ROWS
 from hushed.cli._releasing import check_files, write_files
 from hushed.cli._statistic_options import ColumnOption
-from hushed.cli._tables import read_column, read_column_of_users
+from hushed.cli._tables import read_column_of_users, read_private_column
 from hushed.cli._written import files_of, inputs_of
 from hushed.errors import ParameterError
 from hushed.mechanisms._bound_search import SMALLEST, Side
@@ -82,7 +82,7 @@ def find_bound(
         with open_named(ledger, budget) as charged:
             users = None
             if user is None:
-                rows = read_column(data, column, header=header, text=False)
+                rows = read_private_column(data, column, header=header)
             else:
                 rows, users = read_column_of_users(data, column, user, header=header)
             released = hs.find_bound(

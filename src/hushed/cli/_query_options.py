@@ -69,6 +69,15 @@ Quantile = Annotated[
     ),
 ]
 Median = Annotated[Many, option("COLUMN:LOW:HIGH, the quantile 0.5; repeat.", STATISTICS)]
+TopK = Annotated[
+    int | None,
+    option(
+        "Choose the K keys with the most rows, all together; needs --by and --keys.", STATISTICS
+    ),
+]
+TopKUsers = Annotated[
+    int | None, option("Choose the K keys with the most users; needs --user.", STATISTICS)
+]
 Candidates = Annotated[
     int | None,
     option(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -64,6 +64,8 @@ def query(
     variance: options.Variance = None,
     quantile: options.Quantile = None,
     median: options.Median = None,
+    top_k: options.TopK = None,
+    top_k_users: options.TopKUsers = None,
     candidates: options.Candidates = None,
     spacing: options.Spacing = None,
     histogram: options.Histogram = None,
@@ -88,7 +90,10 @@ def query(
             request = request.bound_contributions(
                 max_rows_per_user=max_rows_per_user, max_groups_per_user=max_groups_per_user
             )
-        request = _add_grouping(request, by or (), keys or (), select_partitions=select_partitions)
+        tops = {"rows": top_k, "users": top_k_users}
+        request = _add_grouping(
+            request, by or (), keys or (), select_partitions=select_partitions, tops=tops
+        )
         request = request.count() if count else request
         request = request.count_users() if count_users else request
         request = _add_aggregates(request, sum_of, mean, variance, histogram)
@@ -164,12 +169,26 @@ def _types(texts: Sequence[str]) -> dict[str, ColumnType]:
 
 
 def _add_grouping(
-    request: hs.Table, by: Sequence[str], keys: Sequence[str], *, select_partitions: bool
+    request: hs.Table,
+    by: Sequence[str],
+    keys: Sequence[str],
+    *,
+    select_partitions: bool,
+    tops: Mapping[str, int | None],
 ) -> hs.Table:
+    """Group by keys, or choose the top of them."""
+    asked = {of: k for of, k in tops.items() if k is not None}
     if not by:
-        if keys or select_partitions:
-            raise ParameterError("--keys and --select-partitions need --by COLUMN")
+        if keys or select_partitions or asked:
+            raise ParameterError(
+                "--keys, --select-partitions, --top-k and --top-k-users need --by COLUMN"
+            )
         return request
+    if asked and (select_partitions or not keys or len(asked) > 1):
+        raise ParameterError(
+            "a top is a query of its own, among public keys: give --top-k or --top-k-users, and "
+            "--keys once for each --by"
+        )
     if not keys:
         return request.group_by(*by, select_partitions=select_partitions)
     if len(keys) != len(by):
@@ -178,6 +197,8 @@ def _add_grouping(
         column: [_cell(value, request, column) for value in listed.split(",")]
         for column, listed in zip(by, keys, strict=True)
     }
+    for of, k in asked.items():
+        return request.top_k(*by, k=k, keys=known, of=of)  # type: ignore[arg-type]
     return request.group_by(*by, keys=known, select_partitions=select_partitions)
 
 
@@ -277,6 +298,7 @@ def _answer(answer: hs.Answer) -> dict[str, Any]:
         "rows": plain_rows(answer),
         "entry": answer.entry,
         "rank_error": dict(answer.rank_error),
+        "shortfall": dict(answer.shortfall),
         "candidates": {name: asdict(each) for name, each in answer.candidates.items()},
         "bounds": {name: list(ends) for name, ends in answer.bounds.items()},
         "warnings": list(answer.warnings),

@@ -35,7 +35,7 @@ from hushed.cli._statistic_options import (
     holds_text,
     read_statistic,
 )
-from hushed.cli._tables import read_column
+from hushed.cli._tables import read_private_column
 from hushed.cli._written import files_of, inputs_of
 from hushed.errors import ParameterError
 
@@ -88,7 +88,7 @@ def statistic(
         if noise is not None and mechanism != "smooth":
             raise ParameterError("--noise goes with --mechanism smooth")
         with open_named(ledger, budget) as charged:
-            rows = read_column(data, column, header=header, text=holds_text(category))
+            rows = read_private_column(data, column, header=header, text=holds_text(category))
             asked = read_statistic(
                 name,
                 None if private_count else len(rows),

@@ -33,8 +33,12 @@ def read_table(
     header: bool | None = None,
     known: Sequence[str] | None = None,
     user: str | None = None,
+    refuse: bool = True,
 ) -> Table:
-    """Read a CSV or Parquet file; in an array the users of a column are numbered."""
+    """Read a CSV or Parquet file; in an array the users of a column are numbered.
+
+    Unless it may refuse, what is no number becomes NaN, or None.
+    """
     columns, cells = _read_cells(path, header)
     names = columns or tuple(f"column {i + 1}" for i in range(len(cells[0])))
     if user is not None and frame == "numpy":
@@ -43,8 +47,9 @@ def read_table(
         f"column {name!r}" if columns and (known is None or name in known) else f"column {i}"
         for i, name in enumerate(names, start=1)
     ]
+    take = _column if refuse else _private_column
     read = {
-        name: _column(path, shown[i], [row[i] for row in cells], _FRAMES, text=frame != "numpy")
+        name: take(path, shown[i], [row[i] for row in cells], _FRAMES, text=frame != "numpy")
         for i, name in enumerate(names)
     }
     return Table(rows=_make_frame(read, frame), columns=columns)
@@ -67,20 +72,46 @@ def _read_cells(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[
 
 
 def read_column(path: Path, column: str | None, *, header: bool | None, text: bool) -> Any:
-    """Read one column of a file: an array of numbers, or a list of texts."""
+    """Read one public column of a file: an array of numbers, or a list of texts."""
     columns, cells = _read_cells(path, header)
     return _cells_of(path, find_column(path, column, columns, len(cells[0])), columns, cells, text)
+
+
+def read_private_column(
+    path: Path, column: str | None, *, header: bool | None, text: bool = False
+) -> Any:
+    """Read one private column, each cell by itself: an array of numbers, or a list of texts.
+
+    What is no number becomes NaN, and no cell is refused: that would tell what one row holds. A
+    column without any number is one of texts, and types of columns are public.
+    """
+    columns, cells = _read_cells(path, header)
+    place = find_column(path, column, columns, len(cells[0]))
+    return _private_cells(path, place, columns, cells, text)
 
 
 def read_column_of_users(
     path: Path, column: str | None, user: str, *, header: bool | None
 ) -> tuple[Any, list[str | None]]:
-    """Read a column of numbers, and whose each row is; None of one that is nobody's."""
+    """Read a private column of numbers, and whose each row is; None of one that is nobody's."""
     columns, cells = _read_cells(path, header)
     place = find_column(path, column, columns, len(cells[0]))
     whose = find_column(path, user, columns, len(cells[0]), option="--user")
     users = [_name_user(row[whose]) for row in cells]
-    return _cells_of(path, place, columns, cells, text=False), users
+    return _private_cells(path, place, columns, cells, text=False), users
+
+
+def _private_cells(
+    path: Path, place: int, columns: Sequence[str], cells: list[list[Any]], text: bool
+) -> Any:
+    found = [row[place] for row in cells]
+    if text:
+        return ["" if cell is None else str(cell) for cell in found]
+    return np.array(_private_column(path, _shown(place, columns), found, _MODE, text=False))
+
+
+def _shown(place: int, columns: Sequence[str]) -> str:
+    return f"column {columns[place]!r}" if columns else f"column {place + 1}"
 
 
 def _name_user(cell: Any) -> str | None:
@@ -101,11 +132,11 @@ def _number_users(cells: list[list[Any]], place: int) -> None:
 def _cells_of(
     path: Path, place: int, columns: Sequence[str], cells: list[list[Any]], text: bool
 ) -> Any:
-    shown = f"column {columns[place]!r}" if columns else f"column {place + 1}"
     found = [row[place] for row in cells]
     if text:
         return [str(cell) for cell in found]
-    return np.array(_column(path, shown, found, _MODE, text=False), dtype=np.float64)
+    read = _column(path, _shown(place, columns), found, _MODE, text=False)
+    return np.array(read, dtype=np.float64)
 
 
 def find_column(
@@ -232,6 +263,18 @@ def _column(path: Path, shown: str, cells: list[Any], cure: str, *, text: bool) 
                 "fill it or leave the row out"
             )
     return numbers
+
+
+def _private_column(
+    path: Path, shown: str, cells: list[Any], cure: str, *, text: bool
+) -> list[Any]:
+    """Numbers of a private column, NaN where there is none; its texts, if it has no number."""
+    numbers = [_number(cell) for cell in cells]
+    if any(number is not None for number in numbers):
+        return [np.nan if number is None else number for number in numbers]
+    if text:
+        return [cell or None for cell in cells]
+    raise BadRows(f"{path.name}: {shown} holds no number; {cure}")
 
 
 def _number(cell: Any) -> float | None:

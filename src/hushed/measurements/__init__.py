@@ -7,7 +7,7 @@ from hushed.measurements._losses import ProfileLoss
 from hushed.measurements._noisy import exponential, gaussian, laplace, noisy
 from hushed.measurements._record import Measurement
 from hushed.measurements._search import chain_sensitivity, largest_distance, smallest_scale
-from hushed.measurements._statistics import inverse_sensitivity
+from hushed.measurements._statistics import inverse_sensitivity, smooth
 
 __all__ = [
     "Measurement",
@@ -23,5 +23,6 @@ __all__ = [
     "noisy",
     "parallel",
     "smallest_scale",
+    "smooth",
     "to_opendp",
 ]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +15,7 @@ from hushed._functions._environment import facts
 from hushed._functions._fingerprints import Look, content, identity, list_changes, look
 from hushed._functions._settings import reset, settings
 from hushed._functions._trials import run_trials
+from hushed._printing import show_progress
 from hushed._rows import _containers as containers
 from hushed._rows._people import show_rows
 from hushed._rows._ranges import Range, is_within
@@ -233,7 +232,7 @@ def _run(
 ) -> Floats:
     """Run the trials, in workers that know the function for the one that was sent."""
     alike, trials = _alike(request, start), _count_trials(request, trial)
-    with _progress(trials, shown=progress) as report:
+    with show_progress("measuring movement", trials, shown=progress) as report:
         return run_trials(
             trial, trials, seed=request.seed, workers=workers, report=report, alike=alike
         )
@@ -361,16 +360,3 @@ def _name_few(names: set[str]) -> tuple[str, ...]:
     if len(names) > _MOST_NAMES:
         names = {name.partition(".")[0].partition("[")[0] for name in names}
     return tuple(sorted(names))
-
-
-@contextmanager
-def _progress(trials: int, *, shown: bool) -> Iterator[Callable[[int], None] | None]:
-    if not (shown and sys.stderr.isatty()):
-        yield None
-        return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import Progress  # noqa: PLC0415
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("measuring movement", total=trials)
-        yield lambda finished: bar.advance(task, finished)

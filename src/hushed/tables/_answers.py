@@ -31,7 +31,7 @@ class Answer:
         Value of each grouping column, row by row.
     values : mapping of str to tuple
         Noisy value of each output, row by row; a histogram is a list, several quantiles too. A top
-        has one row for each chosen key, with its place: 1 is meant for the most rows.
+        has one row for each chosen key, with its place: 1 is meant for the most.
     low, high : mapping of str to tuple
         Ends of the error bars. The probability that noise moves a value out of them is at most
         ``1 - level``, for each value by itself. They do not include the effects of clipping, of
@@ -42,8 +42,8 @@ class Answer:
         nearest to it. It holds for all quantiles of an output and group together, except with
         probability ``1 - level``.
     shortfall : mapping of str to float
-        For a top: rows by which a chosen key may fall short of the best one for its place. It holds
-        for all places together, except with probability ``1 - level``.
+        For a top: rows, or users, by which a chosen key may fall short of the best one for its
+        place. It holds for all places together, except with probability ``1 - level``.
     candidates : mapping of str to Candidates
         For quantiles: how many values they were chosen from, and how far apart these are.
     bounds : mapping of str to (float, float)
@@ -188,9 +188,9 @@ class Answer:
                 f"of {self.candidates[name]}."
             )
         lines += [
-            f"{shown(name)}: each key has at most {format_up(rows, 4)} rows fewer than the best "
-            f"one for its place, with {percent(self.level)}."
-            for name, rows in self.shortfall.items()
+            f"{shown(name)}: each key counts at most {format_up(most, 4)} less than the best one "
+            f"for its place, with {percent(self.level)}."
+            for name, most in self.shortfall.items()
         ]
         lines += [
             f"{shown(name)}: values were clipped to [{low:.17g}, {high:.17g}]; the search for "

@@ -126,7 +126,7 @@ def _trace_part(query: Query, part: Part, searched: Mapping[str, Aggregate]) -> 
         power = "the square of " if measurement.feature.kind == "square" else ""
         why = f"{what} moves by {times} times {power}{name_unit(aggregate)}"
         last = DistanceStep(distance=moved, of="bounds", why=why)
-    users = measurement.role == "users"
+    users = measurement.role in ("users", "top users")
     return Distances(
         output=measurement.output,
         measured=_name_measured(measurement),
@@ -207,7 +207,7 @@ def _size_noise(measurement: Measurement, law: PartNoise) -> tuple[float, float,
         scale = 2 * moved / Fraction(law.epsilon)
         return float_above(moved), float_above(scale), law.epsilon
     if isinstance(law, TopChoice):
-        return float(measurement.l1), law.mechanism.scale, law.mechanism.epsilon
+        return law.mechanism.sensitivity.value, law.mechanism.scale, law.mechanism.epsilon
     if isinstance(law, GaussianNoise):
         moved = root_above(measurement.l2_squared) * step
         return float_above(moved), float_above(Fraction(law.sigma) * step), None
@@ -243,8 +243,9 @@ def _explain_move(part: Part, moved: float) -> str:
         return f"ranks of the candidates move by {size}"
     if measurement.role == "bins":
         return f"the bins move by {size} together"
-    if measurement.role == "top":
-        return f"the number of rows of each key moves by {size} or less, all the same way"
+    if measurement.role in ("top", "top users"):
+        what = "rows" if measurement.role == "top" else "users"
+        return f"the number of {what} of each key moves by {size} or less, all the same way"
     if feature is None or feature.kind == "present":
         what = "users" if measurement.role == "users" else "rows"
         return f"the number of {what} moves by {size}"

@@ -25,7 +25,7 @@ from hushed.transformations._aggregates import (
 from hushed.transformations._grouping import reached_parts
 from hushed.transformations._resizing import rows_of_users
 
-_Role = Literal["rows", "users", "total", "bins", "rank", "top"]
+_Role = Literal["rows", "users", "total", "bins", "rank", "top", "top users"]
 _VALUE_BITS = 30
 _USER_BITS = 32
 
@@ -61,7 +61,7 @@ class Measurement:
 
     output: str  # output it belongs to
     # Number of rows, of users; sum of a feature; rows in each bin; rows nearest to each candidate,
-    # one of which is chosen; number of rows of each group, some of which are chosen.
+    # one of which is chosen; number of rows, or of users, of each group, some of which are chosen.
     role: _Role
     feature: Feature | None = None  # what is added up or binned
     l1: int  # l1 sensitivity for one unit, over all groups together, in steps
@@ -109,8 +109,10 @@ def measurements(
         For a mean: centred sum, and rows with a value. For a variance: the same and the centred
         sum of squares. For quantiles: one choice each.
     """
-    if aggregate.kind == "users":  # a user counts once in each group
-        return (_count_of(aggregate, "users", None, contribution.groups, per_cell=1),)
+    by_users = aggregate.kind == "top" and aggregate.of == "users"
+    if aggregate.kind == "users" or by_users:  # a user counts once in each group
+        counted: _Role = "top users" if by_users else "users"
+        return (_count_of(aggregate, counted, None, contribution.groups, per_cell=1),)
     rows = contribution.rows
     if rows is None:
         raise ParameterError(

@@ -33,7 +33,7 @@ from hushed.transformations._aggregates import exact_scores_movement
 
 NoiseName = Literal["laplace", "gaussian"]
 _LARGEST_SCALE = Fraction(2**55)
-_CHOSEN = ("rank", "top")  # roles that a choice answers, and no noise on numbers
+_CHOSEN = ("rank", "top", "top users")  # roles that a choice answers, and no noise on numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,9 +189,10 @@ def plan_noise(
             planned: PartNoise = _plan_gaussian(each, multiplier, own)
         elif each.role == "rank":
             planned = _plan_quantile(each, whole * shares[i])
-        elif each.role == "top":
+        elif each.role in ("top", "top users"):
             places = next(asked.k for asked in aggregates if asked.name == each.output)
-            planned = plan_top(places, each.l1, whole * shares[i], unit)
+            moved = each.l1 if each.role == "top" else 1  # a user counts once for each key
+            planned = plan_top(places, moved, whole * shares[i], unit)
         else:
             planned = _of_steps(Fraction(each.l1), whole * shares[i])
         if any(each.output == search.output for search in searched):

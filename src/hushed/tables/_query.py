@@ -6,8 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from hushed._checks import require_one_of
 from hushed._printing import brief
 from hushed._types import StoredType
 from hushed.errors import ParameterError
@@ -22,6 +23,7 @@ from hushed.tables._requests import (
     Aggregate,
     AggregateKind,
     ContributionBounds,
+    Counted,
     Derive,
     Filter,
     Keys,
@@ -172,8 +174,11 @@ class Query:
         """Whether the answer is a choice of keys: their top."""
         return any(each.kind == "top" for each in self.aggregates)
 
-    def top_k(self, columns: Sequence[str], k: int, keys: Any, name: str) -> Query:
-        """Choose the keys with the most rows."""
+    def top_k(self, columns: Sequence[str], k: int, keys: Any, *, of: Counted, name: str) -> Query:
+        """Choose the keys with the most rows, or users."""
+        require_one_of("of", of, get_args(Counted))
+        if of == "users":
+            self._require_user()
         if self.aggregates or self.keys.columns:
             raise ParameterError(
                 "top_k is a query of its own: ask for it without group_by and without other "
@@ -188,7 +193,7 @@ class Query:
         grouped = self.group_by(columns, keys, select_partitions=False)
         candidates = len(grouped.keys.combinations())
         require_choice(require_int("k", k), candidates)
-        return grouped.add("top", None, name, k=k, bins=candidates)
+        return grouped.add("top", None, name, k=k, bins=candidates, of=of)
 
     def _require_alone(self, what: str) -> None:
         """Refuse what would change the groups that a top is chosen from, or come beside it."""

@@ -160,8 +160,8 @@ class Quote:
                 text += f" if about {self.rows} rows have a value: {parts}"
             elif first == "rows of a bin":
                 text = f"each bin {text}"
-            elif first == "rows of a key":
-                text += " rows of the best key for each place"
+            elif first in ("rows of a key", "users of a key"):
+                text += f" {first.split()[0]} of the best key for each place"
         return f"{shown(output.name)}: {text}; {output.share:.0%} of epsilon"
 
 
@@ -248,9 +248,8 @@ def _role(part: Part) -> str:
     if part.measurement.role == "rank":
         return f"rank of quantile {part.measurement.probability:g}"
     if feature is None or part.measurement.role == "bins":
-        return {"rows": "rows", "users": "users", "top": "rows of a key"}.get(
-            part.measurement.role, "rows of a bin"
-        )
+        counted = {"top": "rows of a key", "top users": "users of a key", "bins": "rows of a bin"}
+        return counted.get(part.measurement.role, part.measurement.role)
     return {"steps": "sum", "square": "sum of squares"}.get(feature.kind, "rows with a value")
 
 

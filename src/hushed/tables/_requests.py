@@ -25,6 +25,7 @@ Bound = float | Literal["search"]
 AggregateKind = Literal[
     "count", "users", "sum", "mean", "variance", "quantiles", "histogram", "top"
 ]
+Counted = Literal["rows", "users"]
 _MOST_KEYS = 1_000_000
 _MOST_CANDIDATES, _MOST_BINS = 10_001, 10_000
 GROUPABLE: tuple[ColumnType, ...] = ("int", "string", "bool", "date")
@@ -46,6 +47,7 @@ class Aggregate:
     # Number of bins of a histogram, of candidates of quantiles, or of keys that a top is of.
     bins: int = 1
     k: int = 1  # how many keys a top chooses
+    of: Counted = "rows"  # what a top counts
     spacing: Spacing = "even"  # how the candidates of quantiles are spaced
     probabilities: tuple[float, ...] = ()  # which quantiles; in (0, 1)
     weight: float = 1.0  # share of the budget relative to the other aggregates; above 0

@@ -229,7 +229,7 @@ def _features(measured: Sequence[Measurement]) -> list[Feature]:
 
 def _cell_name(measurement: Measurement, names: Mapping[Feature, str]) -> str:
     if measurement.feature is None:
-        return "rows" if measurement.role == "top" else measurement.role
+        return {"top": "rows", "top users": "users"}.get(measurement.role, measurement.role)
     return f"t_{names[measurement.feature]}"
 
 
@@ -359,7 +359,9 @@ def _aggregate_groups(scan: Scan, rows: Any, secret: int, names: Mapping[Feature
         if each.role == "total" and each.feature is not None
     }
     cells: dict[str, Any] = {"rows": rows.count(), **sums}
-    if scan.query.keys.selected or any(each.role == "users" for each in scan.measured):
+    if scan.query.keys.selected or any(
+        _cell_name(each, names) == "users" for each in scan.measured
+    ):
         cells["users"] = rows["user"].nunique() if scan.query.user is not None else rows.count()
     return _aggregate(scan, rows, secret, [], cells)
 

@@ -25,6 +25,7 @@ from hushed.tables._requests import (
     AggregateKind,
     Bound,
     ContributionBounds,
+    Counted,
     Derive,
     Filter,
     Keys,
@@ -401,6 +402,7 @@ class Table:
         *columns: str,
         k: int,
         keys: Sequence[Any] | Mapping[str, Sequence[Any]],
+        of: Counted = "rows",
         name: str = "rank",
     ) -> Table:
         """Choose the k keys with the most rows, all together; only their names are released.
@@ -413,6 +415,9 @@ class Table:
             How many keys are chosen; 1 or more, at most the number of keys.
         keys : sequence, or mapping of str to sequence
             Public keys to choose from, as for `group_by`.
+        of : {"rows", "users"}, default "rows"
+            What is counted for each key. A user counts once for each key with a row of theirs,
+            which needs no contribution bound.
         name : str, default "rank"
             Name of the output: 1 for the first key, and so on.
 
@@ -420,8 +425,8 @@ class Table:
         -------
         Table
             The query, which takes no further aggregate. The answer has one row for each chosen key,
-            the one meant for the most rows first. It gets all of epsilon, which does not grow with
-            k; numbers of rows come from a second query.
+            the one meant for the most first. It gets all of epsilon, which does not grow with
+            k; numbers come from a second query.
 
         Raises
         ------
@@ -431,9 +436,9 @@ class Table:
         Notes
         -----
         `hushed.TopK`, the joint exponential mechanism. One user moves each number of rows by
-        ``max_rows_per_user`` at most, and all of them the same way.
+        ``max_rows_per_user`` at most, each number of users by 1, and all of them the same way.
         """
-        return replace(self, query=self.query.top_k(columns, k, keys, name))
+        return replace(self, query=self.query.top_k(columns, k, keys, of=of, name=name))
 
     def _ask(
         self, kind: AggregateKind, column: str | None = None, name: str | None = None, **how: Any

@@ -18,31 +18,31 @@ from hushed.sensitivity import proven_sensitivity
 class TopChoice:
     """A choice of the k keys with the most rows."""
 
-    # On the numbers of rows of all keys. A unit of privacy moves each by the rows that it
-    # contributes at most, and moves all of them the same way.
+    # On the numbers of rows, or of users, of all keys. A unit of privacy moves each by the rows that
+    # it contributes at most, or by 1, and moves all of them the same way.
     mechanism: TopK
 
     def error(self, beta: float, candidates: int) -> float:
-        """Rows by which a chosen key falls short of the best one for its place, at most.
+        """Rows, or users, by which a chosen key falls short of the best one for its place, at most.
 
         For all places together, except with probability beta.
         """
         return self.mechanism.accuracy(beta, candidates)
 
-    def choose(self, rows: Sequence[int]) -> list[int]:
-        """Choose the places of k keys, the one with the most rows first."""
-        chosen: list[int] = self.mechanism.draw(rows).tolist()
+    def choose(self, counts: Sequence[int]) -> list[int]:
+        """Choose the places of k keys, the one with the most first."""
+        chosen: list[int] = self.mechanism.draw(counts).tolist()
         return chosen
 
 
 def plan_top(k: int, moved: int, epsilon: Fraction, unit: Unit) -> TopChoice:
-    """Plan a choice of k keys whose numbers of rows move by this much at most, all the same way."""
+    """Plan a choice of k keys whose numbers move by this much at most, all the same way."""
     movement = proven_sensitivity(
         moved,
         "sup",
         neighbours="add-remove",
         unit=unit,
-        argument=f"one {unit} adds rows to groups, and takes none away",
+        argument=f"one {unit} adds to groups, and takes from none",
     )
     return TopChoice(mechanism=TopK(k, movement, epsilon=stated_below(epsilon), monotone=True))
 

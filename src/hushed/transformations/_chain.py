@@ -104,8 +104,8 @@ def _stranger(other: Any) -> str:
     if hasattr(other, "statistic"):
         return (
             f"the mechanism {type(other).__name__}: end the chain with "
-            "measurements.inverse_sensitivity(statistic, epsilon=...), or give the rows and the "
-            "mechanism to release(...)"
+            "measurements.inverse_sensitivity(statistic, epsilon=...) or measurements.smooth, or "
+            "give the rows and the mechanism to release(...)"
         )
     if hasattr(other, "draw"):
         return (

@@ -1,0 +1,102 @@
+"""Values taken apart from what they were cut from: nothing of other rows goes with them."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def dump_apart(value: Any) -> bytes:
+    """Pickle a value for another process; whatever it holds, at any depth, holds its own alone.
+
+    A view of an array has the width of the longest text of the whole, a slice of a categorical
+    column all its categories, a slice of an Arrow array all its memory.
+    """
+    import cloudpickle  # noqa: PLC0415
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        def reducer_override(self, held: Any) -> Any:
+            apart = set_apart(held)
+            return super().reducer_override(held) if apart is held else apart.__reduce_ex__(5)
+
+    with io.BytesIO() as file:
+        Pickler(file, protocol=5).dump(value)
+        return file.getvalue()
+
+
+def set_apart(held: Any) -> Any:
+    """Copy an array, a column or an index without what it was cut from; others as they are.
+
+    What cells of it hold is left to the pickler, which meets each of them.
+    """
+    if isinstance(held, np.ndarray | np.void):
+        return narrow_texts(held)
+    library, name = type(held).__module__.partition(".")[0], type(held).__name__
+    if library == "pandas" and name == "Categorical":
+        return keep_own_categories(held)
+    if library == "pandas" and name == "MultiIndex":
+        return held.remove_unused_levels()
+    if library == "pyarrow" and hasattr(held, "take") and hasattr(held, "__len__"):
+        return held.take(list(range(len(held))))
+    return held  # pieces of Polars are written without what they were cut from
+
+
+def narrow_texts(held: Any) -> Any:
+    """Make an array of texts, or of fields, as wide as its own longest one; others as they are.
+
+    It is always copied, so that arrays share the object that is their type in no part, or in all.
+    """
+    if held.dtype.kind not in "USV":
+        return held
+    made = np.asanyarray(held)
+    made = made.astype(_own_type(made))
+    return made if isinstance(held, np.ndarray) else made[()]
+
+
+def keep_own_categories(column: Any) -> Any:
+    """Leave what a categorical column holds: categories of all rows tell, and so do numbers."""
+    column = column.remove_unused_categories()
+    if column.ordered:  # else it may be the order in which they came up
+        return column
+    return column.set_categories(_sort(column.categories.tolist()))
+
+
+def make_frame_anew(frame: Any) -> Any:
+    """Make a Polars frame of its values: memory of a larger one tells whether that had nulls."""
+    return frame.with_columns(_make_column(each) for each in frame.get_columns())
+
+
+def _make_column(column: Any) -> Any:
+    """Make a column of Polars of its values."""
+    if str(column.dtype) == "Object":  # which reaches no other process
+        return column
+    if column.dtype.is_temporal():  # Python's own know no nanoseconds
+        held = column.to_physical()
+        return type(column)(column.name, held.to_list(), dtype=held.dtype).cast(column.dtype)
+    given = column.to_list()
+    if column.dtype.is_numeric() and not column.dtype.is_decimal() and not column.null_count():
+        given = column.to_numpy()
+    return type(column)(column.name, given, dtype=column.dtype)
+
+
+def _sort(categories: list[Any]) -> list[Any]:
+    """Sort public or private names, whatever they are, by nothing but themselves."""
+    try:
+        return sorted(categories)
+    except TypeError:
+        return sorted(categories, key=lambda each: (type(each).__qualname__, repr(each)))
+
+
+def _own_type(part: NDArray[Any]) -> np.dtype[Any]:
+    """Type of an array whose texts are as wide as its own longest one: that of all rows tells."""
+    names = part.dtype.names
+    if names:
+        shapes = {name: part.dtype[name].shape for name in names}  # of a field that is an array
+        return np.dtype([(name, _own_type(part[name]), shapes[name]) for name in names])
+    if part.dtype.kind not in "US":
+        return part.dtype
+    longest = int(np.char.str_len(part).max()) if part.size else 1
+    return np.dtype(f"{part.dtype.kind}{max(longest, 1)}")
