@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from json import loads
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 import hushed as hs
-from hushed.cli._kept import describe_release, plain_value, read_again
+from hushed.cli._delivery import deliver
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
     BudgetOption,
@@ -19,10 +18,8 @@ from hushed.cli._options import (
     LedgerOption,
     UnitOption,
 )
-from hushed.cli._outcome import finish, print_line
 from hushed.cli._panels import NOISE
 from hushed.cli._release_options import Force, Html, Out, Remark
-from hushed.cli._releasing import check_files, write_files
 from hushed.cli._statistic_options import (
     CategoryOption,
     ColumnOption,
@@ -36,7 +33,7 @@ from hushed.cli._statistic_options import (
     read_statistic,
 )
 from hushed.cli._tables import read_column
-from hushed.cli._written import files_of, inputs_of
+from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
 
 
@@ -80,11 +77,8 @@ def statistic(
     json: JsonOption = False,
 ) -> None:
     """Release a median, a quantile, a trimmed mean or a mode: no population is needed."""
-    charged_first = "" if ledger is None else "; if the budget was charged, the charge stays"
-    with finish(json=json, stopped=f"stopped; nothing was released{charged_first}") as result:
-        check_files(out, html, inputs_of(data) + files_of(ledger), force=force)
-        if key is not None and ledger is None:
-            raise ParameterError("--key is the name of an answer in a ledger: --ledger URL, too")
+    inputs = inputs_of(data)
+    with deliver(inputs, ledger, budget, key, out, html, force=force, json=json) as delivery:
         if noise is not None and mechanism != "smooth":
             raise ParameterError("--noise goes with --mechanism smooth")
         with open_named(ledger, budget) as charged:
@@ -104,13 +98,6 @@ def statistic(
                 made = hs.InverseSensitivity(asked, epsilon=epsilon)
             else:
                 made = hs.Smooth(asked, epsilon=epsilon, noise=noise or "lomax")  # type: ignore[arg-type]
-            released = hs.release(asked, rows, made, charged, budget=budget, note=remark, key=key)
-        certificate = released.certificate
-        value = plain_value(released.value)
-        result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
-        result["kept"] = read_again(ledger, budget, key or released.entry)
-        if not json:
-            print_line(describe_release(value, certificate))
-    # Standard output is complete: what goes wrong from here on is told on standard error.
-    with finish(json=False, stopped="stopped; the answer was released, its files may be missing"):
-        write_files(certificate, out, html)
+            delivery.released = hs.release(
+                asked, rows, made, charged, budget=budget, note=remark, key=key
+            )
