@@ -142,19 +142,9 @@ class Bernstein(Calibrated):
     def accuracy(self, beta: float = 0.05, dims: int | None = None) -> float:
         """Distance to the noise-free polynomial, exceeded anywhere with probability at most beta.
 
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-        dims : int, optional
-            Not needed: the dimension is that of the mechanism.
-
-        Returns
-        -------
-        float
-            Largest lattice noise at level beta times the norm of the iterated operator. The
-            distance from the noise-free polynomial to the function itself depends on the
-            function and is not counted.
+        Largest lattice noise at level beta times the norm of the iterated operator. The distance
+        from the noise-free polynomial to the function itself depends on the function and is not
+        counted.
         """
         require_probability("beta", beta)
         if dims not in (None, self.dims):

@@ -166,18 +166,7 @@ class Exponential(Calibrated):
         return bounded_range(self.epsilon)
 
     def draw(self, scores: ArrayLike) -> int:
-        """Choose a candidate.
-
-        Parameters
-        ----------
-        scores : array of float, shape (candidates,)
-            Score of each candidate; larger is better.
-
-        Returns
-        -------
-        int
-            Index of the chosen candidate.
-        """
+        """Choose a candidate by one score for each, larger is better; its index."""
         values = finite_values(scores)
         if values.ndim != 1:
             raise ParameterError(

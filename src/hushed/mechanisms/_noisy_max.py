@@ -151,17 +151,7 @@ class NoisyMax(Calibrated):
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
         """Shortfall of the chosen score against the best, exceeded with probability at most beta.
 
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-        dims : int, default 1
-            Number of candidates.
-
-        Returns
-        -------
-        float
-            ``2 scale log(dims / beta)``, rounded up, plus one grid step.
+        ``2 scale log(dims / beta)``, rounded up, plus one grid step.
         """
         require_probability("beta", beta)
         require_count("dims", dims)
@@ -169,18 +159,7 @@ class NoisyMax(Calibrated):
         return finite_above((far + 1) * Fraction(2) ** self.grid)
 
     def draw(self, scores: ArrayLike) -> Winner:
-        """Choose a candidate.
-
-        Parameters
-        ----------
-        scores : array of float, shape (candidates,)
-            Score of each candidate, two at least; larger is better.
-
-        Returns
-        -------
-        Winner
-            Its index, and its gap.
-        """
+        """Choose a candidate by one score for each, two at least; larger is better."""
         values = finite_values(scores)
         if values.ndim != 1 or values.size < 2:
             raise ParameterError(

@@ -146,17 +146,7 @@ class TopK(Calibrated):
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
         """Shortfall of every place against the best one for it except with probability beta.
 
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-        dims : int, default 1
-            Number of candidates; where it is below k, k is taken.
-
-        Returns
-        -------
-        float
-            ``scale log(n (n - 1) ... (n - k + 1) / beta)``, rounded up, plus one grid step.
+        ``scale log(n (n - 1) ... (n - k + 1) / beta)``, rounded up, plus one grid step.
         """
         require_probability("beta", beta)
         count = max(require_count("dims", dims), self.k)
@@ -165,17 +155,9 @@ class TopK(Calibrated):
         return finite_above((far + 1) * Fraction(2) ** self.grid)
 
     def draw(self, scores: ArrayLike) -> Integers:
-        """Choose candidates.
+        """Choose candidates by one score for each; larger is better.
 
-        Parameters
-        ----------
-        scores : array of float, shape (candidates,)
-            Score of each candidate; larger is better.
-
-        Returns
-        -------
-        ndarray of int64, shape (k,)
-            Indices of k different candidates; the first is meant for the best score, and so on.
+        Indices of k different candidates; the first is meant for the best score, and so on.
         """
         values = finite_values(scores)
         if values.ndim != 1:

@@ -20,11 +20,11 @@ from hushed.blocks import Blocks
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 from hushed.mechanisms import Mechanism
+from hushed.mechanisms._registry import StatisticMechanism
 from hushed.releasing._blocks import describe_argument, state_parameters
 from hushed.releasing._consistency import check_agreement, list_kept_ranks
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._statistics import (
-    StatisticMechanism,
     describe_draw,
     describe_movement,
     describe_outside,
