@@ -332,17 +332,7 @@ def certify(
 def certify_statistic(mechanism: StatisticMechanism, *, charged: str = "") -> Certificate:
     """Write the certificate of a statistic, which holds for every table.
 
-    Parameters
-    ----------
-    mechanism : InverseSensitivity, Smooth, ProposeTest or StableMode
-        What releases.
-    charged : str, default ""
-        Which budget was charged, and under which terms.
-
-    Returns
-    -------
-    Certificate
-        Depends on no private value.
+    Depends on no private value.
     """
     statistic = mechanism.statistic
     moved, norm, argument = describe_movement(mechanism)
@@ -374,19 +364,7 @@ def certify_statistic(mechanism: StatisticMechanism, *, charged: str = "") -> Ce
 def certify_blocks(mechanism: Blocks, function: str, *, charged: str = "") -> Certificate:
     """Write the certificate of a function that was asked about blocks.
 
-    Parameters
-    ----------
-    mechanism : Blocks
-        What releases.
-    function : str
-        What the function is called.
-    charged : str, default ""
-        Which budget was charged, and under which terms.
-
-    Returns
-    -------
-    Certificate
-        Depends on no private value.
+    Depends on no private value.
     """
     drawn = mechanism.aggregation
     scale, grid, values, accuracy = drawn.describe_draw()

@@ -94,20 +94,8 @@ def measurements(
 ) -> tuple[Measurement, ...]:
     """List what has to be measured for an aggregate.
 
-    Parameters
-    ----------
-    aggregate : Aggregate
-        The aggregate.
-    contribution : UnitContribution
-        Contribution of one unit of privacy.
-    columns : mapping of str to str
-        Types of the columns.
-
-    Returns
-    -------
-    tuple of Measurement
-        For a mean: centred sum, and rows with a value. For a variance: the same and the centred
-        sum of squares. For quantiles: one choice each.
+    For a mean: centred sum, and rows with a value. For a variance: the same and the centred sum of
+    squares. For quantiles: one choice each.
     """
     if aggregate.kind == "users":  # a user counts once in each group
         return (_count_of(aggregate, "users", None, contribution.groups, per_cell=1),)
