@@ -126,7 +126,7 @@ class WrongNorm(ParameterError):
     """A sensitivity was measured in a norm that the mechanism cannot use."""
 
 
-class TooFewPairs(_OfFields, ParameterError):
+class TooFewPairs(ParameterError, _OfFields):
     """The wanted gamma needs more sampled pairs than were given.
 
     Parameters
@@ -158,7 +158,7 @@ class TooFewPairs(_OfFields, ParameterError):
         self.calibration = calibration
 
 
-class TooFewRows(_OfFields, Refusal):
+class TooFewRows(Refusal, _OfFields):
     """A public table has too few rows for the wanted gamma.
 
     Parameters
@@ -186,7 +186,7 @@ class TooFewRows(_OfFields, Refusal):
         self.advice = advice
 
 
-class TooFewSamples(_OfFields, ParameterError):
+class TooFewSamples(ParameterError, _OfFields):
     """No outcome of an audit of this size could contradict the claim.
 
     Parameters
@@ -249,7 +249,7 @@ class EngineUnavailable(Refusal):
     """The database is not there; no private row was read."""
 
 
-class MissingExtra(_OfFields, Refusal):
+class MissingExtra(Refusal, _OfFields):
     """What was asked for needs packages that are not installed; nothing was read or charged.
 
     Parameters

@@ -148,7 +148,7 @@ def _tell_version(asked: bool) -> None:
 
 
 @app.callback()
-def _options(
+def _common(
     _: Annotated[
         bool,
         typer.Option("--version", help="Print the version.", callback=_tell_version, is_eager=True),

@@ -8,18 +8,11 @@ from typing import Annotated
 import typer
 
 import hushed as hs
+from hushed.cli import _options as shared
 from hushed.cli import _release_options as files
 from hushed.cli._delivery import deliver
 from hushed.cli._ledgers import open_named
-from hushed.cli._options import (
-    BudgetOption,
-    HeaderOption,
-    JsonOption,
-    KeyOption,
-    LedgerOption,
-    UnitOption,
-    option,
-)
+from hushed.cli._options import option
 from hushed.cli._panels import NOISE, ROWS
 from hushed.cli._statistic_options import ColumnOption
 from hushed.cli._tables import read_column, read_column_of_users
@@ -58,16 +51,16 @@ def find_bound(
             "--private-count",
         ),
     ] = False,
-    header: HeaderOption = None,
-    unit: UnitOption = "row",
-    ledger: LedgerOption = None,
-    budget: BudgetOption = None,
+    header: shared.HeaderOption = None,
+    unit: shared.UnitOption = "row",
+    ledger: shared.LedgerOption = None,
+    budget: shared.BudgetOption = None,
     remark: files.Remark = "",
-    key: KeyOption = None,
+    key: shared.KeyOption = None,
     out: files.Out = None,
     html: files.Html = None,
     force: files.Force = False,
-    json: JsonOption = False,
+    json: shared.JsonOption = False,
 ) -> None:
     """Find a bound to clip a column at, where no range is known."""
     inputs = inputs_of(data)

@@ -8,30 +8,14 @@ from typing import Annotated, Literal
 import typer
 
 import hushed as hs
+from hushed.cli import _options as shared
+from hushed.cli import _statistic_options as described
 from hushed.cli._delivery import deliver
 from hushed.cli._ledgers import open_named
-from hushed.cli._options import (
-    BudgetOption,
-    HeaderOption,
-    JsonOption,
-    KeyOption,
-    LedgerOption,
-    UnitOption,
-)
+from hushed.cli._options import option
 from hushed.cli._panels import NOISE
 from hushed.cli._release_options import Force, Html, Out, Remark
-from hushed.cli._statistic_options import (
-    CategoryOption,
-    ColumnOption,
-    HighOption,
-    LowOption,
-    PrivateRowsOption,
-    QOption,
-    StatisticName,
-    TrimOption,
-    holds_text,
-    read_statistic,
-)
+from hushed.cli._statistic_options import StatisticName, holds_text, read_statistic
 from hushed.cli._tables import read_column
 from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
@@ -45,36 +29,34 @@ def statistic(
         ),
     ],
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The private rows: CSV or Parquet.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy loss, in nats.", rich_help_panel=NOISE)],
+    epsilon: Annotated[float, option("Privacy loss, in nats.", NOISE)],
     mechanism: Annotated[
         Literal["inverse", "smooth"],
-        typer.Option(
-            help="Draw one of many public values, or add noise in proportion to the smooth "
-            "sensitivity.",
-            rich_help_panel=NOISE,
+        option(
+            "Draw one of many public values, or add noise in proportion to the smooth sensitivity.",
+            NOISE,
         ),
     ] = "inverse",
     noise: Annotated[
-        Literal["lomax", "t2"] | None,
-        typer.Option(help="Smooth: law of the noise; lomax by default.", rich_help_panel=NOISE),
+        Literal["lomax", "t2"] | None, option("Smooth: law of the noise; lomax by default.", NOISE)
     ] = None,
-    low: LowOption = None,
-    high: HighOption = None,
-    q: QOption = None,
-    trim: TrimOption = None,
-    category: CategoryOption = None,
-    private_count: PrivateRowsOption = False,
-    column: ColumnOption = None,
-    header: HeaderOption = None,
-    unit: UnitOption = "row",
-    ledger: LedgerOption = None,
-    budget: BudgetOption = None,
+    low: described.LowOption = None,
+    high: described.HighOption = None,
+    q: described.QOption = None,
+    trim: described.TrimOption = None,
+    category: described.CategoryOption = None,
+    private_count: described.PrivateRowsOption = False,
+    column: described.ColumnOption = None,
+    header: shared.HeaderOption = None,
+    unit: shared.UnitOption = "row",
+    ledger: shared.LedgerOption = None,
+    budget: shared.BudgetOption = None,
     remark: Remark = "",
-    key: KeyOption = None,
+    key: shared.KeyOption = None,
     out: Out = None,
     html: Html = None,
     force: Force = False,
-    json: JsonOption = False,
+    json: shared.JsonOption = False,
 ) -> None:
     """Release a median, a quantile, a trimmed mean or a mode: no population is needed."""
     inputs = inputs_of(data)
