@@ -37,6 +37,8 @@ The command line ends with 1 for every `Refusal` and with 2 for all else::
 
 from __future__ import annotations
 
+from functools import partial
+
 __all__ = [
     "BadFunction",
     "BadRows",
@@ -100,6 +102,15 @@ class HushedError(Exception):
         return f"{self.message}; {self.hint}" if self.hint else self.message
 
 
+class _OfFields(HushedError):
+    """An error that is made of its attributes, which survive a trip between processes."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        left_out = {"parameter", "hint", "__notes__"}
+        given = {name: value for name, value in vars(self).items() if name not in left_out}
+        return partial(type(self), **given), ()
+
+
 class Refusal(HushedError):
     """What was asked for is well-formed, and cannot be had."""
 
@@ -112,7 +123,7 @@ class WrongNorm(ParameterError):
     """A sensitivity was measured in a norm that the mechanism cannot use."""
 
 
-class TooFewPairs(ParameterError):
+class TooFewPairs(ParameterError, _OfFields):
     """The wanted gamma needs more sampled pairs than were given.
 
     Parameters
@@ -143,23 +154,8 @@ class TooFewPairs(ParameterError):
         self.gamma = gamma
         self.calibration = calibration
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Rebuild from the keywords, so that the error survives a trip between processes."""
-        return (
-            _too_few_pairs,
-            (self.given, self.needed, self.gamma, self.calibration, self.shared),
-        )
 
-
-def _too_few_pairs(
-    given: int, needed: int, gamma: float, calibration: str, shared: int
-) -> TooFewPairs:
-    return TooFewPairs(
-        given=given, needed=needed, gamma=gamma, calibration=calibration, shared=shared
-    )
-
-
-class TooFewRows(Refusal):
+class TooFewRows(Refusal, _OfFields):
     """A public table has too few rows for the wanted gamma.
 
     Parameters
@@ -184,22 +180,10 @@ class TooFewRows(Refusal):
         self.needed = needed
         self.gamma = gamma
         self.supported = supported
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Rebuild from the keywords, so that the error survives a trip between processes."""
-        return (
-            _too_few_rows,
-            (self.given, self.needed, self.gamma, self.supported, str(self)),
-        )
+        self.advice = advice
 
 
-def _too_few_rows(
-    given: int, needed: int, gamma: float, supported: float | None, advice: str
-) -> TooFewRows:
-    return TooFewRows(given=given, needed=needed, gamma=gamma, supported=supported, advice=advice)
-
-
-class TooFewSamples(ParameterError):
+class TooFewSamples(ParameterError, _OfFields):
     """No outcome of an audit of this size could contradict the claim.
 
     Parameters
@@ -220,14 +204,6 @@ class TooFewSamples(ParameterError):
         self.given = given
         self.needed = needed
         self.claim = claim
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Rebuild from the keywords, so that the error survives a trip between processes."""
-        return (_too_few_samples, (self.given, self.needed, self.claim))
-
-
-def _too_few_samples(given: int, needed: int, claim: str) -> TooFewSamples:
-    return TooFewSamples(given=given, needed=needed, claim=claim)
 
 
 class ZeroSensitivity(Refusal):
@@ -270,7 +246,7 @@ class EngineUnavailable(Refusal):
     """The database is not there; no private row was read."""
 
 
-class MissingExtra(Refusal):
+class MissingExtra(Refusal, _OfFields):
     """What was asked for needs packages that are not installed; nothing was read or charged.
 
     Parameters
@@ -291,10 +267,6 @@ class MissingExtra(Refusal):
         self.what = what
         self.extra = extra
         self.otherwise = otherwise
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Rebuild from the arguments, so that the error survives a trip between processes."""
-        return (type(self), (self.what, self.extra, self.otherwise))
 
 
 class QueryFailed(Refusal):

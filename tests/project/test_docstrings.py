@@ -41,6 +41,33 @@ class Scale:
         """Scale by a factor."""
         return factor
 
+    def to(self, size):
+        """Scale to a size.
+
+        Parameters
+        ----------
+        size : int
+            The size.
+
+        Returns
+        -------
+        int
+            The size.
+        """
+        return size
+
+
+class Doubling(Scale):
+    """One that leaves what a method takes and gives to its base, where that says so."""
+
+    def by(self, factor):
+        """Scale by twice a factor."""
+        return 2 * factor
+
+    def to(self, size):
+        """Scale to twice a size."""
+        return 2 * size
+
 
 @dataclass
 class Base:
@@ -120,9 +147,22 @@ def fields_of_bases(value):
     return {each.name for base in bases if is_dataclass(base) for each in fields(base)}
 
 
+def is_told_by_a_base(path):
+    """Tell a method that overrides one whose docstring says what it takes and gives."""
+    owner, _, method = path.rpartition(".")
+    home, _, kind = owner.rpartition(".")
+    bases = getattr(getattr(sys.modules.get(home), kind, None), "__mro__", ())[1:]
+    over = [vars(base).get(method) for base in bases]
+    return any(
+        re.search(r"\n *(Parameters|Returns)\n", getattr(each, "__doc__", None) or "")
+        for each in over
+    )
+
+
 def findings(path, value):
     """List what numpydoc finds in one docstring; PR01: parameters that are not documented."""
     left_out = {"PR01"} if takes_what_a_base_takes(value) else set()
+    left_out |= {"PR01", "RT01"} if is_told_by_a_base(path) else set()
     told = validate(path)["errors"]
     elsewhere = fields_of_bases(value)
     return [
@@ -155,14 +195,16 @@ def test_docstrings_of_the_names_of_hushed_are_whole():
 
 
 def test_bad_docstrings_are_found(monkeypatch, tmp_path):
-    """A full stop, a type, parameters and Returns are missed; a field of a base is not."""
+    """A full stop, a type, parameters and Returns are missed; what a base says is not."""
     (tmp_path / "specimen.py").write_text(SPECIMEN)
     monkeypatch.syspath_prepend(tmp_path)
     face = on_the_face(
-        importlib.import_module("specimen"), ["scale", "Scale", "Base", "Silent", "Telling"]
+        importlib.import_module("specimen"),
+        ["scale", "Scale", "Doubling", "Base", "Silent", "Telling"],
     )
     told = [line for path, value in face.items() for line in findings(path, value)]
     wanted = {"scale:": {"SS03", "PR01", "PR04", "RT01"}, "Scale.by:": {"PR01", "RT01"}}
+    wanted |= {"Scale.to:": set(), "Doubling.by:": {"PR01", "RT01"}, "Doubling.to:": set()}
     wanted |= {"Base:": set(), "Silent:": {"PR01"}, "Telling:": set()}
     for name, codes in wanted.items():
         assert {line.split()[1] for line in told if f"specimen.{name}" in line} == codes

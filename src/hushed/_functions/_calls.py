@@ -150,21 +150,12 @@ def _read(raw: Any) -> NDArray[Any] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What one public table told about a function.
+    """What one public table told about a function."""
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of the answer.
-    fresh : bool
-        True if the function fails on read-only arrays, though it leaves writable ones unchanged.
-    answer : ndarray of float
-        The answer itself.
-    """
-
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # shape of the answer
+    # True if the function fails on read-only arrays, though it leaves writable ones unchanged.
     fresh: bool
-    answer: Floats
+    answer: Floats  # the answer itself
 
 
 def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -> Probe:
@@ -214,18 +205,11 @@ def _first_answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -
 
 @dataclass(frozen=True, slots=True)
 class FixedSeed:
-    """A function that sees the same global random numbers at every call.
+    """A function that sees the same global random numbers at every call."""
 
-    Parameters
-    ----------
-    function : callable
-        Takes rows; may use the generators of `random` and `numpy.random`.
-    seed : int
-        Seed of both, set before each call; their state is put back afterwards.
-    """
-
+    # Takes rows; may use the generators of `random` and `numpy.random`.
     function: Callable[[Any], Any]
-    seed: int
+    seed: int  # seed of both, set before each call; their state is put back afterwards
 
     def __call__(self, rows: Any) -> Any:
         """Call the function with both generators seeded."""

@@ -19,28 +19,18 @@ Container = Literal["array", "list", "pandas", "polars"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The public shape of a table: what holds it and which columns it has, but not its values.
+    """The public shape of a table: what holds it and which columns it has, but not its values."""
 
-    Parameters
-    ----------
-    container : {"array", "list", "pandas", "polars"}
-        What holds the rows.
-    columns : tuple of str
-        Names, or ``"0", "1", ...`` for the columns of an array; empty for a list and for an
-        array of scalars.
-    kinds : tuple of str
-        For each column ``"number"`` or ``"other"``; for an array of scalars one entry.
-    inner : tuple of int
-        Shape of one row of an array: six columns may come as two by three.
-    types : tuple of Element
-        Type of each column of a frame; one entry for an array or a list. Not compared: what
-        converts to them without loss is as good.
-    """
-
-    container: Container
+    container: Container  # what holds the rows
+    # Names, or ``"0", "1", ...`` for the columns of an array; empty for a list and for an array of
+    # scalars.
     columns: tuple[str, ...] = ()
+    # For each column ``"number"`` or ``"other"``; for an array of scalars one entry.
     kinds: tuple[str, ...] = ()
+    # Shape of one row of an array: six columns may come as two by three.
     inner: tuple[int, ...] = ()
+    # Type of each column of a frame; one entry for an array or a list. Not compared: what converts
+    # to them without loss is as good.
     types: tuple[Element, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:

@@ -22,20 +22,12 @@ _DEEPEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Types of Python objects in a list of rows or a column, by where they stand in a row.
+    """Types of Python objects in a list of rows or a column, by where they stand in a row."""
 
-    Parameters
-    ----------
-    numbers : frozenset of (str, str)
-        Places and types of numbers.
-    others : frozenset of (str, str)
-        Places and names of all other types; missing values have none.
-    forms : frozenset of (str, str)
-        Places of arrays, lists, tuples and dicts that all have one shape, length or set of keys.
-    """
-
-    numbers: frozenset[tuple[str, str]]
+    numbers: frozenset[tuple[str, str]]  # places and types of numbers
+    # Places and names of all other types; missing values have none.
     others: frozenset[tuple[str, str]]
+    # Places of arrays, lists, tuples and dicts that all have one shape, length or set of keys.
     forms: frozenset[tuple[str, str]] = frozenset()
 
     def by_place(self) -> dict[str, set[str]]:
@@ -48,18 +40,10 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """Type of the elements of an array, a column or a list.
+    """Type of the elements of an array, a column or a list."""
 
-    Parameters
-    ----------
-    dtype : dtype, optional
-        As NumPy, pandas or Polars names it; None for the rows of a list.
-    cells : Cells, optional
-        Types of the Python objects, where it holds such.
-    """
-
-    dtype: Any = None
-    cells: Cells | None = None
+    dtype: Any = None  # as NumPy, pandas or Polars names it; None for the rows of a list
+    cells: Cells | None = None  # types of the Python objects, where it holds such
 
 
 def cells(values: Iterable[Any], *, column: bool) -> Cells:

@@ -24,25 +24,18 @@ _NUMBERS = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8,
 class Range:
     """Public range of a column.
 
-    Parameters
-    ----------
-    column : str
-        Its name, or its place in an array; empty where a row is one number.
-    low, high : float
-        Ends, both inside; one may be infinite.
-    missing : bool, default False
-        Whether the population has missing values there. Otherwise a missing value is moved to the
-        low end, or to the high one if that alone is finite.
-
     Raises
     ------
     ParameterError
         If the ends cross, are NaN, or none of them is finite.
     """
 
-    column: str
+    column: str  # its name, or its place in an array; empty where a row is one number
+    # Ends, both inside; one may be infinite.
     low: float
     high: float
+    # Whether the population has missing values there. Otherwise a missing value is moved to the low
+    # end, or to the high one if that alone is finite.
     missing: bool = False
 
     def __post_init__(self) -> None:

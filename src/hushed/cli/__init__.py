@@ -117,18 +117,7 @@ _FAILED = "2 bad use, or something could not be read or written"
 
 
 def exit_codes(name: str) -> str:
-    """Say how a command may end.
-
-    Parameters
-    ----------
-    name : str
-        One of `COMMANDS`.
-
-    Returns
-    -------
-    str
-        One line for its help text.
-    """
+    """Say in one line how a command may end."""
     if name in _ANSWERS:
         first = f"{_ANSWERS[name]}; {_NO_ANSWER}"
     else:
@@ -137,18 +126,7 @@ def exit_codes(name: str) -> str:
 
 
 def load(name: str) -> typer.Typer:
-    """Load a command.
-
-    Parameters
-    ----------
-    name : str
-        One of `COMMANDS`.
-
-    Returns
-    -------
-    typer.Typer
-        The command, or a group of them.
-    """
+    """Load a command, or a group of them."""
     found = getattr(import_module(f"hushed.cli._{COMMANDS[name][0]}"), name.replace("-", "_"))
     below = ""
     if isinstance(found, typer.Typer):
@@ -190,7 +168,7 @@ def _tell_version(asked: bool) -> None:
 
 
 @app.callback()
-def _options(
+def _common(
     _: Annotated[
         bool,
         typer.Option("--version", help="Print the version.", callback=_tell_version, is_eager=True),

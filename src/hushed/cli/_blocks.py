@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from json import loads
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,8 +16,8 @@ from hushed._checks import require_count
 from hushed.blocks import Limits, Simulation
 from hushed.cli import _block_options as options
 from hushed.cli import _release_options as files
+from hushed.cli._delivery import deliver
 from hushed.cli._inputs import read_function, read_population
-from hushed.cli._kept import describe_release, plain_value, read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
     BudgetOption,
@@ -31,10 +30,9 @@ from hushed.cli._options import (
     SeedOption,
     UnitOption,
 )
-from hushed.cli._outcome import finish, print_line, print_table
-from hushed.cli._releasing import check_files, write_files
+from hushed.cli._outcome import print_line, print_table
 from hushed.cli._tables import Frame, Table, check_columns, find_column, read_table
-from hushed.cli._written import files_of, inputs_of
+from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
 from hushed.populations import Promise
 
@@ -79,12 +77,8 @@ def blocks(
     json: JsonOption = False,
 ) -> None:
     """Release the answer of any function for any table: from its answers on blocks of rows."""
-    charged_first = "" if ledger is None else "; if the budget was charged, the charge stays"
-    with finish(json=json, stopped=f"stopped; nothing was released{charged_first}") as result:
-        inputs = inputs_of(data, function, prior_population, simulate) + files_of(ledger)
-        check_files(out, html, inputs, force=force)
-        if key is not None and ledger is None:
-            raise ParameterError("--key is the name of an answer in a ledger: --ledger URL, too")
+    inputs = inputs_of(data, function, prior_population, simulate)
+    with deliver(inputs, ledger, budget, key, out, html, force=force, json=json) as delivery:
         if simulate is not None:
             _refuse_with_simulation(ledger=ledger, out=out, html=html)
         public_count = not private_count and user is None
@@ -135,22 +129,15 @@ def blocks(
                     isolated=not in_process,
                     progress=True,
                 )
-                result.update(simulation=asdict(found))
+                delivery.result.update(simulation=asdict(found))
                 if not json:
                     _print_simulation(found)
                 return
             held, names = (table.rows, table.columns) if table else ((), ())
             made = replace(made, user=_find_user(user, data, held, names))
-            released = hs.release(f, held, made, charged, budget=budget, note=remark, key=key)
-        certificate = released.certificate
-        value = plain_value(released.value)
-        result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
-        result["kept"] = read_again(ledger, budget, key or released.entry)
-        if not json:
-            print_line(describe_release(value, certificate))
-    # Standard output is complete: what goes wrong from here on is told on standard error.
-    with finish(json=False, stopped="stopped; the answer was released, its files may be missing"):
-        write_files(certificate, out, html)
+            delivery.released = hs.release(
+                f, held, made, charged, budget=budget, note=remark, key=key
+            )
 
 
 def _refuse_with_simulation(**given: object) -> None:

@@ -8,34 +8,13 @@ from typing import Annotated
 import typer
 
 import hushed as hs
+from hushed.cli import _options as shared
+from hushed.cli import _statistic_options as described
 from hushed.cli._inputs import read_bounds, read_function, read_population
-from hushed.cli._options import (
-    BoundsOption,
-    FrameOption,
-    GammaOption,
-    HeaderOption,
-    JsonOption,
-    PlotOption,
-    PopulationOption,
-    PromiseOption,
-    SeedOption,
-    UnitOption,
-    WorkersOption,
-)
+from hushed.cli._options import option
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
 from hushed.cli._panels import NOISE, SAMPLING
-from hushed.cli._statistic_options import (
-    CategoryOption,
-    ColumnOption,
-    HighOption,
-    LowOption,
-    PrivateRowsOption,
-    QOption,
-    TrimOption,
-    holds_text,
-    read_statistic,
-    read_statistic_population,
-)
+from hushed.cli._statistic_options import holds_text, read_statistic, read_statistic_population
 from hushed.cli._written import check_figure
 from hushed.errors import ParameterError
 
@@ -49,49 +28,35 @@ def compare(
             "or a function of the rows.",
         ),
     ],
-    population: PopulationOption,
+    population: shared.PopulationOption,
     rows: Annotated[int, typer.Option(help="Rows in the private table.")],
-    epsilon: Annotated[
-        float | None,
-        typer.Option(help="Privacy loss, in nats; 1 by default.", rich_help_panel=NOISE),
-    ] = None,
+    epsilon: Annotated[float | None, option("Privacy loss, in nats; 1 by default.", NOISE)] = None,
     error: Annotated[
         float | None,
-        typer.Option(
-            help="Instead: find the smallest epsilon for this error in 95 % of releases.",
-            rich_help_panel=NOISE,
-        ),
+        option("Instead: find the smallest epsilon for this error in 95 % of releases.", NOISE),
     ] = None,
-    delta: Annotated[
-        float, typer.Option(help="Slack, for the ways that need it.", rich_help_panel=NOISE)
-    ] = 0.0,
-    gamma: GammaOption = None,
+    delta: Annotated[float, option("Slack, for the ways that need it.", NOISE)] = 0.0,
+    gamma: shared.GammaOption = None,
     worth: Annotated[
-        float,
-        typer.Option(
-            help="How many times as large an error a stronger promise may have.",
-            rich_help_panel=NOISE,
-        ),
+        float, option("How many times as large an error a stronger promise may have.", NOISE)
     ] = 2.0,
-    low: LowOption = None,
-    high: HighOption = None,
-    q: QOption = None,
-    trim: TrimOption = None,
-    category: CategoryOption = None,
-    private_count: PrivateRowsOption = False,
-    column: ColumnOption = None,
-    promise: PromiseOption = None,
-    frame: FrameOption = "numpy",
-    header: HeaderOption = None,
-    bounds: BoundsOption = None,
-    unit: UnitOption = "row",
-    trials: Annotated[
-        int, typer.Option(help="Tables to simulate.", rich_help_panel=SAMPLING)
-    ] = 200,
-    seed: SeedOption = 0,
-    workers: WorkersOption = None,
-    plot: PlotOption = None,
-    json: JsonOption = False,
+    low: described.LowOption = None,
+    high: described.HighOption = None,
+    q: described.QOption = None,
+    trim: described.TrimOption = None,
+    category: described.CategoryOption = None,
+    private_count: described.PrivateRowsOption = False,
+    column: described.ColumnOption = None,
+    promise: shared.PromiseOption = None,
+    frame: shared.FrameOption = "numpy",
+    header: shared.HeaderOption = None,
+    bounds: shared.BoundsOption = None,
+    unit: shared.UnitOption = "row",
+    trials: Annotated[int, option("Tables to simulate.", SAMPLING)] = 200,
+    seed: shared.SeedOption = 0,
+    workers: shared.WorkersOption = None,
+    plot: shared.PlotOption = None,
+    json: shared.JsonOption = False,
 ) -> None:
     """Compare every way to release an answer, on public rows: promise, error and calls."""
     with finish(json=json) as result:
@@ -124,11 +89,7 @@ def compare(
                 unit=unit,
             )
             source = read_statistic_population(
-                population,
-                text=holds_text(category),
-                column=column,
-                header=header,
-                promise=promise,
+                population, text=holds_text(category), column=column, header=header, promise=promise
             )
         found = hs.compare(
             what,  # type: ignore[arg-type]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, replace
-from json import loads
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +14,7 @@ from hushed._printing import format_up, plain_path
 from hushed._rows._people import count_units
 from hushed.cli import _release_options as options
 from hushed.cli._calibration import Target
+from hushed.cli._delivery import deliver
 from hushed.cli._inputs import (
     find_user,
     in_blocks,
@@ -23,7 +22,6 @@ from hushed.cli._inputs import (
     read_function,
     read_population,
 )
-from hushed.cli._kept import describe_release, plain_value, read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
     BlockOption,
@@ -49,10 +47,10 @@ from hushed.cli._options import (
     WorkersOption,
     option,
 )
-from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_note
+from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line
 from hushed.cli._panels import NOISE, ROWS
 from hushed.cli._tables import Frame, check_columns, read_table
-from hushed.cli._written import check_targets, files_of, inputs_of
+from hushed.cli._written import inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.mechanisms._calibrated import answers_of
 from hushed.mechanisms._registry import MECHANISMS
@@ -172,10 +170,8 @@ def release(
     json: JsonOption = False,
 ) -> None:
     """Release a private answer and its certificate."""
-    charged_first = "" if ledger is None else "; if the budget was charged, the charge stays"
-    with finish(json=json, stopped=f"stopped; nothing was released{charged_first}") as result:
-        inputs = inputs_of(data, function, population) + files_of(ledger)
-        check_files(out, html, inputs, force=force)
+    inputs = inputs_of(data, function, population)
+    with deliver(inputs, ledger, budget, key, out, html, force=force, json=json) as delivery:
         given = {"delta": delta, "lattice": lattice, "dims": dims, "order": order}
         target = Target(
             name=mechanism,
@@ -186,8 +182,6 @@ def release(
             options={name: value for name, value in given.items() if value is not None},
         )
         target.check()
-        if key is not None and ledger is None:
-            raise ParameterError("--key is the name of an answer in a ledger: --ledger URL, too")
         with open_named(ledger, budget) as charged:
             source, columns = read_population(
                 population,
@@ -220,7 +214,7 @@ def release(
                 progress=True,
             )
             calibrated = target.calibrate(s)
-            released = hs.release(
+            delivery.released = hs.release(
                 f,
                 table.rows,
                 calibrated,
@@ -230,15 +224,6 @@ def release(
                 key=key,
                 outside=outside,
             )
-        certificate = released.certificate
-        value = plain_value(released.value)
-        result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
-        result["kept"] = read_again(ledger, budget, key or released.entry)
-        if not json:
-            print_line(describe_release(value, certificate))
-    # Standard output is complete: what goes wrong from here on is told on standard error.
-    with finish(json=False, stopped="stopped; the answer was released, its files may be missing"):
-        write_files(certificate, out, html)
 
 
 def verify(
@@ -288,29 +273,6 @@ def verify(
         result["exit_code"] = 0 if found.agreement in accepted else REFUSED
         if not json:
             print_line(found.explain())
-
-
-def check_files(
-    out: Path | None, html: Path | None, inputs: Sequence[Path], *, force: bool
-) -> None:
-    """Find whatever would keep the certificate from being written before anything runs."""
-    check_targets({"--out": out, "--html": html}, inputs, force=force)
-    if html is not None:
-        from hushed.plots._figures import altair_or_refuse  # noqa: PLC0415
-
-        altair_or_refuse()
-
-
-def write_files(certificate: hs.Certificate, out: Path | None, html: Path | None) -> None:
-    """Write a certificate as JSON and as a page, where it was asked for."""
-    if out is not None:
-        out.write_text(certificate.to_json() + "\n", encoding="utf-8")
-        print_note(f"certificate written to {out}")
-    if html is not None:
-        from hushed.plots import certificate_page  # noqa: PLC0415
-
-        html.write_text(certificate_page(certificate), encoding="utf-8")
-        print_note(f"page written to {html}")
 
 
 def _certificate(path: Path) -> hs.Certificate:

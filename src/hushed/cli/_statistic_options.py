@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-import typer
-
 import hushed as hs
 from hushed._printing import plain_path
 from hushed.cli._inputs import read_population
+from hushed.cli._options import option
 from hushed.cli._panels import ROWS, STATISTICS
 from hushed.cli._tables import read_column
 from hushed.errors import ParameterError
@@ -24,43 +23,31 @@ StatisticName = Literal[
 
 LowOption = Annotated[
     float | None,
-    typer.Option(
-        help="Low end of the public range: rows are moved into it. Of a function that is compared, "
+    option(
+        "Low end of the public range: rows are moved into it. Of a function that is compared, "
         "of its answer.",
-        rich_help_panel=STATISTICS,
+        STATISTICS,
     ),
 ]
-HighOption = Annotated[
-    float | None, typer.Option(help="High end of the public range.", rich_help_panel=STATISTICS)
-]
-QOption = Annotated[
-    float | None,
-    typer.Option("--q", help="Which quantile, in [0, 1].", rich_help_panel=STATISTICS),
-]
+HighOption = Annotated[float | None, option("High end of the public range.", STATISTICS)]
+QOption = Annotated[float | None, option("Which quantile, in [0, 1].", STATISTICS, "--q")]
 TrimOption = Annotated[
     float | None,
-    typer.Option(
-        help="Share of rows that a trimmed mean drops at each end; 0.1 by default.",
-        rich_help_panel=STATISTICS,
-    ),
+    option("Share of rows that a trimmed mean drops at each end; 0.1 by default.", STATISTICS),
 ]
 CategoryOption = Annotated[
-    list[str] | None,
-    typer.Option(help="A public category of a mode; give all of them.", rich_help_panel=STATISTICS),
+    list[str] | None, option("A public category of a mode; give all of them.", STATISTICS)
 ]
 ColumnOption = Annotated[
     str | None,
-    typer.Option(
-        help="Column of the file, by name, or by place from 1; needed if there are several.",
-        rich_help_panel=ROWS,
-    ),
+    option("Column of the file, by name, or by place from 1; needed if there are several.", ROWS),
 ]
 PrivateRowsOption = Annotated[
     bool,
-    typer.Option(
+    option(
+        "The number of rows is private, too: neighbours have one row more or less.",
+        STATISTICS,
         "--private-count",
-        help="The number of rows is private, too: neighbours have one row more or less.",
-        rich_help_panel=STATISTICS,
     ),
 ]
 
@@ -108,9 +95,9 @@ def _names() -> tuple[str, ...]:
 def _check_belonging(name: str, given: dict[str, Any]) -> None:
     """Refuse options of another statistic."""
     wanted = {"--q": "quantile", "--trim": "trimmed-mean", "--category": "mode"}
-    for option, value in given.items():
-        if value and name != wanted[option]:
-            raise ParameterError(f"{option} is for {wanted[option]}, not for {name}")
+    for each, value in given.items():
+        if value and name != wanted[each]:
+            raise ParameterError(f"{each} is for {wanted[each]}, not for {name}")
 
 
 def _read_categories(category: Sequence[str] | None) -> list[Any]:
@@ -131,12 +118,7 @@ def holds_text(category: Sequence[str] | None) -> bool:
 
 
 def read_statistic_population(
-    spec: str,
-    *,
-    text: bool,
-    column: str | None,
-    header: bool | None,
-    promise: Promise | None,
+    spec: str, *, text: bool, column: str | None, header: bool | None, promise: Promise | None
 ) -> hs.populations.Population:
     """Read the population of a statistic: of a file one column."""
     kind = spec.partition(":")[0]

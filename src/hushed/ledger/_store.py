@@ -60,15 +60,7 @@ class InDoubt(LedgerUnavailable):
 
 
 class Store:
-    """An open database with the tables of a ledger.
-
-    Parameters
-    ----------
-    url : str
-        Address, as `connect` takes it.
-    timeout : float
-        Longest wait for other writers, in seconds.
-    """
+    """An open database with the tables of a ledger; other writers are waited for so long."""
 
     def __init__(self, url: str, timeout: float) -> None:
         self.url = url

@@ -12,14 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._checks import read_epsilon, require_count, require_positive, require_probability
+from hushed._checks import read_epsilon, require_count, require_probability
 from hushed._numeric import COARSE, round_up
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 from hushed.mechanisms._arguments import (
     finite_values,
     require_movement,
-    smallest_epsilon,
 )
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.mechanisms._laplace import LaplaceNoise, exponential_tail
@@ -91,46 +90,9 @@ class Bernstein(Calibrated):
         lattice, dims = int(parameters.get("lattice", 10)), int(parameters.get("dims", 1))
         return numbers_of(function, lattice=lattice, dims=dims)
 
-    @classmethod
-    def for_accuracy(
-        cls,
-        sensitivity: SensitivityBound,
-        *,
-        error: float,
-        beta: float = 0.05,
-        lattice: int = 10,
-        dims: int = 1,
-        order: int = 1,
-    ) -> Bernstein:
-        """Mechanism with the smallest epsilon that keeps the noise within a bound.
-
-        Parameters
-        ----------
-        sensitivity : SensitivityBound
-            Sup-norm sensitivity on the lattice.
-        error : float
-            Largest distance between the noisy and the noise-free polynomial; above 0.
-        beta : float, default 0.05
-            Probability with which it may be larger; in (0, 1).
-        lattice, dims, order : int
-            As for the class.
-
-        Returns
-        -------
-        Bernstein
-            With ``accuracy(beta) <= error``.
-        """
-        require_positive("error", error)
-        require_probability("beta", beta)
-        shape = {"lattice": lattice, "dims": dims, "order": order}
-        one = cls(sensitivity, epsilon=1.0, **shape)
-        tail = exponential_tail(beta, one.points) * _amplification(lattice, dims, order)
-        epsilon = smallest_epsilon(
-            one.total * tail / error,
-            lambda e: cls(sensitivity, epsilon=e, **shape).accuracy(beta),
-            error,
-        )
-        return cls(sensitivity, epsilon=epsilon, **shape)
+    def _guess(self, error: float, beta: float, dims: int = 1) -> float:  # noqa: ARG002
+        amplified = _amplification(self.lattice, self.dims, self.order)
+        return self.total * exponential_tail(beta, self.points) * amplified / error
 
     @property
     def noise(self) -> LaplaceNoise:
@@ -180,19 +142,9 @@ class Bernstein(Calibrated):
     def accuracy(self, beta: float = 0.05, dims: int | None = None) -> float:
         """Distance to the noise-free polynomial, exceeded anywhere with probability at most beta.
 
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-        dims : int, optional
-            Not needed: the dimension is that of the mechanism.
-
-        Returns
-        -------
-        float
-            Largest lattice noise at level beta times the norm of the iterated operator. The
-            distance from the noise-free polynomial to the function itself depends on the
-            function and is not counted.
+        Largest lattice noise at level beta times the norm of the iterated operator. The distance
+        from the noise-free polynomial to the function itself depends on the function and is not
+        counted.
         """
         require_probability("beta", beta)
         if dims not in (None, self.dims):

@@ -123,17 +123,7 @@ class BoundSearch(Calibrated):
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:  # noqa: ARG002
         """Rows beyond the bound found, but with chance beta, unless it is the last; rounded up.
 
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-        dims : int, default 1
-            Not used: the number of candidates is known.
-
-        Returns
-        -------
-        float
-            ``above + s2 log(2 candidates / beta)``, s2 the scale of the noise on a count.
+        ``above + s2 log(2 candidates / beta)``, s2 the scale of the noise on a count.
         """
         return self.rows_beyond(beta, self.candidates.size)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Self
 
+from hushed._checks import require_positive
 from hushed.guarantee import Guarantee
-from hushed.mechanisms._arguments import finite_values
+from hushed.mechanisms._arguments import finite_values, smallest_epsilon
 from hushed.mechanisms._law import Law
 from hushed.privacy_loss import PrivacyProfile
 from hushed.spaces import Norm, SensitivityBound
@@ -21,7 +23,7 @@ class Calibrated:
 
     ``name`` is what certificates and the command line call it, ``norms`` are those it takes, the
     first one by default. ``outcome`` says what its error means, ``law_name`` what its noise is
-    called, if not by the same name.
+    called, if not by the same name. ``fewest`` numbers, or candidates, are taken together.
     """
 
     __slots__ = ()
@@ -31,9 +33,58 @@ class Calibrated:
     norms: ClassVar[tuple[Norm, ...]]
     outcome: ClassVar[str] = ""
     law_name: ClassVar[str] = ""
+    fewest: ClassVar[int] = 1
 
     sensitivity: SensitivityBound
     epsilon: float
+
+    @classmethod
+    def for_accuracy(
+        cls,
+        *arguments: Any,
+        error: float,
+        beta: float = 0.05,
+        dims: int | None = None,
+        **parameters: Any,
+    ) -> Self:
+        """Mechanism with the smallest epsilon that keeps the error within a bound.
+
+        Parameters
+        ----------
+        *arguments : SensitivityBound
+            What the mechanism takes before its keywords: the sensitivity; of `TopK` k, too.
+        error : float
+            Largest absolute error of any coordinate, or shortfall of a choice; above 0.
+        beta : float, default 0.05
+            Probability with which it may be larger; in (0, 1).
+        dims : int, optional
+            Number of coordinates, or of candidates; by default the fewest that it takes. Of
+            `Bernstein` the dimension of the cube.
+        **parameters : float, int, bool or str
+            What else the mechanism takes, such as ``delta``.
+
+        Returns
+        -------
+        Calibrated
+            A mechanism of this class with ``accuracy(beta, dims) <= error``.
+        """
+        require_positive("error", error)
+        values: tuple[int, ...] = (cls.fewest if dims is None else dims,)
+        if "dims" in parameter_names(cls):
+            parameters |= {} if dims is None else {"dims": dims}
+            values = ()
+
+        build: Callable[..., Self] = partial(cls, *arguments, **parameters)
+        guess = build(epsilon=1.0)._guess(error, beta, *values)
+        return build(
+            epsilon=smallest_epsilon(
+                guess, lambda level: build(epsilon=level).accuracy(beta, *values), error
+            )
+        )
+
+    def _guess(self, error: float, beta: float, dims: int = 1) -> float:
+        """Epsilon, at most the smallest, for an error of a mechanism like this one at epsilon 1."""
+        raise NotImplementedError
 
     @property
     def noise(self) -> Law:

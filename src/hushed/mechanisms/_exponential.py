@@ -10,7 +10,7 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 
 from hushed import noise
-from hushed._checks import read_epsilon, require_count, require_positive, require_probability
+from hushed._checks import read_epsilon, require_count, require_probability
 from hushed._decimals import decimal_of, stated_above
 from hushed._numeric import ARITHMETIC, round_up
 from hushed._types import Floats
@@ -20,7 +20,6 @@ from hushed.mechanisms._arguments import (
     finite_values,
     require_monotone,
     require_movement,
-    smallest_epsilon,
 )
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.mechanisms._law import Known, Law
@@ -134,36 +133,9 @@ class Exponential(Calibrated):
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
         require_monotone(self.monotone, self.sensitivity)
 
-    @classmethod
-    def for_accuracy(
-        cls, sensitivity: SensitivityBound, *, error: float, beta: float = 0.05, dims: int = 1
-    ) -> Exponential:
-        """Mechanism with the smallest epsilon that keeps the regret within a bound.
-
-        Parameters
-        ----------
-        sensitivity : SensitivityBound
-            Sensitivity of the scores, sup norm or range.
-        error : float
-            Largest shortfall of the chosen score against the best one; above 0.
-        beta : float, default 0.05
-            Probability with which it may be larger; in (0, 1).
-        dims : int, default 1
-            Number of candidates.
-
-        Returns
-        -------
-        Exponential
-            With ``accuracy(beta, dims) <= error``.
-        """
-        require_positive("error", error)
-        one = cls(sensitivity, epsilon=1.0)
-        step = math.ldexp(1.0, one.noise.drawn()[1])
-        guess = one.width * _regret_tail(beta, dims) / max(error - step, 0.5 * error, 5e-324)
-        epsilon = smallest_epsilon(
-            guess, lambda e: cls(sensitivity, epsilon=e).accuracy(beta, dims), error
-        )
-        return cls(sensitivity, epsilon=epsilon)
+    def _guess(self, error: float, beta: float, dims: int = 1) -> float:
+        step = math.ldexp(1.0, self.noise.drawn()[1])
+        return self.width * _regret_tail(beta, dims) / max(error - step, 0.5 * error, 5e-324)
 
     @property
     def noise(self) -> ExponentialChoice:
@@ -194,18 +166,7 @@ class Exponential(Calibrated):
         return bounded_range(self.epsilon)
 
     def draw(self, scores: ArrayLike) -> int:
-        """Choose a candidate.
-
-        Parameters
-        ----------
-        scores : array of float, shape (candidates,)
-            Score of each candidate; larger is better.
-
-        Returns
-        -------
-        int
-            Index of the chosen candidate.
-        """
+        """Choose a candidate by one score for each, larger is better; its index."""
         values = finite_values(scores)
         if values.ndim != 1:
             raise ParameterError(

@@ -16,14 +16,13 @@ from hushed._checks import (
     read_epsilon,
     require_count,
     require_one_of,
-    require_positive,
     require_probability,
 )
 from hushed._decimals import lower_double, read, stated_above
 from hushed._numeric import COARSE, finite_above, first_true_near, root_above, round_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
-from hushed.mechanisms._arguments import require_movement, smallest_epsilon
+from hushed.mechanisms._arguments import require_movement
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.mechanisms._law import Known, Law, chance_of_each, plain
 from hushed.privacy_loss import PrivacyProfile, gaussian
@@ -185,53 +184,17 @@ class Gaussian(Calibrated):
         sigma = math.nextafter(self.sensitivity.value * multiplier, math.inf)
         object.__setattr__(self, "scale", sigma)
 
-    @classmethod
-    def for_accuracy(
-        cls,
-        sensitivity: SensitivityBound,
-        *,
-        error: float,
-        delta: float,
-        beta: float = 0.05,
-        dims: int = 1,
-    ) -> Gaussian:
-        """Analytic mechanism with the smallest epsilon that keeps the error within a bound.
-
-        Parameters
-        ----------
-        sensitivity : SensitivityBound
-            l2 sensitivity of the answer.
-        error : float
-            Largest absolute error of any coordinate; above 0.
-        delta : float
-            Slack; in (0, 1).
-        beta : float, default 0.05
-            Probability with which the error may be larger; in (0, 1).
-        dims : int, default 1
-            Number of coordinates.
-
-        Returns
-        -------
-        Gaussian
-            With ``accuracy(beta, dims) <= error``.
-        """
-        require_movement(sensitivity, "Gaussian", *cls.norms)
-        require_positive("error", error)
-        delta = _read_delta(delta)
+    def _guess(self, error: float, beta: float, dims: int = 1) -> float:
         tail = _normal_tail(_each(beta, dims))
-        ratio = max(sensitivity.value * tail / error, _LEAST_RATIO)
+        ratio = max(self.sensitivity.value * tail / error, _LEAST_RATIO)
         if ratio > _LARGEST_RATIO:
             raise ParameterError(f"an error of {error} leaves no privacy; ask for a larger error")
         # A level far below the ratio changes no digit of sigma.
-        guess = first_true_near(
-            lambda e: released_delta(ratio, e) <= delta,
+        return first_true_near(
+            lambda e: released_delta(ratio, e) <= self.delta,
             max(ratio, 0.5 * ratio * ratio),
             least=_FAR_BELOW * ratio,
         )
-        epsilon = smallest_epsilon(
-            guess, lambda e: cls(sensitivity, epsilon=e, delta=delta).accuracy(beta, dims), error
-        )
-        return cls(sensitivity, epsilon=epsilon, delta=delta)
 
     @property
     def noise(self) -> GaussianNoise:

@@ -16,7 +16,7 @@ from hushed._checks import read_epsilon, require_probability
 from hushed._printing import format_up
 from hushed._types import Floats, Integers
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee
+from hushed.mechanisms._on_statistic import OnStatistic
 from hushed.privacy_loss import PrivacyProfile, bounded_range
 from hushed.statistics import Mode, Numeric, Statistic
 from hushed.statistics._constructors import KINDS
@@ -30,7 +30,7 @@ _NEGLIGIBLE = 60.0  # lengths are cut where a value has e**-60 of the best one's
 
 
 @dataclass(frozen=True, slots=True)
-class InverseSensitivity:
+class InverseSensitivity(OnStatistic):
     """Draw a value whose odds fall by ``exp(epsilon / 2)`` for each row that must change.
 
     A statistic of numbers is rounded to the nearest candidate: that one needs no row to change.
@@ -150,24 +150,11 @@ class InverseSensitivity:
         """Privacy loss at every level: the losses of all candidates lie in a range of epsilon."""
         return bounded_range(self.epsilon)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What a draw promises, for every pair of neighbours."""
-        return Guarantee(epsilon=self.epsilon, neighbours=self.statistic.neighbours)
-
     def accuracy(self, beta: float = 0.05) -> float:
         """Count the changed rows that explain the drawn value except with probability beta.
 
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-
-        Returns
-        -------
-        float
-            In rows: the drawn value is the candidate nearest to what the table would have answered
-            with so many rows changed, or fewer. If it is empty, with one more.
+        The drawn value is the candidate nearest to what the table would have answered with so many
+        rows changed, or fewer. If it is empty, with one more.
         """
         return rows_astray(self.epsilon, self.least, beta)
 
@@ -217,18 +204,7 @@ class InverseSensitivity:
         return chances
 
     def draw(self, rows: Any) -> Any:
-        """Release the statistic of a table.
-
-        Parameters
-        ----------
-        rows : array, list or frame
-            One column.
-
-        Returns
-        -------
-        float, str, int or bool
-            One of the candidates.
-        """
+        """Release the statistic of a table: one of the candidates."""
         kept, offsets = self._offers()
         found = noise.select(offsets - self._lengths(rows, kept), width=WIDTH, epsilon=self.epsilon)
         return self.values[int(kept[found])]

@@ -9,11 +9,11 @@ from fractions import Fraction
 from typing import ClassVar
 
 from hushed import noise
-from hushed._checks import read_epsilon, require_count, require_positive, require_probability
+from hushed._checks import read_epsilon, require_count, require_probability
 from hushed._decimals import decimal_of, stated_above
 from hushed._numeric import COARSE, round_up
 from hushed._types import Floats
-from hushed.mechanisms._arguments import require_movement, smallest_epsilon
+from hushed.mechanisms._arguments import require_movement
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.mechanisms._law import Known, Law, chance_of_each, plain
 from hushed.privacy_loss import PrivacyProfile, laplace
@@ -140,35 +140,8 @@ class Laplace(Calibrated):
         require_movement(self.sensitivity, "Laplace", *self.norms)
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
 
-    @classmethod
-    def for_accuracy(
-        cls, sensitivity: SensitivityBound, *, error: float, beta: float = 0.05, dims: int = 1
-    ) -> Laplace:
-        """Mechanism with the smallest epsilon that keeps the error within a bound.
-
-        Parameters
-        ----------
-        sensitivity : SensitivityBound
-            l1 sensitivity of the answer.
-        error : float
-            Largest absolute error of any coordinate; above 0.
-        beta : float, default 0.05
-            Probability with which the error may be larger; in (0, 1).
-        dims : int, default 1
-            Number of coordinates.
-
-        Returns
-        -------
-        Laplace
-            With ``accuracy(beta, dims) <= error``.
-        """
-        require_movement(sensitivity, "Laplace", *cls.norms)
-        require_positive("error", error)
-        guess = sensitivity.value * exponential_tail(beta, dims) / error
-        epsilon = smallest_epsilon(
-            guess, lambda e: cls(sensitivity, epsilon=e).accuracy(beta, dims), error
-        )
-        return cls(sensitivity, epsilon=epsilon)
+    def _guess(self, error: float, beta: float, dims: int = 1) -> float:
+        return self.sensitivity.value * exponential_tail(beta, dims) / error
 
     @property
     def noise(self) -> LaplaceNoise:

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushed._checks import read_epsilon, require_count, require_positive, require_probability
+from hushed._checks import read_epsilon, require_count, require_probability
 from hushed._decimals import decimal_of
 from hushed._numeric import COARSE, finite_above, round_up
 from hushed._types import Integers
@@ -21,7 +21,6 @@ from hushed.mechanisms._arguments import (
     finite_values,
     require_monotone,
     require_movement,
-    smallest_epsilon,
 )
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.mechanisms._sparse_vector import to_double
@@ -89,6 +88,7 @@ class NoisyMax(Calibrated):
     name: ClassVar[str] = "noisy-max"
     norms: ClassVar[tuple[Norm, ...]] = ("sup", "range")
     law_name: ClassVar[str] = "Laplace"
+    fewest: ClassVar[int] = 2
     outcome: ClassVar[str] = (
         "the chosen candidate's score is within {error} of the best of {values}"
     )
@@ -108,49 +108,12 @@ class NoisyMax(Calibrated):
                 parameter="epsilon",
             )
 
-    @classmethod
-    def for_accuracy(
-        cls,
-        sensitivity: SensitivityBound,
-        *,
-        error: float,
-        beta: float = 0.05,
-        dims: int = 2,
-        monotone: bool = False,
-    ) -> NoisyMax:
-        """Mechanism with the smallest epsilon that keeps the shortfall within a bound.
-
-        Parameters
-        ----------
-        sensitivity : SensitivityBound
-            Sensitivity of the scores, sup norm or range.
-        error : float
-            Largest shortfall of the chosen score against the best one; above 0.
-        beta : float, default 0.05
-            Probability with which it may be larger; in (0, 1).
-        dims : int, default 2
-            Number of candidates.
-        monotone : bool, default False
-            As for the mechanism itself.
-
-        Returns
-        -------
-        NoisyMax
-            With ``accuracy(beta, dims) <= error``; its epsilon is the smallest but for steps of the
-            grid, a millionth of it.
-        """
-        require_positive("error", error)
-        one = cls(sensitivity, epsilon=1.0, monotone=monotone)
-        step = math.ldexp(1.0, one.grid)
+    def _guess(self, error: float, beta: float, dims: int = 1) -> float:
+        step = math.ldexp(1.0, self.grid)
         coarse = 4 * step / error  # a step is finer in proportion to epsilons above 1
-        least = float(one.noise_scale) / LARGEST_SCALE * (1 + 2.0**-40)
-        guess = max((one.accuracy(beta, dims) - step) / error, coarse if coarse > 1 else 0.0, least)
-        epsilon = smallest_epsilon(
-            guess,
-            lambda e: cls(sensitivity, epsilon=e, monotone=monotone).accuracy(beta, dims),
-            error,
-        )
-        return cls(sensitivity, epsilon=epsilon, monotone=monotone)
+        least = float(self.noise_scale) / LARGEST_SCALE * (1 + 2.0**-40)
+        usual = (self.accuracy(beta, dims) - step) / error
+        return max(usual, coarse if coarse > 1 else 0.0, least)
 
     def _values_of(self, shape: tuple[int, ...] | None) -> int:
         if shape is not None and (len(shape) != 1 or shape[0] < 2):
@@ -188,17 +151,7 @@ class NoisyMax(Calibrated):
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
         """Shortfall of the chosen score against the best, exceeded with probability at most beta.
 
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-        dims : int, default 1
-            Number of candidates.
-
-        Returns
-        -------
-        float
-            ``2 scale log(dims / beta)``, rounded up, plus one grid step.
+        ``2 scale log(dims / beta)``, rounded up, plus one grid step.
         """
         require_probability("beta", beta)
         require_count("dims", dims)
@@ -206,18 +159,7 @@ class NoisyMax(Calibrated):
         return finite_above((far + 1) * Fraction(2) ** self.grid)
 
     def draw(self, scores: ArrayLike) -> Winner:
-        """Choose a candidate.
-
-        Parameters
-        ----------
-        scores : array of float, shape (candidates,)
-            Score of each candidate, two at least; larger is better.
-
-        Returns
-        -------
-        Winner
-            Its index, and its gap.
-        """
+        """Choose a candidate by one score for each, two at least; larger is better."""
         values = finite_values(scores)
         if values.ndim != 1 or values.size < 2:
             raise ParameterError(

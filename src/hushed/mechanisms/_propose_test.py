@@ -12,11 +12,10 @@ from hushed._checks import read_epsilon, require_positive, require_probability
 from hushed._decimals import decimal_of, read
 from hushed._numeric import finite_above
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee
+from hushed.mechanisms._on_statistic import Tested
 from hushed.mechanisms._stability import DistanceTest, read_delta
 from hushed.noise._grid import floor_log2
 from hushed.noise._scales import LARGEST_SCALE
-from hushed.privacy_loss import PrivacyProfile, approximate
 from hushed.statistics import Numeric
 from hushed.statistics._constructors import KINDS
 
@@ -25,7 +24,7 @@ _ROUNDED = 1 + Fraction(1, 1 << 50)  # covers the rounding of a difference and a
 
 
 @dataclass(frozen=True, slots=True)
-class ProposeTest:
+class ProposeTest(Tested):
     """Add noise for a bound that you propose, or refuse where few changed rows would exceed it.
 
     Parameters
@@ -109,11 +108,6 @@ class ProposeTest:
         return DistanceTest(level=level, delta=decimal_of(self.delta))
 
     @property
-    def threshold(self) -> int:
-        """Rows that, with the noise, must be exceeded."""
-        return self.test.threshold
-
-    @property
     def _left(self) -> Fraction:
         """Part of epsilon for the answer, exact."""
         return decimal_of(self.epsilon) - self.test.level
@@ -142,41 +136,8 @@ class ProposeTest:
         """Scale of the Laplace noise in the units of the answer, rounded up."""
         return finite_above(self.noise_scale * self._step)
 
-    @property
-    def parameters(self) -> dict[str, float | int | bool | str]:
-        """What a certificate says of it, beside the statistic."""
-        return {
-            "bound": self.bound,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "split": self.split,
-        }
-
-    @property
-    def loss(self) -> PrivacyProfile:
-        """Privacy loss at every level, as far as epsilon and delta tell it."""
-        return approximate(self.epsilon, self.delta)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What a draw promises, for every pair of neighbours."""
-        return Guarantee(
-            epsilon=self.epsilon, delta=self.delta, neighbours=self.statistic.neighbours
-        )
-
     def accuracy(self, beta: float = 0.05) -> float:
-        """Error of an answer that is not refused, exceeded with probability at most beta.
-
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-
-        Returns
-        -------
-        float
-            In the units of the answer, rounded up; a public number.
-        """
+        """Error of an answer that is not refused, exceeded with probability at most beta."""
         require_probability("beta", beta)
         far = self.noise_scale * Fraction(-math.log(beta) * (1 + 1e-12)) + 2
         return finite_above(far * self._step)
@@ -197,35 +158,12 @@ class ProposeTest:
         """
         return self.test.distance_for(beta)
 
-    def chance_on(self, public_rows: Any) -> float:
-        """Probability that a public table is answered.
-
-        Parameters
-        ----------
-        public_rows : array, list or frame
-            A public table like the private one: what comes out is about these rows.
-
-        Returns
-        -------
-        float
-            In [0, 1].
-        """
-        return self.test.chance(self.statistic.distance(public_rows, self.bound))
+    def _distance(self, rows: Any) -> int:
+        return self.statistic.distance(rows, self.bound)
 
     def draw(self, rows: Any) -> float | None:
-        """Release the statistic of a table, or refuse.
-
-        Parameters
-        ----------
-        rows : array, list or frame
-            One column of numbers.
-
-        Returns
-        -------
-        float or None
-            In the public range of the statistic; None if it was refused.
-        """
-        if not self.test.passes(self.statistic.distance(rows, self.bound)):
+        """Release the statistic of a table, or refuse."""
+        if not self.test.passes(self._distance(rows)):
             return None
         low, high = map(Fraction, self.statistic.span)
         steps = round(self.statistic.value(rows) / self._step)

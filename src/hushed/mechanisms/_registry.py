@@ -36,8 +36,11 @@ CHOICES: dict[str, type[Calibrated]] = {kind.name: kind for kind in (TopK, Noisy
 # Everything that a certificate may be about and that is built from a sensitivity.
 # A view: the maps are looked at from the left, and listed from the right.
 CERTIFIED: Mapping[str, type[Calibrated]] = ChainMap(SEARCHES, CHOICES, MECHANISMS)
-# Mechanisms of this package that are not calibrated to a sensitivity.
-OTHERS = (InverseSensitivity.name, Smooth.name, ProposeTest.name, StableMode.name)
+StatisticMechanism = InverseSensitivity | Smooth | ProposeTest | StableMode
+# Mechanisms of this package that are not calibrated to a sensitivity: the statistic knows its own.
+STATISTIC_MECHANISMS: dict[str, type[StatisticMechanism]] = {
+    kind.name: kind for kind in (InverseSensitivity, Smooth, ProposeTest, StableMode)
+}
 LAWS: Mapping[str, type[Law]] = {kind.law.name: kind.law for kind in MECHANISMS.values()}
 
 

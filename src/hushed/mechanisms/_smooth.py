@@ -18,7 +18,7 @@ from hushed._decimals import decimal_of
 from hushed._numeric import ARITHMETIC, LIBRARY, float_above, round_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee
+from hushed.mechanisms._on_statistic import OnStatistic
 from hushed.privacy_loss import PrivacyProfile, randomised_response
 from hushed.statistics import Numeric
 from hushed.statistics._constructors import KINDS
@@ -33,7 +33,7 @@ _BITS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Smooth:
+class Smooth(OnStatistic):
     """Add noise in proportion to the smooth sensitivity, which is small on most tables.
 
     Parameters
@@ -135,39 +135,15 @@ class Smooth:
         )
 
     @property
-    def parameters(self) -> dict[str, float | int | bool | str]:
-        """What a certificate says of it, beside the statistic."""
-        given: dict[str, float | int | bool | str | None] = {
-            "epsilon": self.epsilon,
-            "noise": self.noise,
-            "tail": self.tail,
-            "smoothing": self.smoothing,
-        }
-        return {name: value for name, value in given.items() if value is not None}
-
-    @property
     def loss(self) -> PrivacyProfile:
         """Privacy loss at every level: that of any mechanism of pure epsilon."""
         return randomised_response(self.epsilon)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What a draw promises, for every pair of neighbours."""
-        return Guarantee(epsilon=self.epsilon, neighbours=self.statistic.neighbours)
-
     def accuracy(self, beta: float = 0.05) -> float:
         """Error in units of the smooth sensitivity, exceeded with probability at most beta.
 
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-
-        Returns
-        -------
-        float
-            A public number. The smooth sensitivity that it counts is private, and so is the error
-            in the units of the answer: `error_on` says it for a public table.
+        The smooth sensitivity that it counts is private, and so is the error in the units of the
+        answer: `error_on` says it for a public table.
         """
         require_probability("beta", beta)
         if self.tail:
@@ -215,18 +191,7 @@ class Smooth:
         return round_up(self.accuracy(beta) * moved, ARITHMETIC) + step
 
     def draw(self, rows: Any) -> float:
-        """Release the statistic of a table.
-
-        Parameters
-        ----------
-        rows : array, list or frame
-            One column of numbers.
-
-        Returns
-        -------
-        float
-            In the public range of the statistic.
-        """
+        """Release the statistic of a table, in its public range."""
         value = self.statistic.value(rows)
         moved = self.statistic.smooth_sensitivity(rows, self.beta)
         scale = Fraction(self.factor) * Fraction(moved)

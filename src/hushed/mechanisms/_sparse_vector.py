@@ -177,18 +177,8 @@ class SparseVector(Calibrated):
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
         """Distance from the threshold from which on all answers are right except with chance beta.
 
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-        dims : int, default 1
-            Number of questions.
-
-        Returns
-        -------
-        float
-            Rounded up, with one step of the grid. No answer that far below the threshold is found
-            above, and none that far above is found below.
+        Rounded up, with one step of the grid. No answer that far below the threshold is found
+        above, and none that far above is found below.
         """
         require_probability("beta", beta)
         require_count("dims", dims)

@@ -8,14 +8,13 @@ from typing import Any, ClassVar, Literal
 from hushed._checks import read_epsilon
 from hushed._decimals import decimal_of
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee
+from hushed.mechanisms._on_statistic import Tested
 from hushed.mechanisms._stability import DistanceTest, read_delta
-from hushed.privacy_loss import PrivacyProfile, approximate
 from hushed.statistics import Category, Mode
 
 
 @dataclass(frozen=True, slots=True)
-class StableMode:
+class StableMode(Tested):
     """Tell the most frequent category without noise, or refuse where its lead may be small.
 
     Parameters
@@ -72,76 +71,23 @@ class StableMode:
         return DistanceTest(level=decimal_of(self.epsilon), delta=decimal_of(self.delta))
 
     @property
-    def threshold(self) -> int:
-        """Rows that, with the noise, must be exceeded."""
-        return self.test.threshold
-
-    @property
     def scale(self) -> float:
         """Scale of the noise on the number of rows, to nearest."""
         return float(1 / self.test.level)
 
-    @property
-    def parameters(self) -> dict[str, float | int | bool | str]:
-        """What a certificate says of it, beside the statistic."""
-        return {"epsilon": self.epsilon, "delta": self.delta}
-
-    @property
-    def loss(self) -> PrivacyProfile:
-        """Privacy loss at every level, as far as epsilon and delta tell it."""
-        return approximate(self.epsilon, self.delta)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What a draw promises, for every pair of neighbours."""
-        return Guarantee(
-            epsilon=self.epsilon, delta=self.delta, neighbours=self.statistic.neighbours
-        )
-
     def accuracy(self, beta: float = 0.05) -> float:
         """Count the rows from which on a refusal is unlikely; what is told is exact.
 
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-
-        Returns
-        -------
-        float
-            If so many rows, or more, can change and the category stays the same, it is refused with
-            probability beta at most. A whole number.
+        If so many rows, or more, can change and the category stays the same, it is refused with
+        probability beta at most. A whole number.
         """
         return float(self.test.distance_for(beta))
 
-    def chance_on(self, public_rows: Any) -> float:
-        """Probability that a public table is answered.
-
-        Parameters
-        ----------
-        public_rows : array, list or frame
-            A public table like the private one: what comes out is about these rows.
-
-        Returns
-        -------
-        float
-            In [0, 1].
-        """
-        return self.test.chance(self.statistic.distance(public_rows))
+    def _distance(self, rows: Any) -> int:
+        return self.statistic.distance(rows)
 
     def draw(self, rows: Any) -> Category | None:
-        """Release the most frequent category of a table, or refuse.
-
-        Parameters
-        ----------
-        rows : array, list or frame
-            One column.
-
-        Returns
-        -------
-        str, int, float, bool or None
-            The category; None if it was refused.
-        """
-        if not self.test.passes(self.statistic.distance(rows)):
+        """Release the most frequent category of a table, or refuse."""
+        if not self.test.passes(self._distance(rows)):
             return None
         return self.statistic.value(rows)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._checks import read_epsilon, require_count, require_positive, require_probability
+from hushed._checks import read_epsilon, require_count, require_probability
 from hushed._decimals import decimal_of
 from hushed._numeric import finite_above
 from hushed._types import Floats, Integers
@@ -21,7 +21,6 @@ from hushed.mechanisms._arguments import (
     finite_values,
     require_monotone,
     require_movement,
-    smallest_epsilon,
 )
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.mechanisms._sparse_vector import round_down
@@ -101,49 +100,9 @@ class TopK(Calibrated):
             )
         require_monotone(self.monotone, self.sensitivity)
 
-    @classmethod
-    def for_accuracy(
-        cls,
-        k: int,
-        sensitivity: SensitivityBound,
-        *,
-        error: float,
-        beta: float = 0.05,
-        dims: int = 1,
-        monotone: bool = False,
-    ) -> TopK:
-        """Mechanism with the smallest epsilon that keeps the shortfall within a bound.
-
-        Parameters
-        ----------
-        k : int
-            How many candidates are chosen.
-        sensitivity : SensitivityBound
-            Sensitivity of the scores, sup norm or range.
-        error : float
-            Largest shortfall of a place against the best score for it; above 0.
-        beta : float, default 0.05
-            Probability with which it may be larger; in (0, 1).
-        dims : int, default 1
-            Number of candidates; where it is below k, k is taken.
-        monotone : bool, default False
-            As for the mechanism itself.
-
-        Returns
-        -------
-        TopK
-            With ``accuracy(beta, dims) <= error``.
-        """
-        require_positive("error", error)
-        one = cls(k, sensitivity, epsilon=1.0, monotone=monotone)
-        step = math.ldexp(1.0, one.grid)
-        room = max(error - step, 0.5 * error, 5e-324)
-        epsilon = smallest_epsilon(
-            (one.accuracy(beta, dims) - step) / room,
-            lambda e: cls(k, sensitivity, epsilon=e, monotone=monotone).accuracy(beta, dims),
-            error,
-        )
-        return cls(k, sensitivity, epsilon=epsilon, monotone=monotone)
+    def _guess(self, error: float, beta: float, dims: int = 1) -> float:
+        step = math.ldexp(1.0, self.grid)
+        return (self.accuracy(beta, dims) - step) / max(error - step, 0.5 * error, 5e-324)
 
     def _values_of(self, shape: tuple[int, ...] | None) -> int:
         if shape is None:
@@ -187,17 +146,7 @@ class TopK(Calibrated):
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
         """Shortfall of every place against the best one for it except with probability beta.
 
-        Parameters
-        ----------
-        beta : float, default 0.05
-            Probability; in (0, 1).
-        dims : int, default 1
-            Number of candidates; where it is below k, k is taken.
-
-        Returns
-        -------
-        float
-            ``scale log(n (n - 1) ... (n - k + 1) / beta)``, rounded up, plus one grid step.
+        ``scale log(n (n - 1) ... (n - k + 1) / beta)``, rounded up, plus one grid step.
         """
         require_probability("beta", beta)
         count = max(require_count("dims", dims), self.k)
@@ -206,17 +155,9 @@ class TopK(Calibrated):
         return finite_above((far + 1) * Fraction(2) ** self.grid)
 
     def draw(self, scores: ArrayLike) -> Integers:
-        """Choose candidates.
+        """Choose candidates by one score for each; larger is better.
 
-        Parameters
-        ----------
-        scores : array of float, shape (candidates,)
-            Score of each candidate; larger is better.
-
-        Returns
-        -------
-        ndarray of int64, shape (k,)
-            Indices of k different candidates; the first is meant for the best score, and so on.
+        Indices of k different candidates; the first is meant for the best score, and so on.
         """
         values = finite_values(scores)
         if values.ndim != 1:

@@ -107,19 +107,7 @@ def choose_places(within: Integers) -> Integers:
 def select_top(steps: Integers, *, k: int, rate: Fraction) -> Integers:
     """Draw k different candidates, given their scores in whole steps.
 
-    Parameters
-    ----------
-    steps : ndarray of int64, shape (n,)
-        Scores; magnitudes up to ``2**61``.
-    k : int
-        How many are chosen; 1 to n.
-    rate : Fraction
-        What a step of loss costs in the logarithm of the probability; above 0.
-
-    Returns
-    -------
-    ndarray of int64, shape (k,)
-        Indices, the place of the best first.
+    Indices, the place of the best first.
     """
     order = np.argsort(-steps, kind="stable")
     ladder = list_losses(steps[order], k)

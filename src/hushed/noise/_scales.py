@@ -64,21 +64,11 @@ def tilt_of(high_scale: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """One scale for all draws of a block, or one scale for each draw.
+    """One scale for all draws of a block, or one scale for each draw."""
 
-    Attributes
-    ----------
-    high : ndarray of float, shape () or (n,)
-        Scale of the high part, `whole` divided by ``2**low_bits``; correctly rounded.
-    low_bits : ndarray of int64, shape () or (n,)
-        Number of uniform low digits, 0 to 43.
-    whole : Fraction or None
-        The exact scale, where it is no double; then it is common to all draws.
-    """
-
-    high: Floats
-    low_bits: NDArray[np.int64]
-    whole: Fraction | None = None
+    high: Floats  # of the high part, `whole` divided by ``2**low_bits``; correctly rounded
+    low_bits: NDArray[np.int64]  # number of uniform low digits, 0 to 43
+    whole: Fraction | None = None  # exact, where it is no double; then common to all draws
 
     def at(self, index: NDArray[np.intp] | slice) -> Scale:
         """Select the scales of some draws."""
@@ -98,24 +88,12 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Single:
-    """The scale of a single draw.
+    """The scale of a single draw."""
 
-    Attributes
-    ----------
-    high : float
-        Scale of the high part; correctly rounded.
-    low_bits : int
-        Number of uniform low digits, 0 to 43.
-    exact : Fraction
-        Exact scale of the high part.
-    tilt : float
-        See `tilt_of`.
-    """
-
-    high: float
-    low_bits: int
-    exact: Fraction
-    tilt: float
+    high: float  # of the high part; correctly rounded
+    low_bits: int  # number of uniform low digits, 0 to 43
+    exact: Fraction  # of the high part
+    tilt: float  # see `tilt_of`
 
 
 @lru_cache(maxsize=1024)

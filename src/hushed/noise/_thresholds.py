@@ -21,14 +21,7 @@ _PREFIX_BITS = 60
 class Uniform:
     """A uniform real number in [0, 1), known to finitely many binary digits so far.
 
-    Parameters
-    ----------
-    prefix : int
-        The digits drawn so far, as an integer; 0 or more, below ``2**length``.
-    length : int
-        Number of digits drawn so far; 0 or more.
-    words : Words
-        Where further digits come from.
+    They are the integer ``prefix``, of ``length`` digits.
     """
 
     __slots__ = ("_words", "length", "prefix")

@@ -41,18 +41,11 @@ _WIDE = 62  # magnitudes of 2**62 and more leave the 64-bit arithmetic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draws:
-    """Integers, nearly always within 64 bits.
+    """Integers, nearly always within 64 bits."""
 
-    Attributes
-    ----------
-    values : ndarray of int64, shape (n,)
-        The draws; 0 where a draw is wide.
-    wide : dict of int to int
-        Position and value of each draw of magnitude ``2**62`` or more. Nearly always empty:
-        at the largest scale one draw in ``2**184`` is wide.
-    """
-
-    values: Integers
+    values: Integers  # 0 where a draw is wide
+    # Position and value of each draw of magnitude ``2**62`` or more. Nearly always empty: at the
+    # largest scale one draw in ``2**184`` is wide.
     wide: dict[int, int]
 
 

@@ -231,21 +231,6 @@ class PrivacyProfile:
         """
         return self.family.tail(read("loss", loss, up=False))
 
-    def cdf(self, loss: float) -> float:
-        """Distribution function of the loss under P, rounded down for compositions.
-
-        Parameters
-        ----------
-        loss : float
-            Level, in nats.
-
-        Returns
-        -------
-        float
-            Probability of a loss of at most ``loss``.
-        """
-        return 1.0 - self.tail(loss)
-
     def moment(self, order: int) -> float:
         """Raw moment ``E_P[L**order]``.
 
@@ -283,22 +268,6 @@ class PrivacyProfile:
         if self.infinite > 0 and order > 0:
             return math.inf
         return float(self.family.log_mgf(np.array([order]))[0])
-
-    def mgf(self, order: float) -> float:
-        """Moment generating function ``E_P[exp(order L)]``.
-
-        Parameters
-        ----------
-        order : float
-            Order; any real number.
-
-        Returns
-        -------
-        float
-            Value; infinite where it overflows.
-        """
-        log = self.log_mgf(order)
-        return math.exp(log) if log < 709.0 else math.inf
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of P from Q, rounded up.

@@ -20,11 +20,11 @@ from hushed.blocks import Blocks
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 from hushed.mechanisms import Mechanism
+from hushed.mechanisms._registry import StatisticMechanism
 from hushed.releasing._blocks import describe_argument, state_parameters
 from hushed.releasing._consistency import check_agreement
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._statistics import (
-    StatisticMechanism,
     describe_draw,
     describe_movement,
     describe_outside,
@@ -337,17 +337,7 @@ def certify(
 def certify_statistic(mechanism: StatisticMechanism, *, charged: str = "") -> Certificate:
     """Write the certificate of a statistic, which holds for every table.
 
-    Parameters
-    ----------
-    mechanism : InverseSensitivity, Smooth, ProposeTest or StableMode
-        What releases.
-    charged : str, default ""
-        Which budget was charged, and under which terms.
-
-    Returns
-    -------
-    Certificate
-        Depends on no private value.
+    Depends on no private value.
     """
     statistic = mechanism.statistic
     moved, norm, argument = describe_movement(mechanism)
@@ -379,19 +369,7 @@ def certify_statistic(mechanism: StatisticMechanism, *, charged: str = "") -> Ce
 def certify_blocks(mechanism: Blocks, function: str, *, charged: str = "") -> Certificate:
     """Write the certificate of a function that was asked about blocks.
 
-    Parameters
-    ----------
-    mechanism : Blocks
-        What releases.
-    function : str
-        What the function is called.
-    charged : str, default ""
-        Which budget was charged, and under which terms.
-
-    Returns
-    -------
-    Certificate
-        Depends on no private value.
+    Depends on no private value.
     """
     drawn = mechanism.aggregation
     scale, grid, values, accuracy = drawn.describe_draw()

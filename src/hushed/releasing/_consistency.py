@@ -13,10 +13,10 @@ from hushed._rows._ranges import Range
 from hushed.blocks import Blocks
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.mechanisms._registry import CERTIFIED, SEARCHES, calibrate
+from hushed.mechanisms._registry import CERTIFIED, SEARCHES, STATISTIC_MECHANISMS, calibrate
 from hushed.releasing._blocks import list_wrong_blocks
 from hushed.releasing._mechanisms import Admitted, admit_mechanism, is_free_name
-from hushed.releasing._statistics import STATISTIC_MECHANISMS, list_contradictions
+from hushed.releasing._statistics import list_contradictions
 from hushed.sensitivity import Sensitivity
 from hushed.sensitivity._designs import count_needed, is_given_the_rest
 from hushed.sensitivity._plan import plan

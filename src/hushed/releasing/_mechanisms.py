@@ -25,7 +25,7 @@ from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import require_movement
 from hushed.mechanisms._calibrated import Parameter, check_function, drawn_by, error_of, values_of
-from hushed.mechanisms._registry import CERTIFIED, LAWS, OTHERS
+from hushed.mechanisms._registry import CERTIFIED, LAWS, STATISTIC_MECHANISMS
 from hushed.privacy_loss import PrivacyProfile
 from hushed.sensitivity import Sensitivity
 from hushed.spaces import NORMS
@@ -120,7 +120,12 @@ def is_free_name(name: object) -> bool:
     if type(name) is not str or _NAME.fullmatch(name) is None:
         return False
     plain = name.lower()
-    return plain not in {*CERTIFIED, *LAWS, *OTHERS, Blocks.name} and not plain.startswith("hushed")
+    return plain not in {
+        *CERTIFIED,
+        *LAWS,
+        *STATISTIC_MECHANISMS,
+        Blocks.name,
+    } and not plain.startswith("hushed")
 
 
 def _admit_stated(mechanism: Any, carried: Sensitivity) -> Admitted:
@@ -156,7 +161,7 @@ def _read_stated(mechanism: Any, carried: Sensitivity) -> Admitted:
     if not is_free_name(name):
         raise ParameterError(
             f"the name of {kind} must be letters, digits, _ or -, at most 40 of them, and none of "
-            f"{', '.join((*CERTIFIED, *OTHERS))}; got {name!r}"
+            f"{', '.join((*CERTIFIED, *STATISTIC_MECHANISMS))}; got {name!r}"
         )
     if not norms or not set(norms) <= set(NORMS):
         raise ParameterError(f"the norms of {kind} must be some of {NORMS}, got {norms}")

@@ -14,7 +14,7 @@ from hushed.blocks import Blocks
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
 from hushed.mechanisms import Mechanism
 from hushed.mechanisms._posterior_draw import PosteriorDraw
-from hushed.mechanisms._registry import SEARCHES
+from hushed.mechanisms._registry import SEARCHES, STATISTIC_MECHANISMS, StatisticMechanism
 from hushed.posterior import Posterior
 from hushed.releasing._blocks import name_function
 from hushed.releasing._blocks_release import release_blocks
@@ -32,7 +32,6 @@ from hushed.releasing._keeping import (
 )
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._statistic_release import release_statistic
-from hushed.releasing._statistics import KINDS, StatisticMechanism
 from hushed.sensitivity import Sensitivity
 from hushed.statistics import Statistic
 
@@ -133,7 +132,10 @@ def release(
         If the mechanism is none, or of ledger and budget only one is given.
     """
     # A subclass may draw anything: it is none of ours.
-    if isinstance(mechanism, KINDS) and type(mechanism) in KINDS:
+    if (
+        isinstance(mechanism, StatisticMechanism)
+        and type(mechanism) in STATISTIC_MECHANISMS.values()
+    ):
         value, certificate, entry = release_statistic(
             f,
             data,

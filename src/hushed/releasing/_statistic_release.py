@@ -10,6 +10,7 @@ from hushed._functions._gate import Outside, admit_rows
 from hushed._functions._silence import silence
 from hushed._rows._containers import as_table
 from hushed.errors import BadFunction, ParameterError
+from hushed.mechanisms._registry import StatisticMechanism
 from hushed.releasing._certificate import Certificate, certify_statistic
 from hushed.releasing._keeping import (
     Charges,
@@ -21,7 +22,7 @@ from hushed.releasing._keeping import (
     write_failure,
     write_release,
 )
-from hushed.releasing._statistics import StatisticMechanism, digest_question
+from hushed.releasing._statistics import digest_question
 
 Released = tuple[Any, Certificate, int | None]
 

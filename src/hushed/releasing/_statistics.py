@@ -13,15 +13,13 @@ from hushed import noise
 from hushed.errors import HushedError, ParameterError
 from hushed.mechanisms import InverseSensitivity, ProposeTest, Smooth, StableMode
 from hushed.mechanisms._inverse import WIDTH, rows_astray
+from hushed.mechanisms._registry import STATISTIC_MECHANISMS, StatisticMechanism
 from hushed.spaces import Norm
 from hushed.statistics import Numeric, Statistic, from_description
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate
 
-StatisticMechanism = InverseSensitivity | Smooth | ProposeTest | StableMode
-KINDS: tuple[type[StatisticMechanism], ...] = (InverseSensitivity, Smooth, ProposeTest, StableMode)
-STATISTIC_MECHANISMS = {kind.name: kind for kind in KINDS}
 Drawn = tuple[float, int, int, float]  # scale, grid, values and accuracy of a mechanism's record
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")

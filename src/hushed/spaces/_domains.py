@@ -15,8 +15,34 @@ from hushed.spaces._bound import size as size_in
 from hushed.spaces._cells import LARGEST_FLOAT, Cell, moved_by_rounding, read_numbers
 
 
+class _Readable:
+    """What all domains have in common."""
+
+    __slots__ = ()
+
+    def check(self, data: Any) -> Any:
+        """Read data and refuse what is not in the domain.
+
+        Parameters
+        ----------
+        data : array_like, mapping or frame
+            The rows, or an answer.
+
+        Returns
+        -------
+        ndarray, or dict of ndarray by column or key
+            A copy.
+
+        Raises
+        ------
+        BadRows
+            If it is not in the domain; no value is shown.
+        """
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(_Readable):
     """A column of cells.
 
     Parameters
@@ -38,30 +64,14 @@ class Column:
         return f"a column of {self.cell}, {_sized(self.size)}"
 
     def check(self, data: Any) -> NDArray[Any]:
-        """Read a column and refuse what is not in the domain.
-
-        Parameters
-        ----------
-        data : array_like, shape (n,)
-            The rows.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            A copy.
-
-        Raises
-        ------
-        BadRows
-            If it is not in the domain; no value is shown.
-        """
+        """Read a column and refuse what is not in the domain."""
         read = self.cell.check(data)
         refuse_size(len(read), self.size)
         return read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(_Readable):
     """Named columns of equal length.
 
     Parameters
@@ -146,23 +156,7 @@ class Table:
         return found
 
     def check(self, data: Any) -> dict[str, NDArray[Any]]:
-        """Read the declared columns and refuse what is not in the domain.
-
-        Parameters
-        ----------
-        data : mapping or frame
-            Columns by name.
-
-        Returns
-        -------
-        dict of str to ndarray, each of shape (n,)
-            Copies of the declared columns.
-
-        Raises
-        ------
-        BadRows
-            If a column is missing or not in its domain, or lengths differ; no value is shown.
-        """
+        """Read the declared columns and refuse what is not in the domain."""
         if not hasattr(data, "keys") and not hasattr(data, "columns"):
             raise BadRows(f"expected columns by name, a mapping or a frame: {self}")
         names = list(data.columns if hasattr(data, "columns") else data.keys())
@@ -178,7 +172,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vectors:
+class Vectors(_Readable):
     """Rows that are vectors of floats.
 
     Parameters
@@ -226,23 +220,7 @@ class Vectors:
         return f"vectors of {self.dims} floats{held}, {_sized(self.size)}"
 
     def check(self, data: Any) -> NDArray[np.float64]:
-        """Read rows of vectors and refuse what is not in the domain.
-
-        Parameters
-        ----------
-        data : array_like, shape (n, dims)
-            The rows.
-
-        Returns
-        -------
-        ndarray of float, shape (n, dims)
-            A copy.
-
-        Raises
-        ------
-        BadRows
-            If it is not in the domain; no value is shown.
-        """
+        """Read rows of vectors and refuse what is not in the domain."""
         read = read_numbers(data, "float")
         if read is None or read.ndim != 2 or read.shape[1] != self.dims:
             raise BadRows(f"the data is not {self}: other types of values or dimensions")
@@ -259,7 +237,7 @@ class Vectors:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Groups:
+class Groups(_Readable):
     """A table split into disjoint parts by public keys.
 
     Parameters
@@ -283,30 +261,14 @@ class Groups:
         return f"{len(self.keys)} groups, each {self.table}"
 
     def check(self, data: Any) -> dict[Any, Any]:
-        """Read the parts and refuse what is not in the domain.
-
-        Parameters
-        ----------
-        data : mapping
-            A table for each key.
-
-        Returns
-        -------
-        dict
-            The checked tables.
-
-        Raises
-        ------
-        BadRows
-            If a part is absent or not in its domain; no value is shown.
-        """
+        """Read the parts and refuse what is not in the domain."""
         if not isinstance(data, Mapping) or set(data) != set(self.keys):
             raise BadRows("expected one table for each public key")
         return {key: self.table.check(data[key]) for key in self.keys}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
+class Numbers(_Readable):
     """Answers: one number, or a vector of them.
 
     Parameters
@@ -330,23 +292,7 @@ class Numbers:
         return f"one {self.type}" if self.dims is None else f"a vector of {self.dims} {self.type}s"
 
     def check(self, data: Any) -> NDArray[Any]:
-        """Read an answer and refuse what is not in the domain.
-
-        Parameters
-        ----------
-        data : float or array_like
-            The answer.
-
-        Returns
-        -------
-        ndarray
-            Of no dimensions, or shape (dims,).
-
-        Raises
-        ------
-        BadRows
-            If it is something else, or not finite; it is not shown.
-        """
+        """Read an answer and refuse what is not in the domain."""
         read = read_numbers(data, self.type)
         shape = () if self.dims is None else (self.dims,)
         if read is None or read.shape != shape or not np.isfinite(read).all():
@@ -357,7 +303,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opaque:
+class Opaque(_Readable):
     """Rows in any container, of which no more than their number is looked at.
 
     Parameters
@@ -379,23 +325,7 @@ class Opaque:
         return f"{self.name} in any container, {_sized(self.size)}"
 
     def check(self, data: Any) -> Any:
-        """Refuse another number of rows than is public.
-
-        Parameters
-        ----------
-        data : array, list or frame
-            The rows.
-
-        Returns
-        -------
-        object
-            The same.
-
-        Raises
-        ------
-        BadRows
-            If the number of rows is different.
-        """
+        """Refuse another number of rows than is public."""
         if self.size is not None:
             refuse_size(len(data), self.size)
         return data

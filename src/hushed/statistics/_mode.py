@@ -12,9 +12,9 @@ import numpy as np
 from hushed._checks import is_plain_int
 from hushed._types import Integers
 from hushed.errors import ParameterError
-from hushed.guarantee import Neighbours, RowUnit
+from hushed.guarantee import RowUnit
 from hushed.statistics._lengths import mode_distance, mode_lengths
-from hushed.statistics._record import Numeric, check_rows, check_size, neighbours_of
+from hushed.statistics._record import Described, Numeric, check_rows, check_size
 from hushed.statistics._values import cells_of, only_column
 
 Category = str | int | float | bool
@@ -22,7 +22,7 @@ _MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mode:
+class Mode(Described):
     """The most frequent category; of equally frequent ones the first.
 
     Parameters
@@ -41,7 +41,6 @@ class Mode:
     """
 
     kind: ClassVar[str] = "mode"
-    quadratic: ClassVar[bool] = False
 
     categories: Sequence[Category]
     rows: int | None = None
@@ -50,43 +49,6 @@ class Mode:
     def __post_init__(self) -> None:
         check_rows(self.rows, self.unit)
         object.__setattr__(self, "categories", read_categories(self.categories))
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Relation between two tables: a replaced row, or one more or less."""
-        return neighbours_of(self.rows)
-
-    @property
-    def invertible(self) -> bool:
-        """Whether `lengths` are known."""
-        return True
-
-    def description(self) -> dict[str, Any]:
-        """Name and parameters, as JSON holds them.
-
-        Returns
-        -------
-        dict
-            What `from_description` makes the same statistic of.
-        """
-        kept = {"categories": list(self.categories), "rows": self.rows, "unit": self.unit}
-        return {"kind": self.kind, **kept}
-
-    def check(self, rows: Any) -> None:
-        """Refuse a table by its public size and its columns; no value is looked at.
-
-        Parameters
-        ----------
-        rows : array, list or frame
-            What `count` is to count.
-
-        Raises
-        ------
-        BadRows
-            If the number of rows is public and another one, or there is more than one column.
-        """
-        check_size(rows, self.rows)
-        only_column(rows)
 
     def count(self, rows: Any) -> Integers:
         """Count the rows of each category.
@@ -109,18 +71,7 @@ class Mode:
         return np.array(counts[:-1], dtype=np.int64)
 
     def value(self, rows: Any) -> Category:
-        """Value on a table.
-
-        Parameters
-        ----------
-        rows : array, list or frame
-            One column.
-
-        Returns
-        -------
-        str, int, float or bool
-            The category.
-        """
+        """Most frequent category of a table."""
         return self.categories[int(np.argmax(self.count(rows)))]
 
     def distance(self, rows: Any) -> int:
@@ -140,22 +91,7 @@ class Mode:
         return mode_distance(self.count(rows), replace=self.rows is not None)
 
     def lengths(self, rows: Any, candidates: Any, *, most: int | None = None) -> Integers:
-        """Count the rows that must change before each category is the mode.
-
-        Parameters
-        ----------
-        rows : array, list or frame
-            One column.
-        candidates : sequence
-            All categories, in their order.
-        most : int, optional
-            Not needed here: all lengths are exact.
-
-        Returns
-        -------
-        ndarray of int
-            Private, if the rows are.
-        """
+        """Count the rows that must change before each category is the mode; all are exact."""
         del most
         if tuple(candidates) != self.categories:
             raise ParameterError(

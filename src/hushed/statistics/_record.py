@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, cast, get_args
 
 import numpy as np
 
@@ -30,11 +30,6 @@ def check_rows(rows: int | None, unit: RowUnit) -> None:
     require_one_of("unit", unit, get_args(RowUnit))
 
 
-def neighbours_of(rows: int | None) -> Neighbours:
-    """Relation that follows from whether the number of rows is public."""
-    return "add-remove" if rows is None else "replace-one"
-
-
 def check_size(rows: Any, wanted: int | None) -> None:
     """Refuse a table of another size than the public one; a private size is never refused."""
     containers.container(containers.as_table(rows))
@@ -45,8 +40,93 @@ def check_size(rows: Any, wanted: int | None) -> None:
         )
 
 
+class Described:
+    """What all statistics have in common."""
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    quadratic: ClassVar[bool] = False  # whether lengths take the square of the changes
+
+    rows: int | None
+
+    def description(self) -> dict[str, Any]:
+        """Name and parameters, as JSON holds them.
+
+        Returns
+        -------
+        dict
+            What `from_description` makes the same statistic of.
+        """
+        given = ((each.name, getattr(self, each.name)) for each in fields(cast(Any, self)))
+        kept = {name: list(value) if isinstance(value, tuple) else value for name, value in given}
+        return {"kind": self.kind, **kept}
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Relation between two tables: a replaced row, or one more or less."""
+        return "add-remove" if self.rows is None else "replace-one"
+
+    @property
+    def invertible(self) -> bool:
+        """Whether `lengths` are known."""
+        return True
+
+    def check(self, rows: Any) -> None:
+        """Refuse a table by its public size and by its types; no value is looked at.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column.
+
+        Raises
+        ------
+        BadRows
+            If the number of rows is public and another one, there is more than one column, or a
+            column for numbers holds none by its type.
+        """
+        check_size(rows, self.rows)
+        only_column(rows)
+
+    def value(self, rows: Any) -> Any:
+        """Value on a table.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column.
+
+        Returns
+        -------
+        Fraction, str, int, float or bool
+            A number, exact; of an empty table, which a private number of rows allows, the low end
+            of its range. Or a category.
+        """
+        raise NotImplementedError
+
+    def lengths(self, rows: Any, candidates: Any, *, most: int | None = None) -> Integers:
+        """Count the rows that must change before the statistic equals each candidate.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column.
+        candidates : sequence
+            Values that the statistic can have; of a mode all categories, in their order.
+        most : int, optional
+            Longer lengths may be returned as this one, which saves time.
+
+        Returns
+        -------
+        ndarray of int
+            Private, if the rows are. One changed row moves none of them by more than 1.
+        """
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Numeric:
+class Numeric(Described):
     """What all statistics of numbers have: a public range, and a number of rows that is public.
 
     Parameters
@@ -65,9 +145,6 @@ class Numeric:
         If a parameter leaves its range.
     """
 
-    kind: ClassVar[str]
-    quadratic: ClassVar[bool] = False  # whether lengths take the square of the changes
-
     rows: int | None = None
     low: float
     high: float
@@ -78,27 +155,6 @@ class Numeric:
         low, high = check_range(self.low, self.high)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
-
-    def description(self) -> dict[str, Any]:
-        """Name and parameters, as JSON holds them.
-
-        Returns
-        -------
-        dict
-            What `from_description` makes the same statistic of.
-        """
-        kept = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {"kind": self.kind, **kept}
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Relation between two tables: a replaced row, or one more or less."""
-        return neighbours_of(self.rows)
-
-    @property
-    def invertible(self) -> bool:
-        """Whether `lengths` are known."""
-        return True
 
     @property
     def span(self) -> tuple[float, float]:
@@ -111,19 +167,7 @@ class Numeric:
         return float_above(Fraction(self.high) - Fraction(self.low))
 
     def check(self, rows: Any) -> None:
-        """Refuse a table by its public size and by its types; no value is looked at.
-
-        Parameters
-        ----------
-        rows : array, list or frame
-            What `read` is to read.
-
-        Raises
-        ------
-        BadRows
-            If the number of rows is public and another one, there is more than one column, or the
-            column holds no numbers by its type.
-        """
+        """Refuse a table by its public size and by its types; no value is looked at."""
         check_size(rows, self.rows)
         check_numbers(only_column(rows))
 
@@ -149,18 +193,7 @@ class Numeric:
         return read_numbers(only_column(rows), self.low, self.high)
 
     def value(self, rows: Any) -> Fraction:
-        """Value on a table.
-
-        Parameters
-        ----------
-        rows : array, list or frame
-            One column of numbers.
-
-        Returns
-        -------
-        Fraction
-            Exact. Of an empty table, which a private number of rows allows, the low end of `span`.
-        """
+        """Exact value on a table; of an empty one the low end of `span`."""
         values = self.read(rows)
         return self._value(values) if values.size else Fraction(self.span[0])
 

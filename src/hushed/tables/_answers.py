@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from hushed._printing import brief, format_down, format_up, shown
 from hushed.errors import MissingExtra, NotFound, ParameterError
@@ -220,7 +220,7 @@ def evaluate(
         theirs = [parts[i] for i in own]
         errors = error_bounds(theirs, beta)
         found = [
-            _OUTPUTS[each.kind](each, theirs, list(group), errors)
+            _OUTPUTS[each.kind](_Measured(each, theirs, list(group), errors))
             for group in zip(*(noisy[i] for i in own), strict=True)
         ]
         values[each.name] = tuple(value for value, _ in found)
@@ -238,38 +238,32 @@ def error_bounds(parts: Sequence[Part], beta: float) -> list[float]:
     ]
 
 
-def _number(
-    _: Aggregate, parts: Sequence[Part], noisy: list[Any], errors: list[float]
-) -> tuple[Any, Interval]:
-    step = parts[0].measurement.step
-    value = noisy[0] if step == 1 else noisy[0] * step
-    return value, (value - errors[0], value + errors[0])
+class _Measured(NamedTuple):
+    """What one output of one group is computed from."""
+
+    aggregate: Aggregate
+    parts: Sequence[Part]
+    noisy: list[Any]
+    errors: list[float]
 
 
-def _histogram(
-    _: Aggregate,
-    parts: Sequence[Part],  # noqa: ARG001
-    noisy: list[Any],
-    errors: list[float],
-) -> tuple[Any, Interval]:
-    return noisy[0], ([n - errors[0] for n in noisy[0]], [n + errors[0] for n in noisy[0]])
+def _number(given: _Measured) -> tuple[Any, Interval]:
+    step, error = given.parts[0].measurement.step, given.errors[0]
+    value = given.noisy[0] if step == 1 else given.noisy[0] * step
+    return value, (value - error, value + error)
 
 
-def _place(
-    _: Aggregate,
-    parts: Sequence[Part],  # noqa: ARG001
-    noisy: list[Any],
-    errors: list[float],  # noqa: ARG001
-) -> tuple[Any, Interval]:
-    return noisy[0], (None, None)
+def _histogram(given: _Measured) -> tuple[Any, Interval]:
+    counts, error = given.noisy[0], given.errors[0]
+    return counts, ([n - error for n in counts], [n + error for n in counts])
 
 
-def _quantiles(
-    aggregate: Aggregate,
-    parts: Sequence[Part],
-    noisy: list[Any],
-    errors: list[float],  # noqa: ARG001
-) -> tuple[Any, Interval]:
+def _place(given: _Measured) -> tuple[Any, Interval]:
+    return given.noisy[0], (None, None)
+
+
+def _quantiles(given: _Measured) -> tuple[Any, Interval]:
+    aggregate, noisy = given.aggregate, given.noisy
     offered = list_candidates(
         aggregate.low, aggregate.high, aggregate.bins, aggregate.spacing
     ).tolist()
@@ -277,12 +271,11 @@ def _quantiles(
     found = [0.0] * len(noisy)
     for place, index in zip(by_size, sorted(noisy), strict=True):
         found[place] = offered[index]
-    return (found if len(parts) > 1 else found[0]), (None, None)
+    return (found if len(noisy) > 1 else found[0]), (None, None)
 
 
-def _mean(
-    aggregate: Aggregate, parts: Sequence[Part], noisy: list[Any], errors: list[float]
-) -> tuple[Any, Interval]:
+def _mean(given: _Measured) -> tuple[Any, Interval]:
+    aggregate, parts, noisy, errors = given
     centre, reach = _middle(parts[0])
     total, rows = noisy[0] * parts[0].measurement.step, noisy[1]
     mean = _clip(total / max(rows, 1), -reach, reach)
@@ -291,12 +284,8 @@ def _mean(
     return _clip(centre + mean, *ends), (_clip(centre + low, *ends), _clip(centre + high, *ends))
 
 
-def _variance(
-    aggregate: Aggregate,  # noqa: ARG001
-    parts: Sequence[Part],
-    noisy: list[Any],
-    errors: list[float],
-) -> tuple[Any, Interval]:
+def _variance(given: _Measured) -> tuple[Any, Interval]:
+    _, parts, noisy, errors = given
     _, reach = _middle(parts[0])
     total, squares, rows = noisy
     measured = [part.measurement for part in parts]
@@ -338,9 +327,7 @@ def _ratio(
     )
 
 
-_OUTPUTS: Mapping[
-    str, Callable[[Aggregate, Sequence[Part], list[Any], list[float]], tuple[Any, Interval]]
-] = MappingProxyType(
+_OUTPUTS: Mapping[str, Callable[[_Measured], tuple[Any, Interval]]] = MappingProxyType(
     {
         "count": _number,
         "users": _number,

@@ -94,20 +94,8 @@ def measurements(
 ) -> tuple[Measurement, ...]:
     """List what has to be measured for an aggregate.
 
-    Parameters
-    ----------
-    aggregate : Aggregate
-        The aggregate.
-    contribution : UnitContribution
-        Contribution of one unit of privacy.
-    columns : mapping of str to str
-        Types of the columns.
-
-    Returns
-    -------
-    tuple of Measurement
-        For a mean: centred sum, and rows with a value. For a variance: the same and the centred
-        sum of squares. For quantiles: one choice each.
+    For a mean: centred sum, and rows with a value. For a variance: the same and the centred sum of
+    squares. For quantiles: one choice each.
     """
     by_users = aggregate.kind == "top" and aggregate.of == "users"
     if aggregate.kind == "users" or by_users:  # a user counts once in each group

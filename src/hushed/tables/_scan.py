@@ -19,6 +19,7 @@ from typing import Any
 
 from hushed.errors import ParameterError, QueryFailed
 from hushed.tables import _engine as engine
+from hushed.tables._engine import operations
 from hushed.tables._expressions import columns_in
 from hushed.tables._measurements import Feature, Measurement, UnitContribution
 from hushed.tables._query import Query
@@ -199,7 +200,7 @@ def fetch_keys(
 def _key_lookup(scan: Scan, secret: int, chosen: Sequence[str]) -> Any:
     """Query for the keys that belong to opaque keys."""
     keys = _select_relevant(scan, {}).select(*_key_names(scan)).distinct()
-    known = engine.constant_table(chosen, "string")
+    known = operations.constant_table(chosen, "string")
     with_id = keys.mutate(id=_opaque_column(scan, keys, secret))
     return with_id.semi_join(known, with_id["id"] == known["constant"])
 
@@ -220,7 +221,7 @@ def _key_names(scan: Scan) -> list[str]:
 
 def _opaque_column(scan: Scan, rows: Any, secret: int) -> Any:
     keys = [rows[name] for name in _key_names(scan)]
-    return engine.opaque_key(scan.connection.engine, secret, keys).name("id")
+    return operations.opaque_key(scan.connection.engine, secret, keys).name("id")
 
 
 def _features(measured: Sequence[Measurement]) -> list[Feature]:
@@ -246,13 +247,13 @@ def _select_relevant(scan: Scan, names: Mapping[Feature, str]) -> Any:
         rows = rows.filter(rows[places[scan.query.user]].notnull())
         picked.append(rows[places[scan.query.user]].name("user"))
     values = {column: f"w{i}" for i, column in enumerate(columns)}
-    picked += [engine.as_double(rows[places[each]]).name(values[each]) for each in columns]
+    picked += [operations.as_double(rows[places[each]]).name(values[each]) for each in columns]
     if not picked:
         return rows
-    stages: dict[str, list[engine.Stage]] = {}
+    stages: dict[str, list[operations.Stage]] = {}
     for each, name in names.items():
         stages |= _stages(each, values[each.column], name)
-    rows = engine.apply_stages(engine.materialise(rows.select(*picked)), stages)
+    rows = operations.apply_stages(operations.materialise(rows.select(*picked)), stages)
     helpers = [*values.values(), *(each for each in stages if each not in names.values())]
     return rows.drop(*helpers) if helpers else rows
 
@@ -289,7 +290,7 @@ def _keep_known_keys(rows: Any, keys: Keys, places: Mapping[str, str]) -> Any:
         if keys.values is None:
             rows = rows.filter(rows[places[column]].notnull())
         else:
-            known = engine.constant_table(keys.values[i], keys.types[i])
+            known = operations.constant_table(keys.values[i], keys.types[i])
             rows = rows.semi_join(known, rows[places[column]] == known["constant"])
     return rows
 
@@ -302,22 +303,22 @@ def _filters_groups(scan: Scan) -> bool:
     return scan.query.user is None and not scan.query.keys.selected
 
 
-def _stages(feature: Feature, value: str, name: str) -> dict[str, list[engine.Stage]]:
+def _stages(feature: Feature, value: str, name: str) -> dict[str, list[operations.Stage]]:
     """Stages of a feature, and of what helps to compute it."""
     if feature.kind == "bin":
         low, high, count = feature.low, feature.high, feature.bins
-        return {name: engine.bins_stages(value, name, low=low, high=high, count=count)}
+        return {name: operations.bins_stages(value, name, low=low, high=high, count=count)}
     if feature.kind == "rung" and feature.ladder is not None:
-        return engine.ladder_stages(value, name, f"{name}_rest", feature.ladder)
+        return operations.ladder_stages(value, name, f"{name}_rest", feature.ladder)
     if feature.kind == "present":
-        return {name: engine.presence_stages(value)}
+        return {name: operations.presence_stages(value)}
     if feature.grid is None:
         raise NotImplementedError(feature.kind)
-    steps = engine.steps_stages(value, name, feature.grid)
+    steps = operations.steps_stages(value, name, feature.grid)
     if feature.kind == "steps":
         return {name: steps}
     most, shift = feature.grid.most, feature.shift
-    return {name: [*steps, *engine.squares_stages(value, name, most=most, shift=shift)]}
+    return {name: [*steps, *operations.squares_stages(value, name, most=most, shift=shift)]}
 
 
 def _bound_contributions(scan: Scan, rows: Any, secret: int) -> Any:
@@ -330,13 +331,13 @@ def _bound_contributions(scan: Scan, rows: Any, secret: int) -> Any:
     bounds, contribution = scan.query.contribution_bounds, scan.contribution
     if keys and bounds.max_groups_per_user is not None:
         columns = [rows[name] for name in ("user", *keys)]
-        order = [engine.keyed_hash(who, secret ^ 1, columns)]
-        rank = engine.dense_rank([rows["user"]], [*order, *(rows[k] for k in keys)])
+        order = [operations.keyed_hash(who, secret ^ 1, columns)]
+        rank = operations.dense_rank([rows["user"]], [*order, *(rows[k] for k in keys)])
         rows = _keep_ranked(rows, rank, contribution.groups)
     if bounds.max_rows_per_user is not None:
         columns = [rows[name] for name in (*keys, *rest)]
-        order = [engine.keyed_hash(who, secret ^ 2, [rows["user"], *columns])]
-        rank = engine.row_rank([rows["user"]], [*order, *columns])
+        order = [operations.keyed_hash(who, secret ^ 2, [rows["user"], *columns])]
+        rank = operations.row_rank([rows["user"]], [*order, *columns])
         rows = _keep_ranked(rows, rank, bounds.max_rows_per_user)
     return rows
 
@@ -354,7 +355,9 @@ def _aggregate_groups(scan: Scan, rows: Any, secret: int, names: Mapping[Feature
     ):
         return None
     sums = {
-        _cell_name(each, names): engine.exact_sum(scan.connection.engine, rows[names[each.feature]])
+        _cell_name(each, names): operations.exact_sum(
+            scan.connection.engine, rows[names[each.feature]]
+        )
         for each in scan.measured
         if each.role == "total" and each.feature is not None
     }
@@ -418,7 +421,7 @@ def _count_rungs(scan: Scan, secret: int, feature: Feature) -> Any:
     grouped = rows.group_by([*keys, "rung"]).aggregate(rows=rows.count())
     places = dict(zip(scan.query.keys.columns, keys, strict=True))
     known = _keep_known_keys(grouped, scan.query.keys, places)
-    whole = engine.exact_sum(scan.connection.engine, known["rows"])
+    whole = operations.exact_sum(scan.connection.engine, known["rows"])
     return known.group_by("rung").aggregate(rows=whole)
 
 

@@ -18,8 +18,8 @@ from hushed.sensitivity import proven_sensitivity
 class TopChoice:
     """A choice of the k keys with the most rows."""
 
-    # On the numbers of rows, or of users, of all keys. A unit of privacy moves each by the rows that
-    # it contributes at most, or by 1, and moves all of them the same way.
+    # On the numbers of rows, or of users, of all keys. A unit of privacy moves each by the rows
+    # that it contributes at most, or by 1, and moves all of them the same way.
     mechanism: TopK
 
     def error(self, beta: float, candidates: int) -> float:

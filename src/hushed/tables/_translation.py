@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any
 
 from hushed._types import ColumnType
-from hushed.tables import _engine as engine
+from hushed.tables._engine import operations
 from hushed.tables._expressions import Expression, column_of, constant_of
 from hushed.tables._grid import FARTHEST, NEAREST
 
@@ -42,7 +42,7 @@ def translate(expression: Expression, rows: Any, name: str, columns: Mapping[str
     translator = _Translator(rows, columns)
     value = translator.value(expression.tree)
     kept = [translator.rows[each] for each in rows.columns]
-    return engine.materialise(translator.rows.select(*kept, value.name(name)))
+    return operations.materialise(translator.rows.select(*kept, value.name(name)))
 
 
 class _Translator:
@@ -67,7 +67,7 @@ class _Translator:
     def _add(self, node: ast.expr, value: Any) -> None:
         """Add a value as a temporary column."""
         column = f"part{len(self.made)}"
-        self.rows = engine.materialise(self.rows.mutate(value.name(column)))
+        self.rows = operations.materialise(self.rows.mutate(value.name(column)))
         self.made.append(column)
         self._results[node] = column
 
@@ -79,14 +79,16 @@ class _Translator:
                 sides = [self._operand(left), self._operand(right)]
                 if isinstance(op, ast.Div):
                     zero = sides[1] == 0.0
-                    sides[1] = engine.cases((zero, engine.null("float")), otherwise=sides[1])
-                return engine.normalise(_ARITHMETIC[type(op)](*sides))
+                    sides[1] = operations.cases(
+                        (zero, operations.null("float")), otherwise=sides[1]
+                    )
+                return operations.normalise(_ARITHMETIC[type(op)](*sides))
             case ast.Call(func=ast.Name(id="abs"), args=[one]):
                 size = self._operand(one)
-                return engine.cases((size < 0.0, -size), otherwise=size)
+                return operations.cases((size < 0.0, -size), otherwise=size)
             case ast.Call(args=[one]):  # floor
                 size = self._operand(one)
-                near = engine.cases(
+                near = operations.cases(
                     (size > _EXACT, _EXACT), (size < -_EXACT, -_EXACT), otherwise=size
                 )
                 return near.floor().cast("int64")
@@ -98,11 +100,11 @@ class _Translator:
             return self.rows[self._results[node]]
         value = constant_of(node)
         if value is not None:
-            return engine.constant(_normalise(float(value)), "float")
+            return operations.constant(_normalise(float(value)), "float")
         read = self._read(node)
         if not read.type().is_floating():  # 64-bit integers and bools are in that range
-            return engine.as_double(read)
-        self._add(node, engine.normalise(read))
+            return operations.as_double(read)
+        self._add(node, operations.normalise(read))
         return self.rows[self._results[node]]
 
     def _read(self, node: ast.expr) -> Any:  # noqa: PLR0911  (one for each kind of node)
@@ -112,7 +114,7 @@ class _Translator:
         if name is not None:
             return self.rows[self._columns[name]]
         if value is not None:
-            return engine.constant(value, _type_of(value))
+            return operations.constant(value, _type_of(value))
         match node:
             case ast.BoolOp(op=op, values=values):
                 join = operator.and_ if isinstance(op, ast.And) else operator.or_
@@ -148,7 +150,9 @@ class _Translator:
         for here, there in ((0, 1), (1, 0)):
             text, dtype = constant_of((left, right)[there]), values[here].type()
             if isinstance(text, str) and (dtype.is_date() or dtype.is_timestamp()):
-                values[there] = engine.constant(text, "date" if dtype.is_date() else "timestamp")
+                values[there] = operations.constant(
+                    text, "date" if dtype.is_date() else "timestamp"
+                )
         return values[0], values[1]
 
 
@@ -169,7 +173,7 @@ def find_arithmetic(node: ast.expr) -> list[ast.expr]:
 
 
 def _normalise(value: float) -> float:
-    """Normalise a constant as `engine.normalise` does columns."""
+    """Normalise a constant as `operations.normalise` does columns."""
     return 0.0 if abs(value) <= NEAREST else min(max(value, -FARTHEST), FARTHEST)
 
 
@@ -193,8 +197,10 @@ def _is_among(value: Any, elements: list[ast.expr]) -> Any:
     if dtype.is_boolean():  # DuckDB would write a list out, with the value once for each constant
         if len(set(known)) == 1:
             return value if known[0] else _negate(value)
-        return engine.cases((value.isnull(), engine.null("bool")), otherwise=True)
+        return operations.cases((value.isnull(), operations.null("bool")), otherwise=True)
     if dtype.is_date() or dtype.is_timestamp():
         column_type: ColumnType = "date" if dtype.is_date() else "timestamp"
-        return reduce(operator.or_, [value == engine.constant(each, column_type) for each in known])
-    return value.isin([engine.constant(each, _type_of(each)) for each in known])
+        return reduce(
+            operator.or_, [value == operations.constant(each, column_type) for each in known]
+        )
+    return value.isin([operations.constant(each, _type_of(each)) for each in known])

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.zoo._curves import certain_truth, discrete_truth, geometric_tail
 from hushed.zoo._draws import draw_geometric, release_above
@@ -29,8 +28,6 @@ def leaky_geometric(epsilon: float = 0.1, top: int = 5, leak: float = 0.01) -> S
 
     Outputs are whole numbers, shape ``(size,)``. It is (epsilon, leak)-private, not epsilon.
     """
-    if not 0 < leak < 1:
-        raise ParameterError(f"leak must lie in (0, 1), got {leak}")
     return _clipped("leaky truncated geometric", ("LeakyGeometric",), epsilon, top, leak)
 
 
@@ -76,8 +73,6 @@ def count_above_threshold(
 def _clipped(
     name: str, aliases: tuple[str, ...], epsilon: float, top: int, leak: float
 ) -> Specimen:
-    if top < 1:
-        raise ParameterError(f"top must be 1 or more, got {top}")
     claim = Guarantee(epsilon=epsilon)
     truth = discrete_truth(*(_clipped_law(x, epsilon, top, leak) for x in (0, 1)))
     return Specimen(

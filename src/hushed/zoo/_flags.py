@@ -31,15 +31,6 @@ class FlagLaw:
     # value that was compared; None to release flags only.
     value_scale: float | None = None
 
-    def __post_init__(self) -> None:
-        if not (self.threshold_scale > 0 and self.query_scale >= 0):
-            raise ParameterError(
-                "threshold_scale must be above 0 and query_scale 0 or more, got "
-                f"{self.threshold_scale} and {self.query_scale}"
-            )
-        if self.cutoff is not None and self.cutoff < 1:
-            raise ParameterError(f"cutoff must be 1 or more, or None, got {self.cutoff}")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:

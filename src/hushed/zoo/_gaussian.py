@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.zoo._curves import gaussian_delta, laplace_delta, subsampled_epsilon
 from hushed.zoo._draws import Noise, Noisy, draw_sampled_count, first
@@ -51,7 +50,6 @@ def subsampled_laplace(
 
     Outputs of shape ``(size,)``; the pair is one row against none, for add-remove neighbours.
     """
-    _require_rate(rate)
     true = math.log1p(rate * math.expm1(epsilon))
     return Specimen(
         name="Laplace on a Poisson sample" + ("" if claim is None else ", own claim"),
@@ -77,9 +75,6 @@ def subsampled_gaussian(
 
     Outputs of shape ``(size,)``; the pair is one row against none, for add-remove neighbours.
     """
-    _require_rate(rate)
-    if not deviation > 0:
-        raise ParameterError(f"deviation must be above 0, got {deviation}")
     curve = partial(_sampled_delta, part=partial(gaussian_delta, ratio=1 / deviation), rate=rate)
     other = _unsampled_gaussian_delta(epsilon, ratio=1 / deviation, rate=rate)
     inner = subsampled_epsilon(epsilon, rate)
@@ -102,11 +97,6 @@ def subsampled_gaussian(
             "is a multiple of a Gaussian curve as well, and the claim is the larger"
         ),
     )
-
-
-def _require_rate(rate: float) -> None:
-    if not 0 < rate <= 1:
-        raise ParameterError(f"rate must lie in (0, 1], got {rate}")
 
 
 def _sampled_delta(epsilon: float, *, part: Curve, rate: float) -> float:

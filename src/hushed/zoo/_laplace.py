@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.zoo._curves import laplace_product_delta, laplace_truth
 from hushed.zoo._draws import Noise, Noisy, every_row, first
@@ -55,8 +54,6 @@ def histogram_wrong_scale(epsilon: float = 0.1, k: int = 5) -> Specimen:
 
     Outputs of shape ``(size, k)``; the loss is ``1/epsilon``.
     """
-    if epsilon >= 1:
-        raise ParameterError(f"the wrong scale violates the claim below epsilon = 1, got {epsilon}")
     aliases = ("histogram_eps", "NoisyHist2")
     return _histogram("histogram, wrong scale", aliases, epsilon, epsilon, k)
 
@@ -91,8 +88,6 @@ def prefix_sums(epsilon: float = 0.1, k: int = 10) -> Specimen:
     Outputs are running sums of shape ``(size, k)``; differencing shows k independent noisy answers,
     so the loss is ``k epsilon`` on all ones against all zeros.
     """
-    if k < 2:
-        raise ParameterError(f"k must be 2 or more, got {k}")
     truth = laplace_truth(epsilon, draws=k)
     return Specimen(
         name="prefix sums",

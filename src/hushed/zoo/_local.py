@@ -56,11 +56,6 @@ class _Reports:
     q: float = 1.0
     days: int = 1
 
-    def __post_init__(self) -> None:
-        f, p, q = self.f, self.p, self.q
-        if not (0 < f < 1 and 0 <= p < q <= 1):
-            raise ParameterError(f"f must lie in (0, 1) and 0 <= p < q <= 1, got {f}, {p}, {q}")
-
     def __call__(self, rows: Rows, rng: np.random.Generator, size: int, /) -> Values:
         """Draw the days on which each bit was 1, of shape (size, bits)."""
         true = bloom_bits(int(rows[0]), self.hashes, self.bits)
@@ -128,8 +123,6 @@ def daily_rappor(
 
     Outputs are the numbers of days on which each bit was 1, shape ``(size, bits)``.
     """
-    if days < 2:
-        raise ParameterError(f"days must be 2 or more, got {days}")
     reports = _Reports(hashes=hashes, bits=bits, f=f, p=p, q=q, days=days)
     if not claim_permanent:
         return _rappor("daily RAPPOR", (), reports, rappor(hashes, bits, f, p, q).claim.epsilon)
@@ -144,10 +137,6 @@ def _rappor(
     hashes, bits = reports.hashes, reports.bits
     pair = _apart(hashes, bits)
     zero, one = _bit_laws(reports)
-    if reports.p > 0 and reports.q < 1 and min(zero.min(), one.min()) == 0:
-        raise ParameterError(
-            f"probabilities of {reports.days} days leave the doubles; use fewer days"
-        )
     # h bits are 1 on the rows and 0 on the neighbour, h more the other way round.
     joint_p, joint_q = np.outer(one, zero).ravel(), np.outer(zero, one).ravel()
     loss = hashes * (discrete_epsilon(one, zero) + discrete_epsilon(zero, one))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.zoo._curves import discrete_epsilon, discrete_truth
 from hushed.zoo._draws import Noise, Noisy, every_row
@@ -36,8 +34,6 @@ def noisy_max_index(epsilon: float = 0.1, k: int = 5, noise: Kind = "laplace") -
     answer against all others. The true loss is 0.0946 for Laplace noise, k = 5 and epsilon = 0.1,
     and exactly epsilon for exponential noise.
     """
-    if k < 2:
-        raise ParameterError(f"k must be 2 or more, got {k}")
     scale = 2 / epsilon
     neighbour, rows = np.ones(k), np.r_[2.0, np.zeros(k - 1)]
     swapped = np.r_[0.0, np.full(k - 1, 2.0)]
@@ -72,9 +68,6 @@ def noisy_max_value(epsilon: float = 0.1, k: int = 5, noise: Kind = "laplace") -
     2`` with Laplace noise; with exponential noise it is infinite, on a mass of ``(1 -
     exp(-epsilon/2))^k``.
     """
-    if k < 3:
-        raise ParameterError(f"k must be 3 or more for the claim to fail, got {k}")
-    _law(noise)  # refuses another noise
     scale = 2 / epsilon
     loss = math.inf if noise == "exponential" else k * epsilon / 2
     return Specimen(
@@ -101,7 +94,7 @@ def noisy_max_value(epsilon: float = 0.1, k: int = 5, noise: Kind = "laplace") -
 def index_probabilities(rows: Rows, scale: float, noise: Kind) -> Values:
     """Probability that each answer wins, by quadrature over the winning value, to about 1e-13."""
     grid = rule(rows.tolist(), shortest=scale, longest=scale, per_scale=4)
-    density, below = _law(noise)
+    density, below = _LAWS[noise]
     gap = grid.at - rows[:, None]
     under = below(gap, scale)
     chances = [
@@ -125,20 +118,11 @@ _LAWS = {
 }
 
 
-def _law(
-    noise: Kind,
-) -> tuple[Callable[[Values, float], Values], Callable[[Values, float], Values]]:
-    """Give the density and the distribution function of the noise."""
-    if noise not in _LAWS:
-        raise ParameterError(f"noise must be 'laplace' or 'exponential', got {noise!r}")
-    return _LAWS[noise]
-
-
 def _value_cut(epsilon: float, scale: float, k: int, noise: Kind) -> float:
     """Threshold at which the loss of the maximum, ones against twos, falls to epsilon."""
     from scipy.optimize import brentq  # noqa: PLC0415
 
-    density, below = _law(noise)
+    density, below = _LAWS[noise]
 
     def loss(t: float) -> float:
         ones, twos = np.array([t - 1]), np.array([t - 2])
@@ -156,7 +140,7 @@ def _value_delta(epsilon: float, *, scale: float, k: int, noise: Kind) -> float:
     """Divergence of the maximum on all ones from that on all twos."""
     if noise == "laplace" and epsilon >= k / scale:
         return 0.0
-    _, below = _law(noise)
+    _, below = _LAWS[noise]
     cut = _value_cut(epsilon, scale, k, noise)
     ones, twos = (float(below(np.array([cut - x]), scale)[0]) ** k for x in (1, 2))
     return ones - math.exp(epsilon) * twos

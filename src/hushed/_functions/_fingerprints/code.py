@@ -28,23 +28,12 @@ _OTHERS_BY_TEXT = {
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names that code looks up, in the functions defined within it too.
+    """Names that code looks up, in the functions defined within it too."""
 
-    Parameters
-    ----------
-    globals : frozenset of str
-        As globals.
-    imported : frozenset of str
-        Modules that it imports.
-    all : frozenset of str
-        All of these, and attributes.
-    texts : frozenset of str
-        Texts among its constants, which may be names, too, if it looks something up by text.
-    """
-
-    globals: frozenset[str]
-    imported: frozenset[str]
-    all: frozenset[str]
+    globals: frozenset[str]  # as globals
+    imported: frozenset[str]  # modules that it imports
+    all: frozenset[str]  # all of these, and attributes
+    # Texts among its constants, which may be names, too, if it looks something up by text.
     texts: frozenset[str] = frozenset()
 
     @property

@@ -12,22 +12,14 @@ from hushed._functions._fingerprints.walk import Walk, digest_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What a look at a function has found.
+    """What a look at a function has found."""
 
-    Parameters
-    ----------
-    marks : dict of str to str
-        Digests of code and data, by name; of installed code its name, behind an equals sign.
-    unseen : dict of str to object
-        What has no digest, by name: locks, open files, caches and other things without a content
-        that could be read.
-    packages : frozenset of str
-        Installed packages that it uses.
-    """
-
+    # Digests of code and data, by name; of installed code its name, behind an equals sign.
     marks: dict[str, str]
+    # What has no digest, by name: locks, open files, caches and other things without a content that
+    # could be read.
     unseen: dict[str, Any] = field(repr=False)
-    packages: frozenset[str]
+    packages: frozenset[str]  # installed packages that it uses
 
 
 def look(function: Any) -> Look:

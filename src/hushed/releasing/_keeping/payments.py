@@ -117,26 +117,13 @@ def explain_stops(ledger: object, budget: str | None, key: str | None = None) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payment:
-    """A charge, and where its answer goes.
+    """A charge, and where its answer goes."""
 
-    Parameters
-    ----------
-    ledger : object, optional
-        What was charged; None if nothing was.
-    budget : str
-        Name of the budget.
-    entry : object
-        What the ledger returned.
-    key : str, optional
-        The caller's key.
-    kept : str, optional
-        The answer that was stored under this key before: show it and nothing else.
-    """
-
-    ledger: Any = None
-    budget: str = ""
-    entry: Any = None
-    key: str | None = None
+    ledger: Any = None  # what was charged; None if nothing was
+    budget: str = ""  # name of the budget
+    entry: Any = None  # what the ledger returned
+    key: str | None = None  # the caller's key
+    # The answer that was stored under this key before: show it and nothing else.
     kept: str | None = None
 
     @property

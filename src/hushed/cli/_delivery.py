@@ -1,0 +1,80 @@
+"""What all commands have in common that release an answer: the ledger, the answer, its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from json import loads
+from pathlib import Path
+from typing import Any
+
+import hushed as hs
+from hushed.cli._kept import describe_release, plain_value, read_again
+from hushed.cli._outcome import finish, print_line, print_note
+from hushed.cli._written import check_targets, files_of
+from hushed.errors import ParameterError
+
+
+@dataclass
+class Delivery:
+    """What a command fills in."""
+
+    result: dict[str, Any]  # the one JSON object
+    released: hs.Release | None = None
+
+
+@contextmanager
+def deliver(
+    inputs: Sequence[Path],
+    ledger: str | None,
+    budget: str | None,
+    key: str | None,
+    out: Path | None,
+    html: Path | None,
+    *,
+    force: bool,
+    json: bool,
+) -> Iterator[Delivery]:
+    """Check ledger and files before the command runs; print and write what it released."""
+    charged_first = "" if ledger is None else "; if the budget was charged, the charge stays"
+    with finish(json=json, stopped=f"stopped; nothing was released{charged_first}") as result:
+        _check_files(out, html, (*inputs, *files_of(ledger)), force=force)
+        if key is not None and ledger is None:
+            raise ParameterError("--key is the name of an answer in a ledger: --ledger URL, too")
+        delivery = Delivery(result)
+        yield delivery
+        released = delivery.released
+        if released is None:
+            return
+        certificate, value = released.certificate, plain_value(released.value)
+        result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
+        result["kept"] = read_again(ledger, budget, key or released.entry)
+        if not json:
+            print_line(describe_release(value, certificate))
+    # Standard output is complete: what goes wrong from here on is told on standard error.
+    with finish(json=False, stopped="stopped; the answer was released, its files may be missing"):
+        _write_files(certificate, out, html)
+
+
+def _check_files(
+    out: Path | None, html: Path | None, inputs: Sequence[Path], *, force: bool
+) -> None:
+    """Find whatever would keep the certificate from being written before anything runs."""
+    check_targets({"--out": out, "--html": html}, inputs, force=force)
+    if html is not None:
+        from hushed.plots._figures import altair_or_refuse  # noqa: PLC0415
+
+        altair_or_refuse()
+
+
+def _write_files(certificate: hs.Certificate, out: Path | None, html: Path | None) -> None:
+    """Write a certificate as JSON and as a page, where it was asked for."""
+    if out is not None:
+        out.write_text(certificate.to_json() + "\n", encoding="utf-8")
+        print_note(f"certificate written to {out}")
+    if html is not None:
+        from hushed.plots import certificate_page  # noqa: PLC0415
+
+        html.write_text(certificate_page(certificate), encoding="utf-8")
+        print_note(f"page written to {html}")

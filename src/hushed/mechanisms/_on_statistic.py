@@ -1,0 +1,114 @@
+"""What the mechanisms on a statistic have in common: their promise holds for every table."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, ClassVar, cast
+
+from hushed.guarantee import Guarantee
+from hushed.mechanisms._stability import DistanceTest
+from hushed.privacy_loss import PrivacyProfile, approximate
+
+
+class OnStatistic:
+    """A mechanism on a statistic that knows its sensitivities: a frozen record of both."""
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+
+    statistic: Any
+    epsilon: float
+
+    @property
+    def parameters(self) -> dict[str, float | int | bool | str]:
+        """What a certificate says of it, beside the statistic."""
+        given = {each.name: getattr(self, each.name) for each in fields(cast(Any, self))}
+        del given["statistic"]
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def loss(self) -> PrivacyProfile:
+        """Privacy loss at every level."""
+        raise NotImplementedError
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a draw promises, for every pair of neighbours."""
+        return Guarantee(
+            epsilon=self.epsilon,
+            delta=getattr(self, "delta", 0.0),
+            neighbours=self.statistic.neighbours,
+        )
+
+    def accuracy(self, beta: float = 0.05) -> float:
+        """Error that a draw exceeds with probability at most beta.
+
+        Parameters
+        ----------
+        beta : float, default 0.05
+            Probability; in (0, 1).
+
+        Returns
+        -------
+        float
+            A public number, rounded up.
+        """
+        raise NotImplementedError
+
+    def draw(self, rows: Any) -> Any:
+        """Release the statistic of a table.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column.
+
+        Returns
+        -------
+        float, str, int, bool or None
+            A number in the public range of the statistic, or a category; None if it was refused.
+        """
+        raise NotImplementedError
+
+
+class Tested(OnStatistic):
+    """One that refuses where a private test finds too few rows between the table and a jump."""
+
+    __slots__ = ()
+
+    delta: float
+
+    @property
+    def test(self) -> DistanceTest:
+        """How the distance is tested, and with which part of epsilon."""
+        raise NotImplementedError
+
+    @property
+    def threshold(self) -> int:
+        """Rows that, with the noise, must be exceeded."""
+        return self.test.threshold
+
+    @property
+    def loss(self) -> PrivacyProfile:
+        """Privacy loss at every level, as far as epsilon and delta tell it."""
+        return approximate(self.epsilon, self.delta)
+
+    def _distance(self, rows: Any) -> int:
+        """Rows that must change before the answer would not be safe."""
+        raise NotImplementedError
+
+    def chance_on(self, public_rows: Any) -> float:
+        """Probability that a public table is answered.
+
+        Parameters
+        ----------
+        public_rows : array, list or frame
+            A public table like the private one: what comes out is about these rows.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+        """
+        return self.test.chance(self._distance(public_rows))
