@@ -48,8 +48,7 @@ class Release:
     value : float, int, ndarray, Winner, BernsteinPolynomial, a category or None
         The private answer: a number, an array, the index of the chosen candidate, the indices of
         several, a candidate with its gap, a function, a value of a parameter, or the category that
-        a mode chose. None if
-        `ProposeTest` or `StableMode` refused, which is an answer, too.
+        a mode chose. None if `ProposeTest` or `StableMode` refused, which is an answer, too.
     certificate : Certificate
         What it promises.
     entry : int, optional
