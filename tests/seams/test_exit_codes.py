@@ -38,6 +38,7 @@ def slow(rows):
     pathlib.Path("begun").touch()
     time.sleep(60)
     return rows.mean()
+def flat(row, points): return [0.0] * len(points)
 def enough(rows, rng, size): return np.round(np.sum(rows) + rng.laplace(scale=1, size=size))
 def too_little(rows, rng, size): return np.round(np.sum(rows) + rng.laplace(scale=0.1, size=size))
 def fails(rows, rng, size): raise ValueError("31337.125")
@@ -60,6 +61,18 @@ COMPARE = (
 )
 STATISTIC = ("statistic", "median", "rows.csv", *ENDS, "--epsilon", "1")
 BLOCKS = ("blocks", "rows.csv", "f.py:mean", *ENDS, "--epsilon", "9", "--beta", "0.3")
+POSTERIOR = (
+    "posterior",
+    "rows.csv",
+    "f.py:flat",
+    "--grid",
+    "0:1:3",
+    "--clip",
+    "1",
+    "--epsilon",
+    "9",
+)
+TEST = ("test-sensitivity", "f.py:mean", "--population", "uniform:0,1", "--rows", "5")
 FIND_BOUND = ("find-bound", "rows.csv", "--epsilon", "1")
 BUDGET = ("sqlite:///b.db", "clinic")
 CHECK = ("check-population", "rows.csv", "--epsilon", "1000000", "--tables", "19", "--population")
@@ -150,6 +163,20 @@ ENDINGS = {
         ((*BLOCKS[:2], "f.py:leaves", *BLOCKS[3:], "--simulate", "uniform:0,1"), 1, "refused"),
         ((*BLOCKS, "--blocks", "1"), 2, "bad-use"),
         ((*BLOCKS, "--out", "no/c.json"), 2, "bad-use"),
+    ],
+    "posterior": [
+        (POSTERIOR, 0, None),
+        ((*POSTERIOR[:2], "f.py:vanishes", *POSTERIOR[3:]), 0, None),  # a failure is told to nobody
+        ((*POSTERIOR, "--ledger", BUDGET[0], "--budget", "clinic"), 1, "refused"),
+        ((*POSTERIOR[:3], "--grid", "0:1", *POSTERIOR[5:]), 2, "bad-use"),
+        ((*POSTERIOR, "--out", "no/c.json"), 2, "bad-use"),
+    ],
+    "test-sensitivity": [
+        ((*TEST, "--bound", "0.25", "--pairs", "20"), 0, None),
+        ((*TEST, "--bound", "0.01", "--pairs", "20"), 1, None),
+        ((*TEST[:1], "f.py:breaks", *TEST[2:], "--bound", "1", "--pairs", "20"), 2, "refused"),
+        ((*TEST[:1], "f.py:vanishes", *TEST[2:], "--bound", "1", "--pairs", "20"), 2, "refused"),
+        ((*TEST, "--bound", "-1"), 2, "bad-use"),
     ],
     "find-bound": [
         (FIND_BOUND, 0, None),

@@ -185,6 +185,7 @@ class AuditReport:
                 f"Evidence. {self.witness}.",
                 self._describe_bits(spell),
                 self._describe_power(),
+                self._describe_unseen(),
                 self._describe_estimate(),
                 f"{self.samples} runs on each side over "
                 f"{len(self.tried)} {'pair' if len(self.tried) == 1 else 'pairs'}, seed "
@@ -282,7 +283,6 @@ class AuditReport:
             f"{format_up(self.minimum_detectable)} or more would have been caught{where} with "
             "probability 0.95 if it showed in an event as rare as the one above. A smaller one, or "
             "one that shows only in other events or on other pairs, may have been missed."
-            f"{self._describe_unseen()}"
         )
 
     def _describe_unseen(self) -> str:
@@ -290,7 +290,7 @@ class AuditReport:
         if self.population is None:
             return ""
         return (
-            f" With confidence {self.confidence:g} by itself, at most a share "
+            f"With confidence {self.confidence:g} by itself, at most a share "
             f"{format_up(self.population.share_high, 3)} of all pairs has a violation that so many "
             "runs catch with probability 0.95; nothing is said of pairs that the population does "
             "not yield."

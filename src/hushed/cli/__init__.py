@@ -35,6 +35,10 @@ COMMANDS = {
         "blocks",
         "Release the answer of any function for any table: from its answers on blocks of rows.",
     ),
+    "posterior": (
+        "posterior",
+        "Release one draw from a posterior: the function gives the log likelihoods of a row.",
+    ),
     "find-bound": ("find_bound", "Find a bound to clip a column at, where no range is known."),
     "verify": ("releasing", "Run the sampling of a certificate again and compare bit for bit."),
     "check-population": (
@@ -73,6 +77,8 @@ EXAMPLES = {
     "--epsilon 1 --out median.json",
     "blocks": "hushed blocks clinic-private.csv premium.py:premium --low 0 --high 1000 "
     "--epsilon 2 --out premium.json",
+    "posterior": "hushed posterior clinic-private.csv stays.py:log_likelihood --grid 50:3000:60 "
+    "--clip 4 --epsilon 1 --out draw.json",
     "find-bound": "hushed find-bound clinic-private.csv --column cost --epsilon 0.5 --out "
     "bound.json",
     "verify": "hushed verify certificate.json clinic.py:expected_costs --population "

@@ -46,8 +46,8 @@ class Release:
     ----------
     value : float, int, ndarray, Winner, BernsteinPolynomial, a category or None
         The private answer: a number, an array, the index of the chosen candidate, the indices of
-        several, a candidate with its gap, a function, or the category that a mode chose. None if
-        `ProposeTest` or `StableMode` refused, which is an answer, too.
+        several, a candidate with its gap, a function, a value of a parameter, or the category that
+        a mode chose. None if `ProposeTest` or `StableMode` refused, which is an answer, too.
     certificate : Certificate
         What it promises.
     entry : int, optional
@@ -61,7 +61,7 @@ class Release:
 
 
 def release(
-    f: Callable[[Any], Any] | Statistic,
+    f: Callable[..., Any] | Statistic,
     data: Any,
     mechanism: Mechanism | StatisticMechanism | Blocks | Posterior,
     ledger: Charges | None = None,
@@ -81,8 +81,8 @@ def release(
     Parameters
     ----------
     f : callable or statistic
-        The function whose sensitivity the mechanism was calibrated to, or the statistic that it was
-        made for.
+        The function whose sensitivity the mechanism was calibrated to, the statistic that it was
+        made for, or the ``log_likelihood`` of a `Posterior`.
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
         sees a copy, in the sampled types. Integers beyond 2**53 become the nearest doubles where

@@ -1,0 +1,47 @@
+"""The command posterior: a draw, its certificate, a budget, refusals."""
+
+import json
+
+import pytest
+from tests.commands import ended
+
+import hushed as hs
+
+LIKELIHOOD = """
+import numpy as np
+
+def coin(row, p):
+    return np.where(row[0] == 1, np.log(p), np.log1p(-p))
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a command in a folder with 400 coins, 300 of them ones."""
+    (tmp_path / "coins.csv").write_text("up\n" + "1\n" * 300 + "0\n" * 100)
+    (tmp_path / "f.py").write_text(LIKELIHOOD)
+    return lambda *words: ended("posterior", "coins.csv", "f.py:coin", *words, cwd=tmp_path)
+
+
+def test_a_draw_is_released_with_its_certificate(run, tmp_path):
+    """At a large epsilon it is near 3/4; the certificate says the promise, and is verified."""
+    done = run(
+        "--grid", "0.05:0.95:19", "--clip", "3", "--epsilon", "50", "--out", "c.json", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["value"] in [0.7, 0.75, 0.8]
+    known = hs.Certificate.from_json((tmp_path / "c.json").read_text())
+    assert known.guarantee == hs.Guarantee(epsilon=50.0)
+    assert known.sensitivity == pytest.approx(6.0)
+    assert hs.verify(known).reproduced
+
+
+@pytest.mark.parametrize(
+    ("grid", "clip"), [("0.1:0.9", "3"), ("0.9:0.1:5", "3"), ("0.1:0.9:1", "3"), ("0.1:0.9:5", "0")]
+)
+def test_bad_grids_and_clips_are_refused(run, grid, clip):
+    """Before a row is read."""
+    done = run("--grid", grid, "--clip", clip, "--epsilon", "1")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
