@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed import noise
+from hushed._checks import is_a, is_one_of
 from hushed._rows import _containers as containers
 from hushed._rows._users import name_user
 from hushed._types import Integers
@@ -112,19 +113,19 @@ def _take(rows: Any, places: Integers) -> Any:
 
 def _narrow(value: Any) -> Any:
     """Make arrays of texts as wide as their own, also within rows."""
-    if isinstance(value, np.ndarray) and value.dtype.hasobject and not value.dtype.names:
+    if is_a(value, np.ndarray) and value.dtype.hasobject and not value.dtype.names:
         made = np.empty(value.size, dtype=object)
         for place, each in enumerate(value.ravel()):  # NumPy would look into a list of arrays
             made[place] = _narrow(each)
         return made.reshape(value.shape)
-    if isinstance(value, np.ndarray | np.void):
+    if is_a(value, np.ndarray, np.void):
         held = np.asarray(value)
         # Always copied, so that arrays share the object that is their type in no part, or in all.
         made = held.astype(_own_type(held), copy=held.dtype.kind in "USV")
         return made if made.ndim else made[()]
-    if type(value) in (list, tuple):
+    if is_one_of(value, list, tuple):
         return type(value)(map(_narrow, value))
-    if type(value) is dict:
+    if is_one_of(value, dict):
         return {key: _narrow(each) for key, each in value.items()}
     return value
 
