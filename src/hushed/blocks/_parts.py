@@ -94,7 +94,8 @@ def _list_users(rows: Any, user: str | int) -> list[Any]:
 
 def _read_user(row: Any, user: str | int) -> Any:
     try:
-        return _as_user(row[user])
+        kind: Any = next((each for each in (tuple, list, dict) if is_a(row, each)), type(row))
+        return _as_user(kind.__getitem__(row, user))
     except (Exception, SystemExit, GeneratorExit):  # no such cell, and so it belongs to nobody
         return None
 
