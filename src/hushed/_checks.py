@@ -30,6 +30,19 @@ def is_plain_int(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def is_a(value: Any, *kinds: type[Any]) -> bool:
+    """Whether a private cell is of one of these types, by its own type alone.
+
+    What a class says of itself as ``__class__`` may be false, or fail.
+    """
+    return issubclass(type(value), kinds)
+
+
+def is_one_of(value: Any, *kinds: type[Any]) -> bool:
+    """Whether a private cell is of exactly one of these types; no code of its class is asked."""
+    return any(type(value) is each for each in kinds)
+
+
 def is_real(value: Any) -> TypeGuard[float]:
     """Whether a value is an integer or a float, NumPy's among them; it may be NaN or infinite."""
     return is_whole(value) or isinstance(value, float | np.floating)

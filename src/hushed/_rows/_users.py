@@ -19,14 +19,16 @@ from uuid import UUID
 
 import numpy as np
 
+from hushed._checks import is_a, is_one_of
+
 Unnamed = Literal["missing", "unknown"]
 
 # Of a class of the user's the plain value. Numbers and what is hashed may equal each other.
-_PLAIN: tuple[tuple[Any, Callable[[Any], tuple[Any, ...]]], ...] = (
-    (str, lambda value: ("text", str.__str__(value))),
-    (bytes | bytearray, lambda value: ("bytes", b"".join([value]))),
-    (int, lambda value: (int.__index__(value),)),
-    (float, lambda value: (float.__float__(value),)),
+_PLAIN: tuple[tuple[tuple[type[Any], ...], Callable[[Any], tuple[Any, ...]]], ...] = (
+    ((str,), lambda value: ("text", str.__str__(value))),
+    ((bytes, bytearray), lambda value: ("bytes", b"".join([value]))),
+    ((int,), lambda value: (int.__index__(value),)),
+    ((float,), lambda value: (float.__float__(value),)),
 )
 _HASHED = (Decimal, Fraction, date, timedelta, UUID, IPv4Address, IPv6Address)
 _MISSING = ("NA", "NaT")
@@ -52,8 +54,8 @@ class _Unknown(Exception):
 
 
 def _name(cell: Any, deepest: int) -> Any:
-    value = cell.item() if isinstance(cell, np.generic) else cell
-    value = float(value) if isinstance(value, np.floating) else value  # a wide one
+    value = np.generic.item(cell) if is_a(cell, np.generic) else cell
+    value = float(value) if is_a(value, np.floating) else value  # a wide one
     if _is_missing(value):
         return "missing"
     try:
@@ -63,10 +65,10 @@ def _name(cell: Any, deepest: int) -> Any:
 
 
 def _is_missing(value: Any) -> bool:
-    if isinstance(value, float):
+    if is_a(value, float):
         return float.__ne__(value, value)
-    if type(value) is Decimal:
-        return value.is_nan()
+    if is_one_of(value, Decimal):
+        return bool(value.is_nan())
     return value is None or any(value is each for each in _of_pandas(*_MISSING))
 
 
@@ -79,14 +81,14 @@ def _of_pandas(*names: str) -> list[Any]:
 def _name_known(value: Any, deepest: int) -> Any:
     """Name what is not missing; a key of a dictionary that is no text by itself."""
     for known, plain in _PLAIN:
-        if isinstance(value, known):
+        if is_a(value, *known):
             return plain(value)
     kind = type(value)
-    if kind is datetime or kind in _of_pandas("Timestamp"):
+    if is_one_of(value, datetime, *_of_pandas("Timestamp")):
         return _name_time(value)
-    if kind in _HASHED or kind in _of_pandas("Timedelta", "Period"):
+    if is_one_of(value, *_HASHED, *_of_pandas("Timedelta", "Period")):
         return (value,)
-    if isinstance(kind, EnumType):
+    if is_a(kind, EnumType):
         member = object.__getattribute__(value, "_name_")
         return ("member", str(kind.__module__), str(kind.__qualname__), str(member))
     if kind is not tuple or not deepest:

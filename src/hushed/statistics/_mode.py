@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hushed._checks import is_plain_int
+from hushed._checks import is_a, is_one_of, is_plain_int
 from hushed._types import Integers
 from hushed.errors import ParameterError
 from hushed.guarantee import RowUnit
@@ -105,8 +105,8 @@ Statistic = Numeric | Mode
 
 def place_of(cell: Any, places: dict[Category, int]) -> int:
     """Place of a category, or one beyond all; nothing is said of a cell that is none."""
-    cell = cell.item() if isinstance(cell, np.generic) else cell
-    known = type(cell) in (str, int, float, bool)
+    cell = np.generic.item(cell) if is_a(cell, np.generic) else cell
+    known = is_one_of(cell, str, int, float, bool)
     return places.get(cell, len(places)) if known else len(places)
 
 
