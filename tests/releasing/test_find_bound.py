@@ -280,6 +280,7 @@ def test_series_of_pandas_and_polars():
         np.array(["2020-01-01"], dtype="datetime64[s]"),
         {"a": 1},
         (each for each in [1.0]),
+        memoryview(b"12"),
         None,
     ],
     ids=lambda column: type(column).__name__,

@@ -218,8 +218,8 @@ def _check_column(name: str, column: Any) -> Any:
     held = list(column) if isinstance(column, tuple | range) else column
     known = isinstance(held, list | np.ndarray) or type(held).__name__ == "Series"
     if not known and hasattr(held, "__array__"):
-        held = np.asarray(held)
-    shape = (0,) if isinstance(held, list) else getattr(held, "shape", None)
+        held, known = np.asarray(held), True
+    shape = (0,) if isinstance(held, list) else getattr(held, "shape", None) if known else None
     of = " of real numbers" if name == "column" else ""
     if not isinstance(shape, tuple) or len(shape) != 1 or isinstance(held, np.ma.MaskedArray):
         raise BadRows(
