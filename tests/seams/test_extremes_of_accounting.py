@@ -142,7 +142,6 @@ DOORS = {
     "tail": ONE.tail,
     "cdf": ONE.cdf,
     "renyi": ONE.renyi,
-    "mgf": ONE.mgf,
     "moment": ONE.moment,
     "tradeoff": ONE.tradeoff,
     "count": ONE.compose,
