@@ -140,7 +140,6 @@ DOORS = {
     "levels": lambda x: hs.compose([ONE], method="at-risk", confidence_levels=[x]),
     "parallel": lambda x: hs.parallel(x or 3),
     "tail": ONE.tail,
-    "cdf": ONE.cdf,
     "renyi": ONE.renyi,
     "moment": ONE.moment,
     "tradeoff": ONE.tradeoff,
