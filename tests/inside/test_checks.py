@@ -10,7 +10,8 @@ import pytest
 import hushed as hs
 from hushed import _checks
 from hushed.errors import ParameterError, SpaceMismatch
-from hushed.transformations import count_sensitivity, histogram_sensitivity, summation_error
+from hushed.transformations import summation_error
+from hushed.transformations._aggregates import count_sensitivity, histogram_sensitivity
 
 NO_NUMBERS = [None, "1", b"1", True, False, np.True_, [1], np.array([1.0, 2.0]), 1j]
 OUTSIDE = [float("nan"), float("inf"), -1, 0]

@@ -115,7 +115,7 @@ def test_the_law_and_the_record_are_those_of_a_release(drawn):
     assert chain(rows) == released
     assert drawn[0] == drawn[1]
     assert chain.guarantee() == mechanism.guarantee
-    curve = chain.map(1, PRIVACY_PROFILE).curve
+    curve = chain.map(1, PRIVACY_PROFILE)
     assert [curve.delta(e) for e in (0, 0.2, 0.5, 0.7)] == [
         mechanism.loss.delta(e) for e in (0, 0.2, 0.5, 0.7)
     ]

@@ -8,7 +8,8 @@ import pytest
 import hushed as hs
 from hushed import privacy_loss
 from hushed.errors import ParameterError
-from hushed.measurements._losses import ProfileLoss
+from hushed.measurements._losses import epsilon_at, restated
+from hushed.spaces import PRIVACY_PROFILE, PURE, ZCDP
 
 P, Q = [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]
 LAPLACE = hs.Laplace(hs.proven_sensitivity(1.0, argument="test"), epsilon=0.5)
@@ -36,7 +37,10 @@ def test_half_a_guarantee_makes_none(kind, tmp_path):
         lambda: hs.compose([half]),
         lambda: hs.compose([half], neighbours="replace-one"),
         lambda: hs.compose([LAPLACE, half], neighbours="replace-one", method="renyi"),
-        lambda: ProfileLoss(curve=half),
+        lambda: restated({PRIVACY_PROFILE: half}, PRIVACY_PROFILE),
+        lambda: restated({PRIVACY_PROFILE: half}, ZCDP),
+        lambda: epsilon_at({PRIVACY_PROFILE: half}, 0.1),
+        lambda: epsilon_at({PRIVACY_PROFILE: half, PURE: 1.0}, 0.0),
     ):
         with pytest.raises(ParameterError, match="one-sided"):
             use()

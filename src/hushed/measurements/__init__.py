@@ -3,7 +3,6 @@
 from hushed.measurements._combining import compose, parallel
 from hushed.measurements._exporting import to_opendp
 from hushed.measurements._importing import from_opendp
-from hushed.measurements._losses import ProfileLoss
 from hushed.measurements._noisy import exponential, gaussian, laplace, noisy
 from hushed.measurements._record import Measurement
 from hushed.measurements._search import chain_sensitivity, largest_distance, smallest_scale
@@ -11,7 +10,6 @@ from hushed.measurements._statistics import inverse_sensitivity, smooth
 
 __all__ = [
     "Measurement",
-    "ProfileLoss",
     "chain_sensitivity",
     "compose",
     "exponential",

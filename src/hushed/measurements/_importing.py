@@ -20,7 +20,7 @@ from hushed._decimals import stated_above
 from hushed._functions._gate import guard_step
 from hushed._numeric import finite_above
 from hushed.errors import ParameterError
-from hushed.measurements._losses import Loss, ProfileLoss
+from hushed.measurements._losses import Loss
 from hushed.measurements._record import Measurement
 from hushed.spaces import (
     ABSOLUTE,
@@ -304,13 +304,9 @@ def _loss(loss: Any, measure: Measure) -> Mapping[Measure, Loss]:
     if measure != PRIVACY_PROFILE:
         return {measure: _stated(loss)}
     if hasattr(loss, "delta"):
-        return {PRIVACY_PROFILE: ProfileLoss(curve=privacy_loss.profile(loss.delta))}
+        return {PRIVACY_PROFILE: privacy_loss.profile(loss.delta)}
     epsilon, delta = loss if isinstance(loss, tuple) else (loss, 1.0)
-    return {
-        PRIVACY_PROFILE: ProfileLoss(
-            curve=privacy_loss.approximate(_stated(epsilon), _stated(delta))
-        )
-    }
+    return {PRIVACY_PROFILE: privacy_loss.approximate(_stated(epsilon), _stated(delta))}
 
 
 def _stated(loss: float) -> float:

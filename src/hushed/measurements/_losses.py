@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,68 +21,25 @@ from hushed.spaces import PRIVACY_PROFILE, PURE, RENYI, ZCDP, Measure
 _ORDERS = 1.0 + np.geomspace(1e-3, 1e5, 400)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileLoss:
-    """A privacy profile as one of several kinds of loss; for neighbours in both orders.
-
-    Parameters
-    ----------
-    curve : PrivacyProfile
-        Loss of the mechanism; that of noise on its grid included.
-    """
-
-    curve: PrivacyProfile
-
-    def __post_init__(self) -> None:
-        if self.curve.one_sided:
-            raise ParameterError(
-                "a one-sided curve is half of a guarantee; use hs.privacy_loss.pair(p, q)"
-            )
-
-    def delta(self, epsilon: float) -> float:
-        """Bound delta at a level.
-
-        Parameters
-        ----------
-        epsilon : float
-            Level in nats; 0 or more.
-
-        Returns
-        -------
-        float
-            Rounded up; at most 1.
-        """
-        return self.curve.delta(epsilon)
-
-    def epsilon(self, delta: float) -> float:
-        """Bound epsilon at a slack.
-
-        Parameters
-        ----------
-        delta : float
-            Slack; in [0, 1].
-
-        Returns
-        -------
-        float
-            Level in nats, rounded up; infinite where none is known to suffice.
-        """
-        return self.curve.epsilon(delta)
-
-
 RenyiBound = Callable[[float], float]
-Loss = float | ProfileLoss | RenyiBound
+Loss = float | PrivacyProfile | RenyiBound
 
 
 def losses_of(known: Known) -> dict[Measure, Loss]:
     """State what a law says of its loss as measures do; a pure loss bounds rho, too."""
-    found: dict[Measure, Any] = {
-        measure: ProfileLoss(curve=loss) if isinstance(loss, PrivacyProfile) else loss
-        for measure, loss in known.items()
-    }
+    found: dict[Measure, Any] = dict(known)
     if PURE in found and ZCDP in found:
         found[ZCDP] = min(found[ZCDP], pure_zcdp(found[PURE]))
     return found
+
+
+def refuse_half(known: Mapping[Measure, Loss]) -> None:
+    """Refuse a curve of one of two neighbours against the other only."""
+    curve = known.get(PRIVACY_PROFILE)
+    if isinstance(curve, PrivacyProfile) and curve.one_sided:
+        raise ParameterError(
+            "a one-sided curve is half of a guarantee; use hs.privacy_loss.pair(p, q)"
+        )
 
 
 def pure_curve(epsilon: float) -> PrivacyProfile:
@@ -101,11 +57,12 @@ def restated(known: Mapping[Measure, Loss], measure: Measure) -> Loss:
     A pure promise is that of randomised response at worst (Kairouz, Oh and Viswanath, ICML 2015),
     whose curve gives the other measures.
     """
+    refuse_half(known)
     if measure in known:
         return known[measure]
     found: Loss | None = None
     curve = known.get(PRIVACY_PROFILE)
-    if isinstance(curve, ProfileLoss):
+    if isinstance(curve, PrivacyProfile):
         found = _of_curve(curve, measure)
     if ZCDP in known and measure == RENYI:
         return _concentrated_or(found, _number(known[ZCDP]))
@@ -138,15 +95,15 @@ def _of_pure(epsilon: float, measure: Measure) -> Loss | None:
         return lambda order: pure_renyi(epsilon, order)
     if measure == ZCDP:
         return pure_zcdp(epsilon) if math.isfinite(epsilon) else None
-    return _of_curve(ProfileLoss(curve=pure_curve(epsilon)), measure)
+    return _of_curve(pure_curve(epsilon), measure)
 
 
-def _of_curve(loss: ProfileLoss, measure: Measure) -> Loss | None:
+def _of_curve(loss: PrivacyProfile, measure: Measure) -> Loss | None:
     if measure == PRIVACY_PROFILE:
         return loss
     if measure == RENYI:
-        return loss.curve.renyi
-    number = loss.curve.zcdp() if measure == ZCDP else loss.curve.supremum
+        return loss.renyi
+    number = loss.zcdp() if measure == ZCDP else loss.supremum
     return number if math.isfinite(number) else None
 
 
@@ -155,13 +112,14 @@ def epsilon_at(known: Mapping[Measure, Loss], delta: float) -> float:
 
     Level in nats, rounded up; infinite where none is known.
     """
+    refuse_half(known)
     found = [math.inf]
     if PURE in known:
         found.append(_number(known[PURE]))
     if delta:
         if PRIVACY_PROFILE in known or PURE in known:
             loss = restated(known, PRIVACY_PROFILE)
-            if isinstance(loss, ProfileLoss):
+            if isinstance(loss, PrivacyProfile):
                 found.append(loss.epsilon(delta))
         if not {PRIVACY_PROFILE, PURE} & set(known) and delta < 1:
             found.append(_concentrated(known, delta))
@@ -187,8 +145,7 @@ def added(losses: Sequence[Loss], measure: Measure) -> Loss:
     Mironov, CSF 2017, Proposition 1. Curves: Zhu, Dong, Wang, AISTATS 2022, Theorem 10.
     """
     if measure == PRIVACY_PROFILE:
-        curves = [loss for loss in losses if isinstance(loss, ProfileLoss)]
-        return ProfileLoss(curve=privacy_loss.compose([loss.curve for loss in curves]))
+        return privacy_loss.compose([x for x in losses if isinstance(x, PrivacyProfile)])
     if measure == RENYI:
         bounds = [loss for loss in losses if callable(loss)]
         return lambda order: round_up(

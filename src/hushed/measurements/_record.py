@@ -79,7 +79,7 @@ class Measurement:
 
         Returns
         -------
-        float, ProfileLoss or callable
+        float, PrivacyProfile or callable
             Epsilon for ``PURE``, rho for ``ZCDP``, a curve for ``PRIVACY_PROFILE``, for ``RENYI`` a
             function of the order; rounded up.
 
