@@ -1,0 +1,101 @@
+"""What the sampled movements themselves say against relying on the one that was kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed._decimals import decimal_of
+from hushed._printing import format_up
+from hushed.sensitivity._neighbourhood import Neighbourhood
+
+_QUANTILES = 201
+_TINY = 1e-3  # of the largest movement
+_JUMP = 10.0  # times the kept movement
+_ELSE = (
+    "Look at the rows that do it; cut them off in the function, keep a larger movement "
+    "(protect='everyone', or protect='table' with the worst values), or take a mechanism that "
+    "needs no population (hs.InverseSensitivity, hs.Smooth, hs.Blocks)"
+)
+
+
+def list_kept_ranks(pairs: int) -> NDArray[np.int64]:
+    """Ranks, counted from 0, of the movements that a certificate keeps."""
+    if pairs <= _QUANTILES:
+        return np.arange(pairs)
+    return np.round(np.linspace(0, float(min(pairs, 2**53) - 1), _QUANTILES)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Movements:
+    """Sampled movements, sorted upwards, of which only some may be known.
+
+    Parameters
+    ----------
+    known : sequence of float
+        Those at the ranks of `list_kept_ranks`.
+    pairs : int
+        How many there were.
+    kept : float
+        The one that was kept, undivided among blocks as the others are.
+    """
+
+    known: Sequence[float]
+    pairs: int
+    kept: float
+
+    def count_up_to(self, size: float) -> int:
+        """Count the movements that are surely no larger."""
+        place = int(np.searchsorted(self.known, size, side="right"))
+        return 0 if not place else int(list_kept_ranks(self.pairs)[place - 1]) + 1
+
+
+def list_remarks(movements: Movements) -> list[str]:
+    """Say if little moves, or if the kept movement is far below one that was seen."""
+    known, pairs, kept = movements.known, movements.pairs, movements.kept
+    largest = float(known[-1]) if len(known) else 0.0
+    if not largest > 0:
+        return []
+    found = []
+    still, zero = movements.count_up_to(largest * _TINY), movements.count_up_to(0.0)
+    if 2 * still > pairs:
+        none = f" ({zero} are 0)" if zero else ""
+        found.append(
+            f"Little moves: at least {still} of the {pairs} sampled movements{none} are below a "
+            f"thousandth of the largest, {format_up(largest, 3)}, so that rare rows decide how far "
+            f"the answer can move, and few of them were seen. {_ELSE}"
+        )
+    if largest > _JUMP * kept:
+        over = pairs - movements.count_up_to(_JUMP * kept)
+        found.append(
+            f"A jump was seen beyond what the noise covers: up to {over} of the {pairs} sampled "
+            f"movements are more than {_JUMP:g} times the kept one, {format_up(kept, 3)}; the "
+            f"largest is {format_up(largest, 3)}. Against rows that move the answer so far the "
+            f"noise hides next to nothing. {_ELSE}"
+        )
+    return found
+
+
+def count_places(reach: Neighbourhood, gamma: float, *, symmetric: bool) -> int:
+    """Count the places that a promise at a random place may leave out altogether."""
+    if symmetric or reach.whole or reach.protect != "record":
+        return 0
+    return math.floor(decimal_of(gamma) * reach.size)
+
+
+def describe_places(reach: Neighbourhood, gamma: float, *, symmetric: bool) -> list[str]:
+    """Say whom a promise at a random place leaves out, where the order of the rows may matter."""
+    left = count_places(reach, gamma, symmetric=symmetric)
+    if not left:
+        return []
+    return [
+        f"The place of the changed row was random: gamma = {format_up(gamma)} leaves room for "
+        f"{left} whole place{'s' * (left > 1)} among {reach.size}, and whoever stands there (as in "
+        "the first row, if the function treats it in its own way) may never be covered. If the "
+        "order of the rows does not matter, declare symmetric=True; if it does, sample with "
+        "position='worst' or protect='simultaneous'"
+    ]
