@@ -98,16 +98,18 @@ def real(name, f, rng, runs, rows=ROWS):
     return np.max([np.abs(f(x) - f(y)) for y in others], axis=0)
 
 
+def is_sharp(movements):
+    """Whether the movements hardly ever coincide, so that gamma is met with equality."""
+    return np.unique(movements).size > 0.999 * movements.size
+
+
 def test_most_laws_have_no_ties():
     """The test below looks for equality, and for the failure of a lower rank, in many cases."""
-    tried = [(name, kind) for name in REACHES for kind in FUNCTIONS if name != "sizes"]
-    sharp = [
-        (name, kind)
-        for name, kind in tried
-        if sampled(FUNCTIONS[kind], REACHES[name], 4000, 9).all()
-    ]
+    tried = [(name, kind) for name in REACHES for kind in FUNCTIONS]
+    drawn = {(name, kind): sampled(FUNCTIONS[kind], REACHES[name], 4000, 9) for name, kind in tried}
+    sharp = [each for each, movements in drawn.items() if is_sharp(movements)]
     assert len(sharp) >= 19
-    assert {name for name, _ in sharp} == {*REACHES} - {"sizes"}
+    assert {name for name, _ in sharp} == {*REACHES}
 
 
 @pytest.mark.parametrize("kind", FUNCTIONS)
@@ -124,7 +126,7 @@ def test_every_promise_is_covered_and_one_rank_lower_is_not(name, kind):
             kept = np.sort(drawn[:, :pairs], axis=1)
             failed = int((moved > kept[:, rank - 1]).sum())
             assert stats.binom.sf(failed - 1, SAMPLERS, float(gamma)) > FALSE_ALARM
-            if drawn.all() and name != "sizes":  # no ties: with equality
+            if is_sharp(drawn) and name != "sizes":  # no ties: with equality
                 assert stats.binom.cdf(failed, SAMPLERS, float(gamma)) > FALSE_ALARM
                 lower = int((moved > kept[:, rank - 2]).sum())
                 assert stats.binom.sf(lower - 1, SAMPLERS, float(gamma)) < FALSE_ALARM
