@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hushed._decimals import decimal_of
 from hushed._printing import format_up
+from hushed._types import Floats
 from hushed.sensitivity._neighbourhood import Neighbourhood
 
 _QUANTILES = 201
@@ -37,21 +38,24 @@ class Movements:
     Parameters
     ----------
     known : sequence of float
-        Those at the ranks of `list_kept_ranks`.
+        Those that are known.
+    ranks : ndarray of int
+        Their ranks, counted from 0.
     pairs : int
         How many there were.
     kept : float
         The one that was kept, undivided among blocks as the others are.
     """
 
-    known: Sequence[float]
+    known: Sequence[float] | Floats
+    ranks: NDArray[np.int64]
     pairs: int
     kept: float
 
     def count_up_to(self, size: float) -> int:
         """Count the movements that are surely no larger."""
         place = int(np.searchsorted(self.known, size, side="right"))
-        return 0 if not place else int(list_kept_ranks(self.pairs)[place - 1]) + 1
+        return 0 if not place else int(self.ranks[place - 1]) + 1
 
 
 def list_remarks(movements: Movements) -> list[str]:
