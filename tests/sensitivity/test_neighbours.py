@@ -94,6 +94,7 @@ def test_stacked_tables_move_as_far_as_single_ones(kind):
     assert stacked.value == pytest.approx(single.value, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [False, True])
 def test_random_places_change_what_is_said(batch):
     """Three places of a table change at once; one row more at any place; one less at any place."""

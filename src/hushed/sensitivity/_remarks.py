@@ -71,7 +71,7 @@ def list_remarks(movements: Movements) -> list[str]:
         found.append(
             f"Little moves: at least {still} of the {pairs} sampled movements{none} are below a "
             f"thousandth of the largest, {format_up(largest, 3)}, so that rare rows decide how far "
-            f"the answer can move, and few of them were seen. {_ELSE}"
+            f"the answer can move, and few of them were seen"
         )
     if largest > _JUMP * kept:
         over = pairs - movements.count_up_to(_JUMP * kept)
@@ -79,8 +79,10 @@ def list_remarks(movements: Movements) -> list[str]:
             f"A jump was seen beyond what the noise covers: up to {over} of the {pairs} sampled "
             f"movements are more than {_JUMP:g} times the kept one, {format_up(kept, 3)}; the "
             f"largest is {format_up(largest, 3)}. Against rows that move the answer so far the "
-            f"noise hides next to nothing. {_ELSE}"
+            f"noise hides next to nothing"
         )
+    if found:
+        found[-1] += f". {_ELSE}"
     return found
 
 
