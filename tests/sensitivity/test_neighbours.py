@@ -380,6 +380,24 @@ def test_shifts_count_the_rows_that_the_promise_is_about():
         assert s.shifted(tau).gamma - s.gamma == pytest.approx((rows * tau / 2) ** 0.5)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_calls_are_counted(kind):
+    """Ten more trials ask the function as many times more as is said."""
+    counted, calls = [], []
+
+    def counting(rows):
+        counted.append(1)
+        return level(rows)
+
+    settings = {k: v for k, v in SETTINGS[kind].items() if k != "f"}
+    for pairs in (12, 22):
+        before = len(counted)
+        s = sample(counting, pairs=pairs, gamma=None, **settings)
+        calls.append((s.calls, len(counted) - before))
+    assert calls[1][0] - calls[0][0] == calls[1][1] - calls[0][1] > 0
+
+
 def test_all_removals_share_gamma():
     """Under protect="everyone" each of the n pairs is held to gamma / n, removed rows, too."""
     s = sample(neighbours="add-remove", protect="everyone")

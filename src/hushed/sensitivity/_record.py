@@ -281,6 +281,14 @@ class Sensitivity:
         return self.sampling.draws if self.sampling else np.empty(0)
 
     @property
+    def calls(self) -> int:
+        """Tables that the function was asked about to measure it, checks aside; 0 if proven."""
+        if self.sampling is None:
+            return 0
+        reach = replace(self.sampling.reach(), values=len(self.sampling.values))
+        return self.sampling.pairs * reach.count_calls(symmetric=self.sampling.symmetric)
+
+    @property
     def fingerprint(self) -> str:
         """Name of the estimate: equal for equal draws of one function, whose gamma is spent once.
 
