@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._checks import is_a
+
 
 def dump_apart(value: Any) -> bytes:
     """Pickle a value for another process; whatever it holds, at any depth, holds its own alone.
@@ -32,7 +34,7 @@ def set_apart(held: Any) -> Any:
 
     What cells of it hold is left to the pickler, which meets each of them.
     """
-    if isinstance(held, np.ndarray | np.void):
+    if is_a(held, np.ndarray, np.void):
         return narrow_texts(held)
     library, name = type(held).__module__.partition(".")[0], type(held).__name__
     if library == "pandas" and name == "Categorical":
@@ -53,7 +55,7 @@ def narrow_texts(held: Any) -> Any:
         return held
     made = np.asanyarray(held)
     made = made.astype(_own_type(made))
-    return made if isinstance(held, np.ndarray) else made[()]
+    return made if is_a(held, np.ndarray) else made[()]
 
 
 def keep_own_categories(column: Any) -> Any:

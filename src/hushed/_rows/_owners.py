@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hushed._checks import is_a
 from hushed._rows import _containers as containers
 from hushed._rows._users import name_user
 from hushed.errors import BadRows
@@ -42,7 +43,8 @@ def list_owners(rows: Any, user: str | int) -> list[Any]:
 
 def _read_owner(row: Any, user: str | int) -> Any:
     try:
-        return _as_owner(row[user])
+        kind: Any = next((each for each in (tuple, list, dict) if is_a(row, each)), type(row))
+        return _as_owner(kind.__getitem__(row, user))
     except (Exception, SystemExit, GeneratorExit):  # no such cell, and so it belongs to nobody
         return None
 

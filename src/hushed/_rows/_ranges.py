@@ -108,7 +108,7 @@ def clamp(rows: Any, ranges: tuple[Range, ...]) -> Any:
 
     The same types. What lies outside of a range is moved to its nearer end, infinities, too.
     """
-    if not ranges:
+    if not ranges or not len(rows):
         return rows
     if isinstance(rows, Bundles):
         return replace(rows, rows=clamp(rows.rows, ranges))

@@ -139,6 +139,18 @@ def read_population(
     return public, table.columns
 
 
+def read_values(given: Sequence[str] | None) -> list[list[float | str]] | None:
+    """Read rows from the command line: a cell that is no number is a text."""
+    return [[_cell(text) for text in row.split(",")] for row in given] if given else None
+
+
+def _cell(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def read_bounds(given: Sequence[str] | None) -> dict[str, tuple[float, float]]:
     """Read ranges of columns from the command line."""
     found: dict[str, tuple[float, float]] = {}

@@ -52,6 +52,9 @@ def open_budget(
         "row"
     ),
     protect: ProtectOption = "record",
+    distance: Annotated[
+        int, typer.Option(help="Rows or users replaced at once, that the promises are for.")
+    ] = 1,
     data_dependent: Annotated[
         bool,
         typer.Option(
@@ -80,6 +83,7 @@ def open_budget(
             neighbours=neighbours,
             unit=unit,
             protect=protect,
+            distance=distance,
             data_dependent=data_dependent,
         )
         with hs.Ledger(ledger) as book:
@@ -149,6 +153,7 @@ def charge(
     neighbours: Annotated[Neighbours | None, typer.Option(help="By default the budget's.")] = None,
     unit: Annotated[Unit | None, typer.Option(help="By default the budget's.")] = None,
     protect: Annotated[Protect | None, typer.Option(help="By default the budget's.")] = None,
+    distance: Annotated[int | None, typer.Option(help="By default the budget's.")] = None,
     data_dependent: DependentOption = False,
     loss: Annotated[
         str | None,
@@ -170,6 +175,7 @@ def charge(
                 neighbours=neighbours or limit.neighbours,
                 unit=unit or limit.unit,
                 protect=protect or limit.protect,
+                distance=limit.distance if distance is None else distance,
                 data_dependent=data_dependent,
             )
             entry = book.charge(budget, promise, remark, loss=_loss(loss))

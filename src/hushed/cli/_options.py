@@ -9,9 +9,9 @@ import typer
 
 from hushed.cli._panels import LEDGER, OUTPUT, ROWS, SAMPLING
 from hushed.cli._tables import Frame
-from hushed.guarantee import Protect, RowUnit
+from hushed.guarantee import Neighbours, Protect, RowUnit
 from hushed.populations import Promise
-from hushed.sensitivity import Calibration
+from hushed.sensitivity import Calibration, Position
 
 
 def option(words: str, panel: str, *names: str, **settings: Any) -> Any:
@@ -55,6 +55,41 @@ BlockOption = Annotated[
 ]
 CalibrationOption = Annotated[Calibration, option("How the movement to keep is chosen.", SAMPLING)]
 ProtectOption = Annotated[Protect, option("Whom gamma is about.", SAMPLING)]
+RowsOption = Annotated[
+    list[int] | None,
+    option(
+        "Rows in the private table. With add-remove their number is private: give a public one, "
+        "or several, each with --rows; the promise is for tables of these numbers of rows.",
+        SAMPLING,
+    ),
+]
+NeighboursOption = Annotated[
+    Neighbours, option("A row of the table is replaced, or one is added or removed.", SAMPLING)
+]
+DistanceOption = Annotated[
+    int, option("Rows that are replaced at once; epsilon is for all of them together.", SAMPLING)
+]
+PositionOption = Annotated[
+    Position, option("Place of the changed row: a random one, or every one in turn.", SAMPLING)
+]
+ValuesOption = Annotated[
+    list[str] | None,
+    option(
+        "With --protect table: a public row that any row may be replaced by, its cells with "
+        "commas between. May be given for each such row.",
+        SAMPLING,
+        metavar="ROW",
+    ),
+]
+MonotoneOption = Annotated[
+    bool,
+    option(
+        "With --protect table: state that the answer is monotone in each cell of a row, so "
+        "that the ends of the public range stand for all rows. Tried on a few rows.",
+        SAMPLING,
+        "--monotone",
+    ),
+]
 FrameOption = Annotated[Frame, option("What the function gets: array or frame.", ROWS)]
 SymmetricOption = Annotated[
     bool,

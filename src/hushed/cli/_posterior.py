@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from json import loads
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +10,8 @@ import typer
 
 import hushed as hs
 from hushed.cli import _release_options as files
+from hushed.cli._delivery import deliver
 from hushed.cli._inputs import read_function
-from hushed.cli._kept import describe_release, plain_value, read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
     BudgetOption,
@@ -25,11 +24,9 @@ from hushed.cli._options import (
     UnitOption,
     option,
 )
-from hushed.cli._outcome import finish, print_line
 from hushed.cli._panels import NOISE, ROWS
-from hushed.cli._releasing import check_files, write_files
 from hushed.cli._tables import read_table
-from hushed.cli._written import files_of, inputs_of
+from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
 
 _MOST = 1_000_000
@@ -67,11 +64,8 @@ def posterior(
     json: JsonOption = False,
 ) -> None:
     """Release one draw from a posterior: the function gives the log likelihoods of a row."""
-    charged_first = "" if ledger is None else "; if the budget was charged, the charge stays"
-    with finish(json=json, stopped=f"stopped; nothing was released{charged_first}") as result:
-        check_files(out, html, inputs_of(data, function) + files_of(ledger), force=force)
-        if key is not None and ledger is None:
-            raise ParameterError("--key is the name of an answer in a ledger: --ledger URL, too")
+    inputs = inputs_of(data, function)
+    with deliver(inputs, ledger, budget, key, out, html, force=force, json=json) as delivery:
         made = hs.Posterior(  # which refuses what it can before any row is read
             read_function(function),
             _read_grid(grid),
@@ -82,18 +76,9 @@ def posterior(
         )
         with open_named(ledger, budget) as charged:
             rows = read_table(data, frame, header=header).rows
-            released = hs.release(
+            delivery.released = hs.release(
                 made.log_likelihood, rows, made, charged, budget=budget, note=remark, key=key
             )
-        certificate = released.certificate
-        value = plain_value(released.value)
-        result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
-        result["kept"] = read_again(ledger, budget, key or released.entry)
-        if not json:
-            print_line(describe_release(value, certificate))
-    # Standard output is complete: what goes wrong from here on is told on standard error.
-    with finish(json=False, stopped="stopped; the draw was released, its files may be missing"):
-        write_files(certificate, out, html)
 
 
 def _read_grid(text: str) -> list[float]:

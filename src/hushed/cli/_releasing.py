@@ -21,6 +21,7 @@ from hushed.cli._inputs import (
     read_bounds,
     read_function,
     read_population,
+    read_values,
 )
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
@@ -29,6 +30,7 @@ from hushed.cli._options import (
     BudgetOption,
     CalibrationOption,
     DependentOption,
+    DistanceOption,
     FrameOption,
     FunctionArgument,
     GammaOption,
@@ -36,22 +38,28 @@ from hushed.cli._options import (
     JsonOption,
     KeyOption,
     LedgerOption,
+    MonotoneOption,
+    NeighboursOption,
     PairsOption,
     PopulationOption,
+    PositionOption,
     PromiseOption,
     ProtectOption,
+    RowsOption,
     SeedOption,
     SymmetricOption,
     UnitOption,
     UserOption,
+    ValuesOption,
     WorkersOption,
     option,
 )
-from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line
+from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_notes
 from hushed.cli._panels import NOISE, ROWS
 from hushed.cli._tables import Frame, check_columns, read_table
 from hushed.cli._written import inputs_of
 from hushed.errors import NotFound, ParameterError
+from hushed.guarantee import Neighbours
 from hushed.mechanisms._calibrated import answers_of
 from hushed.mechanisms._registry import MECHANISMS
 from hushed.populations import PublicTable, Simulator
@@ -61,12 +69,17 @@ from hushed.spaces import Norm
 def sensitivity(
     function: FunctionArgument,
     population: PopulationOption,
-    rows: Annotated[int, typer.Option(help="Rows in the private table; people, with --user.")],
+    rows: RowsOption = None,
     gamma: GammaOption = None,
     norm: Annotated[Norm, option("Norm of the movement.", NOISE)] = "l1",
     calibration: CalibrationOption = "training-conditional",
     pairs: PairsOption = None,
     protect: ProtectOption = "record",
+    neighbours: NeighboursOption = "replace-one",
+    distance: DistanceOption = 1,
+    position: PositionOption = "random",
+    values: ValuesOption = None,
+    monotone: MonotoneOption = False,
     promise: PromiseOption = None,
     block_rows: BlockOption = None,
     frame: FrameOption = "numpy",
@@ -89,7 +102,12 @@ def sensitivity(
         s = hs.sample_sensitivity(
             f,
             source,
-            rows=rows,
+            rows=_read_rows(rows),
+            neighbours=neighbours,
+            distance=distance,
+            position=position,
+            values=read_values(values),
+            monotone=monotone,
             norm=norm,
             gamma=gamma,
             calibration=calibration,
@@ -102,11 +120,16 @@ def sensitivity(
             workers=workers,
             progress=True,
         )
+        remarks = s.explain().split("\n\n")[1:]
         result.update(
             _describe(s),
+            remarks=remarks,
             calibration=calibration,
             protect=protect,
-            rows=rows,
+            rows=_read_rows(rows),
+            neighbours=neighbours,
+            distance=distance,
+            position=position,
             unit=unit if user is None else "user",
             seed=seed,
             population=source.describe(),
@@ -118,6 +141,31 @@ def sensitivity(
                 f"movement {s.rank} of {s.pairs}; "
                 f"gamma = {format_up(s.gamma)} ({protect}, {calibration})"
             )
+            print_notes(remarks)
+
+
+def _read_rows(rows: list[int] | None) -> int | list[int]:
+    """Read a number of rows, or several."""
+    if not rows:
+        raise ParameterError("give the number of rows of the private table", parameter="rows")
+    return rows[0] if len(rows) == 1 else rows
+
+
+def _count_rows(rows: list[int] | None, private: int, neighbours: Neighbours) -> int | list[int]:
+    """Choose the number of rows to sample for: the private one only where it is public."""
+    if neighbours == "add-remove":
+        if not rows:
+            raise ParameterError(
+                "with --neighbours add-remove the number of rows is private: give public numbers "
+                "that the promise is to be for, each with --rows",
+                parameter="rows",
+            )
+        return _read_rows(rows)
+    if rows:
+        raise ParameterError(
+            "--rows goes with --neighbours add-remove: else the table itself tells the number"
+        )
+    return private
 
 
 def _describe(s: hs.Sensitivity) -> dict[str, Any]:
@@ -139,6 +187,7 @@ def release(
     error: options.Error = None,
     beta: options.Beta = None,
     gamma: GammaOption = None,
+    rows: RowsOption = None,
     mechanism: options.Mechanism = "laplace",
     delta: options.Delta = None,
     norm: options.Norm = None,
@@ -148,6 +197,11 @@ def release(
     calibration: CalibrationOption = "training-conditional",
     pairs: PairsOption = None,
     protect: ProtectOption = "record",
+    neighbours: NeighboursOption = "replace-one",
+    distance: DistanceOption = 1,
+    position: PositionOption = "random",
+    values: ValuesOption = None,
+    monotone: MonotoneOption = False,
     promise: PromiseOption = None,
     block_rows: BlockOption = None,
     frame: FrameOption = "numpy",
@@ -199,7 +253,12 @@ def release(
             s = hs.sample_sensitivity(
                 f,
                 source,
-                rows=count_units(table.rows, whose),
+                rows=_count_rows(rows, count_units(table.rows, whose), neighbours),
+                neighbours=neighbours,
+                distance=distance,
+                position=position,
+                values=read_values(values),
+                monotone=monotone,
                 norm=target.measured,
                 gamma=gamma,
                 calibration=calibration,

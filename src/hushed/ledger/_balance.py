@@ -41,13 +41,22 @@ def terms_of(budget: Budget, number: int) -> str:
     return f"charge {number} of {_name_keepers(budget)}"
 
 
+def _whom(limit: Guarantee) -> str:
+    many = limit.distance > 1
+    return f"{limit.distance} {limit.unit}s at once" if many else f"one {limit.unit}"
+
+
+def _units(limit: Guarantee) -> str:
+    return limit.unit if limit.distance == 1 else _whom(limit)
+
+
 @lru_cache(maxsize=256)
 def _name_keepers(budget: Budget) -> str:
     limit = budget.limit
     return (
         f"the budget {budget.name!r}, which keeps epsilon = {format_up(limit.epsilon)}, delta = "
         f"{format_up(limit.delta)}, gamma = {format_up(limit.gamma)} for everything charged "
-        f"to it, for one {limit.unit} (method {budget.method}). {assumption(budget)}"
+        f"to it, for {_whom(limit)} (method {budget.method}). {assumption(budget)}"
     )
 
 
@@ -126,7 +135,7 @@ class Balance:
         lines = [
             f"Budget {self.budget.name!r}: epsilon {format_up(limit.epsilon)}, delta "
             f"{format_up(limit.delta)}, gamma {format_up(limit.gamma)}, neighbours "
-            f"{limit.neighbours}, unit {limit.unit}; method {self.budget.method} ({kinds}).",
+            f"{limit.neighbours}, unit {_units(limit)}; method {self.budget.method} ({kinds}).",
             f"{charges} so far: epsilon {format_up(spent.epsilon)} at delta "
             f"{format_up(spent.delta)}, gamma {format_up(spent.gamma)}; {self._used()}.",
             f"Left: {bought(self.epsilon_left)}; delta {format_down(self.delta_left)} and gamma "

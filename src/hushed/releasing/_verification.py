@@ -329,7 +329,7 @@ def _check_work(sampling: SamplingRecord) -> None:
         gamma=sampling.requested_gamma,
         pairs=sampling.asked_pairs,
     )
-    if rank.pairs * reach.drawn * (reach.calls if reach.whole else 1) > MOST_DRAWS:
+    if rank.pairs * reach.drawn * (reach.count_calls() if reach.whole else 1) > MOST_DRAWS:
         raise ParameterError(
             f"the certificate is about {rank.pairs} pairs of tables with {sampling.rows} rows: "
             "more than is sampled again on a certificate's word; sample the sensitivity yourself "

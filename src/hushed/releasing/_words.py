@@ -28,7 +28,7 @@ from hushed.releasing._statistic_words import (
     explain_assumptions,
     explain_reach,
 )
-from hushed.sensitivity._remarks import Movements, describe_places, list_remarks
+from hushed.sensitivity._remarks import Movements, describe_places, list_kept_ranks, list_remarks
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
@@ -182,7 +182,12 @@ def _units(sampling: SamplingRecord) -> str:
 
 def _list_remarks(certificate: Certificate, sampling: SamplingRecord) -> list[str]:
     """Say what speaks against relying on the kept movement."""
-    seen = Movements(known=sampling.movements, pairs=sampling.pairs, kept=certificate.sensitivity)
+    seen = Movements(
+        known=sampling.movements,
+        ranks=list_kept_ranks(sampling.pairs),
+        pairs=sampling.pairs,
+        kept=certificate.sensitivity,
+    )
     return [
         *list_remarks(seen),
         *describe_places(sampling.reach(), sampling.gamma, symmetric=sampling.symmetric),

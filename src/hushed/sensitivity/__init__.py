@@ -2,6 +2,7 @@
 
 from hushed.sensitivity._blockwise import Blockwise
 from hushed.sensitivity._designs import Design, Route, choose_design
+from hushed.sensitivity._neighbourhood import Position
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
 from hushed.sensitivity._record import Sampling, SamplingFacts, Sensitivity, proven_sensitivity
 from hushed.sensitivity._sampling import sample_sensitivity
@@ -11,6 +12,7 @@ __all__ = [
     "Blockwise",
     "Calibration",
     "Design",
+    "Position",
     "Rank",
     "Route",
     "Sampling",

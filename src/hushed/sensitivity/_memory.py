@@ -60,7 +60,7 @@ def check_memory(
     moves. Let pass is rounding that is small against the sensitivity: some libraries add up in an
     order that follows from where a table lies.
     """
-    count = max(1, min(_REMEMBERED_TRIALS, len(found), _MOST_CALLS // trial.reach.calls))
+    count = max(1, min(_REMEMBERED_TRIALS, len(found), _MOST_CALLS // trial.reach.count_calls()))
     apart = replace(trial, function=_Apart(trial.function, between))
     again = compute_alone(lambda: apart(streams(seed, 0, count)))
     largest = float(np.abs(found[..., 1]).max())

@@ -149,17 +149,14 @@ class Neighbourhood:
         """Sizes of the tables of a trial."""
         return self.sizes or (self.size,)
 
-    @property
-    def calls(self) -> int:
-        """Tables that the function is asked about in a trial, if it is not declared symmetric."""
-        if self.swapped:
-            sources = max(1, self.values)
-            return 1 + (self.size * sources if self.whole else 1)
+    def count_calls(self, *, symmetric: bool = False) -> int:
+        """Count the tables that the function is asked about in a trial."""
+        values = max(1, self.values)
         if self.neighbours == "replace-one":
-            return 2
+            return 1 + (self.size * values if self.whole else 1)
         if not self.whole:
             return 3 * len(self.tables)
-        return sum(1 + n + (n + 1) * max(1, self.values) for n in self.tables)
+        return sum(1 + n + (1 if symmetric else n + 1) * values for n in self.tables)
 
     def swaps(self, places: Any) -> Iterator[tuple[Any, int]]:
         """List replaced places, of one table or each of a stack, and the row that comes there."""

@@ -27,7 +27,7 @@ from hushed.sensitivity._canary import Agreement, confirm
 from hushed.sensitivity._designs import Design
 from hushed.sensitivity._neighbourhood import Neighbourhood, Position
 from hushed.sensitivity._ranks import Calibration
-from hushed.sensitivity._remarks import Movements, describe_places, list_kept_ranks, list_remarks
+from hushed.sensitivity._remarks import Movements, describe_places, list_remarks
 from hushed.sensitivity._values import Row
 from hushed.spaces import NORMS, Norm
 
@@ -285,6 +285,14 @@ class Sensitivity:
         return self.sampling.draws if self.sampling else np.empty(0)
 
     @property
+    def calls(self) -> int:
+        """Tables that the function was asked about to measure it, checks aside; 0 if proven."""
+        if self.sampling is None:
+            return 0
+        reach = replace(self.sampling.reach(), values=len(self.sampling.values))
+        return self.sampling.pairs * reach.count_calls(symmetric=self.sampling.symmetric)
+
+    @property
     def fingerprint(self) -> str:
         """Name of the estimate: equal for equal draws of one function, whose gamma is spent once.
 
@@ -339,10 +347,8 @@ class Sensitivity:
         sampling = self.sampling
         if sampling is None:
             return f"{size}, for {self.neighbours} neighbours, proven: {flat(self.argument)}."
-        ranks = list_kept_ranks(sampling.pairs)
-        seen = Movements(
-            known=sampling.draws[ranks].tolist(), pairs=sampling.pairs, kept=self.value
-        )
+        pairs = sampling.pairs
+        seen = Movements(known=sampling.draws, ranks=np.arange(pairs), pairs=pairs, kept=self.value)
         remarks = [
             *list_remarks(seen),
             *describe_places(sampling.reach(), self.gamma, symmetric=sampling.symmetric),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hushed._decimals import decimal_of
 from hushed._printing import format_up
+from hushed._types import Floats
 from hushed.sensitivity._neighbourhood import Neighbourhood
 
 _QUANTILES = 201
@@ -37,21 +38,24 @@ class Movements:
     Parameters
     ----------
     known : sequence of float
-        Those at the ranks of `list_kept_ranks`.
+        Those that are known.
+    ranks : ndarray of int
+        Their ranks, counted from 0.
     pairs : int
         How many there were.
     kept : float
         The one that was kept, undivided among blocks as the others are.
     """
 
-    known: Sequence[float]
+    known: Sequence[float] | Floats
+    ranks: NDArray[np.int64]
     pairs: int
     kept: float
 
     def count_up_to(self, size: float) -> int:
         """Count the movements that are surely no larger."""
         place = int(np.searchsorted(self.known, size, side="right"))
-        return 0 if not place else int(list_kept_ranks(self.pairs)[place - 1]) + 1
+        return 0 if not place else int(self.ranks[place - 1]) + 1
 
 
 def list_remarks(movements: Movements) -> list[str]:
@@ -67,7 +71,7 @@ def list_remarks(movements: Movements) -> list[str]:
         found.append(
             f"Little moves: at least {still} of the {pairs} sampled movements{none} are below a "
             f"thousandth of the largest, {format_up(largest, 3)}, so that rare rows decide how far "
-            f"the answer can move, and few of them were seen. {_ELSE}"
+            f"the answer can move, and few of them were seen"
         )
     if largest > _JUMP * kept:
         over = pairs - movements.count_up_to(_JUMP * kept)
@@ -75,8 +79,10 @@ def list_remarks(movements: Movements) -> list[str]:
             f"A jump was seen beyond what the noise covers: up to {over} of the {pairs} sampled "
             f"movements are more than {_JUMP:g} times the kept one, {format_up(kept, 3)}; the "
             f"largest is {format_up(largest, 3)}. Against rows that move the answer so far the "
-            f"noise hides next to nothing. {_ELSE}"
+            f"noise hides next to nothing"
         )
+    if found:
+        found[-1] += f". {_ELSE}"
     return found
 
 
