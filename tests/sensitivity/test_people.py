@@ -351,6 +351,18 @@ def test_what_does_not_go_with_people_is_refused(given, said):
         hs.sample_sensitivity(capped_mean, COSTS, rows=20, **given)
 
 
+def test_chains_refuse_people_and_say_what_releases_them(sampled):
+    """No chain splits a table by its people."""
+    with pytest.raises(hs.errors.ParameterError, match=r"release the function by hs\.release"):
+        hs.transformations.from_sensitivity(capped_mean, sampled)
+
+
+def test_every_worker_finds_the_same_people(sampled):
+    """Movements do not depend on the number of workers."""
+    again = hs.sample_sensitivity(capped_mean, COSTS, rows=20, gamma=0.1, user=0, workers=2)
+    np.testing.assert_array_equal(again.draws, sampled.draws)
+
+
 def test_a_simulator_must_give_as_many_people_as_it_is_asked_for():
     """One that gives rows is told of it."""
     rows = Simulator(
