@@ -15,6 +15,11 @@ import numpy as np
 import hushed as hs
 
 UNIT = hs.populations.Uniform(low=0, high=1)
+# People of very unequal size, 5.7 rows on average, beside plain tables of two columns.
+SIZES = {1: 0.5, 2: 0.2, 5: 0.2, 20: 0.07, 80: 0.03}
+ROWS_EACH = sum(size * share for size, share in SIZES.items())
+PEOPLE = hs.populations.Users(UNIT, sizes=SIZES)
+PLAIN = hs.populations.Uniform(low=[0, 0], high=[1, 1])
 DIFFPRIV = {100: (16_400, 4), 1000: (5_900, 5), 10_000: (970, 15)}
 
 
@@ -31,6 +36,52 @@ def slow_mean(rows):
     while time.perf_counter() < stop:
         pass
     return rows.mean()
+
+
+def mean_of_values(rows):
+    return rows[:, 1].mean()
+
+
+def median_of_values(rows):
+    return np.median(rows[:, 1])
+
+
+def slope(rows):
+    groups = np.bincount(rows[:, 0].astype(np.int64) % 7, weights=rows[:, 1], minlength=7)
+    return np.polyfit(np.arange(7.0), groups / len(rows), 1)
+
+
+def rows_rate(function, population, rows, each, pairs, user):
+    """Rows that the function was given, per second."""
+    begun = time.perf_counter()
+    hs.sample_sensitivity(function, population, rows=rows, pairs=pairs, user=user, workers=1)
+    return 2 * pairs * rows * each / (time.perf_counter() - begun)
+
+
+def people(*, quick):
+    """Print the rate per evaluated row with people, beside that of plain tables, in turns."""
+    print(f"\n{'people, rows per second':28}{'plain':>12}{'people':>12}{'part':>9}{'aim':>6}")
+    turns, count = (1, 50) if quick else (9, 500)
+    of_people, of_rows = round(4e3), round(4e3 * ROWS_EACH)
+    rng = np.random.default_rng(0)
+    tables = [
+        hs.populations.PublicTable(law.draw(rng, size), promise="table")
+        for law, size in ((PLAIN, of_rows), (PEOPLE, of_people))
+    ]
+    for sources, kind in (((PLAIN, PEOPLE), "laws"), (tables, "tables")):
+        for function in (mean_of_values, median_of_values, slope):
+            pairs = 20 if quick else 1500
+            found = [
+                (
+                    rows_rate(function, sources[0], round(count * ROWS_EACH), 1, pairs, None),
+                    rows_rate(function, sources[1], count, ROWS_EACH, pairs, 0),
+                )
+                for _ in range(turns)
+            ]
+            plain, whole = (float(np.median(each)) for each in zip(*found, strict=True))
+            part = float(np.median([b / a for a, b in found]))
+            name = f"{kind}, {function.__name__}"
+            print(f"{name:28}{plain:>12,.3g}{whole:>12,.3g}{part:>9.2f}{0.8:>6}")
 
 
 def bare(function, n, pairs):
@@ -91,3 +142,4 @@ def main(*, quick):
             f"{'1 ms function, n = 100':28}{workers:>8}{speed:>12,.0f}{speed / limit:>9.2f}"
             f"   overhead {over:.1%} (aim 5 %)"
         )
+    people(quick=quick)

@@ -234,6 +234,8 @@ def take(rows: Any, indices: NDArray[np.int64]) -> Any:
         return [rows[i] for i in indices]
     if held == "pandas":
         return rows.take(indices).reset_index(drop=True)
+    if held == "array":  # many times faster than by rows[indices]
+        return rows.take(indices, axis=0)
     return rows[indices]
 
 

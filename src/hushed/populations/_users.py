@@ -139,15 +139,18 @@ class Users:
         Bundles
             The table of users.
         """
+        starts = np.zeros(count + 1, dtype=np.int64)
         if self.sizes is None:
             each = [self._ask(rng) for _ in range(count)]
-            sizes, rows = np.array([len(one) for one in each], dtype=np.int64), _join(each)
+            sizes = np.array([len(one) for one in each], dtype=np.int64)
+            rows = _join(each)
         else:
             sizes = self._draw_sizes(rng, count)
-            rows = self.rows.draw(rng, int(sizes.sum()))
-        starts = np.zeros(count + 1, dtype=np.int64)
-        np.cumsum(sizes, out=starts[1:])
-        return Bundles(_add_column(rows, self.user, sizes), starts, self.user, numbered=True)
+        sizes.cumsum(out=starts[1:])
+        if self.sizes is not None:
+            rows = self.rows.draw(rng, int(starts[-1]))
+        places = np.arange(count).repeat(sizes)
+        return Bundles(_add_column(rows, self.user, places), starts, self.user, numbered=True)
 
     def _ask(self, rng: np.random.Generator) -> Any:
         rows = self.rows(rng)
@@ -165,7 +168,8 @@ class Users:
             values, ends = self._law
             if len(values) == 1:
                 return np.full(count, values[0])
-            return np.asarray(values[np.searchsorted(ends, rng.random(count), side="right")])
+            drawn: Integers = values.take(ends.searchsorted(rng.random(count), side="right"))
+            return drawn
         found = np.asarray(self.sizes(rng, count))
         if found.shape != (count,) or found.dtype.kind not in "iu" or not (found > 0).all():
             raise BadRows(
@@ -238,9 +242,8 @@ def _join(tables: list[Any]) -> Any:
     return polars.concat(tables)
 
 
-def _add_column(rows: Any, user: str | int, sizes: Integers) -> Any:
-    """Put the column of users into a table; its cells count them."""
-    places = np.repeat(np.arange(len(sizes)), sizes)
+def _add_column(rows: Any, user: str | int, places: Integers) -> Any:
+    """Put the column of users, in which their places stand, into a table."""
     held = containers.container(rows)
     if held == "array" and rows.dtype.names is None and not isinstance(user, str):
         return _add_to_array(rows, user, places)
@@ -258,14 +261,16 @@ def _add_column(rows: Any, user: str | int, sizes: Integers) -> Any:
 
 
 def _add_to_array(rows: Any, user: int, places: Integers) -> Any:
-    columns = rows.reshape(len(rows), -1)
-    width = columns.shape[1]
+    width = 1 if rows.ndim == 1 else rows.shape[1]
     if rows.ndim > 2 or user > width:
         raise BadRows(f"user={user} is no position among the {width} columns of the rows, and one")
     made = np.empty((len(rows), width + 1), dtype=rows.dtype)
-    made[:, :user] = columns[:, :user]
-    made[:, user + 1 :] = columns[:, user:]
     made[:, user] = places
+    if rows.ndim == 1:
+        made[:, 1 - user] = rows
+    else:
+        made[:, :user] = rows[:, :user]
+        made[:, user + 1 :] = rows[:, user:]
     return made
 
 

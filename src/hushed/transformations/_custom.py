@@ -147,11 +147,11 @@ def from_sensitivity(
     Raises
     ------
     ParameterError
-        If the source counts another kind of change than the sensitivity, or users where that
-        counts rows or the other way round, rows are added or removed under a sampled one, several
-        are replaced under one that is given the rest, the number of rows is not the sampled one, or
-        the function takes stacked tables, or dims is not the shape of its answers. When it is
-        used, the rows are held to what `hushed.release` asks of them.
+        If the source counts another kind of change than the sensitivity, or users where that counts
+        rows or the other way round, rows are added or removed under a sampled one, several are
+        replaced under one that is given the rest, the number of rows is not the sampled one, or the
+        function takes stacked tables, it was sampled for users, or dims is not the shape of its
+        answers. When it is used, the rows are held to what `hushed.release` asks of them.
     ZeroSensitivity
         If a sampled sensitivity is 0.
     BadFunction
@@ -162,6 +162,11 @@ def from_sensitivity(
     promise = sensitivity.guarantee(0.0)
     wanted = CHANGE_ONE if sensitivity.neighbours == "replace-one" else SYMMETRIC
     sampling = getattr(sensitivity, "sampling", None)
+    if getattr(sampling, "user", None) is not None:
+        raise ParameterError(
+            "the sensitivity was sampled for people with several rows, whom no chain tells apart: "
+            "release the function by hs.release, which splits the table by its column of people"
+        )
     rows = None if sampling is None else sampling.rows
     given = Space(domain=Opaque(size=rows), metric=wanted) if source is None else source
     _check_source(given, sensitivity, rows)

@@ -1,0 +1,82 @@
+"""People with several rows, from the command line."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hushed.cli import app
+
+SCRIPT = """
+import numpy as np
+import hushed as hs
+
+people = hs.populations.Users(hs.populations.Uniform(low=0, high=1), sizes={1: 0.6, 5: 0.4})
+
+
+def capped(rows):
+    totals = np.bincount(rows[:, 0].astype(int), weights=rows[:, 1])
+    return np.minimum(totals, 2).mean()
+
+"""
+
+
+def write_visits(path, count, start):
+    """A table of visits of so many patients, who have texts for names."""
+    rng = np.random.default_rng(start)
+    sizes = rng.choice([1, 5], size=count)
+    owners = rng.permutation(np.repeat(np.arange(count), sizes))
+    cells = [
+        f"nr {start + each},{cost!r}"
+        for each, cost in zip(owners, rng.random(len(owners)).tolist(), strict=True)
+    ]
+    path.write_text("\n".join(["patient,cost", *cells]))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the script and two tables of people."""
+    (tmp_path / "f.py").write_text(SCRIPT)
+    write_visits(tmp_path / "private.csv", 12, 5000)
+    write_visits(tmp_path / "public.csv", 19 * 13, 0)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments):
+    """Exit code and JSON of a command."""
+    done = CliRunner().invoke(app, [*arguments, "--json"])
+    return done.exit_code, json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("population", ["public.csv", "f.py:people"])
+def test_people_of_a_file_are_released_and_verified(folder, population):
+    """Texts name people in an array, too; the certificate is for users, and is reproduced."""
+    given = ["f.py:capped", "--population", population, "--user", "patient"]
+    given += ["--gamma", "0.05", "--calibration", "marginal"]
+    code, released = run("release", "private.csv", *given, "--epsilon", "1", "--out", "c.json")
+    assert (code, released["certificate"]["guarantee"]["unit"]) == (0, "user")
+    assert released["certificate"]["sampling"]["rows"] == 12
+    assert released["certificate"]["sampling"]["user"] == 0
+    code, found = run("verify", "c.json", "f.py:capped", "--population", population)
+    assert (code, found["agreement"]) == (0, "bits")
+
+
+def test_a_sensitivity_for_people_counts_people(folder):
+    """--rows are people with --user; a column that is not there is refused by name."""
+    given = ["sensitivity", "f.py:capped", "--population", "public.csv", "--rows", "12"]
+    code, found = run(*given, "--user", "patient", "--pairs", "19")
+    assert (code, found["unit"], found["rows"]) == (0, "user", 12)
+    code, _ = run(*given, "--pairs", "19")
+    assert code == 2  # texts are no numbers, where nobody said that they are names
+    code, found = run(*given, "--pairs", "19", "--user", "doctor")
+    assert code == 2
+    assert "'doctor'" in found["error"]["message"]
+
+
+def test_a_law_of_people_without_a_column_is_refused(folder):
+    """It says which option is missing."""
+    code, found = run("sensitivity", "f.py:capped", "--population", "f.py:people", "--rows", "12")
+    assert code == 2
+    assert "--user" in found["error"]["message"]
