@@ -410,3 +410,14 @@ def test_sizes_follow_their_probabilities():
         off = (sizes == size).sum() - 20_000 * share
         assert abs(off) < 5 * np.sqrt(20_000 * share * (1 - share))
     assert len(sizes) == 20_000
+
+
+@pytest.mark.parametrize("more", [{}, {"neighbours": "add-remove", "rows": [20, 21]}])
+def test_nobody_of_several_rows_stands_at_a_place(more):
+    """Users are shown in a random order: no place is left out, as one of rows may be."""
+    law = Users(Uniform(low=0, high=1), sizes={1: 0.5, 9: 0.5})
+    asked = {"rows": 20, "gamma": 0.05, "calibration": "marginal", **more}
+    of_people = hs.sample_sensitivity(np.sum, law, user=0, **asked)
+    of_rows = hs.sample_sensitivity(lambda rows: rows[0] * 2, Uniform(low=0, high=1), **asked)
+    assert "may never be covered" not in of_people.explain()
+    assert "may never be covered" in of_rows.explain()

@@ -88,8 +88,8 @@ def list_remarks(movements: Movements) -> list[str]:
 
 def count_places(reach: Neighbourhood, gamma: float, *, symmetric: bool) -> int:
     """Count the places that a promise at a random place may leave out altogether."""
-    if symmetric or reach.whole or reach.protect != "record":
-        return 0
+    if symmetric or reach.whole or reach.protect != "record" or reach.user is not None:
+        return 0  # users are shown in a random order, so that nobody stands at a place
     return math.floor(decimal_of(gamma) * reach.size)
 
 
