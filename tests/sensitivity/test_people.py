@@ -1,5 +1,8 @@
 """People with several rows: sampled, released and certified as a whole."""
 
+import dataclasses
+import json
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -207,19 +210,48 @@ def test_a_certificate_says_people_and_is_reproduced(sampled, private):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("part", "changed"),
     [
-        ('"unit": "user"', '"unit": "row"'),
-        ('"user": 0', '"user": null'),
-        ('"user": 0', '"user": 1'),
+        ("guarantee", {"unit": "row"}),
+        ("sampling", {"user": None}),
+        ("sampling", {"user": 1}),
+        ("sampling", {"population": {"kind": "simulator", "name": "people"}, "support": []}),
     ],
 )
-def test_a_certificate_that_mixes_rows_and_people_is_refused(sampled, private, old, new):
+def test_a_certificate_that_mixes_rows_and_people_is_refused(sampled, private, part, changed):
     """Unit, column and population have to agree."""
-    text = hs.release(capped_mean, private, hs.Laplace(sampled, epsilon=1.0)).certificate.to_json()
-    assert old in text
-    with pytest.raises(hs.errors.ParameterError, match=r"contradicts itself|not a hushed"):
-        hs.Certificate.from_json(text.replace(old, new, 1))
+    released = hs.release(capped_mean, private, hs.Laplace(sampled, epsilon=1.0))
+    stated = json.loads(released.certificate.to_json())
+    hs.Certificate.from_json(json.dumps(stated))
+    stated[part] |= changed
+    with pytest.raises(hs.errors.ParameterError, match="user"):
+        hs.Certificate.from_json(json.dumps(stated))
+
+
+def test_a_sensitivity_of_people_is_not_made_one_of_rows(sampled):
+    """Its unit is that of the pairs that were sampled."""
+    with pytest.raises(hs.errors.ParameterError, match="all rows of one user"):
+        dataclasses.replace(sampled, unit="row")
+
+
+@pytest.mark.parametrize("kind", ["table", "simulator"])
+def test_a_range_of_names_is_left_out(private, kind):
+    """Bounds may be given for all columns: places in the column of people are moved by none."""
+    fresh = COSTS.draw(np.random.default_rng(14), 500)
+    fresh[:, 0] += 1000
+    bounds = [(1000, 2000), (0, 1)]
+    population = PublicTable(fresh, bounds=bounds)
+    if kind == "simulator":
+        shifted = np.array([1000.0, 0.0])
+        population = Simulator(lambda rng, count: COSTS.draw(rng, count) + shifted, bounds=bounds)
+    s = hs.sample_sensitivity(
+        capped_mean, population, rows=20, pairs=20, calibration="marginal", user=0
+    )
+    assert [each.column for each in s.sampling.support] == ["1"]
+    private[:, 1] = 5.0  # beyond the range
+    released = hs.release(capped_mean, private, hs.Laplace(s, epsilon=1e6))
+    _, sizes = np.unique(private[:, 0], return_counts=True)
+    assert released.value == pytest.approx(np.minimum(sizes, 5).mean(), abs=1e-3)
 
 
 def test_people_are_charged_to_a_budget_of_people_only(sampled, private, tmp_path):

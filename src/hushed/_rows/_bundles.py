@@ -42,10 +42,18 @@ class Bundles:
         return replace(self, rows=self.rows[: starts[-1]], starts=starts)
 
 
-def find_rows(table: Bundles, users: Integers) -> tuple[Integers, Integers]:
-    """Say which rows users have, in their order, and where those of each start among these."""
-    begins = table.starts[:-1][users]
-    sizes = table.starts[1:][users] - begins
+def find_rows(table: Bundles, users: Integers) -> tuple[Integers, Integers, Integers]:
+    """Say which rows users have, in their order, whose each is, and where those of each start."""
+    begins = table.starts[:-1].take(users)
+    sizes = table.starts[1:].take(users) - begins
     starts = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=starts[1:])
-    return np.repeat(begins - starts[:-1], sizes) + np.arange(starts[-1]), starts
+    sizes.cumsum(out=starts[1:])
+    places = np.arange(len(sizes)).repeat(sizes)
+    found = (begins - starts[:-1]).take(places)
+    found += np.arange(starts[-1])
+    return found, places, starts
+
+
+def holds_numbers(rows: Any) -> bool:
+    """Whether rows are an array of plain numbers, whose column of users is written in place."""
+    return type(rows) is np.ndarray and rows.dtype.kind in "iuf"

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._rows._bundles import Bundles, find_rows
+from hushed._rows._bundles import Bundles, find_rows, holds_numbers
 from hushed._rows._elements import Element, alike, cells
 from hushed.errors import BadRows
 
@@ -227,8 +227,11 @@ def _is_same_part(first: Any, second: Any) -> bool:
 def take(rows: Any, indices: NDArray[np.int64]) -> Any:
     """Rows at given positions, or users, in a new table."""
     if isinstance(rows, Bundles):
-        found, starts = find_rows(rows, indices)
-        return Bundles(take(rows.rows, found), starts, rows.user)
+        found, places, starts = find_rows(rows, indices)
+        taken, numbered = take(rows.rows, found), holds_numbers(rows.rows)
+        if numbered:
+            taken[:, rows.user] = places
+        return Bundles(taken, starts, rows.user, numbered)
     held = container(rows)
     if held == "list":
         return [rows[i] for i in indices]

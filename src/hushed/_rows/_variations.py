@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._rows._bundles import Bundles
+from hushed._rows._bundles import Bundles, holds_numbers
 from hushed._rows._containers import container, take
 from hushed._rows._owned import copy_rows
-from hushed._rows._people import show_rows
+from hushed._rows._people import number_users, show_rows
 
 
 def variations(
@@ -51,8 +51,7 @@ def _users(
 
     The rows of one table are never those of another, so that nothing has to be put back.
     """
-    rows = table.rows
-    if type(rows) is np.ndarray and rows.dtype.kind in "iuf":
+    if holds_numbers(table.rows):
         yield from _user_arrays(table, count, swaps, fresh=fresh)
         return
     plain = np.arange(count)
@@ -68,10 +67,8 @@ def _user_arrays(
     table: Bundles, count: int, swaps: Iterable[tuple[int, int]], *, fresh: bool
 ) -> Iterator[NDArray[Any]]:
     """Do so for arrays of numbers: the rows before and after a user are copied as they lie."""
-    rows, starts, user = table.rows, table.starts, int(table.user)  # an array without names
+    rows, starts, user = number_users(table).rows, table.starts, int(table.user)
     end = int(starts[count])
-    if not table.numbered:  # the rows are the sampler's own
-        rows[:end, user] = np.repeat(np.arange(count), np.diff(starts[: count + 1]))
     base = rows[:end]
     base.flags.writeable = False
     yield base.copy() if fresh else base
