@@ -267,6 +267,24 @@ class TestSeveralRowsAtOnce:
         assert again.balance("three").spent.distance == 3
 
 
+@pytest.mark.parametrize(
+    "promise",
+    [
+        {"distance": 3},
+        {"distance": 3, "delta": 0.1, "gamma": 0.1, "estimates": (("a.b", 0.1),)},
+        {"protect": "table", "gamma": 0.1},
+    ],
+)
+def test_postgres_takes_and_gives_back_what_a_charge_is_for(promise, postgres_url):
+    """Its check of the written form knows distances, and given replacements."""
+    limit = {k: v for k, v in promise.items() if k in ("distance", "protect")}
+    with hs.Ledger(postgres_url) as book:
+        book.open_budget("b", hs.Guarantee(epsilon=9.0, delta=0.5, gamma=0.5, **limit))
+        charged = hs.Guarantee(epsilon=1.0, **promise)
+        book.charge("b", charged)
+        assert [each.guarantee for each in book.entries("b")] == [charged]
+
+
 class TestGivenReplacements:
     """Every neighbour of a typical table whose new row is given, and no second one."""
 
