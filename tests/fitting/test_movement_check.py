@@ -94,17 +94,32 @@ def test_rows_of_the_population_do_not_contradict(sampled):
     assert made.guarantee == hs.Guarantee(epsilon=1.0)
 
 
-@pytest.mark.parametrize(("pairs", "share", "scale"), [(20, 0.4, 1.0), (40, 0.05, 0.3)])
+@pytest.mark.parametrize(("pairs", "share", "scale"), [(20, 0.5, 3.0), (40, 0.05, 0.3)])
 def test_the_bounds_of_the_share_hold_as_often_as_they_say(pairs, share, scale):
     """Counts and noise drawn by another library: each bound fails 1 time in 10 at most."""
     rng = np.random.default_rng(9)
     law = NoisyCount(pairs=pairs, scale=scale, step=2.0**-40)
-    seen = rng.binomial(pairs, share, size=40) + rng.laplace(scale=scale, size=40)
+    seen = rng.binomial(pairs, share, size=60) + rng.laplace(scale=scale, size=60)
     above = sum(law.share_at_most(float(each), 0.1) < share for each in seen)
     below = sum(law.share_at_least(float(each), 0.1) > share for each in seen)
-    high = stats.binom.ppf(1 - 1e-6, 40, 0.1)
+    high = stats.binom.ppf(1 - 1e-6, 60, 0.1)
     assert 1 <= above <= high  # nor is it never wrong
     assert 1 <= below <= high
+
+
+@pytest.mark.parametrize("scale", [0.3, 2.0, 9.0])
+def test_probabilities_are_those_of_the_noise_on_its_grid_a_step_aside(scale):
+    """All terms of a binomial law and of discrete Laplace noise, added: never below, hardly above."""
+    law = NoisyCount(pairs=8, scale=scale, step=1.0)
+    grid = np.arange(-400, 401)
+    noise = np.tanh(1 / (2 * scale)) * np.exp(-np.abs(grid) / scale)
+    whole = np.convolve(stats.binom.pmf(np.arange(9), 8, 0.3), noise)  # from -400 to 408
+    for seen in range(-20, 30):
+        below, above = whole[: seen + 401].sum(), whole[seen + 400 :].sum()
+        assert below <= law.at_most(seen, 0.3) + 1e-12
+        assert law.at_most(seen, 0.3) <= whole[: seen + 402].sum() + 1e-12
+        assert above <= law.at_least(seen, 0.3) + 1e-12
+        assert law.at_least(seen, 0.3) <= whole[seen + 399 :].sum() + 1e-12
 
 
 @pytest.mark.parametrize("seen", [0, 3, 20])
