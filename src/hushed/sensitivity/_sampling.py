@@ -207,6 +207,8 @@ def _blocks(f: Function, rows: int, *, batch: bool) -> int:
     """Count the blocks whose answers the function averages; 1 if it takes the table whole."""
     if type(f) is not Blockwise:  # a subclass may do something else than average
         return 1
-    if batch:
-        raise ParameterError("batch=True stacks whole tables: not with hs.Blockwise")
+    if batch != f.batch:
+        raise ParameterError(
+            "batch=True stacks tables: with hs.Blockwise say it there, too, batch=True in both"
+        )
     return f.blocks(rows)
