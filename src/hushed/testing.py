@@ -87,6 +87,7 @@ def assert_private(
     ...
     AssertionError: VIOLATED: the claim ...
     """
+    __tracebackhide__ = True  # pytest then shows the line of the test
     report = audit(
         mechanism,
         pairs,
@@ -167,6 +168,7 @@ def assert_sensitivity(
     >>> found.verdict, found.violations
     ('not refuted', 0)
     """
+    __tracebackhide__ = True
     found = test_sensitivity(
         f,
         population,

@@ -150,6 +150,40 @@ def test_another_function_than_the_sampled_one_is_refused():
         hs.Posterior(coin, GRID, epsilon=1.0, sensitivity=plain)
 
 
+def stays(rows, means):
+    return -rows[:, None] / means - np.log(means)
+
+
+def test_many_rows_at_once_are_sampled_and_released_alike():
+    """The range of x (1/m - 1/m') is that of the drawn rows; the odds follow from the formula."""
+    means, source = np.array([0.5, 1.0, 5.0]), hs.populations.Uniform(low=0, high=3)
+    s = hs.sample_likelihood_range(stays, means, source, rows=400, gamma=0.2, batch=True)
+    assert 0.99 * 3 * 1.8 < s.value * 400 <= 3 * 1.8 * (1 + 2**-9)
+    rows = np.random.default_rng(0).uniform(0, 3, size=400)
+    mechanism = hs.Posterior(stays, means, epsilon=0.5, sensitivity=s)
+    logs = mechanism.weight * sum(-x / means - np.log(means) for x in rows)
+    expected = np.exp(logs - logs.max())
+    drawn = mechanism.mechanism.compute_chances(mechanism.scores(rows[None])[0])
+    assert drawn == pytest.approx(expected / expected.sum(), rel=1e-6)
+    assert mechanism.chances_on(rows) == pytest.approx(drawn, rel=1e-12)
+    released = hs.release(stays, rows, mechanism)
+    assert released.value in means.tolist()
+    assert hs.verify(released.certificate, mechanism.scores).reproduced
+    assert "does not look at the rows beside it" in released.certificate.explain()
+
+
+def test_a_likelihood_that_looks_at_other_rows_is_refused():
+    """One that adds the mean of all rows it is given: tried on tables alone and together."""
+
+    def leaky(rows, means):
+        return stays(rows, means) + rows.mean() * means
+
+    with pytest.raises(BadFunction, match="beside"):
+        hs.sample_likelihood_range(
+            leaky, [1.0, 2.0], hs.populations.Exponential(rate=1), rows=9, gamma=0.3, batch=True
+        )
+
+
 @pytest.mark.slow
 def test_gamma_holds_for_all_rows_at_once():
     """Normal rows, whose likelihoods have no bound: 400 samplings of 3 rows at gamma 0.3."""

@@ -133,7 +133,8 @@ class Posterior:
     def scores(self) -> Callable[[Any], Floats]:
         """Function of the rows whose answer the draw is made from; `hushed.verify` takes it."""
         if self.sensitivity is not None and self.sensitivity.sampling is not None:
-            return score_rows(self.log_likelihood, self.candidates)
+            batch = self.sensitivity.sampling.batch
+            return score_rows(self.log_likelihood, self.candidates, batch=batch)
         return SummedScores(
             function=self.log_likelihood,
             points=self.candidates,
@@ -219,7 +220,7 @@ class Posterior:
         failed, reason = asked.count_failures(public_rows)
         if failed:
             raise BadFunction(f"{failed} of {len(public_rows)} rows say nothing: {reason}")
-        return self.mechanism.compute_chances(self.scores(public_rows))
+        return self.mechanism.compute_chances(self._score(public_rows))
 
     def check(self, rows: Any) -> None:
         """Refuse a table by its types and columns; no value is looked at.
@@ -250,7 +251,14 @@ class Posterior:
             One of the candidates.
         """
         self.check(rows)
-        return self.mechanism.draw(self.scores(rows))
+        return self.mechanism.draw(self._score(rows))
+
+    def _score(self, rows: Any) -> Floats:
+        """Scores of a table, as a stack of one where the function takes stacks."""
+        sampling = self.sensitivity.sampling if self.sensitivity else None
+        if sampling is not None and sampling.batch:
+            return np.asarray(self.scores(np.asarray(rows)[None])[0])
+        return self.scores(rows)
 
     @property
     def _step(self) -> float:

@@ -38,6 +38,25 @@ class RowLikelihood:
 
 
 @dataclass(frozen=True, slots=True)
+class StackedLikelihood:
+    """The same for many tables of one row at once, by a function that takes many rows."""
+
+    function: LogLikelihood
+    points: Floats
+
+    def __call__(self, stack: Any) -> Floats:
+        """Answer for an array (tables, 1, ...)."""
+        count, rows = len(self.points), stack[:, 0]
+        values = np.asarray(self.function(rows, self.points), dtype=np.float64)
+        if values.shape != (len(rows), count):
+            raise BadFunction(
+                f"with batch=True log_likelihood must give {count} numbers for each of {len(rows)} "
+                f"rows; got shape {values.shape}"
+            )
+        return np.asarray(values - values.max(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, slots=True)
 class SummedScores:
     """Scores of all candidates on a table, each of them a whole number of steps.
 

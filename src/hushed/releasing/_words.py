@@ -352,7 +352,12 @@ def _assumptions(certificate: Certificate) -> str:
         )
     if record.name == PosteriorDraw.name:
         lines += [
-            "log_likelihood keeps nothing of a row for its call on another one",
+            "log_likelihood keeps nothing of a row for its call on another one"
+            + (
+                ", and does not look at the rows beside it, as declared (tried on some)"
+                if sampling is not None and sampling.batch
+                else ""
+            ),
             "one draw was released, which is no mean of the posterior: it has the spread of the "
             "posterior tempered by epsilon, and each further draw costs as much again",
         ]

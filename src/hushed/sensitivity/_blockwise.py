@@ -44,6 +44,9 @@ class Blockwise:
     user : str or int, optional
         Column that says whose a row is, as for `sample_sensitivity`. Blocks are then of so many
         users, with all their rows.
+    batch : bool, default False
+        Whether the function takes an array (blocks, rows, columns) at once, and returns one answer
+        for each block along the first axis: for `sample_sensitivity` with ``batch=True``.
 
     Raises
     ------
@@ -61,6 +64,7 @@ class Blockwise:
     function: Callable[[Any], Any]
     rows: int
     user: str | int | None = None
+    batch: bool = False
 
     def __post_init__(self) -> None:
         if not callable(self.function) or isinstance(self.function, Blockwise):
@@ -71,10 +75,21 @@ class Blockwise:
             raise ParameterError(
                 f"a block has an integer number of rows, 1 or more, got {self.rows!r}"
             )
+        if self.batch and self.user is not None:
+            raise ParameterError(
+                "batch=True stacks tables of one length, and users have different numbers of rows: "
+                "leave it out",
+                parameter="batch",
+            )
         object.__setattr__(self, "rows", int(self.rows))
 
     def __call__(self, table: Any) -> Any:
-        """Answer on a table: the function's own answer if it is of one block."""
+        """Answer on a table: the function's own answer if it is of one block.
+
+        With ``batch`` on a stack of tables, of one block each, or of one table alone.
+        """
+        if self.batch:
+            return self._answer_stack(table)
         if self.user is not None:
             table = bundle_rows(table, self.user)
         blocks = self.blocks(len(table))
@@ -89,9 +104,21 @@ class Blockwise:
         answers = [answer(self.function, part, private=False) for part in parts]
         if any(each.shape != answers[0].shape for each in answers):
             raise BadFunction("the function's answer changes shape between blocks")
-        stacked = np.stack(answers).reshape(blocks, -1)
-        means = [_mean(column) for column in stacked.T.tolist()]
-        return np.array(means).reshape(answers[0].shape)
+        return _average(np.stack(answers))
+
+    def _answer_stack(self, stack: Any) -> Any:
+        """Answer on stacked tables of one block, or average over the blocks of a single one."""
+        if self.blocks(stack.shape[1]) == 1:
+            return self.function(stack)
+        if len(stack) != 1:
+            raise BadFunction("a Blockwise function in batches takes one table of many blocks")
+        order = np.random.default_rng(_DEALING).permutation(stack.shape[1])
+        parts = stack[0][order].reshape(-1, self.rows, *stack.shape[2:])
+        parts.flags.writeable = stack.flags.writeable  # as sampled
+        answers = answer(self.function, parts, private=False)
+        if answers.shape[:1] != (len(parts),):
+            raise BadFunction("with batch=True the function must give one answer for each block")
+        return _average(answers)[None]
 
     def blocks(self, rows: int) -> int:
         """Count the blocks of a table.
@@ -119,6 +146,12 @@ class Blockwise:
                 f"and every block is full. Sizes that divide: {', '.join(map(str, near)) or 'none'}"
             )
         return rows // self.rows
+
+
+def _average(answers: Floats) -> Floats:
+    """Average along the first axis."""
+    columns = answers.reshape(len(answers), -1).T.tolist()
+    return np.array([_mean(column) for column in columns]).reshape(answers.shape[1:])
 
 
 def _mean(numbers: list[float]) -> float:

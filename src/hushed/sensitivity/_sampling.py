@@ -349,6 +349,8 @@ def _blocks(f: Function, rows: int, user: str | int | None, *, batch: bool) -> i
             f"the same to both, as in hs.Blockwise(f, rows={f.rows}, user={user!r})",
             parameter="user",
         )
-    if batch:
-        raise ParameterError("batch=True stacks whole tables: not with hs.Blockwise")
+    if batch != f.batch:
+        raise ParameterError(
+            "batch=True stacks tables: with hs.Blockwise say it there, too, batch=True in both"
+        )
     return f.blocks(rows)
