@@ -184,7 +184,11 @@ def _require_an_answer(source: Source, pairs: list[Pair], seed: int) -> None:
 
 def _require_fresh(one: Any, other: Any) -> None:
     """Refuse two batches that agree in everything, though their runs differ: the same numbers."""
-    first, second = ([read_object(output)[0] for output in list(each)] for each in (one, other))
+    both = one, other
+    numbers = all(isinstance(each, np.ndarray) and each.dtype.kind in "biuf" for each in both)
+    if numbers and not np.array_equal(one, other, equal_nan=True):
+        return  # the quick way out, and the usual one
+    first, second = ([read_object(output)[0] for output in list(each)] for each in both)
     if first == second and len(set(first)) > len(first) // 2 > 4:
         raise BadFunction(
             "the mechanism draws the same numbers at every call: it seeds a generator of its own; "

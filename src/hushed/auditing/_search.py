@@ -18,8 +18,8 @@ Floats = NDArray[np.float64]
 
 _CELLS_KEPT = 2**25  # of one split on one table, for all pairs together
 _LEAST = 10
-_PILOT_CELLS = 2**19  # numbers on each table that trees are tried on: about a second
-_PILOT_JUDGED = 2**15  # outputs on each table by which they are judged
+_PILOT_CELLS = 2**18  # numbers on each table that trees are tried on: about a second
+_PILOT_JUDGED = 2**14  # outputs on each table by which they are judged
 
 
 @dataclass(slots=True, kw_only=True)

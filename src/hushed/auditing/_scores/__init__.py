@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hushed.auditing._outputs import Encoder, FeatureMap
 from hushed.auditing._scores.histogram import Binning, Histograms, fit_family
-from hushed.auditing._scores.pattern import Categories, fit_categories, fit_mixture
+from hushed.auditing._scores.pattern import Categories, fit_categories, fit_mixtures
 from hushed.auditing._scores.smoothing import fit_slope
 from hushed.auditing._scores.trees import fit_boosted
 
@@ -86,7 +86,7 @@ def fit_scores(
         bits = bits and encoder.objects
     binnings = _QUICK if effort == "quick" else _FINE
     if categories is None:
-        yield from _fit_mixtures(encoder, first, second, (*binnings, _SMOOTH))
+        yield from fit_mixtures(encoder, first, second, (*binnings, _SMOOTH))
         # One number needs no curve: only its mixtures are tried with one.
         binnings = (*binnings, _SMOOTH) if encoder.width > 1 else binnings
     own: tuple[FeatureMap, ...] = ("structure",) if encoder.objects else ()
@@ -120,13 +120,3 @@ def _choose_binnings(
     if maps == ("bits",):
         return (_BITS,)
     return (*binnings, _POOLED) if pooled and maps != ("summaries",) else binnings
-
-
-def _fit_mixtures(
-    encoder: Encoder, first: Floats, second: Floats, binnings: tuple[Binning, ...]
-) -> Iterator[Score]:
-    for binning in binnings:
-        mixture = fit_mixture(encoder, first, second, binning)
-        if mixture is None:
-            return
-        yield mixture

@@ -17,6 +17,7 @@ _SORTED = 2**16  # numbers that are sorted; of more, a sample and the two tails
 _TAIL = 1 / 64  # share of each tail of which every number is known
 _CELLS = 2**12
 _WORTH_CELLS = 2**11  # numbers from which on cells are worth their tables
+_TOLD_APART = 2  # edges in one cell that are compared one by one
 _TRIMS = (0, 2, 8, 24)  # edges at either end that are left out of the range of the cells
 
 
@@ -25,13 +26,16 @@ class Quantiles:
     """What is known of the order of a column: enough to choose edges, without sorting all of it.
 
     `known` are its numbers without NaN, in any order, `some` a sorted sample (all of them, if they
-    are few), `low` and `high` the two tails, sorted and complete.
+    are few), `low` and `high` the two tails, sorted and complete. `values` are the distinct numbers
+    of a smaller sample, `counts` how often they are in it.
     """
 
     known: Floats
     some: Floats
     low: Floats
     high: Floats
+    values: Floats
+    counts: NDArray[np.int64]
 
     def choose(self, shares: Floats) -> Floats:
         """Numbers below which these shares lie: exact in the tails, from the sample between."""
@@ -54,16 +58,14 @@ def read_quantiles(column: Floats) -> Quantiles:
     """
     known = column[~np.isnan(column)]
     if len(known) <= _SORTED:
-        known = np.sort(known)
-        return Quantiles(known=known, some=known, low=known, high=known)
-    tail = int(_TAIL * len(known))
-    parted = np.partition(known, (tail, len(known) - tail - 1))
-    return Quantiles(
-        known=known,
-        some=np.sort(known[:: len(known) // (_SORTED // 2)]),
-        low=np.sort(parted[:tail]),
-        high=np.sort(parted[-tail:]),
-    )
+        some = low = high = known = np.sort(known)
+    else:
+        tail = int(_TAIL * len(known))
+        parted = np.partition(known, (tail, len(known) - tail - 1))
+        some = np.sort(known[:: len(known) // (_SORTED // 2)])
+        low, high = np.sort(parted[:tail]), np.sort(parted[-tail:])
+    values, counts = np.unique(some[:: max(1, len(some) // _ATOMS_OF)], return_counts=True)
+    return Quantiles(known=known, some=some, low=low, high=high, values=values, counts=counts)
 
 
 def choose_edges(column: Quantiles, bins: int, *, even: bool = False) -> Floats:
@@ -75,8 +77,7 @@ def choose_edges(column: Quantiles, bins: int, *, even: bool = False) -> Floats:
     size = len(column.known)
     if not size:
         return np.zeros(1)
-    some = column.some[:: max(1, len(column.some) // _ATOMS_OF)]
-    values, counts = np.unique(some, return_counts=True)
+    values, counts = column.values, column.counts
     if len(values) <= max(64, bins):  # so few values that each may have a bin
         return find_values(column.known, values)
     if even:
@@ -85,16 +86,23 @@ def choose_edges(column: Quantiles, bins: int, *, even: bool = False) -> Floats:
     else:
         halving = 0.5 ** np.arange(np.log2(bins), min(_DEEPEST, np.log2(size / 8)))
         shares = np.concatenate([np.arange(1, bins) / bins, halving, 1 - halving])
-    atoms = values[(counts > len(some) / (2 * bins)) & (counts >= 5)]
+    atoms = values[(counts > counts.sum() / (2 * bins)) & (counts >= 5)]
     # An edge at an atom and one at the next double: the bin between them holds the atom alone.
     return np.unique(np.concatenate([column.choose(shares), atoms, np.nextafter(atoms, np.inf)]))
 
 
 def find_values(known: Floats, often: Floats) -> Floats:
-    """All distinct numbers of a column, of which `often` (sorted) are most; without NaN."""
-    at = np.maximum(assign_bins(known, often), 1) - 1
-    rare = known[often.take(at, mode="clip") != known]
-    return np.union1d(often, rare[~np.isnan(rare)])
+    """All distinct numbers of a column without NaN, of which `often` (sorted) are most."""
+    return np.union1d(often, known[find_places(known, often) == len(often)])
+
+
+def find_places(column: Floats, known: Floats) -> NDArray[np.int64]:
+    """Place of each number among sorted ones; of those that are not there, and NaN, their count."""
+    if not len(known):
+        return np.zeros(len(column), dtype=np.int64)
+    at = np.clip(assign_bins(column, known), 1, len(known)) - 1
+    at[known.take(at) != column] = len(known)
+    return at
 
 
 def assign_bins(column: Floats, edges: Floats) -> NDArray[np.int64]:
@@ -112,8 +120,9 @@ def assign_bins(column: Floats, edges: Floats) -> NDArray[np.int64]:
 class _Cells:
     """Cells of equal width over the edges: a number's cell tells its bin, or nearly.
 
-    `before` has the number of edges in lower cells, `edge` the edge inside (infinite if there is
-    none), for each cell; `crowded` says where more than one edge is inside, and is None if nowhere.
+    For each cell `before` has the number of edges in lower cells, `lower` and `upper` the first and
+    the second edge inside (NaN where there is none); `upper` and `crowded`, which says where there
+    are more than two, are None if they would say nothing.
 
     Notes
     -----
@@ -126,14 +135,17 @@ class _Cells:
     start: float
     scale: float
     before: NDArray[np.int64]
-    edge: Floats
+    lower: Floats
+    upper: Floats | None
     crowded: NDArray[np.bool_] | None
 
     def assign(self, column: Floats) -> NDArray[np.int64]:
         """Bin of each number; anything for NaN."""
         cells = _find_cells(column, self.start, self.scale)
         at: NDArray[np.int64] = self.before.take(cells)
-        at += column >= self.edge.take(cells)
+        at += column >= self.lower.take(cells)
+        if self.upper is not None:
+            at += column >= self.upper.take(cells)
         if self.crowded is not None:
             unsure = np.flatnonzero(self.crowded.take(cells))
             at[unsure] = np.searchsorted(self.edges, column[unsure], side="right")
@@ -164,19 +176,21 @@ def _build_cells(edges: Floats) -> _Cells | None:
             continue
         cells = _find_cells(edges, float(inner[0]), scale)
         inside = np.bincount(cells, minlength=_CELLS)
-        crowded = inside > 1
+        crowded = inside > _TOLD_APART
         unsure = int(inside[crowded].sum())
         if unsure > fewest or (best is not None and unsure == fewest):
             continue
-        edge = np.full(_CELLS, np.inf)
-        edge[cells] = edges
-        fewest = unsure
+        fewest, before = unsure, np.cumsum(inside) - inside
+        lower, upper = np.full((2, _CELLS), np.nan)
+        lower[inside > 0] = edges[before[inside > 0]]
+        upper[inside > 1] = edges[before[inside > 1] + 1]
         best = _Cells(
             edges=edges,
             start=float(inner[0]),
             scale=scale,
-            before=np.cumsum(inside) - inside,
-            edge=edge,
+            before=before,
+            lower=lower,
+            upper=upper if (inside > 1).any() else None,
             crowded=crowded if unsure else None,
         )
         if not unsure:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.auditing._outputs import STRUCTURE, Encoder, FeatureMap, apply_feature_map
+from hushed.auditing._scores.bins import assign_bins, find_places, find_values, read_quantiles
 from hushed.auditing._scores.histogram import (
     Binning,
-    assign_bins,
     compute_log_ratios,
     fit_column,
     fit_histograms,
@@ -48,8 +48,7 @@ class Categories:
     def evaluate(self, encoded: Floats) -> Floats:
         """Score each output."""
         codes = _encode_levels(encoded, self.levels)
-        at = np.minimum(np.searchsorted(self.keys, codes), len(self.keys) - 1)
-        return np.where(self.keys[at] == codes, self.ratios[at], self.ratios[-1])
+        return self.ratios.take(find_places(codes, self.keys))  # the last one is for all others
 
     def describe(self, threshold: float, *, first: bool) -> str:
         """Name the outputs of an event."""
@@ -111,9 +110,8 @@ def _encode_levels(encoded: Floats, levels: tuple[Floats, ...]) -> Floats:
         return encoded[:, len(STRUCTURE) - 1]
     codes = np.zeros(len(encoded))
     for column, known in zip(encoded.T, levels, strict=True):
-        at = np.minimum(np.searchsorted(known, column), len(known) - 1)
-        digit = np.where(known[at] == column, at, len(known))
-        digit = np.where(np.isnan(column), len(known) + 1, digit)
+        digit = find_places(column, known)
+        digit[np.isnan(column)] = len(known) + 1
         codes = codes * (len(known) + 2) + digit
     return codes
 
@@ -129,10 +127,11 @@ def _find_levels(first: Floats, second: Floats) -> tuple[Floats, ...] | None:
     """Distinct values of each column, if an output can be numbered by them."""
     found, size = [], 1.0
     for one, other in zip(first.T, second.T, strict=True):
-        if len(np.unique(one[:_SAMPLE])) > _SAMPLE // 20:
+        often = np.unique(one[:_SAMPLE])
+        if len(often) > _SAMPLE // 20:
             return None
-        values = np.unique(np.concatenate([one, other]))
-        values = values[~np.isnan(values)]
+        both = np.concatenate([one, other])
+        values = find_values(both[~np.isnan(both)], often[~np.isnan(often)])
         size *= len(values) + 2
         if size > _RADIX_LIMIT:
             return None
@@ -164,8 +163,7 @@ class Mixture:
         """Score each output."""
         parts = _join_parts(self.encoder, encoded)
         codes = _encode_patterns(parts, self.atoms)
-        at = np.minimum(np.searchsorted(self.patterns, codes), len(self.patterns) - 1)
-        at = np.where(self.patterns[at] == codes, at, len(self.patterns))
+        at = find_places(codes, self.patterns)
         total = self.ratios[at]
         for number, columns in enumerate(self.free):
             here = np.flatnonzero(at == number) if columns else ()
@@ -185,42 +183,47 @@ class Mixture:
 def fit_mixture(
     encoder: Encoder, first: Floats, second: Floats, binning: Binning
 ) -> Mixture | None:
-    """Fit patterns and the numbers given them.
+    """Fit patterns and the numbers given them; None if there is no mixture."""
+    return next(iter(fit_mixtures(encoder, first, second, (binning,))), None)
 
-    None if no value repeats, all do, or there are too many patterns to number.
+
+def fit_mixtures(
+    encoder: Encoder, first: Floats, second: Floats, binnings: tuple[Binning, ...]
+) -> list[Mixture]:
+    """Fit patterns and the numbers given them, for several binnings.
+
+    None at all if no value repeats, all do, or there are too many patterns to number.
     """
     sides = [_join_parts(encoder, each) for each in (first, second)]
-    both = np.concatenate(sides)
-    atoms = tuple(_find_atoms(column) for column in both.T)
+    atoms = tuple(
+        _find_atoms(np.concatenate(both)) for both in zip(*(s.T for s in sides), strict=True)
+    )
     if not any(map(len, atoms)) or np.prod([len(a) + 2.0 for a in atoms]) > _RADIX_LIMIT:
-        return None
+        return []
     codes = [_encode_patterns(each, atoms) for each in sides]
     patterns, counts = np.unique(np.concatenate(codes), return_counts=True)
     often = np.argsort(-counts, kind="stable")[:_MOST_PATTERNS]
     patterns = np.sort(patterns[often[counts[often] >= _LEAST]])
     if len(patterns) < 2:
-        return None
-    seen = np.stack([[float((side == each).sum()) for each in patterns] for side in codes])
-    rest = np.array([[len(side)] for side in codes]) - seen.sum(axis=1, keepdims=True)
-    every = np.concatenate([seen, rest], axis=1)
-    free = tuple(
+        return []
+    at = [find_places(code, patterns) for code in codes]
+    every = np.array([np.bincount(each, minlength=len(patterns) + 1) for each in at])
+    free = [
         _fit_free_columns(
-            each,
-            [side[code == each] for side, code in zip(sides, codes, strict=True)],
-            binning,
+            pattern,
+            [side[here == number] for side, here in zip(sides, at, strict=True)],
+            binnings,
             atoms,
         )
-        for each in patterns
-    )
-    if not any(free):
-        return None
-    return Mixture(
-        encoder=encoder,
-        atoms=atoms,
-        patterns=patterns,
-        ratios=compute_log_ratios(every[0], every[1]),
-        free=free,
-    )
+        for number, pattern in enumerate(patterns)
+    ]
+    ratios = compute_log_ratios(every[0], every[1])
+    mixed = (tuple(each[which] for each in free) for which in range(len(binnings)))
+    return [
+        Mixture(encoder=encoder, atoms=atoms, patterns=patterns, ratios=ratios, free=each)
+        for each in mixed
+        if any(each)
+    ]
 
 
 def _join_parts(encoder: Encoder, encoded: Floats) -> Floats:
@@ -248,15 +251,17 @@ def _find_atoms(column: Floats) -> Floats:
 
 
 def _fit_free_columns(
-    pattern: float, sides: list[Floats], binning: Binning, atoms: tuple[Floats, ...]
-) -> tuple[tuple[int, Floats, Floats], ...]:
-    """Histograms of the free columns of a pattern."""
-    found = []
+    pattern: float, sides: list[Floats], binnings: tuple[Binning, ...], atoms: tuple[Floats, ...]
+) -> list[tuple[tuple[int, Floats, Floats], ...]]:
+    """Histograms of the free columns of a pattern, for each binning."""
+    found: list[list[tuple[int, Floats, Floats]]] = [[] for _ in binnings]
     for column in reversed(range(len(atoms))):  # the last column is the lowest digit
         pattern, digit = divmod(pattern, len(atoms[column]) + 2)
         one, other = (side[:, column] for side in sides)
         if digit == 0 and len(one) and len(other):
-            edges, ratios = fit_column(one, other, binning)
-            if len(edges):
-                found.append((column, edges, ratios))
-    return tuple(found)
+            order = read_quantiles(np.concatenate([one, other]))
+            for binning, kept in zip(binnings, found, strict=True):
+                edges, ratios = fit_column(one, other, binning, order)
+                if len(edges):
+                    kept.append((column, edges, ratios))
+    return [tuple(each) for each in found]

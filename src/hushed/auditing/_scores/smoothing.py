@@ -98,7 +98,8 @@ def _fit_penalised(
     one: Floats, other: Floats, offset: float, penalty: Floats, curve: Floats
 ) -> tuple[Floats, float]:
     """Penalised fit by Newton's method, and its log marginal likelihood up to a constant."""
-    from scipy import linalg, special  # noqa: PLC0415
+    from scipy import special  # noqa: PLC0415
+    from scipy.linalg import lapack  # noqa: PLC0415
 
     total = one + other
 
@@ -112,14 +113,18 @@ def _fit_penalised(
         share, hessian = find_curvature()
         gradient = one - total * share - _multiply_banded(penalty, curve)
         # Clipped, for where the samples are separated a full step would overshoot to infinity.
-        step = np.clip(linalg.solveh_banded(hessian, gradient, check_finite=False), -_STEP, _STEP)
+        # LAPACK itself, for its wrappers take many times as long as so small a system.
+        _, solution, failed = lapack.dpbsv(hessian, gradient, overwrite_ab=True, overwrite_b=True)
+        if failed:
+            break
+        step = np.clip(solution, -_STEP, _STEP)
         curve = curve + step
         if np.abs(step).max() < _NEAR:
             break
     logit = curve + offset
     likelihood = -float(one @ np.logaddexp(0, -logit) + other @ np.logaddexp(0, logit))
     # Half the log determinant of the Hessian: the volume of the Gaussian around the best curve.
-    factor = linalg.cholesky_banded(find_curvature()[1], check_finite=False)
+    factor, _ = lapack.dpbtrf(find_curvature()[1], overwrite_ab=True)
     volume = float(np.log(factor[-1]).sum())
     return curve, likelihood - float(curve @ _multiply_banded(penalty, curve)) / 2 - volume
 
