@@ -8,6 +8,7 @@ numbers give parts of which one differs.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -152,11 +153,19 @@ def _with_own_categories(part: Any) -> Any:
     """Leave in a frame the categories that it holds: those of all rows tell, and so do numbers."""
     for place, dtype in enumerate(part.dtypes):
         if getattr(dtype, "name", "") == "category":
-            column = part.iloc[:, place].array.remove_unused_categories()
-            if not column.ordered:  # it may be the order in which they came up
-                column = column.set_categories(_sort(column.categories.tolist()))
-            part.isetitem(place, column)
+            part.isetitem(place, _narrow_categories(part.iloc[:, place].array))
     return part
+
+
+def _narrow_categories(column: Any) -> Any:
+    """Leave a column its own categories; where these cannot be sorted, an array of objects."""
+    try:
+        found = column.remove_unused_categories()
+        if not found.ordered:  # it may be the order in which they came up
+            found = found.set_categories(_sort(found.categories.tolist()))
+    except (Exception, SystemExit, GeneratorExit):  # of objects of a class of the user's
+        return np.array(column, dtype=object)
+    return found
 
 
 _MAKE: dict[containers.Container, Callable[[Any], Any]] = {
@@ -168,11 +177,15 @@ _MAKE: dict[containers.Container, Callable[[Any], Any]] = {
 
 
 def _sort(categories: list[Any]) -> list[Any]:
-    """Sort public or private names, whatever they are, by nothing but themselves."""
-    try:
-        return sorted(categories)
-    except TypeError:
-        return sorted(categories, key=lambda each: (type(each).__qualname__, repr(each)))
+    """Sort names, whatever they are, by nothing but themselves.
+
+    Sets, and tuples of them, have an order in which some come neither before nor after others: they
+    would stay as they came up, and are sorted by what they print.
+    """
+    if not any(is_a(each, frozenset, tuple) for each in categories):
+        with suppress(TypeError):
+            return sorted(categories)
+    return sorted(categories, key=lambda each: (type(each).__qualname__, repr(each)))
 
 
 def _own_type(part: NDArray[Any]) -> np.dtype[Any]:
