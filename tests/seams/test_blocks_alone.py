@@ -165,6 +165,43 @@ def test_an_order_of_categories_is_kept():
     assert part.cat.categories.tolist() == ["low", "high"]
 
 
+class Unsorted:
+    """A category that cannot be compared or printed."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __hash__(self):
+        return self.number
+
+    def __eq__(self, other):
+        return type(other) is Unsorted and self.number == other.number
+
+    def __lt__(self, other):
+        raise ValueError
+
+    __repr__ = __lt__
+
+
+def test_categories_that_cannot_be_sorted_end_nothing():
+    """A failure after the charge would tell that there are two of them in a part."""
+    held = pd.Categorical.from_codes([0, 1] * 20, [Unsorted(1), Unsorted(2)])
+    parts = EVEN.split(pd.DataFrame({"c": held}))
+    assert sorted(each.number for part in parts for each in part["c"]) == [1] * 20 + [2] * 20
+    assert {part["c"].dtype for part in parts} == {np.dtype(object)}
+
+
+def test_sets_as_categories_come_in_an_order_of_their_own():
+    """Neither of two is smaller: sorting would leave them as the rows of the table come."""
+    one, two = frozenset("ab"), frozenset("cd")
+    orders = set()
+    for given in ([one, two], [two, one]):
+        column = pd.Categorical.from_codes([0, 1] * 40, pd.Index(given, tupleize_cols=False))
+        parts = EVEN.split(pd.DataFrame({"c": column}))
+        orders |= {tuple(part["c"].cat.categories) for part in parts}
+    assert len(orders) == 1
+
+
 def test_no_user_is_in_two_parts_whatever_the_name():
     """A tuple with NaN is equal to no other one, and still the same person's."""
     many = hs.Blocks(low=0, high=1, epsilon=2.0, user=0)

@@ -376,3 +376,39 @@ def test_no_cell_of_a_file_keeps_blocks_from_their_answer(tmp_path, frame, row):
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["value"] == 7.0
+
+
+class Broken(int):
+    """A whole number that cannot be read as one."""
+
+    def __index__(self):
+        raise ValueError
+
+    __int__ = __float__ = __index__
+
+
+class Mute(str):
+    """A text that cannot be read as one."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        raise ValueError
+
+
+@pytest.mark.parametrize("kind", ["float", "int", "string"])
+@pytest.mark.parametrize("odd", [Leaver, Broken, Mute, Liar, Failing, Stopping])
+def test_no_answer_of_a_row_fails_a_chain(kind, odd):
+    """A function of rows may give whatever it likes: an error would tell of one row."""
+    given = () if odd in (Liar, Failing, Stopping) else ("3",)
+    space = hs.spaces.Space(
+        domain=hs.spaces.Column(cell=hs.spaces.Cell(low=0, high=9), size=20),
+        metric=hs.spaces.CHANGE_ONE,
+    )
+    cell = hs.spaces.Cell(type=kind, missing=kind != "int")
+    chain = space >> hs.transformations.map_rows(lambda row: odd(*given) if row == 7 else row, cell)
+    found = chain(np.arange(20.0) % 8)
+    assert len(found) == 20
+    assert type(np.asarray(found).tolist()[7]) in (float, int, str, type(None))
+    keep = space >> hs.transformations.filter_rows(lambda row: odd(*given) if row == 7 else True)
+    assert len(keep(np.arange(20.0) % 8)) >= 18

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -59,11 +60,17 @@ def narrow_texts(held: Any) -> Any:
 
 
 def keep_own_categories(column: Any) -> Any:
-    """Leave what a categorical column holds: categories of all rows tell, and so do numbers."""
-    column = column.remove_unused_categories()
-    if column.ordered:  # else it may be the order in which they came up
-        return column
-    return column.set_categories(_sort(column.categories.tolist()))
+    """Leave a categorical column its own: categories of all rows tell, and so do numbers.
+
+    Where they cannot be sorted it becomes an array of objects.
+    """
+    try:
+        found = column.remove_unused_categories()
+        if not found.ordered:  # it may be the order in which they came up
+            found = found.set_categories(_sort(found.categories.tolist()))
+    except (Exception, SystemExit, GeneratorExit):  # of objects of a class of the user's
+        return np.array(column, dtype=object)
+    return found
 
 
 def make_frame_anew(frame: Any) -> Any:
@@ -85,11 +92,15 @@ def _make_column(column: Any) -> Any:
 
 
 def _sort(categories: list[Any]) -> list[Any]:
-    """Sort public or private names, whatever they are, by nothing but themselves."""
-    try:
-        return sorted(categories)
-    except TypeError:
-        return sorted(categories, key=lambda each: (type(each).__qualname__, repr(each)))
+    """Sort names, whatever they are, by nothing but themselves.
+
+    Sets, and tuples of them, have an order in which some come neither before nor after others: they
+    would stay as they came up, and are sorted by what they print.
+    """
+    if not any(is_a(each, frozenset, tuple) for each in categories):
+        with suppress(TypeError):
+            return sorted(categories)
+    return sorted(categories, key=lambda each: (type(each).__qualname__, repr(each)))
 
 
 def _own_type(part: NDArray[Any]) -> np.dtype[Any]:

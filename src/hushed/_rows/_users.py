@@ -53,7 +53,7 @@ class _Unknown(Exception):
     """A type of which nobody knows how two are compared."""
 
 
-def _name(cell: Any, deepest: int) -> Any:
+def _name(cell: Any, deepest: int) -> tuple[Any, ...] | Unnamed:
     value = np.generic.item(cell) if is_a(cell, np.generic) else cell
     value = float(value) if is_a(value, np.floating) else value  # a wide one
     if _is_missing(value):
@@ -78,7 +78,7 @@ def _of_pandas(*names: str) -> list[Any]:
     return [getattr(pandas, name) for name in names if hasattr(pandas, name)]
 
 
-def _name_known(value: Any, deepest: int) -> Any:
+def _name_known(value: Any, deepest: int) -> tuple[Any, ...]:
     """Name what is not missing; a key of a dictionary that is no text by itself."""
     for known, plain in _PLAIN:
         if is_a(value, *known):
@@ -99,7 +99,7 @@ def _name_known(value: Any, deepest: int) -> Any:
     return ("tuple", *parts)
 
 
-def _name_time(value: Any) -> Any:
+def _name_time(value: Any) -> tuple[Any, ...]:
     """Name a moment; one of a time zone by that of Greenwich."""
     zone = value.tzinfo
     if zone is None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import require_one_of
+from hushed._checks import is_a, require_one_of
 from hushed._types import ColumnType
 from hushed.errors import BadRows, ParameterError
 
@@ -124,8 +124,8 @@ class Cell:
             without bounds, the empty string.
         """
         if self.type == "string":
-            if isinstance(value, str):
-                return str(value)
+            if is_a(value, str):
+                return str.__str__(value)
             return None if self.missing else ""
         number = _number(value)
         if number is None:
@@ -143,12 +143,17 @@ class Cell:
 
 def _number(value: object) -> float | None:
     """Read a number, a whole one exactly; None if it is none, or NaN."""
-    found = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    if isinstance(found, bool | int | np.bool_ | np.integer):
-        return int(found)
-    if not isinstance(found, float | np.floating) or math.isnan(found):
+    found: Any = value
+    if is_a(found, np.ndarray) and found.ndim == 0:
+        found = np.ndarray.item(found)
+    if is_a(found, np.integer, np.floating, np.bool_):
+        found = np.generic.item(found)
+    if is_a(found, int):
+        return int.__index__(found)
+    if not is_a(found, float, np.floating):  # a wide one of NumPy stays one
         return None
-    return float(found)
+    number = float.__float__(found) if is_a(found, float) else float(found)
+    return None if math.isnan(number) else number
 
 
 def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
