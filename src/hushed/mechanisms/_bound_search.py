@@ -43,7 +43,7 @@ class BoundSearch(Calibrated):
     growth : float, default 2
         Each candidate is so many times the one before; 1.01 or more.
     smallest : float, default 2**-20
-        First candidate; above 0.
+        First candidate; 2**-1022 or more.
     above : float, optional
         About how many rows, or users, may lie beyond the bound; by default 3 / epsilon for each
         of them that a count moves by.
@@ -92,6 +92,12 @@ class BoundSearch(Calibrated):
         if self.growth < _LEAST_GROWTH:
             raise ParameterError(
                 f"growth must be {_LEAST_GROWTH} or more, got {self.growth}", parameter="growth"
+            )
+        if self.smallest < sys.float_info.min:
+            raise ParameterError(
+                f"smallest must be 2**-1022 or more, got {self.smallest}: below it, doubles are too "
+                "few for candidates to grow",
+                parameter="smallest",
             )
         if self.above is None:
             moved = Fraction(self.sensitivity.value)
