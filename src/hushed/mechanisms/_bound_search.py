@@ -95,8 +95,8 @@ class BoundSearch(Calibrated):
             )
         if self.smallest < sys.float_info.min:
             raise ParameterError(
-                f"smallest must be 2**-1022 or more, got {self.smallest}: below it, doubles are too "
-                "few for candidates to grow",
+                f"smallest must be 2**-1022 or more, got {self.smallest}: below it there are too "
+                "few doubles for candidates to grow",
                 parameter="smallest",
             )
         if self.above is None:
