@@ -48,9 +48,32 @@ def _list_arrays(table: Any) -> list[np.ndarray[Any, Any]]:
     library = type(table).__module__.partition(".")[0]
     if library == "pandas" and type(table).__name__ in ("DataFrame", "Series"):
         columns = [table] if table.ndim == 1 else [table.iloc[:, i] for i in range(table.shape[1])]
-        held = [getattr(column.array, "_ndarray", None) for column in columns]
-        return [each for each in held if each is not None]
+        return [each for column in columns for each in _list_memory(column.array)]
     return []
+
+
+def _list_memory(column: Any) -> list[np.ndarray[Any, Any]]:
+    """Memory of a column of pandas: of NumPy, of numbers with a mask, or of Arrow."""
+    if hasattr(column, "_pa_array"):
+        return [each for chunk in column._pa_array.iterchunks() for each in _view_chunk(chunk)]
+    held = getattr(column, "_ndarray", getattr(column, "_data", None))
+    return [held] if isinstance(held, np.ndarray) else []
+
+
+def _view_chunk(chunk: Any) -> list[np.ndarray[Any, Any]]:
+    """Memory of the values of an Arrow array, or of the places of its texts; of its rows alone.
+
+    Bits that say what is missing are left out: many arrays without a value share one memory.
+    """
+    buffers = chunk.buffers()
+    if len(buffers) < 2 or buffers[1] is None:
+        return []
+    try:
+        bits = chunk.type.bit_width
+    except ValueError:  # of texts and lists
+        bits = 64 if str(chunk.type).startswith("large") else 32
+    first, last = chunk.offset * bits // 8, (chunk.offset + len(chunk)) * bits // 8
+    return [np.frombuffer(buffers[1], dtype=np.uint8)[first:last]]
 
 
 def _shares_memory(value: Any, parts: list[np.ndarray[Any, Any]]) -> bool:
