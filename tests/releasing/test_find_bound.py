@@ -303,6 +303,7 @@ def test_what_is_no_column_is_refused_and_not_shown(column, tmp_path):
         {"growth": 1.0},
         {"growth": math.inf},
         {"smallest": 0.0},
+        {"smallest": 2.0**-1023, "growth": 1.01},
         {"above": -1.0},
         {"unit": "user"},
         {"neighbours": "both"},
@@ -395,3 +396,9 @@ def test_a_user_that_cannot_be_told_is_not_many_users(kind):
     """Counted once for each row, one person would move every count as far as they like."""
     column, users = [5.0] * 500 + [1e6] * 400, [*range(500), *(kind() for _ in range(400))]
     assert hs.find_bound(column, epsilon=100.0, above=50, users=users).value == 8.0
+
+
+def test_candidates_grow_from_the_smallest_one_that_is_allowed():
+    """With any growth; among doubles that are smaller still, they would stay where they are."""
+    found = hs.find_bound([5.0] * 1000, epsilon=20.0, growth=1.01, smallest=2.0**-1022)
+    assert 4.5 < found.value < 6

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import hushed as hs
@@ -239,6 +240,27 @@ def test_a_function_that_carries_the_private_rows_is_refused(tmp_path, rows, hel
         with pytest.raises(BadFunction, match="carries the private rows"):
             hs.release(use(held), rows, EVEN, ledger=ledger, budget="b")
         assert ledger.balance("b").entries == 0
+
+
+TYPES = {
+    "texts": ["a", None, "bb", "c"] * 10,
+    "masked": pd.array([1, None] * 20, dtype="Int64"),
+    "numbers of Arrow": pd.array([1, None] * 20, dtype="int64[pyarrow]"),
+    "texts of Arrow": pd.array(["a", None] * 20, dtype="string[pyarrow]"),
+    "lists of Arrow": pd.array([[1], [2, 3]] * 20, dtype=pd.ArrowDtype(pa.list_(pa.int64()))),
+    "days": pd.date_range("2020-01-01", periods=40),
+    "categories": pd.Categorical(["a", "b"] * 20),
+}
+
+
+@pytest.mark.parametrize("which", TYPES)
+def test_a_column_that_a_function_carries_is_recognised_whatever_its_type(which):
+    """A series, a slice and a column of another frame of the same memory; copies are not."""
+    table = pd.DataFrame({"a": TYPES[which]})
+    assert carries_rows(use(table["a"]), table)
+    assert carries_rows(use(table.iloc[5:9]), table)
+    assert not carries_rows(use(table["a"].iloc[:20]), table.iloc[20:])
+    assert not carries_rows(use(table.take(range(39, -1, -1))), table)
 
 
 @pytest.mark.parametrize("rows", [TABLE, ROWS, TABLE.to_numpy()], ids=["frame", "list", "array"])

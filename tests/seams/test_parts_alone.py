@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import decimal
+import pickle
 from typing import NamedTuple
 
 import numpy as np
@@ -186,6 +187,18 @@ def test_a_call_is_sent_what_is_its_own():
         shape=(2,),
     )
     assert found.tolist() == [[4, 1], [200, 1]]
+
+
+def test_what_a_row_was_cut_from_stays_behind_and_the_row_as_it_was():
+    """Records have their fields as attributes, masked texts their masks, cycles themselves."""
+    fields = np.rec.array([("a", 1), ("b" * 50, 2)], dtype=[("t", "U50"), ("n", int)])
+    masked = np.ma.array(["a", "b" * 50], mask=[True, False])
+    rows = [fields[0], fields[:1], masked[:1], np.array(["a", "b" * 50])[:1].reshape(1, 1)]
+    rows.append(rows)
+    one, few, hidden, flat, again = found = pickle.loads(dump_apart(rows))
+    assert (one.t, one.n, few.t.tolist(), few.t.dtype) == ("a", 1, ["a"], np.dtype("U1"))
+    assert (hidden.mask.tolist(), hidden.dtype, flat.shape) == ([True], np.dtype("U1"), (1, 1))
+    assert again is found
 
 
 def test_a_polars_part_holds_the_same_values():

@@ -344,6 +344,18 @@ def test_no_cell_of_a_file_keeps_a_release_from_ending(tmp_path, words, cell):
     assert math.isfinite(json.loads(result.stdout)["value"])
 
 
+@pytest.mark.parametrize("cell", ["7", "", '""'])
+@pytest.mark.parametrize("place", [3, 60])
+def test_the_public_number_of_rows_tells_of_no_cell(tmp_path, cell, place):
+    """An empty cell of a file of one column is an empty line, and a row all the same."""
+    rows = ["5"] * 60
+    rows.insert(place, cell)
+    (tmp_path / "private.csv").write_text("\n".join(["cost", *rows]) + "\n")
+    words = ["statistic", "median", f"{tmp_path}/private.csv", "--low", "0", "--high", "10"]
+    result = CliRunner().invoke(app, [*words, "--header", "--epsilon", "1", "--json"])
+    assert json.loads(result.stdout)["certificate"]["statistic"]["rows"] == 61
+
+
 @pytest.mark.parametrize(("q", "wanted"), [("0.4", 0.0), ("0.6", 7.0), ("0.9", 10.0)])
 def test_a_file_is_answered_as_its_numbers_are_in_python(tmp_path, q, wanted):
     """What is no number counts as the low end, and what is beyond the doubles as the high one."""

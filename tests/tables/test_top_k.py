@@ -260,6 +260,7 @@ def test_a_user_with_many_rows_counts_once():
     text = of_users(rows, 1).quote(epsilon=1.0).explain(distances=True)
     assert "the number of users of each key moves by 1 or less, all the same way" in text
     assert "users of the best key for each place" in text
+    assert "rows" not in text
     bounded = hs.table(frame(rows), user="who").bound_contributions(max_rows_per_user=500)
     assert bounded.top_k("drug", k=1, keys=KEYS).release(epsilon=1e5).keys == {"drug": ("a",)}
 

@@ -19,7 +19,6 @@ from hushed._functions._fingerprints.code import collect_names, fields_of, is_in
 
 _MOST_WORK = 1_000_000
 _OWN = (list, dict, np.ndarray)  # rows that are objects of one table alone
-_HELD = ("_ndarray", "_data", "_pa_array")  # where a column of pandas keeps its cells
 
 _ATOMS = frozenset({tuple, str, bytes, int, float, bool, type(None), np.float64, np.int64})
 
@@ -128,20 +127,35 @@ def _list_arrays(table: Any) -> list[Array]:
         return []
     if library == "pandas":
         columns = [table] if table.ndim == 1 else [table.iloc[:, i] for i in range(table.shape[1])]
-        held = [getattr(each.array, name, None) for each in columns for name in _HELD]
-        return [array for each in held for array in _list_buffers(each)]
+        return [each for column in columns for each in _list_memory(column.array)]
     if library == "polars":
         series = [table] if kind == "Series" else table.get_columns()
         return [array for each in series for array in _list_chunks(each)]
     return []
 
 
-def _list_buffers(held: Any) -> list[Array]:
-    """Arrays of NumPy or Arrow that are what a column of pandas holds."""
-    if isinstance(held, np.ndarray):
-        return [held]
-    buffers = [each for chunk in getattr(held, "chunks", ()) for each in chunk.buffers()]
-    return [np.frombuffer(each, np.uint8) for each in buffers if each is not None and each.size]
+def _list_memory(column: Any) -> list[Array]:
+    """Memory of a column of pandas: of NumPy, of numbers with a mask, or of Arrow."""
+    if hasattr(column, "_pa_array"):
+        return [each for chunk in column._pa_array.iterchunks() for each in _view_chunk(chunk)]
+    held = getattr(column, "_ndarray", getattr(column, "_data", None))
+    return [held] if isinstance(held, np.ndarray) else []
+
+
+def _view_chunk(chunk: Any) -> list[Array]:
+    """Memory of the values of an Arrow array, or of the places of its texts; of its rows alone.
+
+    Bits that say what is missing are left out: many arrays without a value share one memory.
+    """
+    buffers = chunk.buffers()
+    if len(buffers) < 2 or buffers[1] is None:
+        return []
+    try:
+        bits = chunk.type.bit_width
+    except ValueError:  # of texts and lists
+        bits = 64 if str(chunk.type).startswith("large") else 32
+    first, last = chunk.offset * bits // 8, (chunk.offset + len(chunk)) * bits // 8
+    return [np.frombuffer(buffers[1], dtype=np.uint8)[first:last]]
 
 
 def _list_chunks(series: Any) -> list[Array]:

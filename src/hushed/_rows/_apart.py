@@ -108,8 +108,9 @@ def _own_type(part: NDArray[Any]) -> np.dtype[Any]:
     names = part.dtype.names
     if names:
         shapes = {name: part.dtype[name].shape for name in names}  # of a field that is an array
-        return np.dtype([(name, _own_type(part[name]), shapes[name]) for name in names])
+        own = np.dtype([(name, _own_type(part[name]), shapes[name]) for name in names])
+        return np.dtype((np.record, own)) if part.dtype.type is np.record else own
     if part.dtype.kind not in "US":
         return part.dtype
-    longest = int(np.char.str_len(part).max()) if part.size else 1
+    longest = int(np.char.str_len(np.asarray(part)).max()) if part.size else 1
     return np.dtype(f"{part.dtype.kind}{max(longest, 1)}")

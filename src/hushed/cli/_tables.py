@@ -184,7 +184,7 @@ def check_columns(public: Sequence[str] | None, private: Sequence[str]) -> None:
 def _csv(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[list[Any]]]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if row]
+            rows = _drop_empty(list(csv.reader(file)))
     except UnicodeDecodeError:
         raise BadRows(f"{path.name} is not text in UTF-8; save it as CSV in UTF-8") from None
     except csv.Error as cause:
@@ -195,6 +195,16 @@ def _csv(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[list[An
     if len(set(names)) < len(names):
         raise BadRows(f"{path.name} names a column twice")
     return names, [list(row) for row in rows[1:]]
+
+
+def _drop_empty(lines: list[list[str]]) -> list[list[str]]:
+    """Leave out empty lines, but in a file of one column: there they are rows with an empty cell.
+
+    Otherwise the number of rows, which is public, would tell that a cell is empty.
+    """
+    if all(len(line) <= 1 for line in lines) and any(lines):
+        return [line or [""] for line in lines]
+    return [line for line in lines if line]
 
 
 def _has_header(path: Path, rows: list[list[str]]) -> bool:

@@ -76,6 +76,12 @@ class BoundSearch(Calibrated):
             raise ParameterError(
                 f"growth must be {_LEAST_GROWTH} or more, got {self.growth}", parameter="growth"
             )
+        if self.smallest < sys.float_info.min:
+            raise ParameterError(
+                f"smallest must be 2**-1022 or more, got {self.smallest}: below it there are too "
+                "few doubles for candidates to grow",
+                parameter="smallest",
+            )
         if self.above is None:
             moved = Fraction(self.sensitivity.value)
             object.__setattr__(self, "above", float(3 * moved / decimal_of(self.epsilon)))

@@ -65,7 +65,7 @@ def find_bound(
     growth : float, default 2
         Each candidate is so many times the one before; 1.01 or more.
     smallest : float, default 2**-20
-        First candidate; above 0, public. A larger one makes a search on few rows surer.
+        First candidate; 2**-1022 or more, public. A larger one makes a search on few rows surer.
     above : float, optional
         About how many rows may lie beyond the bound; by default 3 / epsilon. With fewer rows
         the search overshoots more often.

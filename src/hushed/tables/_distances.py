@@ -63,8 +63,8 @@ class Distances:
         exponential noise of the search for a bound.
     scale : float
         Scale of the noise in the units of the answers: of the Laplace law, standard deviation of
-        the Gaussian one, ranks or rows that make a choice e times as likely, rows of one comparison
-        of a search.
+        the Gaussian one, ranks, rows or users that make a choice e times as likely, rows of one
+        comparison of a search.
     epsilon : float or None
         Privacy loss of this measurement, rounded up. None for Gaussian noise, which is composed as
         one mechanism.
@@ -87,7 +87,7 @@ class Distances:
             "Laplace": f"Laplace noise of scale {size}",
             "Gaussian": f"Gaussian noise of standard deviation {size}",
             "exponential": f"exponential mechanism, a factor e for {size} ranks",
-            "joint exponential": f"joint exponential mechanism, a factor e for {size} rows",
+            "joint exponential": f"joint exponential mechanism, a factor e for {size} of them",
             "one-sided": f"one-sided exponential noise of scale {size}",
         }[self.noise]
         if self.steps[-1].of == "bounds":
