@@ -328,7 +328,7 @@ class TestTexts:
                 table.group_by("d", keys=[key])
         answer = table.group_by("k", keys=[Word("a")]).count().release(epsilon=50.0)
         assert (answer.rows()[0]["k"], answer.rows()[0]["count"] > 40) == ("a", True)
-        assert table.group_by("k", keys=np.array(["a"])).query.keys.values == (("a",),)
+        assert table.group_by("k", keys=np.array(["a"])).keys.values == (("a",),)
 
 
 class TestNoise:

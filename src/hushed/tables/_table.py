@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from hushed._checks import require_probability
 from hushed._types import StoredType
@@ -21,8 +21,13 @@ from hushed.tables._query import Query, digest_question
 from hushed.tables._quotes import Quote, quote_plan
 from hushed.tables._release import plan_query, release_query
 from hushed.tables._requests import (
+    Aggregate,
     AggregateKind,
     Bound,
+    ContributionBounds,
+    Derive,
+    Filter,
+    Keys,
     read_candidates,
     read_probabilities,
 )
@@ -46,9 +51,39 @@ class Table:
     query: Query
 
     @property
+    def user(self) -> str | None:
+        """User column, if there is one."""
+        return self.query.user
+
+    @property
     def columns(self) -> Mapping[str, StoredType]:
         """Type of each column: int, float, string, bool, date, timestamp, or other."""
         return MappingProxyType(self.query.columns)
+
+    @property
+    def steps(self) -> tuple[Filter | Derive, ...]:
+        """Filters and derived columns, in their order."""
+        return self.query.steps
+
+    @property
+    def keys(self) -> Keys:
+        """The grouping."""
+        return self.query.keys
+
+    @property
+    def contribution_bounds(self) -> ContributionBounds:
+        """How much of one user counts."""
+        return self.query.contribution_bounds
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """The aggregates."""
+        return self.query.aggregates
+
+    @property
+    def unit(self) -> Literal["user", "row"]:
+        """What the guarantee protects: one user with all rows, or one row."""
+        return self.query.unit
 
     def filter(self, condition: str) -> Table:
         """Keep the rows that fulfil a condition.
@@ -446,7 +481,7 @@ class Table:
             least = plan_query(query, epsilon=epsilon, delta=delta, noise_name=noise)
             smallest = (least, query.aggregates)
         quote = quote_plan(
-            plan, self.query.aggregates, beta=beta, rows=rows, left=left, smallest=smallest
+            plan, self.aggregates, beta=beta, rows=rows, left=left, smallest=smallest
         )
         distances = trace_distances(self.query, plan)
         return replace(quote, warnings=self.connection.warnings, distances=distances)

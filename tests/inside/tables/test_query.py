@@ -54,5 +54,5 @@ class TestQuery:
         for name in ("user", "steps", "keys", "contribution_bounds", "aggregates", "unit"):
             assert getattr(table, name) == getattr(table.query, name)
         assert table.columns == {"u": "int", "x": "float", "k": "string", "y": "float"}
-        assert table.query.unit == "user"
-        assert [each.name for each in table.query.aggregates] == ["sum_y", "count"]
+        assert table.unit == "user"
+        assert [each.name for each in table.aggregates] == ["sum_y", "count"]
