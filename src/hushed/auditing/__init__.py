@@ -1,22 +1,14 @@
 """Audit any mechanism: a certified verdict on its claim, and estimates kept apart from it."""
 
-from hushed.auditing._audit import allowed_error, audit
+from hushed.auditing._audit import audit
 from hushed.auditing._claims import Claim, Renyi, ZeroConcentrated
 from hushed.auditing._mechanisms import Command, Raised
-from hushed.auditing._pairs import (
-    FAMILIES,
-    Pair,
-    Relation,
-    describe_families,
-    extreme_pairs,
-    pattern_pairs,
-)
+from hushed.auditing._pairs import Pair, Relation, extreme_pairs
 from hushed.auditing._population import PopulationPairs
 from hushed.auditing._report import AuditReport, Witness
 from hushed.auditing._sensitivity import SensitivityCheck, check_sensitivity
 
 __all__ = [
-    "FAMILIES",
     "AuditReport",
     "Claim",
     "Command",
@@ -28,10 +20,7 @@ __all__ = [
     "SensitivityCheck",
     "Witness",
     "ZeroConcentrated",
-    "allowed_error",
     "audit",
     "check_sensitivity",
-    "describe_families",
     "extreme_pairs",
-    "pattern_pairs",
 ]

@@ -12,17 +12,16 @@ import typer
 
 from hushed._printing import plain_path
 from hushed.auditing import (
-    FAMILIES,
     Claim,
     Command,
     Pair,
     Relation,
     Renyi,
     ZeroConcentrated,
-    describe_families,
     extreme_pairs,
 )
 from hushed.auditing import audit as judge
+from hushed.auditing._pairs import FAMILIES, describe_families
 from hushed.cli import _audit_options as options
 from hushed.cli._audit_zoo import audit_zoo
 from hushed.cli._inputs import read_function
