@@ -101,8 +101,8 @@ def pattern_pairs(family: str = "patterns", answers: int = 5) -> list[Pair]:
     They fit mechanisms whose input is the list of answers. On a function of rows they would not be
     neighbours: all entries move where one row may (see `extreme_pairs`).
 
-    All ones, against one of the patterns; arrays of float. "patterns" are all eight, "histogram" the
-    two in which a single answer moves.
+    All ones, against one of the patterns; arrays of float. "patterns" are all eight, "histogram"
+    the two in which a single answer moves.
 
     Notes
     -----
