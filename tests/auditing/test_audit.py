@@ -18,13 +18,12 @@ from hushed.auditing import (
     _selection,
     audit,
     extreme_pairs,
-    pattern_pairs,
 )
 from hushed.auditing._fixed import plan_samples
 from hushed.auditing._goal import Goal, adapt_claim
 from hushed.auditing._mechanisms import adapt_mechanism, find_carried_generator
 from hushed.auditing._outputs import choose_encoder, find_lowest_bit
-from hushed.auditing._pairs import read_pairs
+from hushed.auditing._pairs import pattern_pairs, read_pairs
 from hushed.auditing._runs import prepare_runs
 from hushed.auditing._search import Search
 from hushed.errors import BadFunction, ParameterError, TooFewPairs, TooFewSamples

@@ -1,24 +1,16 @@
 """Audit any mechanism: a certified verdict on its claim, and estimates kept apart from it."""
 
-from hushed.auditing._audit import allowed_error, audit
+from hushed.auditing._audit import audit
 from hushed.auditing._claims import Claim, Renyi, ZeroConcentrated
 from hushed.auditing._declared_bounds import SensitivityTest, test_sensitivity
 from hushed.auditing._estimating import PrivacyEstimate, estimate_privacy
 from hushed.auditing._mechanisms import Command, Raised
-from hushed.auditing._pairs import (
-    FAMILIES,
-    Pair,
-    Relation,
-    describe_families,
-    extreme_pairs,
-    pattern_pairs,
-)
+from hushed.auditing._pairs import Pair, Relation, extreme_pairs
 from hushed.auditing._population import PopulationPairs
 from hushed.auditing._report import AuditReport, Witness
 from hushed.auditing._sensitivity import SensitivityCheck, check_sensitivity
 
 __all__ = [
-    "FAMILIES",
     "AuditReport",
     "Claim",
     "Command",
@@ -32,12 +24,9 @@ __all__ = [
     "SensitivityTest",
     "Witness",
     "ZeroConcentrated",
-    "allowed_error",
     "audit",
     "check_sensitivity",
-    "describe_families",
     "estimate_privacy",
     "extreme_pairs",
-    "pattern_pairs",
     "test_sensitivity",
 ]

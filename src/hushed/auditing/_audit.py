@@ -286,23 +286,7 @@ def _judge_sequential(outcome: Outcome, relation: Relation) -> _Judgement:
 
 
 def allowed_error(confidence: float) -> float:
-    """Probability of error that a confidence leaves.
-
-    Parameters
-    ----------
-    confidence : float
-        In (0.5, 1).
-
-    Returns
-    -------
-    float
-        What is left to 1.
-
-    Raises
-    ------
-    ParameterError
-        If the confidence leaves its range.
-    """
+    """Probability of error that a confidence leaves."""
     if not 0.5 < confidence < 1:
         raise ParameterError(
             f"confidence must lie in (0.5, 1), got {confidence}", parameter="confidence"

@@ -87,13 +87,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 
 
 def describe_families() -> str:
-    """Tell which families there are, and for which mechanisms they are right.
-
-    Returns
-    -------
-    str
-        Words for messages.
-    """
+    """Tell which families there are, and for which mechanisms they are right."""
     return (
         "'patterns' (every answer may move by 1, as for several queries of sensitivity 1 each), "
         "'histogram' (a single answer moves by 1), or one pattern by its name: "
@@ -107,23 +101,8 @@ def pattern_pairs(family: str = "patterns", answers: int = 5) -> list[Pair]:
     They fit mechanisms whose input is the list of answers. On a function of rows they would not be
     neighbours: all entries move where one row may (see `extreme_pairs`).
 
-    Parameters
-    ----------
-    family : str, default "patterns"
-        ``"patterns"`` for all eight, ``"histogram"`` for the two in which a single answer moves
-        (a histogram under add or remove), or the name of one pattern.
-    answers : int, default 5
-        Answers in a vector; 1 or more.
-
-    Returns
-    -------
-    list of Pair
-        All ones, against one of the patterns; arrays of float.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such family.
+    All ones, against one of the patterns; arrays of float. "patterns" are all eight, "histogram"
+    the two in which a single answer moves.
 
     Notes
     -----

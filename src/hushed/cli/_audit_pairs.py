@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from hushed._printing import plain_path
-from hushed.auditing import FAMILIES, Pair, Relation, describe_families, extreme_pairs
+from hushed.auditing import Pair, Relation, extreme_pairs
+from hushed.auditing._pairs import FAMILIES, describe_families
 from hushed.cli import _audit_options as options
 from hushed.errors import NotFound, ParameterError
 

@@ -7,8 +7,9 @@ from importlib import import_module
 from typing import Any
 
 from hushed._printing import format_down, format_up
-from hushed.auditing import AuditReport, Relation, allowed_error
+from hushed.auditing import AuditReport, Relation
 from hushed.auditing import audit as judge
+from hushed.auditing._audit import allowed_error
 from hushed.cli._outcome import REFUSED, print_line, print_note
 from hushed.errors import NotFound, ParameterError
 

@@ -8,7 +8,8 @@ import numpy as np
 import typer
 
 from hushed._printing import format_up
-from hushed.auditing import Command, PrivacyEstimate, estimate_privacy, pattern_pairs
+from hushed.auditing import Command, PrivacyEstimate, estimate_privacy
+from hushed.auditing._pairs import pattern_pairs
 from hushed.cli import _audit_options as options
 from hushed.cli._audit_pairs import Domain, choose_pairs
 from hushed.cli._inputs import read_function
