@@ -26,7 +26,7 @@ def bundle_rows(rows: Any, user: str | int) -> Bundles:
     containers.check_texts(rows)
     check_owner_column(rows, user)
     _check_holds_numbers(rows)
-    codes = _number_owners(rows, user)
+    codes = _number_owners(rows, user) if len(rows) else np.empty(0, dtype=np.int64)
     counts = np.bincount(codes)
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     sorted_already = bool((codes[1:] >= codes[:-1]).all())
