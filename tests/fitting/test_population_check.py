@@ -320,3 +320,19 @@ def test_a_check_survives_a_trip_through_json():
     assert hs.PopulationCheck.from_json(made.to_json()) == made
     with pytest.raises(ParameterError, match="not a population check"):
         hs.PopulationCheck.from_json('{"schema": "something else"}')
+
+
+@pytest.mark.slow
+def test_an_audit_refutes_no_more_than_the_certificate_states():
+    """At the epsilon of the certificate nothing is found; a claim of a tenth of it is violated."""
+    public = PublicTable(np.linspace(0, 1, 60))
+
+    def mechanism(rows):
+        return hs.check_population(rows, public, epsilon=3, tables=19).statistic
+
+    # A replaced row moves the statistic by a whole row here: 0.5 and 0.5, or 1 beyond the end.
+    pair = (np.array([0.001, 0.999]), np.array([0.999, 0.999]))
+    options = {"samples": 500, "bits": False, "workers": 1}
+    for claimed, verdict in ((3.0, "not refuted"), (0.3, "violated")):
+        claim = hs.Guarantee(epsilon=claimed)
+        assert hs.audit(mechanism, [pair], claim=claim, **options).verdict == verdict
