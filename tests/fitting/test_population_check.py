@@ -1,5 +1,6 @@
 """Does a population fit: size, power, what is caught, what is bounded, and what it costs."""
 
+import dataclasses
 import itertools
 import math
 
@@ -179,6 +180,20 @@ def test_the_certificate_is_of_the_noise_that_was_added():
     assert made.certificate.mechanism.scale == pytest.approx(made.public_rows / 0.5)
     assert made.certificate.person
     assert hs.verify(made.certificate).reproduced
+
+
+@pytest.mark.usefixtures("crude")
+def test_words_of_a_contradiction_without_a_lower_bound():
+    """Nothing is said of a total variation of which nothing is known."""
+    made = hs.check_population(np.full(12, 0.5), Normal(), epsilon=2.0)
+    words = dataclasses.replace(made, p_value=0.01, tv_at_least=0.0).explain()
+    assert words.startswith(
+        "contradicted (p = 0.01; how large the total variation is remains open)"
+    )
+    words = dataclasses.replace(made, p_value=0.01, tv_at_least=0.1239).explain()
+    assert words.startswith("contradicted (p = 0.01, total variation at least 0.123)")
+    words = dataclasses.replace(made, p_value=0.2, caught=1.0).explain()
+    assert "no deviation would surely have been caught" in words
 
 
 @pytest.mark.usefixtures("crude")
