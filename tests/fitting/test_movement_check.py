@@ -109,7 +109,7 @@ def test_the_bounds_of_the_share_hold_as_often_as_they_say(pairs, share, scale):
 
 @pytest.mark.parametrize("scale", [0.3, 2.0, 9.0])
 def test_probabilities_are_those_of_the_noise_on_its_grid_a_step_aside(scale):
-    """The terms of a binomial law and of discrete Laplace noise: never below, hardly above."""
+    """All terms of binomial law and discrete Laplace noise, added: never below, hardly above."""
     law = NoisyCount(pairs=8, scale=scale, step=1.0)
     grid = np.arange(-400, 401)
     noise = np.tanh(1 / (2 * scale)) * np.exp(-np.abs(grid) / scale)

@@ -1,5 +1,6 @@
 """Does a population fit: size, power, what is caught, what is bounded, and what it costs."""
 
+import dataclasses
 import itertools
 import math
 
@@ -182,6 +183,20 @@ def test_the_certificate_is_of_the_noise_that_was_added():
 
 
 @pytest.mark.usefixtures("crude")
+def test_words_of_a_contradiction_without_a_lower_bound():
+    """Nothing is said of a total variation of which nothing is known."""
+    made = hs.check_population(np.full(12, 0.5), Normal(), epsilon=2.0)
+    words = dataclasses.replace(made, p_value=0.01, tv_at_least=0.0).explain()
+    assert words.startswith(
+        "contradicted (p = 0.01; how large the total variation is remains open)"
+    )
+    words = dataclasses.replace(made, p_value=0.01, tv_at_least=0.1239).explain()
+    assert words.startswith("contradicted (p = 0.01, total variation at least 0.123)")
+    words = dataclasses.replace(made, p_value=0.2, caught=1.0).explain()
+    assert "no deviation would surely have been caught" in words
+
+
+@pytest.mark.usefixtures("crude")
 def test_the_noise_is_there():
     """Two checks of the same rows and tables differ, by about the scale that was stated."""
     private = np.random.default_rng(1).normal(size=100)
@@ -320,3 +335,19 @@ def test_a_check_survives_a_trip_through_json():
     assert hs.PopulationCheck.from_json(made.to_json()) == made
     with pytest.raises(ParameterError, match="not a population check"):
         hs.PopulationCheck.from_json('{"schema": "something else"}')
+
+
+@pytest.mark.slow
+def test_an_audit_refutes_no_more_than_the_certificate_states():
+    """At the epsilon of the certificate nothing is found; a claim of a tenth of it is violated."""
+    public = PublicTable(np.linspace(0, 1, 60))
+
+    def mechanism(rows):
+        return hs.check_population(rows, public, epsilon=3, tables=19).statistic
+
+    # A replaced row moves the statistic by a whole row here: 0.5 and 0.5, or 1 beyond the end.
+    pair = (np.array([0.001, 0.999]), np.array([0.999, 0.999]))
+    options = {"samples": 500, "bits": False, "workers": 1}
+    for claimed, verdict in ((3.0, "not refuted"), (0.3, "violated")):
+        claim = hs.Guarantee(epsilon=claimed)
+        assert hs.audit(mechanism, [pair], claim=claim, **options).verdict == verdict

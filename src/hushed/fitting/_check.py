@@ -157,6 +157,7 @@ def check_population(
         public=public,
         mechanism=Laplace(bound, epsilon=epsilon),
         rows=count,
+        person=bound.person,
         level=level,
         population=described,
     )
@@ -181,6 +182,7 @@ class _Plan:
     public: PublicSide
     mechanism: Laplace
     rows: int
+    person: bool
     level: float
     population: dict[str, Any]
 
@@ -237,7 +239,7 @@ class _Plan:
         public, guarantee = self.public, self.mechanism.guarantee
         counted = hashlib.sha256(public.counts.tobytes() + public.deviations.tobytes())
         facts = ["check_population", counted.hexdigest(), public.rows, self.rows, public.null]
-        asked = [guarantee.epsilon, self.level, self.mechanism.sensitivity.person, outside]
+        asked = [guarantee.epsilon, self.level, self.person, outside]
         return hashlib.sha256(json.dumps([facts, asked, self.population]).encode()).hexdigest()
 
 

@@ -196,7 +196,7 @@ class _Count:
 
 def _check_sensitivity(sensitivity: Sensitivity) -> Sampling:
     """Refuse what is not about one replaced row of a table."""
-    sampling = getattr(sensitivity, "sampling", None)
+    sampling = sensitivity.sampling if isinstance(sensitivity, Sensitivity) else None
     if sampling is None:
         raise ParameterError(
             "check_movement takes a sampled sensitivity, from hs.sample_sensitivity: a proven one "

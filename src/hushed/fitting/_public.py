@@ -137,7 +137,7 @@ def _prepare_table(
     functions = choose_tests(containers.take(frame, dealt[:chosen]), tests)
     rest = dealt[chosen:]
     count = count_disjoint(rest.size, rows, tables=tables, level=level)
-    reference = rest[count * rows :]
+    reference = rest[count * rows :][: max(1, _EXACT // rows)]
     counts = functions.count(containers.take(frame, reference))
     deviations = []
     for place in range(count or tables):

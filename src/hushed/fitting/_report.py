@@ -108,10 +108,12 @@ class PopulationCheck:
             A few lines of text.
         """
         told = f"{self.verdict} ({_describe_p(self.p_value)}"
-        if self.verdict == "contradicted":
+        if self.verdict == "not contradicted":
+            told += f"); {describe_power(self)}"
+        elif self.tv_at_least > 0:
             told += f", total variation at least {format_down(self.tv_at_least, 3)})"
         else:
-            told += f"); {describe_power(self)}"
+            told += "; how large the total variation is remains open)"
         name = flat(self.population.get("name") or self.population.get("kind", "population"))
         whole = len(self.deviations)
         return "\n".join(

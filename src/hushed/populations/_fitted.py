@@ -177,10 +177,9 @@ def _split(frame: Any) -> list[Any]:
 def _order(column: Any) -> Integers:
     """Places of the cells from the smallest; missing ones come last, texts by their letters."""
     try:
-        values = np.asarray(column, dtype=np.float64)
+        return np.argsort(np.asarray(column, dtype=np.float64), kind="stable")
     except (TypeError, ValueError):
-        values = np.unique([str(each) for each in column], return_inverse=True)[1]
-    return np.argsort(values, kind="stable")
+        return np.argsort(np.array([str(each) for each in column]), kind="stable")
 
 
 def _combine(frame: Any, places: Integers) -> Any:

@@ -28,7 +28,8 @@ class Population(Protocol):
 
     Anything with these two methods can be sampled. Equal generators must yield equal rows. A third
     one, ``support()``, may give the bounds of its columns, as `PublicTable` takes them: private
-    rows are then moved into them before a release.
+    rows are then moved into them before a release. A fourth, ``parts()``, may name the populations
+    that it is made of: a release of the rows of one of them is then refused.
     """
 
     def draw(self, rng: np.random.Generator, count: int) -> Any:
