@@ -42,6 +42,9 @@ class Blockwise:
     batch : bool, default False
         Whether the function takes an array (blocks, rows, columns) at once, and returns one answer
         for each block along the first axis: for `sample_sensitivity` with ``batch=True``.
+    relative : bool, default False
+        Whether the scores of each block are counted from its best one, which is then 0. Needed in
+        the norm ``"range"``: what all scores have in common says nothing there, and may be large.
 
     Raises
     ------
@@ -59,6 +62,7 @@ class Blockwise:
     function: Callable[[Any], Any]
     rows: int
     batch: bool = False
+    relative: bool = False
 
     def __post_init__(self) -> None:
         if not callable(self.function) or isinstance(self.function, Blockwise):
@@ -80,27 +84,36 @@ class Blockwise:
             return self._answer_stack(table)
         blocks = self.blocks(len(table))
         if blocks == 1:
-            return self.function(table)
+            return self._ask(table)
         order = np.random.default_rng(_DEALING).permutation(len(table))
         places = (order[i : i + self.rows] for i in range(0, len(order), self.rows))
         parts: Iterable[Any] = (containers.take(table, each) for each in places)
         if isinstance(table, np.ndarray) and not table.flags.writeable:  # nor may a block be
             parts = map(show_in_place, parts)
-        answers = [answer(self.function, part, private=False) for part in parts]
+        answers = [answer(self._ask, part, private=False) for part in parts]
         if any(each.shape != answers[0].shape for each in answers):
             raise BadFunction("the function's answer changes shape between blocks")
         return _average(np.stack(answers))
 
+    def _ask(self, part: Any) -> Any:
+        """Ask the function, and count scores from the best one of each block."""
+        found = self.function(part)
+        if not self.relative:
+            return found
+        scores = np.asarray(found, dtype=np.float64)
+        axes = tuple(range(int(self.batch), scores.ndim))
+        return scores - scores.max(axis=axes, keepdims=True) if axes else scores * 0
+
     def _answer_stack(self, stack: Any) -> Any:
         """Answer on stacked tables of one block, or average over the blocks of a single one."""
         if self.blocks(stack.shape[1]) == 1:
-            return self.function(stack)
+            return self._ask(stack)
         if len(stack) != 1:
             raise BadFunction("a Blockwise function in batches takes one table of many blocks")
         order = np.random.default_rng(_DEALING).permutation(stack.shape[1])
         parts = stack[0][order].reshape(-1, self.rows, *stack.shape[2:])
         parts.flags.writeable = stack.flags.writeable  # as sampled
-        answers = answer(self.function, parts, private=False)
+        answers = answer(self._ask, parts, private=False)
         if answers.shape[:1] != (len(parts),):
             raise BadFunction("with batch=True the function must give one answer for each block")
         return _average(answers)[None]

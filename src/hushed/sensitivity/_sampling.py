@@ -133,7 +133,7 @@ def sample_sensitivity(
     """
     _check(rows, norm, pairs, protect, unit, batch=batch)
     rows, seed = int(rows), seed_from(seed)
-    blocks = _blocks(f, rows, batch=batch)
+    blocks = _blocks(f, rows, norm, batch=batch)
     rank, total = plan(
         calibration, rows=rows, gamma=gamma, pairs=pairs, protect=protect, blocks=blocks
     )
@@ -203,12 +203,19 @@ def _check_cost(pairs: int, gamma: float, protect: Protect) -> None:
         )
 
 
-def _blocks(f: Function, rows: int, *, batch: bool) -> int:
+def _blocks(f: Function, rows: int, norm: Norm, *, batch: bool) -> int:
     """Count the blocks whose answers the function averages; 1 if it takes the table whole."""
     if type(f) is not Blockwise:  # a subclass may do something else than average
         return 1
     if batch != f.batch:
         raise ParameterError(
             "batch=True stacks tables: with hs.Blockwise say it there, too, batch=True in both"
+        )
+    # An average is held to a limit, which keeps ranges if no score is above the best one's 0.
+    if norm == "range" and not f.relative:
+        raise ParameterError(
+            "averages over blocks need scores that are counted from the best of each block in the "
+            "norm 'range': hs.Blockwise(f, rows=..., relative=True)",
+            parameter="norm",
         )
     return f.blocks(rows)
