@@ -137,7 +137,7 @@ class Blockwise:
             If the table does not fall into whole blocks; the message names sizes that divide.
         """
         if rows < self.rows or rows % self.rows:
-            fitting = [d for d in range(1, min(rows, 100_000) + 1) if rows % d == 0]
+            fitting = [d for d in range(2, min(rows, 100_000) + 1) if rows % d == 0]
             near = sorted(sorted(fitting, key=lambda d: abs(d - self.rows))[:4])
             raise ParameterError(
                 f"blocks of {self.rows} rows do not divide {rows} rows: every row is in one block, "
