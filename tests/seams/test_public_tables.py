@@ -739,8 +739,8 @@ class TestBlocks:
             hs.sample_sensitivity(
                 hs.Blockwise(mean, rows=7), hs.populations.Uniform(low=0, high=1), rows=100
             )
-        for bad in (1, 0, 2.5, True, "5"):
-            with pytest.raises(ParameterError, match="2 or more"):
+        for bad in (-1, 0, 2.5, True, "5"):
+            with pytest.raises(ParameterError, match="1 or more"):
                 hs.Blockwise(mean, rows=bad)
         with pytest.raises(ParameterError, match="takes a function"):
             hs.Blockwise(3, rows=5)

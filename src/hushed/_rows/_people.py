@@ -41,6 +41,8 @@ def count_units(rows: Any, user: str | int | None) -> int:
 
 def _number_owners(rows: Any, user: str | int) -> Integers:
     """Give each row the number of its user, as they come up; refuse rows of nobody."""
+    if not len(rows):  # a table, too, where the number of users is private
+        return np.empty(0, dtype=np.int64)
     cells = _read_plain(rows, user)
     missing = False
     if cells is not None:
@@ -122,7 +124,7 @@ def number_users(table: Bundles) -> Bundles:
 
 
 def _check_room(dtype: np.dtype[Any], users: int) -> None:
-    """Refuse elements too small to hold the number of users, which is public."""
+    """Refuse elements too small to hold the number of users, which is not told."""
     kind = dtype.kind
     most = (
         2**63
@@ -133,7 +135,7 @@ def _check_room(dtype: np.dtype[Any], users: int) -> None:
     )
     if users > most:
         raise ParameterError(
-            f"an array of {dtype} cannot hold the places of {users} users in its column of users: "
+            f"an array of {dtype} cannot hold the places of so many users in its column of users: "
             "give one of float64 or int64, or a frame"
         )
 

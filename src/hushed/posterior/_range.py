@@ -15,7 +15,9 @@ from hushed.sensitivity import Blockwise, Calibration, Sensitivity, sample_sensi
 def score_rows(log_likelihood: LogLikelihood, candidates: Any, *, batch: bool = False) -> Blockwise:
     """Make the function that is sampled and released: the mean over rows of log likelihoods."""
     asked = StackedLikelihood if batch else RowLikelihood
-    return Blockwise(asked(log_likelihood, read_points(candidates)), rows=1, batch=batch)
+    return Blockwise(
+        asked(log_likelihood, read_points(candidates)), rows=1, batch=batch, relative=True
+    )
 
 
 def sample_likelihood_range(

@@ -47,6 +47,9 @@ class Blockwise:
     batch : bool, default False
         Whether the function takes an array (blocks, rows, columns) at once, and returns one answer
         for each block along the first axis: for `sample_sensitivity` with ``batch=True``.
+    relative : bool, default False
+        Whether the scores of each block are counted from its best one, which is then 0. Needed in
+        the norm ``"range"``: what all scores have in common says nothing there, and may be large.
 
     Raises
     ------
@@ -65,6 +68,7 @@ class Blockwise:
     rows: int
     user: str | int | None = None
     batch: bool = False
+    relative: bool = False
 
     def __post_init__(self) -> None:
         if not callable(self.function) or isinstance(self.function, Blockwise):
@@ -94,28 +98,37 @@ class Blockwise:
             table = bundle_rows(table, self.user)
         blocks = self.blocks(len(table))
         if blocks == 1:
-            return self.function(show_rows(table))
+            return self._ask(show_rows(table))
         order = np.random.default_rng(_DEALING).permutation(len(table))
         places = (order[i : i + self.rows] for i in range(0, len(order), self.rows))
         parts: Iterable[Any] = (show_rows(containers.take(table, each)) for each in places)
         table = table.rows if isinstance(table, Bundles) else table
         if isinstance(table, np.ndarray) and not table.flags.writeable:  # nor may a block be
             parts = map(show_in_place, parts)
-        answers = [answer(self.function, part, private=False) for part in parts]
+        answers = [answer(self._ask, part, private=False) for part in parts]
         if any(each.shape != answers[0].shape for each in answers):
             raise BadFunction("the function's answer changes shape between blocks")
         return _average(np.stack(answers))
 
+    def _ask(self, part: Any) -> Any:
+        """Ask the function, and count scores from the best one of each block."""
+        found = self.function(part)
+        if not self.relative:
+            return found
+        scores = np.asarray(found, dtype=np.float64)
+        axes = tuple(range(int(self.batch), scores.ndim))
+        return scores - scores.max(axis=axes, keepdims=True) if axes else scores * 0
+
     def _answer_stack(self, stack: Any) -> Any:
         """Answer on stacked tables of one block, or average over the blocks of a single one."""
         if self.blocks(stack.shape[1]) == 1:
-            return self.function(stack)
+            return self._ask(stack)
         if len(stack) != 1:
             raise BadFunction("a Blockwise function in batches takes one table of many blocks")
         order = np.random.default_rng(_DEALING).permutation(stack.shape[1])
         parts = stack[0][order].reshape(-1, self.rows, *stack.shape[2:])
         parts.flags.writeable = stack.flags.writeable  # as sampled
-        answers = answer(self.function, parts, private=False)
+        answers = answer(self._ask, parts, private=False)
         if answers.shape[:1] != (len(parts),):
             raise BadFunction("with batch=True the function must give one answer for each block")
         return _average(answers)[None]
@@ -139,7 +152,7 @@ class Blockwise:
             If the table does not fall into whole blocks; the message names sizes that divide.
         """
         if rows < self.rows or rows % self.rows:
-            fitting = [d for d in range(1, min(rows, 100_000) + 1) if rows % d == 0]
+            fitting = [d for d in range(2, min(rows, 100_000) + 1) if rows % d == 0]
             near = sorted(sorted(fitting, key=lambda d: abs(d - self.rows))[:4])
             raise ParameterError(
                 f"blocks of {self.rows} rows do not divide {rows} rows: every row is in one block, "

@@ -187,6 +187,7 @@ def sample_sensitivity(
         position=position,
         protect=protect,
         user=user,
+        norm=norm,
         batch=batch,
     )
     chosen = _check_values(
@@ -271,6 +272,7 @@ def _read_reach(
     position: Position,
     protect: Protect,
     user: str | int | None,
+    norm: Norm,
     batch: bool,
 ) -> Neighbourhood:
     """Read which neighbours are to be compared, of tables of which sizes."""
@@ -291,7 +293,7 @@ def _read_reach(
     most = int(max(sizes))
     return Neighbourhood(
         rows=most,
-        blocks=_blocks(f, most, user, batch=batch),
+        blocks=_blocks(f, most, user, norm, batch=batch),
         neighbours=neighbours,
         distance=distance,
         position=position,
@@ -339,7 +341,7 @@ def _check_cost(pairs: int, gamma: float, reach: Neighbourhood) -> None:
         )
 
 
-def _blocks(f: Function, rows: int, user: str | int | None, *, batch: bool) -> int:
+def _blocks(f: Function, rows: int, user: str | int | None, norm: Norm, *, batch: bool) -> int:
     """Count the blocks whose answers the function averages; 1 if it takes the table whole."""
     if type(f) is not Blockwise:  # a subclass may do something else than average
         return 1
@@ -352,5 +354,12 @@ def _blocks(f: Function, rows: int, user: str | int | None, *, batch: bool) -> i
     if batch != f.batch:
         raise ParameterError(
             "batch=True stacks tables: with hs.Blockwise say it there, too, batch=True in both"
+        )
+    # An average is held to a limit, which keeps ranges if no score is above the best one's 0.
+    if norm == "range" and not f.relative:
+        raise ParameterError(
+            "averages over blocks need scores that are counted from the best of each block in the "
+            "norm 'range': hs.Blockwise(f, rows=..., relative=True)",
+            parameter="norm",
         )
     return f.blocks(rows)
