@@ -47,6 +47,13 @@ class Plan:
     refine: int
     final: int
 
+    def count_all(self, pairs: int) -> int:
+        """Count the runs on each table in all, for this many pairs."""
+        searched = 0
+        for size in self.rounds:
+            searched, pairs = searched + size * pairs, _halve(pairs)
+        return searched + self.refine * pairs + self.final
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Finding:
@@ -111,12 +118,15 @@ def run_fixed(runs: Runs, pairs: list[Pair], plan: Plan, goal: Goal) -> Finding:
     """Choose pair, direction and event on the first splits, and count on the final one."""
     searches, spared = _halve_searches(runs, [Search(pair=pair) for pair in pairs], plan, goal)
     best: tuple[SelectedEvent, Floats, Pair] | None = None
+    alive = len(searches)
     for number, search in enumerate(searches):
         effort: Effort = "bins" if number else "trees"  # trees take long: the best pair's alone
-        alive = len(searches)
         spared += plan.refine - search.draw_more(runs, plan.refine, "refine", alive=alive)
         selected, scores = search.choose_event(runs, goal, effort=effort)
-        runs.progress(f"refine: {search.pair.name}, bound expected {selected.predicted:.4g}")
+        runs.report(
+            f"refine: {search.pair.name}, bound expected {selected.predicted:.4g}",
+            1 - (plan.final + (alive - 1 - number) * plan.refine) / plan.count_all(len(pairs)),
+        )
         if best is None or selected.objective > best[0].objective:
             best = selected, scores, search.pair
     if best is None:
@@ -128,16 +138,18 @@ def _halve_searches(
     runs: Runs, searches: list[Search], plan: Plan, goal: Goal
 ) -> tuple[list[Search], int]:
     """Successive halving: finalists, and runs that found no room in memory."""
-    spared = 0
+    spared, made, every = 0, 0, plan.count_all(len(searches))
     for number, size in enumerate(plan.rounds, start=1):
         objectives = []
         for search in searches:
             alive = len(searches)
             spared += size - search.draw_more(runs, size, f"round {number}", alive=alive)
+            made += size
             selected, _ = search.choose_event(runs, goal, effort="quick")
-            runs.progress(
+            runs.report(
                 f"search, round {number}: {search.pair.name}, bound expected "
-                f"{selected.predicted:.4g}"
+                f"{selected.predicted:.4g}",
+                made / every,
             )
             objectives.append(selected.objective)
         order = sorted(range(len(searches)), key=objectives.__getitem__, reverse=True)

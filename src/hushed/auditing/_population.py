@@ -151,8 +151,9 @@ def run_population(
     each = replace(goal, final=plan.final, alpha=slip)
     findings = []
     for number, pair in enumerate(pairs):
-        findings.append(run_fixed(runs, [pair], plan, each))
-        runs.progress(f"pair {number + 1} of {len(pairs)}")
+        part = replace(runs, span=(number / len(pairs), (number + 1) / len(pairs)))
+        findings.append(run_fixed(part, [pair], plan, each))
+        part.report(f"pair {number + 1} of {len(pairs)}", 1.0)
     epsilons = np.array([found.region.epsilon_low(claim.delta) for found in findings])
     deltas = np.array([found.region.delta_low(claim.epsilon) for found in findings])
     caught = int((epsilons > claim.epsilon).sum())

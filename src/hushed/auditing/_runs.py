@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ class Runs:
 
     Each stage and pair has streams of its own under the seed. `progress` is called with
     words on how far the audit is; `bits` says whether events may look at the bit patterns of
-    doubles.
+    doubles. The clock was at `begun` when the audit began. `span` is where the work stands before
+    and after these runs, as shares of the whole: an audit of many pairs has a part for each.
     """
 
     source: Source
@@ -42,6 +44,21 @@ class Runs:
     workers: int | None
     progress: Progress
     bits: bool = True
+    begun: float = field(default_factory=time.perf_counter)
+    span: tuple[float, float] = (0.0, 1.0)
+
+    def report(self, words: str, done: float) -> None:
+        """Report progress: words, the share of the runs that are made, and the time left at most.
+
+        The time is in proportion to the runs, so mostly too long: learning takes time, too, and is
+        over before the last runs.
+        """
+        start, end = self.span
+        share = start + (end - start) * done
+        left = (time.perf_counter() - self.begun) * (1 - share) / max(share, 1e-9)
+        self.progress(
+            f"{words}; {100 * share:.0f} % of the runs made, about {left:.0f} s left at most"
+        )
 
     def sample(self, pair: Pair, runs: int, stage: str) -> tuple[Floats, Floats]:
         """Draw encoded outputs on both tables; the runs are rounded down to whole chunks.

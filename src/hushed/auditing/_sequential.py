@@ -201,10 +201,11 @@ class _Game:
 
     def report_progress(self, pairs: int) -> None:
         """Say in words how the bets stand."""
-        self.runs.progress(
+        self.runs.report(
             f"round {self.rounds}: {self.used * pairs} runs, evidence against the claim "
             f"{math.exp(min(self.best[0], 700)):.3g} of {2 / self.goal.alpha:.3g} needed, epsilon "
-            f"is at least {format_down(self.certify()[0], 4)}"
+            f"is at least {format_down(self.certify()[0], 4)}",
+            self.used * pairs / self.goal.final,
         )
 
     def end(self, pairs: int) -> Outcome:
