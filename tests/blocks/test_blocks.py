@@ -202,6 +202,8 @@ def test_vectors_are_moved_into_a_ball():
         ({"low": 0, "high": 1, "prior": [-1] * 101}, "0 or more"),
         ({"low": 0, "high": 1, "epsilon": 0}, "epsilon must be"),
         ({"low": 0, "high": 1, "epsilon": 1e-7}, "larger epsilon"),
+        ({"low": 0, "high": 1, "epsilon": 5e-324}, "larger epsilon"),
+        ({"candidates": ["a", "b"], "aggregate": "votes", "epsilon": 5e-324}, "larger epsilon"),
         ({"low": 0, "high": 1, "blocks": 2.5}, "blocks must be an integer"),
         ({"low": 0, "high": 1, "blocks": 1}, "too few"),
         ({"low": 0, "high": 1, "aggregate": "mean", "blocks": 3}, "too few"),

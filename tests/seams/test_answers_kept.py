@@ -759,3 +759,19 @@ def test_a_stored_failure_is_told_on_the_command_line(tmp_path, monkeypatch):
     assert told.exit_code == 0
     assert told.stdout.startswith("BadFunction: the function raised ZeroDivisionError")
     assert run("ledger", "answer", "sqlite:///e.db", "b", "t").stdout == "plain words\n"
+
+
+def test_what_nobody_could_read_again_is_refused_before_the_charge(tmp_path):
+    """Half of a pair of surrogates, in whatever the certificate shows."""
+    half = "\ud800"
+    mode = hs.statistics.mode([half, "b"], rows=3)
+    proven = hs.Laplace(hs.proven_sensitivity(1.0, argument=f"x{half}"), epsilon=1.0)
+    with hs.Ledger(f"sqlite:///{tmp_path}/b.db") as book:
+        book.open_budget("b", hs.Guarantee(epsilon=9.0))
+        for f, rows, asked in (
+            (mode, ["b"] * 3, hs.InverseSensitivity(mode, epsilon=1.0)),
+            (np.mean, np.zeros(3), proven),
+        ):
+            with pytest.raises(ParameterError, match="nobody could read it again"):
+                hs.release(f, rows, asked, book, budget="b")
+        assert not book.entries("b")

@@ -16,6 +16,7 @@ from hushed.mechanisms._inverse import WIDTH, compute_offsets, rows_astray
 from hushed.privacy_loss import PrivacyProfile, bounded_range
 from hushed.spaces import Norm
 
+_MOST = 1e15  # far more than anybody asks for, and a number where doubles are infinite
 _EXCESS = 4  # the blocks that are needed, in units of log(candidates / beta) / epsilon
 
 
@@ -75,7 +76,7 @@ class Choice:
 
     def _count_blocks(self, surprise: float, beta: float) -> int:
         needed = _EXCESS / self.epsilon * (surprise - math.log(beta))
-        return max(1, math.ceil(needed * (1 - 1e-9)))  # up to rounding
+        return max(1, math.ceil(min(needed, _MOST) * (1 - 1e-9)))  # up to rounding
 
     def accuracy(self, beta: float) -> float:
         """Blocks by which the drawn candidate may miss the best score, but with probability beta.

@@ -203,10 +203,24 @@ class Certificate:
         -------
         str
             One JSON object.
+
+        Raises
+        ------
+        ParameterError
+            If a text on it holds half of a pair of surrogates, which nobody could read again.
         """
         import json  # noqa: PLC0415
 
-        return json.dumps(_adapter().dump_python(self, mode="json"), indent=2, sort_keys=True)
+        told = _adapter().dump_python(self, mode="json")
+        try:
+            json.dumps(told, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ParameterError(
+                "a text that the certificate would show, as a category, a name or an argument, "
+                "holds half of a pair of surrogates, so that nobody could read it again: take "
+                "another text"
+            ) from None
+        return json.dumps(told, indent=2, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
