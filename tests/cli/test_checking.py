@@ -10,21 +10,21 @@ from tests.commands import ended
 
 import hushed as hs
 
-CHECK = ("check-population", "private.csv", "--epsilon", "5", "--tables", "39", "--population")
+CHECK = ("check-population", "private.csv", "--epsilon", "5", "--tables", "19", "--population")
 
 
 @pytest.fixture
 def run(tmp_path):
-    """Run a command in a folder: 300 private rows, and two files of 9,000 public ones."""
+    """Run a command in a folder: 150 private rows, and two files of 7,200 public ones."""
     rng = np.random.default_rng(8)
 
     def write(name, ages, wards):
         lines = [f"{age:.3f},{ward}" for age, ward in zip(ages, wards, strict=True)]
         (tmp_path / name).write_text("age,ward\n" + "\n".join(lines) + "\n")
 
-    write("private.csv", rng.uniform(0, 90, 300), rng.choice(["a", "b"], 300))
-    write("like.csv", rng.uniform(0, 90, 9000), rng.choice(["a", "b"], 9000))
-    write("unlike.csv", rng.uniform(30, 90, 9000), rng.choice(["a", "b"], 9000))
+    write("private.csv", rng.uniform(0, 90, 150), rng.choice(["a", "b"], 150))
+    write("like.csv", rng.uniform(0, 90, 7200), rng.choice(["a", "b"], 7200))
+    write("unlike.csv", rng.uniform(30, 90, 7200), rng.choice(["a", "b"], 7200))
     return lambda *words: ended(*words, cwd=tmp_path)
 
 

@@ -44,7 +44,8 @@ def test_pairs_that_move_further_are_counted(sampled):
         found += round(made.moved)
     # A pair moves if one of the two is 1, the other and the nine that stay are 0.
     share = 2 * stats.hypergeom.pmf(1, 1100, 50, 11) / 11
-    assert found / 12 == pytest.approx(100 * share, rel=0.2)
+    low, high = stats.poisson.interval(1 - 1e-6, 1200 * share)
+    assert low <= found <= high
 
 
 def test_a_replaced_row_moves_the_count_by_one_at_most(sampled):
@@ -94,6 +95,7 @@ def test_rows_of_the_population_do_not_contradict(sampled):
     assert made.guarantee == hs.Guarantee(epsilon=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pairs", "share", "scale"), [(20, 0.5, 3.0), (40, 0.05, 0.3)])
 def test_the_bounds_of_the_share_hold_as_often_as_they_say(pairs, share, scale):
     """Counts and noise drawn by another library: each bound fails 1 time in 10 at most."""

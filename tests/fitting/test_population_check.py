@@ -90,13 +90,21 @@ def test_the_size_with_a_public_table_that_is_cut_into_parts():
 
 
 @pytest.mark.parametrize(
-    ("rows", "epsilon", "caught"), [(1000, 0.1, 0.121), (1000, 1.0, 0.083), (200, 0.5, 0.214)]
+    ("rows", "epsilon", "caught"),
+    [
+        pytest.param(1000, 0.1, 0.121, marks=pytest.mark.slow),
+        pytest.param(1000, 1.0, 0.083, marks=pytest.mark.slow),
+        (200, 0.5, 0.214),
+    ],
 )
 def test_what_is_caught_is_what_an_independent_simulation_found(rows, epsilon, caught):
     """Figures of another program: quantile of the null, noise and sampling error added."""
     private = np.random.default_rng(5).normal(size=rows)
-    made = hs.check_population(private, Normal(), epsilon=epsilon, tests="marginals")
-    assert made.caught == pytest.approx(caught, abs=0.006)
+    found = []
+    for seed in range(5):  # of one check the quantile has a standard error of 0.0016
+        made = hs.check_population(private, Normal(), epsilon=epsilon, seed=seed)
+        found.append(made.caught)
+    assert np.mean(found) == pytest.approx(caught, abs=0.006)
     assert made.caught_chance == 0.925
     assert f"{made.caught_chance:g} or more" in made.explain()
 
@@ -244,9 +252,9 @@ def test_two_columns_that_fit_alone_and_not_together():
     one = rng.uniform(size=400)
     rows = np.stack([one, one], axis=1)
     box = Uniform(low=[0, 0], high=[1, 1])
-    assert hs.check_population(rows, box, epsilon=1.0).verdict == "contradicted"
-    alone = hs.check_population(rows, box, epsilon=1.0, tests="marginals")
-    assert alone.functions < hs.check_population(rows, box, epsilon=1.0).functions
+    assert hs.check_population(rows, box, epsilon=1.0, tables=39).verdict == "contradicted"
+    alone = hs.check_population(rows, box, epsilon=1.0, tables=39, tests="marginals")
+    assert alone.functions < hs.check_population(rows, box, epsilon=1.0, tables=39).functions
     assert alone.verdict == "not contradicted"
 
 
