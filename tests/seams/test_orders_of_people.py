@@ -81,5 +81,5 @@ def test_a_certificate_that_names_an_estimate_of_an_order_is_refused():
     written = certificate.to_json()
     assert '"estimates": []' in written
     forged = written.replace('"estimates": []', '"estimates": [["0", 0.1]]')
-    with pytest.raises(hs.errors.ParameterError, match="estimates are not sampling.gamma"):
+    with pytest.raises(hs.errors.ParameterError, match=r"estimates are not sampling\.gamma"):
         hs.Certificate.from_json(forged)
