@@ -22,7 +22,7 @@ from hushed._functions._carried import carries_rows
 from hushed._functions._environment import one_thread
 from hushed._functions._silence import silence
 from hushed._rows import _containers as containers
-from hushed._rows._bundles import Bundles
+from hushed._rows._bundles import Bundles, holds_numbers
 from hushed._rows._owned import cast_rows, copy_rows, deep
 from hushed._rows._people import bundle_rows, number_users, show_rows
 from hushed._rows._ranges import Range, clamp
@@ -157,11 +157,16 @@ def _admit_rows(data: Any, sampled: Sampled | None, function: Any, *, outside: O
 
 
 def _bundle(rows: Any, user: str | int, sampled: containers.Layout) -> Bundles:
-    """Make of private rows a table of users, who are numbered."""
+    """Make of private rows a table of users, who are numbered.
+
+    In an array of numbers they are when they are shuffled, after it was cast: a narrower one may
+    not hold so many numbers, and how many users there are may be private.
+    """
     if containers.container(rows) != sampled.container:
         found = containers.layout(rows)
         raise BadRows(f"the sensitivity was sampled on {sampled}; {sampled.difference(found)}")
-    return number_users(bundle_rows(rows, user))
+    table = bundle_rows(rows, user)
+    return table if holds_numbers(table.rows) else number_users(table)
 
 
 def _show_shuffled(table: Bundles) -> Any:

@@ -25,7 +25,7 @@ def bundle_rows(rows: Any, user: str | int) -> Bundles:
     """
     containers.check_texts(rows)
     check_owner_column(rows, user)
-    _check_holds_numbers(rows)
+    check_holds_numbers(rows)
     codes = _number_owners(rows, user) if len(rows) else np.empty(0, dtype=np.int64)
     counts = np.bincount(codes)
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -82,7 +82,7 @@ def _read_plain(rows: Any, user: str | int) -> NDArray[Any] | None:
     return cells if plain else None
 
 
-def _check_holds_numbers(rows: Any) -> None:
+def check_holds_numbers(rows: Any) -> None:
     """Refuse a table whose column of users cannot hold their places, by its types alone."""
     plain = containers.container(rows) == "array" and rows.dtype.names is None
     if plain and rows.dtype.kind not in "iufO":
@@ -117,13 +117,13 @@ def number_users(table: Bundles) -> Bundles:
         for name in rows.dtype.names:
             made[name] = places if name == user else rows[name]
     else:
-        _check_room(rows.dtype, users)
+        check_room(rows.dtype, users)
         made = rows.copy()
         made[:, user] = places
     return Bundles(made, table.starts, user, numbered=True)
 
 
-def _check_room(dtype: np.dtype[Any], users: int) -> None:
+def check_room(dtype: np.dtype[Any], users: int) -> None:
     """Refuse elements too small to hold the number of users, which is not told."""
     kind = dtype.kind
     most = (

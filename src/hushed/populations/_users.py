@@ -11,7 +11,12 @@ import numpy as np
 from hushed._checks import is_whole
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
-from hushed._rows._people import bundle_rows, number_users
+from hushed._rows._people import (
+    bundle_rows,
+    check_holds_numbers,
+    check_room,
+    number_users,
+)
 from hushed._rows._ranges import Range, check_columns, is_within, read_ranges
 from hushed._types import Integers
 from hushed.errors import BadRows, ParameterError
@@ -264,6 +269,8 @@ def _add_to_array(rows: Any, user: int, places: Integers) -> Any:
     width = 1 if rows.ndim == 1 else rows.shape[1]
     if rows.ndim > 2 or user > width:
         raise BadRows(f"user={user} is no position among the {width} columns of the rows, and one")
+    check_holds_numbers(rows)
+    check_room(rows.dtype, int(places[-1]) + 1)
     made = np.empty((len(rows), width + 1), dtype=rows.dtype)
     made[:, user] = places
     if rows.ndim == 1:

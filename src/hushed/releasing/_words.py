@@ -240,6 +240,11 @@ def _route_words(sampling: SamplingRecord, size: int) -> list[str]:
             "function was given nothing but numbers, in a random order: one who is there under "
             "two names is protected as two"
         )
+        if sampling.reach().is_reordered(symmetric=sampling.symmetric):
+            words.append(
+                "Each release puts them into another order, and may fail for others: gamma counts "
+                "for each release anew"
+            )
     if sampling.blocks > 1:
         words.append(
             f"The released answer is the average of the function over {sampling.blocks} blocks of "

@@ -144,6 +144,13 @@ class Neighbourhood:
         """Whether each neighbour has one row replaced: that is done in place, without a copy."""
         return self.neighbours == "replace-one" and self.distance == 1
 
+    def is_reordered(self, *, symmetric: bool) -> bool:
+        """Whether each release is about another pair: it puts users into a new random order.
+
+        An order that means nothing to the function decides who is in which block all the same.
+        """
+        return self.user is not None and not (symmetric and self.blocks == 1)
+
     @property
     def tables(self) -> tuple[int, ...]:
         """Sizes of the tables of a trial."""

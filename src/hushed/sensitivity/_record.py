@@ -314,12 +314,15 @@ class Sensitivity:
         Returns
         -------
         Guarantee
-            With the gamma of this sensitivity and the estimate it comes from.
+            With the gamma of this sensitivity and the estimate it comes from. Without the estimate
+            where a release puts users into a new random order: gamma then counts each time, unless
+            the function is ``symmetric``, and no average over blocks.
         """
         if self.sampling is None:
             return Guarantee(
                 epsilon=epsilon, delta=delta, neighbours=self.neighbours, unit=self.unit
             )
+        once = not self.sampling.reach().is_reordered(symmetric=self.sampling.symmetric)
         return Guarantee(
             epsilon=epsilon,
             delta=delta,
@@ -329,7 +332,7 @@ class Sensitivity:
             protect=self.sampling.protect,
             distance=self.sampling.distance,
             data_dependent=self.sampling.data_dependent,
-            estimates=((self.fingerprint, self.gamma),),
+            estimates=((self.fingerprint, self.gamma),) if once else (),
             marginal=self.sampling.calibration == "marginal",
         )
 
