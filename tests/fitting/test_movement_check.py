@@ -168,6 +168,8 @@ def test_what_is_refused_is_unpaid(sampled, books):
     for options, cure in (
         ({"calibration": "marginal"}, "training-conditional"),
         ({"protect": "everyone"}, "protect='record'"),
+        ({"position": "worst"}, "position='random'"),
+        ({"distance": 2}, "one replaced row"),
     ):
         s = hs.sample_sensitivity(largest, UNIT, rows=10, workers=1, **options)
         with pytest.raises(ParameterError, match=cure):

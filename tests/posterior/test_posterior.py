@@ -199,6 +199,26 @@ def test_rows_that_fail_say_nothing():
         mechanism.chances_on(np.append(good, 5.0))
 
 
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, BaseException])
+def test_no_error_of_a_row_is_heard(error):
+    """Nor what is no Exception: sys.exit, and panics of Polars."""
+
+    def leaving(row, p):
+        if row[0] > 1:
+            raise error(row[0])
+        return coin(row, p)
+
+    rows = np.append(coins(3, 4), 5.0)
+    mechanism = hs.Posterior(leaving, GRID, epsilon=1.0, clip=LONGEST)
+    assert hs.release(leaving, rows, mechanism).value in GRID.tolist()
+    with pytest.raises(KeyboardInterrupt):
+        hs.Posterior(stop, GRID, epsilon=1.0, clip=LONGEST).draw(rows)
+
+
+def stop(row, p):
+    raise KeyboardInterrupt
+
+
 def test_minus_infinity_is_a_likelihood_and_is_clipped():
     """A candidate that a row rules out stays possible, at the clip."""
 

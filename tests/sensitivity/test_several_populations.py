@@ -43,6 +43,8 @@ def test_each_population_is_covered():
         ({"gamma": 0.2}, "gamma"),
         ({"protect": "everyone", "calibration": "marginal", "gamma": 0.5}, "gamma"),
         ({"norm": "l2"}, "norm"),
+        ({"distance": 2}, "distance"),
+        ({"position": "worst"}, "position"),
         ({"unit": "person"}, "neighbours"),
         ({"f": np.median}, "function"),
         ({"population": Normal(mean=[0], std=[1])}, "the kind of rows"),
@@ -53,6 +55,16 @@ def test_what_was_not_sampled_alike_is_refused(other, differs):
     two = sampled(**{"population": Normal()} | other)
     with pytest.raises(ParameterError, match=f"differ in {differs}"):
         hs.largest_sensitivity([sampled(Normal()), two])
+
+
+def test_rows_that_were_put_in_worst_are_the_same():
+    """A movement by values around 1 bounds none by values around 5."""
+    asked = {"protect": "table", "gamma": 0.2}
+    near, far = (
+        sampled(Normal(std=std), values=[(-one,), (one,)], **asked) for std, one in ((9, 1), (1, 5))
+    )
+    with pytest.raises(ParameterError, match="differ in values"):
+        hs.largest_sensitivity([near, far])
 
 
 def test_what_is_not_sampled_is_refused():

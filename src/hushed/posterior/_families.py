@@ -43,7 +43,9 @@ class Family:
         """Read the number of a row."""
         try:
             value = float(np.asarray(row, dtype=np.float64).reshape(-1)[0])
-        except Exception:  # whatever it is, it is no number
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # whatever it is, it is no number
             value = math.nan
         return self.low if math.isnan(value) else min(max(value, self.low), self.high)
 

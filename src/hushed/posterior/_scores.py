@@ -19,7 +19,7 @@ from hushed.errors import BadFunction
 
 BITS = 26  # a step is this many powers of two below the range
 FARTHEST = 1 << 52  # steps below the best candidate: others are moved here, so that doubles do
-_STEEPEST = 1 << 38  # steps between the candidates of one row; 2**24 such rows are whole numbers
+STEEPEST = 1 << 38  # steps between the candidates of one row; 2**24 such rows are whole numbers
 MOST_ROWS = 1 << 24
 
 LogLikelihood = Callable[[Any, Any], Any]
@@ -60,8 +60,9 @@ class StackedLikelihood:
 class SummedScores:
     """Scores of all candidates on a table, each of them a whole number of steps.
 
-    ``most`` is how many steps a row, or a user, may lie below its best candidate; 0 for no limit,
-    where the range is a claim. A row whose call fails then counts alike for all candidates.
+    ``most`` is how many steps a row, or a user, may lie below its best candidate: a row whose call
+    fails then counts alike for all candidates. 0 is for no limit, where the range is a claim: then
+    the whole call fails.
     """
 
     function: LogLikelihood
@@ -113,7 +114,9 @@ class SummedScores:
         count = len(self.points)
         try:
             return read_values(self.function(_take(rows, [place]), self.points), count)
-        except Exception:
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # SystemExit, or a panic of a library, is none of Exception
             if not self.most:
                 raise
             return np.zeros(count)
@@ -126,7 +129,7 @@ class SummedScores:
             below = np.zeros(len(self.points))
         if self.most:
             below = np.maximum(below, -self.most)
-        elif below.min() < -_STEEPEST:
+        elif below.min() < -STEEPEST:
             raise BadFunction("a row tells candidates apart by far more than the claimed range")
         return np.asarray(below, dtype=np.int64)
 
