@@ -42,5 +42,5 @@ def test_small_integers_that_cannot_count_the_users_are_refused():
     """An array of int8 holds 127 places at most."""
     rows = np.zeros((200, 2), dtype=np.int8)
     rows[:, 0] = np.arange(200) % 128
-    with pytest.raises(ValueError, match="cannot hold the places of 128 users"):
+    with pytest.raises(ValueError, match="cannot hold the places of so many users"):
         number_users(bundle_rows(rows, 0))
