@@ -85,6 +85,13 @@ def test_rows_that_move_more_than_gamma_allows_contradict(sampled):
         hs.MovementCheck.from_json("[]")
 
 
+def test_a_confidence_below_1_is_not_told_as_1(sampled):
+    """Rounded down."""
+    rows = np.random.default_rng(1).uniform(size=110)
+    told = hs.check_movement(largest, rows, sampled, epsilon=1.0, confidence=1 - 1e-9).explain()
+    assert "with confidence 0.999999." in told
+
+
 def test_rows_of_the_population_do_not_contradict(sampled):
     """At 500 pairs the share is bounded near gamma."""
     rows = np.random.default_rng(2).uniform(size=5500)

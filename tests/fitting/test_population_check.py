@@ -19,7 +19,7 @@ from hushed.errors import (
     PrivateRowsAsPopulation,
 )
 from hushed.fitting import _public, _tests
-from hushed.populations import Normal, PublicTable, Simulator, Uniform
+from hushed.populations import Normal, PublicTable, Simulator, Uniform, Users
 
 SURE = 1e6  # so much epsilon that there is no noise to speak of
 
@@ -259,6 +259,51 @@ def test_two_columns_that_fit_alone_and_not_together():
 
 
 @pytest.mark.usefixtures("crude")
+def surely(rows, population):
+    """With hardly any noise, so that the verdict follows from the seed."""
+    return hs.check_population(rows, population, epsilon=1e4, tables=39)
+
+
+def test_times_of_a_zone_are_compared_whatever_their_unit():
+    """Winter is not the year; a time that no nanoseconds hold, and a missing one, are read."""
+    hours = np.random.default_rng(3).integers(0, 8760, size=5000)
+
+    def made(hours, *others):
+        times = np.datetime64("2024-01-01", "s") + np.asarray(hours).astype("timedelta64[h]")
+        times = np.concatenate([times, np.array(others, dtype="datetime64[s]")])
+        return pd.DataFrame({"at": pd.Series(times).dt.tz_localize("UTC")})
+
+    public = PublicTable(made(hours))
+    far = made(np.random.default_rng(4).integers(0, 8760, size=98), "9999-01-01", "NaT")
+    assert surely(far, public).verdict == "not contradicted"
+    assert surely(made(np.arange(100)), public).verdict == "contradicted"
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pd.period_range("2020", periods=500, freq="D"),
+        pd.interval_range(0, 500),
+        np.arange(500) * 1j,
+        pd.Series([[i] for i in range(500)]),
+    ],
+)
+def test_a_column_of_which_nothing_would_be_tested_is_refused(cells):
+    """Instead of "not contradicted"; one without any cell has nothing to test but that."""
+    public, private = (pd.DataFrame({"odd": cells[start:]}) for start in (0, 400))
+    with pytest.raises(BadRows, match="column 'odd' of the population holds neither"):
+        surely(private.reset_index(drop=True), PublicTable(public))
+    empty = PublicTable(pd.DataFrame({"odd": [None] * 500}))
+    assert surely(pd.DataFrame({"odd": [None] * 100}), empty).verdict == "not contradicted"
+
+
+def test_columns_of_an_array_are_named_by_their_place():
+    """All of them."""
+    rows = np.random.default_rng(4).normal(size=(100, 2))
+    found = hs.check_population(rows, Normal(mean=[0, 0]), epsilon=1.0, tables=19)
+    assert found.columns == ("0", "1")
+
+
 def test_missing_numbers_where_the_population_has_none():
     """They are beyond every threshold, and found."""
     rows = np.random.default_rng(4).normal(size=300)
@@ -331,6 +376,8 @@ def test_what_is_refused_is_unpaid(books):
         hs.check_population(rows[:1], Normal(), **asked)
     with pytest.raises(PrivateRowsAsPopulation):
         hs.check_population(rows, PublicTable(rows), **asked)
+    with pytest.raises(ParameterError, match="keep one row of each user"):
+        hs.check_population(rows, Users(Normal(), sizes=1), **asked)
     with pytest.raises(BadRows, match="2 columns"):
         hs.check_population(rows, Normal(mean=[0, 0]), **asked)
     assert books.balance("b").spent.epsilon == 0

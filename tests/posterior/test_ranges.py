@@ -93,6 +93,19 @@ def test_any_number_in_a_row_keeps_the_range(cell):
     assert released.value in (0.5, 2.0, 9.0)
 
 
+@pytest.mark.parametrize("far", [10.0, 100.0, 1e3, 3e3, 1e4, 1e5])
+def test_candidates_that_are_accepted_are_released(far):
+    """However far from the rows: what is refused is refused before it is paid for."""
+    try:
+        mechanism = hs.posterior.normal_mean([-far, 0.0, far], epsilon=1.0, std=1, low=0, high=1)
+    except ParameterError:
+        assert far > 1e3
+        return
+    for row in (-math.inf, 0.0, 0.5, 1.0, math.inf):
+        released = hs.release(mechanism.log_likelihood, np.full(3, row), mechanism)
+        assert released.value in (-far, 0.0, far)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -102,6 +115,11 @@ def test_any_number_in_a_row_keeps_the_range(cell):
         lambda: hs.posterior.normal_mean(GRID, epsilon=1.0, std=1, low=1, high=1),
         lambda: hs.posterior.poisson([0.0, 1.0], epsilon=1.0, high=3),
         lambda: hs.posterior.poisson(GRID, epsilon=1.0, high=math.inf),
+        lambda: hs.posterior.poisson(GRID, epsilon=1.0, high=3, prior=2),
+        lambda: hs.posterior.normal_mean(GRID, epsilon=1.0, std=1e200, low=0, high=1),
+        lambda: hs.posterior.normal_mean(GRID, epsilon=1.0, std=1e-200, low=0, high=1),
+        lambda: hs.posterior.poisson([1.0, 1e6], epsilon=1.0, high=3),
+        lambda: hs.posterior.normal_mean([-2e4, 0.0, 2e4], epsilon=1.0, std=1, low=0, high=1),
     ],
 )
 def test_parameters_of_families_are_checked(wrong):

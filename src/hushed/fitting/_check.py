@@ -23,7 +23,7 @@ from hushed.fitting._report import CAUGHT_CHANCE, PopulationCheck, bound_variati
 from hushed.fitting._tests import Tests
 from hushed.guarantee import RowUnit
 from hushed.mechanisms import Laplace
-from hushed.populations import Population, description
+from hushed.populations import Population, Users, description
 from hushed.releasing import Certificate
 from hushed.releasing._keeping import Charges, check_ledger
 from hushed.sensitivity import proven_sensitivity
@@ -120,9 +120,10 @@ def check_population(
     Raises
     ------
     BadRows
-        If the private rows are not of the population's kind; nothing is charged.
+        If the private rows are not of the population's kind, or a public column holds neither
+        numbers nor times nor texts; nothing is charged.
     PrivateRowsAsPopulation
-        If the public table holds the private rows.
+        If the public table was made of the very private rows; a copy of them is not noticed.
     Overspent
         If it does not fit into the budget.
     ParameterError
@@ -149,6 +150,7 @@ def check_population(
     check_ledger(ledger, budget, key)
     rows = as_table(rows)
     count = _count(rows)
+    _check_population(population)
     described, seed = description(population), seed_from(seed)
     check_source(population, max(count, 20), seed=seed)
     public = prepare_public(population, count, tests=tests, tables=tables, level=level, seed=seed)
@@ -262,6 +264,15 @@ def _check_unit(unit: object) -> None:
             f"unit must be one of {get_args(RowUnit)}, got {unit!r}; for users with several rows "
             "keep one row of each first, chosen by a public rule, and say unit='person'",
             parameter="unit",
+        )
+
+
+def _check_population(population: object) -> None:
+    if isinstance(population, Users):
+        raise ParameterError(
+            "the population draws users with all their rows, and what is compared are independent "
+            "rows: keep one row of each user, and give the population of such rows",
+            parameter="population",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hushed.statistics._values import as_doubles, cells_of
 
 _TIMES = ("Date", "Datetime", "Duration", "Time")  # of Polars
 _ABSENT = object()
+_MISSING = ("NoneType", "NAType", "NaTType")
 
 
 def name_columns(rows: Any) -> tuple[str, ...]:
@@ -21,6 +23,8 @@ def name_columns(rows: Any) -> tuple[str, ...]:
         if isinstance(first, dict):
             return tuple(map(str, first))
         return tuple(map(str, range(len(first)))) if isinstance(first, tuple | list) else ("",)
+    if containers.container(rows) == "array" and rows.ndim > 1:
+        return tuple(map(str, range(math.prod(rows.shape[1:]))))
     return containers.layout(rows).columns or ("",)
 
 
@@ -69,11 +73,25 @@ def read_numbers(column: Any) -> Floats:
     if type(column).__module__.startswith("polars") and str(column.dtype).startswith(_TIMES):
         column = column.to_physical()
     if not isinstance(column, list) and getattr(column.dtype, "kind", "O") in "mM":
-        times = np.asarray(column)
+        times = _read_times(column)
         found = times.astype("int64").astype(np.float64)
         found[np.isnat(times)] = np.nan
         return found
     return as_doubles(column)
+
+
+def _read_times(column: Any) -> Any:
+    """Read times in their own unit, which holds them all; those of a zone as in UTC."""
+    if isinstance(column.dtype, np.dtype):
+        return np.asarray(column)
+    unit = getattr(column.dtype, "unit", None) or column.dtype.pyarrow_dtype.unit
+    return column.to_numpy(dtype=f"{column.dtype.kind}8[{unit}]")
+
+
+def is_readable(column: Any) -> bool:
+    """Tell whether some cell of a public column is read, if one is there at all."""
+    cells = [cell for cell in cells_of(column) if type(cell).__name__ not in _MISSING]
+    return not cells or any(read_texts(cells))
 
 
 def read_texts(column: Any) -> list[str]:

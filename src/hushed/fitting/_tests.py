@@ -10,8 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from hushed._types import Floats, Integers
+from hushed.errors import BadRows
 from hushed.fitting._columns import (
     is_numeric,
+    is_readable,
     name_columns,
     read_numbers,
     read_texts,
@@ -145,7 +147,14 @@ class TestFunctions:
 def choose_tests(rows: Any, tests: Tests) -> TestFunctions:
     """Choose test functions from public rows, which nothing else is computed from."""
     names = name_columns(rows)
-    columns = tuple(map(_choose, split_columns(rows, names)))
+    found = split_columns(rows, names)
+    for name, column in zip(names, found, strict=True):
+        if not (is_numeric(column) or is_readable(column)):
+            raise BadRows(
+                f"column {name!r} of the population holds neither numbers nor times nor texts, so "
+                "that nothing of it would be tested: convert it, or leave it out of both tables"
+            )
+    columns = tuple(map(_choose, found))
     return TestFunctions(names=names, columns=columns, pairs=tests == "pairs" and len(columns) > 1)
 
 

@@ -89,11 +89,18 @@ class Contaminated:
         Raises
         ------
         BadRows
-            If the two populations give different kinds of rows.
+            If the two populations give different kinds of rows, or not as many as they are asked
+            for.
         """
         places = np.arange(count)
         places[rng.random(count) < self.share] += count
         parts = [strip_rows(each.draw(rng, count)) for each in (self.base, self.outliers)]
+        for name, part in zip(("base", "outliers"), parts, strict=True):
+            if len(part) != count:
+                raise BadRows(
+                    f"the {name} gave {len(part)} rows where {count} were asked for; what draws "
+                    "users is not mixed: mix the rows, hs.populations.Users(mixture, ...)"
+                )
         return containers.take(_join(*parts), places)
 
     def parts(self) -> tuple[Population, ...]:

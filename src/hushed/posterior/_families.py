@@ -18,8 +18,9 @@ from hushed._numeric import round_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit
-from hushed.posterior._candidates import read_points
+from hushed.posterior._candidates import choose_step, read_points
 from hushed.posterior._mechanism import Posterior
+from hushed.posterior._scores import BITS, STEEPEST
 from hushed.sensitivity import proven_sensitivity
 
 _ROUNDING = 2.0**-48  # share of the largest terms that their difference may be wrong by
@@ -55,12 +56,17 @@ class Family:
             return np.log(points) - np.log1p(-points), -np.log1p(-points)
         if self.kind == "poisson":
             return np.log(points), points
-        return points / self.std**2, points**2 / (2 * self.std**2)
+        return points / (self.std * self.std), points**2 / (2 * (self.std * self.std))
+
+    def list_ends(self, points: Floats) -> list[Floats]:
+        """Log likelihoods of the two ends of the range, between which those of all rows lie."""
+        slopes, terms = self.split(points)
+        return [end * slopes - terms for end in (self.low, self.high)]
 
     def bound_range(self, points: Floats, neighbours: Neighbours) -> float:
         """Range of what a row moves; rounded up."""
         slopes, terms = self.split(points)
-        ends = [end * slopes - terms for end in (self.low, self.high)]
+        ends = self.list_ends(points)
         largest = max(abs(self.low), abs(self.high)) * np.abs(slopes).max() + np.abs(terms).max()
         moved = [ends[1] - ends[0]] if neighbours == "replace-one" else ends
         widest = max(float(np.ptp(each)) for each in moved)
@@ -109,7 +115,7 @@ def bernoulli(
     points = read_points(candidates)
     if points.ndim != 1 or not ((points > 0) & (points < 1)).all():
         raise ParameterError("candidates must be in (0, 1)", parameter="candidates")
-    a, b = (require_positive("prior", each) for each in prior)
+    a, b = (require_positive("prior", each) for each in _read_pair(prior))
     weights = (a - 1) * np.log(points) + (b - 1) * np.log1p(-points)
     return _build(Family("bernoulli", 0.0, 1.0), points, weights, epsilon, neighbours, unit)
 
@@ -161,7 +167,8 @@ def normal_mean(
         raise ParameterError("candidates must be numbers, and low below high", parameter="low")
     weights = np.zeros(len(points))
     if prior is not None:
-        centre, wide = read_finite("prior", prior[0]), require_positive("prior", prior[1])
+        first, second = _read_pair(prior)
+        centre, wide = read_finite("prior", first), require_positive("prior", second)
         weights = -((points - centre) ** 2) / (2 * wide**2)
     family = Family("normal mean", low, high, spread)
     return _build(family, points, weights, epsilon, neighbours, unit)
@@ -208,10 +215,35 @@ def poisson(
         raise ParameterError("candidates must be above 0", parameter="candidates")
     weights = np.zeros(len(points))
     if prior is not None:
-        shape, rate = (require_positive("prior", each) for each in prior)
+        shape, rate = (require_positive("prior", each) for each in _read_pair(prior))
         weights = (shape - 1) * np.log(points) - rate * points
     family = Family("poisson", 0.0, require_positive("high", high))
     return _build(family, points, weights, epsilon, neighbours, unit)
+
+
+def _check_candidates(family: Family, points: Floats, neighbours: Neighbours) -> float:
+    """Bound the range; refuses candidates of which the rows say far less than of each other.
+
+    How steep a row is is convex in the row, so that none is steeper than those at the ends.
+    """
+    with np.errstate(all="ignore"):
+        bound = family.bound_range(points, neighbours)
+        steepest = max(float(np.ptp(each)) for each in family.list_ends(points))
+    if not 0 < bound < math.inf or not steepest <= STEEPEST / 2 * choose_step(bound, BITS):
+        raise ParameterError(
+            f"the candidates, from {points.min():g} to {points.max():g}, and rows in "
+            f"[{family.low:g}, {family.high:g}] do not suit each other: what a row changes is lost "
+            "in rounding; choose candidates nearer to the rows",
+            parameter="candidates",
+        )
+    return bound
+
+
+def _read_pair(prior: Any) -> tuple[Any, Any]:
+    """Read the two parameters of a prior."""
+    if not isinstance(prior, tuple | list) or len(prior) != 2:
+        raise ParameterError(f"prior must be two numbers, got {prior!r}", parameter="prior")
+    return prior[0], prior[1]
 
 
 def _build(
@@ -223,8 +255,9 @@ def _build(
     unit: RowUnit,
 ) -> Posterior:
     """Posterior of a family, whose prior is given by logarithms of weights."""
+    bound = _check_candidates(family, points, neighbours)
     proven = proven_sensitivity(
-        family.bound_range(points, neighbours),
+        bound,
         "range",
         neighbours=neighbours,
         unit=unit,
