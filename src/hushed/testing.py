@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._checks import is_real
 from hushed._decimals import decimal_of
 from hushed._printing import format_up
 from hushed.auditing import (
@@ -199,7 +200,7 @@ def assert_sensitivity(
 
 def _read_claim(claim: Claim | float) -> Claim:
     """Read a number as an epsilon."""
-    return Guarantee(epsilon=float(claim)) if isinstance(claim, int | float) else claim
+    return Guarantee(epsilon=float(claim)) if is_real(claim) else claim
 
 
 def _describe_alarms(confidence: float) -> str:

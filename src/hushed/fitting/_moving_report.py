@@ -85,7 +85,7 @@ class MovementCheck:
         str
             A few lines of text.
         """
-        level = f"{self.confidence:g}"
+        level = format_down(self.confidence)
         return "\n".join(
             [
                 f"{self.verdict} (p = {format_up(self.p_value, 3)}): of {self.pairs} pairs of "
