@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from hushed._checks import is_real
+from hushed._decimals import decimal_of
+from hushed._printing import format_up
 from hushed.auditing import (
     AuditReport,
     Claim,
@@ -112,7 +115,7 @@ def assert_sensitivity(
     population: Population,
     *,
     rows: int,
-    gamma: float = 0.0,
+    gamma: float | None = None,
     pairs: int = 300,
     confidence: float = 0.999,
     norm: Norm = "l1",
@@ -128,13 +131,14 @@ def assert_sensitivity(
     f : callable
         ``f(rows)``; gives a number or an array of numbers.
     bound : float or sensitivity
-        What is declared; a sensitivity brings its norm and its neighbours along.
+        What is declared; a sensitivity brings its norm, its neighbours and its gamma along.
     population : Population
         Public source of rows.
     rows : int
         Rows of a table; 2 or more.
-    gamma : float, default 0
-        Share of pairs that may move farther, in [0, 1).
+    gamma : float, optional
+        Share of pairs that may move farther, in [0, 1). By default that of a sensitivity, and 0
+        for a number.
     pairs : int, default 300
         Pairs to draw.
     confidence : float, default 0.999
@@ -184,7 +188,9 @@ def assert_sensitivity(
         seed=seed,
     )
     if found.verdict == "refuted":
-        alarms = _describe_alarms(confidence) if gamma else "A pair is a fact: no false alarm."
+        alarms = (
+            _describe_alarms(confidence) if found.gamma else "A pair is a fact: no false alarm."
+        )
         raise AssertionError(
             f"{found.explain()}\n\nrows: {found.worst.rows!r}\nneighbour: "
             f"{found.worst.neighbour!r}\n\n{alarms}"
@@ -194,11 +200,11 @@ def assert_sensitivity(
 
 def _read_claim(claim: Claim | float) -> Claim:
     """Read a number as an epsilon."""
-    return Guarantee(epsilon=float(claim)) if isinstance(claim, int | float) else claim
+    return Guarantee(epsilon=float(claim)) if is_real(claim) else claim
 
 
 def _describe_alarms(confidence: float) -> str:
     return (
         f"With a fresh seed a right one fails this assertion with probability at most "
-        f"{1 - confidence:.3g}."
+        f"{format_up(float(1 - decimal_of(confidence)), 3)}."
     )

@@ -113,6 +113,55 @@ def test_an_answer_that_fails_on_one_side_moves_infinitely_far():
         hs.test_sensitivity(lambda rows: rows[9], UNIT, 3, bound=1.0, pairs=5)
 
 
+def test_pairs_without_any_answer_are_told():
+    """A function that fails on both tables of most pairs has been tested on the others alone."""
+
+    def rarely(rows):
+        if rows[0] > 0.2:
+            raise ValueError
+        return rows.mean()
+
+    found = hs.test_sensitivity(rarely, UNIT, 5, bound=1e9, gamma=0.5)
+    assert 600 < found.unanswered < 1000
+    assert found.to_dict()["unanswered"] == found.unanswered
+    assert f"On {found.unanswered} of the pairs the function failed" in found.explain()
+    assert "failed" not in hs.test_sensitivity(np.mean, UNIT, 5, bound=1.0, pairs=20).explain()
+
+
+def test_a_sampled_bound_brings_its_gamma():
+    """A right bound for all but 0.4 of pairs is not refuted by those that it leaves out."""
+    sampled = hs.sample_sensitivity(np.mean, UNIT, rows=5, gamma=0.4)
+    found = hs.test_sensitivity(np.mean, UNIT, 5, bound=sampled, pairs=500)
+    assert found.violations > 0
+    assert (found.verdict, found.gamma) == ("not refuted", sampled.gamma)
+    number = hs.test_sensitivity(np.mean, UNIT, 5, bound=sampled.value, pairs=500)
+    assert (number.verdict, number.gamma) == ("refuted", 0.0)
+    with pytest.raises(ParameterError, match=r"hs\.test_sensitivity"):
+        hs.check_sensitivity(np.mean, sampled, low=0, high=1, rows=5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "match"),
+    [
+        (4, {}, "tables of 5 rows"),
+        (5, {"distance": 2}, "2 rows that change at once"),
+        (5, {"calibration": "marginal"}, "marginal"),
+        (7, {"rows": [5, 6], "neighbours": "add-remove"}, "tables of 5 or 6 rows"),
+        (5, {"user": 0}, "all rows of one user"),
+    ],
+)
+def test_a_bound_on_other_pairs_is_refused(rows, options, match):
+    """Pairs that differ in one row would accuse a right one, or pass a wrong one."""
+    users = hs.populations.Users(UNIT, sizes={1: 0.5, 3: 0.5})
+    sampled = hs.sample_sensitivity(
+        lambda table: table.ravel()[-1] / 5,
+        users if "user" in options else UNIT,
+        **{"rows": 5, "gamma": 0.5, **options},
+    )
+    with pytest.raises(ParameterError, match=match):
+        hs.test_sensitivity(np.mean, UNIT, rows, bound=sampled, gamma=0.5)
+
+
 def test_rounding_is_told_apart():
     """A mean of doubles exceeds its bound by some units in the last place."""
     source = hs.populations.Simulator(
@@ -127,7 +176,15 @@ def test_rounding_is_told_apart():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"gamma": 1.0}, {"bound": -1.0}, {"pairs": 0}, {"confidence": 1.0}, {"rows": 1}]
+    "wrong",
+    [
+        {"gamma": 1.0},
+        {"bound": -1.0},
+        {"pairs": 0},
+        {"confidence": 1.0},
+        {"confidence": "0.9"},
+        {"rows": 1},
+    ],
 )
 def test_numbers_out_of_range_are_refused(wrong):
     """Before anything is drawn."""

@@ -36,6 +36,33 @@ def test_continuous_outputs_are_estimated_in_bins():
     )
 
 
+@pytest.mark.parametrize("refusal", [np.inf, None, "refused"])
+def test_what_repeats_is_told_apart_from_noise_that_does_not(refusal):
+    """Six of ten answers refused: delta is that of the noise, 4 in 10 times, and 0 at its epsilon.
+
+    Counted as outcomes, numbers that are seen once would all differ: delta 0.25 at epsilon 1.
+    """
+
+    def guarded(rows, rng):
+        noisy = rows.sum() + rng.laplace()
+        return refusal if rng.random() < 0.6 else noisy
+
+    found = hs.estimate_privacy(guarded, ROWS, [0.0, 1.0], samples=10_000)
+    assert found.binned
+    for side in (found.rows_exceed, found.neighbour_exceeds):
+        assert side.values == pytest.approx([0.4 * -np.expm1(-0.5), 0.0], abs=0.03)
+
+
+def test_a_few_refusals_do_not_make_vectors_of_noise_outcomes():
+    """Six of ten answers repeat, but the others are two numbers each: no bins are known."""
+
+    def guarded(rows, rng):
+        return None if rng.random() < 0.6 else tuple(rows + rng.normal(size=2))
+
+    with pytest.raises(ParameterError, match="hardly ever repeat"):
+        hs.estimate_privacy(guarded, ROWS, 0.5, samples=200)
+
+
 def test_both_directions_are_told_apart():
     """[p - e q]+ is 0.1 at any epsilon, and the other one 1 - 0.9 e, which is 0 from 0.106 on."""
     found = hs.estimate_privacy(rare, ROWS, 0.05, samples=20_000, method="plug-in")
@@ -132,8 +159,10 @@ def test_the_command_shows_every_pair(tmp_path):
     assert len(shown) == 6
     assert shown[0]["epsilon"] == [0.0, 0.5]
     assert shown[0]["delta"][0] == pytest.approx(0.393, abs=0.06)
-    text = ended("estimate", *options, "histogram", "--answers", "2", cwd=tmp_path).stdout
+    more = ["histogram", "--answers", "2", "--samples", "70001"]
+    text = ended("estimate", *options, *more, cwd=tmp_path).stdout
     assert "Largest estimate of delta" in text
+    assert "from 70000 runs a table" in text  # two batches of one size
     wrong = ended("estimate", *options[:-1], cwd=tmp_path)
     assert wrong.returncode == 2
     assert "--pairs is needed" in wrong.stderr

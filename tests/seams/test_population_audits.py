@@ -91,6 +91,38 @@ def test_the_report_names_what_was_done():
     assert json.loads(found.to_json())["population"]["position"] == "random"
 
 
+@pytest.mark.parametrize(
+    ("other", "match"),
+    [({"unit": "user"}, "in all rows of one user"), ({"distance": 3}, "in 3 rows")],
+)
+def test_a_gamma_about_other_pairs_is_not_judged(other, match):
+    """Pairs that differ in one row are not the ones of which a share may fail."""
+    with pytest.raises(ParameterError, match=match):
+        judged(np.sum, 1.5, hs.Guarantee(epsilon=1, gamma=0.2, **other), rows=20)
+    exact = hs.Guarantee(epsilon=1, **other)
+    found = audit(noisy(np.sum, 1.5), [([0.0], [1.0])], claim=exact, samples=400, batch=True)
+    assert match in found.explain().split(" for replace-one")[0]
+
+
+def test_single_pairs_are_not_certified():
+    """Each has a test of its own, so that one of many may be caught by chance: it is said apart."""
+    claim = hs.Guarantee(epsilon=1, gamma=0.2)
+    found = judged(np.sum, 1.5, claim, rows=20, count=12, samples=4_000)
+    said = found.explain()
+    caught = said.index(f"Tests of {found.population.caught} of 12 pairs")
+    assert caught < said.index("Certified with confidence 0.95: the share of pairs")
+
+
+@pytest.mark.parametrize("confidence", [1 - 1e-13, 1 - 2e-16])
+def test_a_confidence_that_no_audit_reaches_is_refused(confidence):
+    """Nothing would ever be refuted: an assertion that cannot fail."""
+    naked = hs.testing.assert_private
+    with pytest.raises(ParameterError, match="contradicts nothing"):
+        naked(noisy(np.sum, 1e-3), 0.1, pairs=[([0.0], [1.0])], batch=True, confidence=confidence)
+    with pytest.raises(AssertionError, match=r"confidence 0\.999999:"):
+        naked(noisy(np.sum, 1e-3), 0.1, pairs=[([0.0], [1.0])], batch=True, confidence=1 - 1e-10)
+
+
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("rows", [1, 2, 7])
 def test_drawn_pairs_are_neighbours_in_every_position(neighbours, rows):

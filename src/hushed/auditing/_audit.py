@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from hushed._checks import is_real
 from hushed._functions._trials import seed_from
 from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim
@@ -287,9 +288,9 @@ def _judge_sequential(outcome: Outcome, relation: Relation) -> _Judgement:
 
 def allowed_error(confidence: float) -> float:
     """Probability of error that a confidence leaves."""
-    if not 0.5 < confidence < 1:
+    if not is_real(confidence) or not 0.5 < confidence < 1:
         raise ParameterError(
-            f"confidence must lie in (0.5, 1), got {confidence}", parameter="confidence"
+            f"confidence must lie in (0.5, 1), got {confidence!r}", parameter="confidence"
         )
     return 1 - confidence
 

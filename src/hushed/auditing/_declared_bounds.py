@@ -65,6 +65,8 @@ class SensitivityTest:
         doubles compute, and not what the function is.
     seed : int
         Seed of the pairs.
+    unanswered : int
+        Pairs on which the function failed on both tables: they count as moving nothing.
     """
 
     verdict: Literal["refuted", "not refuted"]
@@ -80,6 +82,7 @@ class SensitivityTest:
     worst: Pair
     rounding: bool
     seed: int
+    unanswered: int
 
     def explain(self) -> str:
         """Say it in words.
@@ -89,7 +92,7 @@ class SensitivityTest:
         str
             The verdict, the two bounds, the worst pair and what was not seen.
         """
-        share = f", for all but a share {self.gamma:g} of pairs" if self.gamma else ""
+        share = f", for all but a share {format_up(self.gamma)} of pairs" if self.gamma else ""
         return " ".join(
             (
                 f"{self.verdict.upper()}: a sensitivity of {self.declared!r} in the {self.norm} "
@@ -97,14 +100,23 @@ class SensitivityTest:
                 f"{self.violations} of {self.pairs} pairs drawn from the population move farther.",
                 f"The share of such pairs is at least {format_down(self.share_low, 3)}, and at "
                 f"most {format_up(self.share_high, 3)}, each with confidence "
-                f"{self.confidence:g}.",
+                f"{format_down(self.confidence)}.",
                 f"The largest movement is {self.largest!r} ({self.worst.name}).",
+                *self._describe_unanswered(),
                 *self._describe_rest(),
             )
         )
 
     def __str__(self) -> str:
         return self.explain()
+
+    def _describe_unanswered(self) -> tuple[str, ...]:
+        if not self.unanswered:
+            return ()
+        return (
+            f"On {self.unanswered} of the pairs the function failed on both tables, which counts "
+            "as no movement: of answers there they say nothing.",
+        )
 
     def _describe_rest(self) -> tuple[str, ...]:
         if self.rounding:
@@ -141,6 +153,7 @@ class SensitivityTest:
             "worst": self.worst.name,
             "rounding": self.rounding,
             "seed": self.seed,
+            "unanswered": self.unanswered,
         }
 
 
@@ -150,7 +163,7 @@ def test_sensitivity(
     rows: int,
     *,
     bound: float | SensitivityBound,
-    gamma: float = 0.0,
+    gamma: float | None = None,
     pairs: int = 1000,
     confidence: float = 0.95,
     norm: Norm = "l1",
@@ -171,9 +184,10 @@ def test_sensitivity(
     rows : int
         Rows of a table; 2 or more.
     bound : float or sensitivity
-        What is declared; a sensitivity brings its norm and its neighbours along.
-    gamma : float, default 0
+        What is declared; a sensitivity brings its norm, its neighbours and its gamma along.
+    gamma : float, optional
         Share of pairs that may move farther, in [0, 1): 0 for a bound that is said to hold always.
+        By default that of a sensitivity, and 0 for a number.
     pairs : int, default 1000
         Pairs to draw; 59 are enough to bound the share by 0.05 at confidence 0.95, and 2,995 to
         bound it by 0.001, if none moves farther.
@@ -201,7 +215,8 @@ def test_sensitivity(
     Raises
     ------
     ParameterError
-        If a parameter leaves its range, or a public table has too few rows for the pairs.
+        If a parameter leaves its range, a public table has too few rows for the pairs, or the
+        sensitivity is not about one row of so many (or has ``calibration="marginal"``).
     BadFunction
         If the function gives no answer on any of the tables: then nothing was tested.
     BadRows
@@ -221,7 +236,8 @@ def test_sensitivity(
     >>> found.verdict, found.violations > 20
     ('refuted', True)
     """
-    limit, norm, neighbours = read_declaration(bound, norm, neighbours)
+    limit, norm, neighbours, own = read_declaration(bound, norm, neighbours, rows=rows)
+    gamma = own if gamma is None else gamma
     require_one_of("norm", norm, NORMS)
     require_one_of("neighbours", neighbours, get_args(Neighbours))
     check_tolerance(tolerance)
@@ -260,6 +276,7 @@ def test_sensitivity(
         worst=best[1],
         rounding=_is_rounding(best[0].size, limit, tolerance, norm),
         seed=root,
+        unanswered=failed,
     )
 
 

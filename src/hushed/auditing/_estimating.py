@@ -14,12 +14,15 @@ from hushed.auditing._mechanisms import adapt_mechanism
 from hushed.auditing._outputs import STRUCTURE, Floats
 from hushed.auditing._pairs import Pair, Relation, read_pairs
 from hushed.auditing._runs import Runs, prepare_runs
+from hushed.auditing._scores.bins import find_places
 from hushed.divergences import DeltaEstimate, estimate_delta
 from hushed.divergences._estimate import Method
 from hushed.errors import ParameterError
 
 _PILOT = 4096  # runs a table that decide how outputs become outcomes; not used again
 _BINS = 50
+_ONCE = 1 / 200  # share of these whose outcome is seen once, beyond which they need bins
+_ONCE_UNBINNED = 0.2  # the same of outputs that no bins are known for: then they are refused
 _LEAST, _MOST = 100, 2**30
 
 
@@ -34,9 +37,9 @@ class PrivacyEstimate:
     neighbour_exceeds : DeltaEstimate
         The other direction.
     outcomes : int
-        Distinct outcomes, or bins, that were seen.
+        Distinct outcomes, and bins, that were seen.
     binned : bool
-        Whether outputs were put into bins, which can only lower delta.
+        Whether outputs that hardly ever repeat were put into bins, which can only lower delta.
     pair : str
         Words for the pair.
     """
@@ -94,7 +97,7 @@ def estimate_privacy(
         Runs on each of the two tables; 100 or more. Another 4,096 decide on bins.
     bins : int, default 50
         Bins for outputs that hardly ever repeat; 2 to 10,000. Their edges come from runs of their
-        own, about as many of them in each bin.
+        own, about as many of them in each bin. What repeats stays an outcome of its own.
     method : {"empirical-bayes", "minimax", "plug-in"}, default "empirical-bayes"
         Estimator; see `estimate_delta`.
     batch : bool, default False
@@ -139,13 +142,13 @@ def estimate_privacy(
         workers=workers,
         progress=_ignore,
     )
-    edges = _choose_bins(runs, chosen, most)
-    counts = _count(runs, runs.sample(chosen, number, "estimate"), edges)
+    chosen_bins = _choose_bins(runs, chosen, most)
+    counts = _count(runs, runs.sample(chosen, number, "estimate"), chosen_bins)
     return PrivacyEstimate(
         rows_exceed=estimate_delta(counts[1], counts[0], epsilon, method=method),
         neighbour_exceeds=estimate_delta(counts[0], counts[1], epsilon, method=method),
         outcomes=int(np.count_nonzero(counts.sum(axis=0))),
-        binned=edges is not None,
+        binned=chosen_bins is not None,
         pair=chosen.name,
     )
 
@@ -161,30 +164,59 @@ def _find_outcomes(runs: Runs, encoded: Floats) -> Floats:
     return np.where(np.isnan(found), np.finfo(float).max, found + 0.0)  # -0.0 is 0.0
 
 
-def _choose_bins(runs: Runs, pair: Pair, bins: int) -> Floats | None:
-    """Inner edges of bins, from runs of their own; None where most outputs repeat."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Bins:
+    """Outcomes that repeat, sorted, each by itself; inner edges of bins for all other numbers."""
+
+    repeated: Floats
+    edges: Floats
+
+    def assign(self, outcomes: Floats, values: Floats) -> NDArray[np.int64]:
+        """Place of each output: its bin (NaN has the last one), or beyond them its outcome."""
+        places = np.searchsorted(self.edges, values, side="right")
+        places = np.where(np.isnan(values), len(self.edges) + 1, places)
+        at = find_places(outcomes, self.repeated)
+        return np.where(at < len(self.repeated), len(self.edges) + 2 + at, places)
+
+
+def _choose_bins(runs: Runs, pair: Pair, bins: int) -> _Bins | None:
+    """Bins for outputs that do not repeat, from runs of their own; None where most outputs do.
+
+    Notes
+    -----
+    The share of runs whose outcome was seen once estimates the probability of all outcomes not seen
+    (Good, Biometrika 40, 1953). Counted as outcomes these would all differ between the two tables,
+    and delta would come out too large by about as much.
+    """
     drawn = np.concatenate(runs.sample(pair, _PILOT, "bins"))
-    if 2 * len(np.unique(_find_outcomes(runs, drawn), axis=0)) <= len(drawn):
+    distinct, at, counts = np.unique(
+        _find_outcomes(runs, drawn), axis=0, return_inverse=True, return_counts=True
+    )
+    once = counts[at.ravel()] == 1
+    if once.mean() <= _ONCE:
         return None
     values = runs.encoder.values(drawn)
-    if values.shape[1] != 1 or np.isnan(values).mean() > 0.5:
-        raise ParameterError(
-            "outputs hardly ever repeat and are not one number each, so that they cannot be put "
-            "into bins: let the mechanism return one number, or round what it returns",
-            parameter="mechanism",
-        )
-    return np.unique(np.nanquantile(values[:, 0], np.linspace(0, 1, bins + 1)[1:-1]))
+    if values.shape[1] == 1 and np.isnan(values[once]).mean() <= 0.5:
+        shares = np.linspace(0, 1, bins + 1)[1:-1]
+        found = np.nanquantile(values[once, 0], shares, method="inverted_cdf")
+        return _Bins(repeated=distinct[counts > 1, 0], edges=np.unique(found))
+    if once.mean() <= _ONCE_UNBINNED:
+        return None
+    raise ParameterError(
+        "outputs hardly ever repeat and are not one number each, so that they cannot be put "
+        "into bins: let the mechanism return one number, or round what it returns",
+        parameter="mechanism",
+    )
 
 
-def _count(runs: Runs, sides: tuple[Floats, Floats], edges: Floats | None) -> NDArray[np.int64]:
-    """Count the outcomes on both tables, shape (2, outcomes); in bins, the last is that of NaN."""
+def _count(runs: Runs, sides: tuple[Floats, Floats], bins: _Bins | None) -> NDArray[np.int64]:
+    """Count the outcomes, or bins, on both tables; shape (2, outcomes)."""
     together = np.concatenate(sides)
-    if edges is None:
-        _, places = np.unique(_find_outcomes(runs, together), axis=0, return_inverse=True)
+    outcomes = _find_outcomes(runs, together)
+    if bins is None:
+        _, places = np.unique(outcomes, axis=0, return_inverse=True)
     else:
-        values = runs.encoder.values(together)[:, 0]
-        places = np.searchsorted(edges, values, side="right")  # NaN is beyond all edges
-        places = np.where(np.isnan(values), len(edges) + 1, places)
+        places = bins.assign(outcomes[:, 0], runs.encoder.values(together)[:, 0])
     places, size = places.ravel(), int(places.max()) + 1
     first, second = np.split(places, [len(sides[0])])
     return np.stack([np.bincount(each, minlength=size) for each in (first, second)])

@@ -22,7 +22,7 @@ from hushed.auditing._scores import Effort
 from hushed.auditing._search import Search
 from hushed.auditing._selection import SelectedEvent
 from hushed.divergences import DeltaEstimate, estimate_delta
-from hushed.errors import TooFewSamples
+from hushed.errors import ParameterError, TooFewSamples
 
 Floats = NDArray[np.float64]
 
@@ -32,6 +32,7 @@ _LEAST = 20
 _BINS = 48
 _CURVE = 41
 _CAUGHT = 0.95
+_SMALLEST = 1e-11  # error at which the joint test, rounded to the safe side, still rejects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,13 @@ def plan_samples(samples: int, pairs: int, claim: AuditedClaim, alpha: float) ->
 
     That is an event that always happens on one table and never on the other.
     """
+    if alpha < _SMALLEST:
+        raise ParameterError(
+            f"an audit contradicts nothing at an error of {alpha:.3g}, for its own rounding is of "
+            f"that size: ask for a confidence of at most 1 - {_SMALLEST:g}, and with a gamma for "
+            f"one of at least {10 * _SMALLEST:g}",
+            parameter="confidence",
+        )
     plan = _divide_samples(samples, pairs)
     if _can_contradict(plan, claim, alpha):
         return plan

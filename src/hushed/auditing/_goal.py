@@ -190,10 +190,24 @@ class _EpsilonDelta:
                 "claim=hs.Guarantee(epsilon=..., delta=..., gamma=...) in your own numbers, or "
                 "sample with calibration='training-conditional'"
             )
+        if self.gamma > 0 and (self.given.distance > 1 or self.given.unit == "user"):
+            raise ParameterError(
+                f"gamma is about pairs that differ {self._describe_distance()}, and pairs drawn "
+                "for an audit differ in one row, so that their share says nothing of it",
+                parameter="claim",
+            )
 
     def describe(self) -> str:
         gamma = f", gamma = {format_up(self.gamma)}" if self.gamma else ""
-        return f"(epsilon = {format_up(self.epsilon)}, delta = {format_up(self.delta)}{gamma})"
+        numbers = f"epsilon = {format_up(self.epsilon)}, delta = {format_up(self.delta)}{gamma}"
+        far = self.given.distance > 1 or self.given.unit == "user"
+        return f"({numbers}{f', between tables that differ {self._describe_distance()}' * far})"
+
+    def _describe_distance(self) -> str:
+        each = "all rows of one user" if self.given.unit == "user" else "one row"
+        if self.given.distance == 1:
+            return f"in {each}"
+        return f"in {self.given.distance} {'users' if self.given.unit == 'user' else 'rows'}"
 
     def describe_measured(self, _measured: float, /) -> str:
         return ""  # it is epsilon, which is said anyway

@@ -72,7 +72,8 @@ class PopulationCount:
     drawn : int
         Independent pairs.
     caught : int
-        Pairs on which the claimed epsilon and delta are contradicted.
+        Pairs whose own tests contradict the claimed epsilon and delta; a few may do so by chance,
+        which the other numbers allow for.
     needed : int
         Pairs that have to be caught before the share gamma is contradicted.
     share_low : float
@@ -210,7 +211,7 @@ class AuditReport:
         return self.verdict.upper() + (" for this sensitivity" if self.population else "")
 
     def _describe_certified(self) -> str:
-        head = f"Certified with confidence {self.confidence:g}:"
+        head = f"Certified with confidence {format_down(self.confidence)}:"
         claim = adapt_claim(self.claim)
         both = (
             f"epsilon is at least {format_down(self.epsilon_low)} "
@@ -221,9 +222,10 @@ class AuditReport:
         if self.population is not None:
             p = self.population
             return (
-                f"{head} {p.caught} of {p.drawn} pairs drawn from the population violate the "
-                f"claimed epsilon and delta, {p.needed} contradict gamma; their share is at "
-                f"least {format_down(p.share_low, 4)}. On more than a share gamma of pairs {both}."
+                f"Tests of {p.caught} of {p.drawn} pairs drawn from the population contradict the "
+                f"claimed epsilon and delta, each by itself, and {p.needed} contradict gamma. "
+                f"{head} the share of pairs that violate them is at least "
+                f"{format_down(p.share_low, 4)}. On more than a share gamma of pairs {both}."
             )
         return f"{head} {claim.describe_measured(self.measured)}{both}.{self._name_pairs()}"
 
@@ -290,7 +292,7 @@ class AuditReport:
         if self.population is None:
             return ""
         return (
-            f"With confidence {self.confidence:g} by itself, at most a share "
+            f"With confidence {format_down(self.confidence)} by itself, at most a share "
             f"{format_up(self.population.share_high, 3)} of all pairs has a violation that so many "
             "runs catch with probability 0.95; nothing is said of pairs that the population does "
             "not yield."

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from hushed._checks import is_real, require_count
 from hushed._functions._calls import answer
 from hushed._numeric import root_above
+from hushed._printing import format_up
 from hushed.auditing._pairs import Pair, extreme_pairs
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Neighbours
@@ -107,7 +108,8 @@ def check_sensitivity(
     function : callable
         ``f(rows)``; gives a number or an array of numbers.
     declared : float or sensitivity
-        What is claimed; a sensitivity brings its norm and its neighbours along.
+        What is claimed; a sensitivity brings its norm and its neighbours along. One with a gamma
+        is for `hushed.test_sensitivity`.
     low, high : float or array of float, shape (columns,)
         Domain of each column. Tables have shape (rows,) or (rows, columns).
     rows : int
@@ -132,11 +134,18 @@ def check_sensitivity(
     Raises
     ------
     ParameterError
-        If a parameter leaves its range.
+        If a parameter leaves its range, or the sensitivity is not about one row of so many.
     BadFunction
         If the function gives no answer for any of the tables: then nothing was searched.
     """
-    limit, norm, neighbours = read_declaration(declared, norm, neighbours)
+    limit, norm, neighbours, gamma = read_declaration(declared, norm, neighbours, rows=rows)
+    if gamma:
+        raise ParameterError(
+            f"the sensitivity is for all but a share {format_up(gamma)} of pairs, and one pair "
+            "contradicts it nowhere: use hs.test_sensitivity, or give its value to search for "
+            "pairs beyond it",
+            parameter="declared",
+        )
     if norm not in ("l1", "l2", "sup"):
         raise ParameterError(f"norm must be l1, l2 or sup, got {norm!r}", parameter="norm")
     if neighbours not in get_args(Neighbours):
@@ -173,13 +182,19 @@ def check_sensitivity(
 
 
 def read_declaration(
-    declared: float | SensitivityBound, norm: Norm, neighbours: Neighbours
-) -> tuple[float, Norm, Neighbours]:
-    """Read a declared sensitivity; one that is a record brings norm and neighbours along."""
+    declared: float | SensitivityBound, norm: Norm, neighbours: Neighbours, *, rows: int
+) -> tuple[float, Norm, Neighbours, float]:
+    """Read a declared sensitivity: its value, norm, neighbours, and gamma.
+
+    One that is a record brings them along. It is refused where tables of so many rows that differ
+    in one row are not what it is about: they would accuse a right one, or pass a wrong one.
+    """
+    gamma = 0.0
     if is_real(declared):
         limit = float(declared)
     elif not isinstance(declared, int | float) and hasattr(declared, "norm"):
         limit, norm, neighbours = declared.value, declared.norm, declared.neighbours
+        gamma = _read_promise(declared, rows)
     else:
         raise ParameterError(
             "declared must be a number, or a sensitivity such as hs.proven_sensitivity gives, got "
@@ -188,7 +203,30 @@ def read_declaration(
         )
     if not 0 <= limit < math.inf:
         raise ParameterError(f"a declared sensitivity is 0 or more and finite, got {limit}")
-    return limit, norm, neighbours
+    return limit, norm, neighbours, gamma
+
+
+def _read_promise(declared: SensitivityBound, rows: int) -> float:
+    """Gamma of a sensitivity that is about one row of so many; refuse another one."""
+    promise = declared.guarantee(1.0)
+    sampling = getattr(declared, "sampling", None)
+    sizes = (sampling.sizes or (sampling.rows,)) if sampling else (rows,)
+    other = {
+        "all rows of one user": promise.unit == "user",
+        f"{promise.distance} rows that change at once": promise.distance > 1,
+        f"tables of {' or '.join(map(str, sizes))} rows": rows not in sizes,
+        "the average over all samplings (calibration='marginal'), and not about its own number": (
+            promise.marginal
+        ),
+    }
+    wrong = [words for words, found in other.items() if found]
+    if wrong:
+        raise ParameterError(
+            f"the sensitivity is about {wrong[0]}: pairs of tables of {rows} rows that differ in "
+            "one row say nothing of it",
+            parameter="declared",
+        )
+    return promise.gamma
 
 
 def check_tolerance(tolerance: Any) -> None:

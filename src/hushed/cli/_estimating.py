@@ -72,7 +72,7 @@ def estimate(
         ]
         result["pairs"] = [_to_dict(each) for each in found]
         if not json:
-            _show(found, samples)
+            _show(found)
 
 
 def _to_dict(found: PrivacyEstimate) -> dict[str, Any]:
@@ -92,9 +92,10 @@ def _side(found: DeltaEstimate) -> dict[str, Any]:
     return {"delta": found.values.tolist(), "standard_error": errors}
 
 
-def _show(found: list[PrivacyEstimate], samples: int) -> None:
+def _show(found: list[PrivacyEstimate]) -> None:
+    made = int(found[0].rows_exceed.samples[0] or 0)  # whole batches: a few less than asked for
     print_table(
-        f"Estimates of delta ± standard error, from {samples} runs a table",
+        f"Estimates of delta ± standard error, from {made} runs a table",
         ["pair", "outcomes", "epsilon", "rows over neighbour", "neighbour over rows"],
         [
             [
