@@ -30,7 +30,7 @@ def watch_stops() -> Iterator[Callable[[], bool]]:
 
 
 def _watch(number: int, came: list[int]) -> tuple[Any, Any]:
-    """Note a signal on its way to whoever handles it: the handler so far, and the one that notes."""
+    """Note a signal on its way: the handler so far, and the one that notes."""
     before = signal.getsignal(number)
     if not callable(before):
         return before, None
