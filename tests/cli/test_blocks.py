@@ -20,7 +20,7 @@ def both(rows): return rows.mean(axis=0)
 def of_frame(rows): return float(rows["stay"].mean())
 """
 RANGE = ("--low", 0, "--high", 100)
-STAYS = ("blocks", "stays.csv", "f.py:stay", *RANGE)
+STAYS = ("blocks", "stays.csv", "f.py:stay", "--header", *RANGE)
 SURE = ("--epsilon", 40)
 VECTOR = (*("f.py:both", "--aggregate", "vector", "--radius", 9), *("--centre", 10, "--centre", 50))
 UNIFORM = "uniform:0,9:40,60"
@@ -84,7 +84,9 @@ def test_a_release_is_that_of_python_and_its_certificate_is_verified(run, tmp_pa
 )
 def test_every_way_of_putting_answers_together(run, words, value):
     """Each answer of so sure a release is that of the function."""
-    record = record_of(run("blocks", "stays.csv", *words, *SURE, "--blocks", 4, "--json"))
+    record = record_of(
+        run("blocks", "stays.csv", "--header", *words, *SURE, "--blocks", 4, "--json")
+    )
     assert record["value"] == value
 
 
@@ -100,7 +102,7 @@ def test_users_by_name_and_by_place(run, frame, column):
     """All rows of one patient are in one block, and the promise is for users."""
     words = ("--user", column, "--frame", frame, "--blocks", 2, "--json")
     function = "f.py:stay" if frame == "numpy" else "f.py:of_frame"
-    record = record_of(run("blocks", "stays.csv", function, *RANGE, *SURE, *words))
+    record = record_of(run("blocks", "stays.csv", function, "--header", *RANGE, *SURE, *words))
     assert record["certificate"]["guarantee"]["unit"] == "user"
     stated = record["certificate"]["mechanism"]["parameters"]["user"]
     assert stated == ("0" if frame == "numpy" else "patient")
@@ -215,7 +217,7 @@ def test_bad_use_ends_with_2_before_anything_is_charged(run, tmp_path, words, sa
         ledger.open_budget("stays", hs.Guarantee(epsilon=50.0))
     free = "--key" in words or "--simulate" in words
     charged = () if free else ("--ledger", book, "--budget", "stays")
-    result = run("blocks", "stays.csv", "f.py:stay", *words, *SURE, *charged, "--json")
+    result = run("blocks", "stays.csv", "f.py:stay", "--header", *words, *SURE, *charged, "--json")
     assert result.returncode == 2, result.stdout
     assert said in error_of(result)
     with hs.Ledger(book) as ledger:

@@ -81,7 +81,6 @@ def test_a_budget_is_charged_and_an_answer_kept(run, tmp_path):
     [
         (("--column", "bed"), "no column 'bed'"),
         (("--user", "bed"), "no column 'bed'"),
-        (("--column", "patient"), "holds no number"),
         (("--growth", 1), "--growth must be"),
         (("--smallest", 0), "--smallest must be"),
         (("--above", -1), "--above must be"),

@@ -20,7 +20,9 @@ def run(tmp_path):
     """Run a command in a folder with 400 coins, 300 of them ones."""
     (tmp_path / "coins.csv").write_text("up\n" + "1\n" * 300 + "0\n" * 100)
     (tmp_path / "f.py").write_text(LIKELIHOOD)
-    return lambda *words: ended("posterior", "coins.csv", "f.py:coin", *words, cwd=tmp_path)
+    return lambda *words: ended(
+        "posterior", "coins.csv", "f.py:coin", "--header", *words, cwd=tmp_path
+    )
 
 
 def test_a_draw_is_released_with_its_certificate(run, tmp_path):

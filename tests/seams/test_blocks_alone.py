@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -274,3 +275,38 @@ def test_what_else_a_function_carries_is_let_through(held):
     """Public weights are no private rows."""
     assert not carries_rows(use(held), TABLE.copy())
     assert carries_rows(use([held, TABLE]), TABLE)
+
+
+class Raising:
+    """A cell that raises when it is pickled, or stops the process as Ctrl-C does."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        if self.kind is signal.SIGINT:
+            signal.raise_signal(self.kind)
+        raise self.kind
+
+
+def count(rows):
+    """Count rows."""
+    return float(len(rows))
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_a_cell_that_raises_what_a_stop_raises_stops_nothing(kind):
+    """Its part alone has no answer: an end of the release would tell of one row."""
+    found = call_isolated(count, [[1.0], [Raising(kind)], [1.0, 2.0]])
+    assert np.array_equal(found, [1.0, np.nan, 2.0], equal_nan=True)
+
+
+def test_ctrl_c_still_stops_while_cells_are_pickled():
+    """A signal is a stop wherever it comes, and is handled as before from then on."""
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        call_isolated(count, [[1.0], [Raising(signal.SIGINT)]])
+    assert signal.getsignal(signal.SIGINT) is before

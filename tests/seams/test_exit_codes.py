@@ -53,6 +53,8 @@ SAMPLED = ("--population", "uniform:0,1", "--gamma", "0.3")
 RELEASE = ("release", "rows.csv", "f.py:mean", *SAMPLED, "--epsilon", "1")
 RESAMPLED = ("--promise", "table")
 AUDIT = ("--claim-epsilon", "1", "--batch", "--samples", "4000", "--pairs", "extremes")
+ESTIMATE = ("--epsilon", "1", "--batch", "--samples", "1000", "--pairs", "extremes")
+ESTIMATE += ("--low", "0", "--high", "1")
 ENDS = ("--low", "0", "--high", "1")
 ESTIMATE = ("--epsilon", "0.5", "--batch", "--samples", "1000", "--pairs", "extremes")
 QUERY = ("query", "rows.csv", "--header", "x", "--count", "--epsilon", "1")
@@ -60,12 +62,16 @@ COMPARE = (
     *("compare", "median", "--population", "uniform:0,1", "--rows", "9", *ENDS),
     *("--epsilon", "1", "--trials", "10"),
 )
-STATISTIC = ("statistic", "median", "rows.csv", *ENDS, "--epsilon", "1")
-BLOCKS = ("blocks", "rows.csv", "f.py:mean", *ENDS, "--epsilon", "9", "--beta", "0.3")
+STATISTIC = ("statistic", "median", "rows.csv", "--header", *ENDS, "--epsilon", "1")
+BLOCKS = (
+    *("blocks", "rows.csv", "f.py:mean", "--header", *ENDS),
+    *("--epsilon", "9", "--beta", "0.3"),
+)
 POSTERIOR = (
     "posterior",
     "rows.csv",
     "f.py:flat",
+    "--header",
     "--grid",
     "0:1:3",
     "--clip",
@@ -74,7 +80,7 @@ POSTERIOR = (
     "9",
 )
 TEST = ("test-sensitivity", "f.py:mean", "--population", "uniform:0,1", "--rows", "5")
-FIND_BOUND = ("find-bound", "rows.csv", "--epsilon", "1")
+FIND_BOUND = ("find-bound", "rows.csv", "--header", "--epsilon", "1")
 BUDGET = ("sqlite:///b.db", "clinic")
 CHECK = ("check-population", "rows.csv", "--epsilon", "1000000", "--tables", "19", "--population")
 VERIFY = ("verify", "c.json")
@@ -129,6 +135,12 @@ ENDINGS = {
         (("compose", "laplace:0.1x20"), 0, None),
         (("compose", "laplace:-1"), 2, "bad-use"),
     ],
+    "estimate": [
+        (("estimate", "f.py:enough", *ESTIMATE), 0, None),
+        (("estimate", "f.py:fails", *ESTIMATE), 1, "refused"),
+        (("estimate", "f.py:kills", *ESTIMATE), 1, "refused"),
+        (("estimate", "f.py:enough", *ESTIMATE, "--samples", "0"), 2, "bad-use"),
+    ],
     "audit": [
         (("audit", "f.py:enough", *AUDIT, *ENDS), 0, None),
         (("audit", "f.py:too_little", *AUDIT, *ENDS), 1, None),
@@ -175,7 +187,7 @@ ENDINGS = {
         (POSTERIOR, 0, None),
         ((*POSTERIOR[:2], "f.py:vanishes", *POSTERIOR[3:]), 0, None),  # a failure is told to nobody
         ((*POSTERIOR, "--ledger", BUDGET[0], "--budget", "clinic"), 1, "refused"),
-        ((*POSTERIOR[:3], "--grid", "0:1", *POSTERIOR[5:]), 2, "bad-use"),
+        ((*POSTERIOR[:4], "--grid", "0:1", *POSTERIOR[6:]), 2, "bad-use"),
         ((*POSTERIOR, "--out", "no/c.json"), 2, "bad-use"),
     ],
     "test-sensitivity": [

@@ -11,6 +11,7 @@ import pytest
 
 import hushed as hs
 from hushed import auditing, cost
+from hushed.errors import ParameterError
 from hushed.plots import certificate_page, movement_figure, save_figure
 from hushed.plots._audits import audit_page
 from hushed.plots._pricing import cost_against_level
@@ -212,15 +213,17 @@ def test_no_name_runs_or_stops_a_program(suffix, tmp_path):
 
 
 def test_no_name_runs_or_stops_a_page():
-    """The page of a certificate holds a stranger's name as text."""
+    """The page of a certificate holds a stranger's name as text; one that is no text has none."""
     _, certificate = sampled()
-    hostile = HOSTILE.removesuffix("\ud800")  # with which there is no certificate to read again
+    name = HOSTILE.removesuffix("\ud800")
     certificate = dataclasses.replace(
         certificate,
-        created=hostile,
-        charged=hostile,
-        sampling=dataclasses.replace(certificate.sampling, function=hostile),
+        created=name,
+        charged=name,
+        sampling=dataclasses.replace(certificate.sampling, function=name),
     )
+    with pytest.raises(ParameterError, match="surrogates"):
+        certificate_page(dataclasses.replace(certificate, created=HOSTILE))
     page = certificate_page(certificate)
     page.encode()
     assert "\x1b" not in page

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import hushed as hs
 from hushed.cli import app
+from hushed.cli._tables import read_private_table
 from hushed.errors import BadFunction, ParameterError
 
 ROWS = np.arange(20.0)
@@ -424,3 +425,93 @@ def test_no_answer_of_a_row_fails_a_chain(kind, odd):
     assert type(np.asarray(found).tolist()[7]) in (float, int, str, type(None))
     keep = space >> hs.transformations.filter_rows(lambda row: odd(*given) if row == 7 else True)
     assert len(keep(np.arange(20.0) % 8)) >= 18
+
+
+WORST_CASE = [
+    ("statistic", "median", "DATA", "--low", "0", "--high", "10", "--epsilon", "1"),
+    ("find-bound", "DATA", "--epsilon", "1"),
+    (
+        "blocks",
+        "DATA",
+        "F:middle",
+        "--low",
+        "0",
+        "--high",
+        "10",
+        "--epsilon",
+        "40",
+        "--blocks",
+        "3",
+    ),
+    ("posterior", "DATA", "F:near", "--grid", "0:9:10", "--clip", "2", "--epsilon", "1"),
+]
+FUNCTIONS = """
+import numpy as np
+
+def middle(rows):
+    return float(np.nanmedian(np.asarray(rows, dtype=float)[:, -1]))
+
+def near(rows, grid):
+    return -abs(np.asarray(rows, dtype=float)[0, -1] - grid)
+
+def shortest(rows):
+    return float(min(map(len, list(rows["town"]))))
+
+"""
+
+
+def run_on(folder, text, words, *more):
+    """Run a command on private rows."""
+    (folder / "f.py").write_text(FUNCTIONS)
+    (folder / "private.csv").write_text(text)
+    places = {"DATA": str(folder / "private.csv")}
+    words = [places.get(w, w).replace("F:", f"{folder}/f.py:") for w in words]
+    return CliRunner().invoke(app, [*words, *more, "--json"])
+
+
+@pytest.mark.parametrize("words", WORST_CASE, ids=lambda words: words[0])
+@pytest.mark.parametrize("first", ["SECRETNAME", "5", "cost"])
+def test_whether_a_record_names_columns_is_not_guessed(tmp_path, words, first):
+    """Whatever the first row holds, the answer is one refusal, which shows none of it."""
+    result = run_on(tmp_path, first + "\n" + "5\n" * 30, words)
+    assert result.exit_code == 2
+    assert "say --header or --no-header" in result.stderr
+    assert "SECRETNAME" not in result.output
+
+
+def test_a_column_that_is_named_is_looked_for_in_the_first_row_only(tmp_path):
+    """A name says that there is a header; if it is not there, no cell is shown in its place."""
+    found = run_on(tmp_path, "cost\n" + "5\n" * 30, WORST_CASE[0], "--column", "cost")
+    assert json.loads(found.stdout)["certificate"]["statistic"]["rows"] == 30
+    missed = run_on(tmp_path, "SECRETNAME,9\n" + "5,5\n" * 30, WORST_CASE[0], "--column", "cost")
+    assert "has no column 'cost'" in missed.stderr
+    assert "SECRETNAME" not in missed.output
+
+
+@pytest.mark.parametrize("words", [*WORST_CASE[:2], *WORST_CASE[3:]], ids=lambda words: words[0])
+@pytest.mark.parametrize("last", ["x", "5"])
+def test_a_single_number_decides_of_no_refusal(tmp_path, words, last):
+    """A column without any number is answered like one with a number in it."""
+    result = run_on(tmp_path, "cost\n" + "x\n" * 30 + last + "\n", words, "--header")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("frame", ["pandas", "polars"])
+def test_a_number_among_texts_changes_no_other_row(tmp_path, frame):
+    """Which columns are of texts is said: one number in them is a text like others."""
+    words = ("blocks", "DATA", "F:shortest", "--low", "0", "--high", "10", "--epsilon", "90")
+    more = ["--blocks", "3", "--frame", frame, "--header", "--text", "town"]
+    result = run_on(tmp_path, "town,cost\n" + "Genoa,1\n" * 30 + "12345,1\n", words, *more)
+    assert json.loads(result.stdout)["value"] == 5.0
+
+
+def test_the_number_of_a_user_tells_of_no_other_row(tmp_path):
+    """Names of users in an array are numbers made of each name alone."""
+    read = []
+    for first in ("", "Ann,1\n"):
+        (tmp_path / "rows.csv").write_text(f"who,cost\n{first}Bea,1\nCid,2\nBea,3\n")
+        table = read_private_table(tmp_path / "rows.csv", header=True, user="who")
+        read.append(table.rows[-3:, 0].tolist())
+    assert read[0] == read[1]
+    assert read[0][0] == read[0][2] != read[0][1]

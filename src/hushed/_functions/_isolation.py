@@ -20,6 +20,7 @@ from hushed._checks import is_whole, require_count
 from hushed._functions._isolated_process import Process
 from hushed._functions._limits import Limits, count_workers, require_linux
 from hushed._functions._silence import silence
+from hushed._functions._stops import watch_stops
 from hushed._rows._apart import dump_apart
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError, WorkerLost
@@ -273,16 +274,20 @@ def _pack(
 
 
 def _pickle_part(seed: int, part: Any) -> bytes:
-    """Pickle a part; nothing if that fails, so that its call fails as any other."""
+    """Pickle a part; nothing if that fails, so that its call fails as any other.
+
+    A cell may raise what a stop raises: only a signal stops.
+    """
     if type(part) is np.ndarray and not part.dtype.hasobject:  # ten times as fast
         return pickle.dumps((seed, part), protocol=5)
-    try:
-        with silence():
-            return dump_apart((seed, part))
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        return b""
+    with watch_stops() as stopped:
+        try:
+            with silence():
+                return dump_apart((seed, part))
+        except BaseException:
+            if not stopped():
+                return b""
+    raise KeyboardInterrupt
 
 
 def _check_seeds(seeds: Sequence[int] | None, calls: int) -> list[int]:

@@ -75,10 +75,10 @@ EXAMPLES = {
     "--out certificate.json --html certificate.html",
     "statistic": "hushed statistic median clinic-private.csv --column cost --low 0 --high 5000 "
     "--epsilon 1 --out median.json",
-    "blocks": "hushed blocks clinic-private.csv premium.py:premium --low 0 --high 1000 "
+    "blocks": "hushed blocks clinic-private.csv premium.py:premium --header --low 0 --high 1000 "
     "--epsilon 2 --out premium.json",
-    "posterior": "hushed posterior clinic-private.csv stays.py:log_likelihood --grid 50:3000:60 "
-    "--clip 4 --epsilon 1 --out draw.json",
+    "posterior": "hushed posterior clinic-private.csv stays.py:log_likelihood --header "
+    "--grid 50:3000:60 --clip 4 --epsilon 1 --out draw.json",
     "find-bound": "hushed find-bound clinic-private.csv --column cost --epsilon 0.5 --out "
     "bound.json",
     "verify": "hushed verify certificate.json clinic.py:expected_costs --population "

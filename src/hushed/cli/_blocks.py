@@ -28,10 +28,11 @@ from hushed.cli._options import (
     KeyOption,
     LedgerOption,
     SeedOption,
+    TextOption,
     UnitOption,
 )
 from hushed.cli._outcome import print_line, print_table
-from hushed.cli._tables import Frame, Table, check_columns, find_column, read_table
+from hushed.cli._tables import Frame, Table, check_columns, find_column, read_private_table
 from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
 from hushed.populations import Promise
@@ -55,6 +56,7 @@ def blocks(
     user: options.User = None,
     frame: FrameOption = "numpy",
     header: HeaderOption = None,
+    text: TextOption = None,
     unit: UnitOption = "row",
     prior_population: options.PriorPopulation = None,
     simulate: options.Simulate = None,
@@ -108,7 +110,9 @@ def blocks(
             f = read_function(function)
             # A simulation with a guess of the number of rows looks at no private one.
             looked = not (simulate and rows)
-            table = read_table(data, frame, header=header, refuse=False) if looked else None
+            table = None
+            if looked:
+                table = read_private_table(data, frame, header=header, texts=text or (), user=user)
             read = partial(
                 _read_public, data=data, frame=frame, header=header, promise=promise, private=table
             )

@@ -106,8 +106,12 @@ def read_population(
     bounds: Mapping[str, tuple[float, float]] | None = None,
     user: str | None = None,
     private: Path | None = None,
+    admission: str = "",
 ) -> tuple[Population, tuple[str, ...] | None]:
-    """Read a population from the command line, unless it is the file of the private rows."""
+    """Read a population from the command line, unless it is the file of the private rows.
+
+    The admission says how to go on with that file all the same, where a command can.
+    """
     kind, colon, rest = spec.partition(":")
     distribution = kind in ("uniform", "normal", "exponential") and colon
     if promise is not None and (distribution or ".py:" in spec):
@@ -128,8 +132,8 @@ def read_population(
         )
     if private is not None and private.exists() and path.samefile(private):
         raise PrivateRowsAsPopulation(
-            f"the public population {plain_path(spec)} holds the private rows: what follows from "
-            "it would leak about them; give public rows, a range or a simulator"
+            f"the public population {plain_path(spec)} holds the private rows, and whatever "
+            f"follows from it leaks about them; give public rows, a range or a simulator{admission}"
         )
     table = read_table(path, frame, header=header, user=user)
     ranges = _by_place(bounds, table.columns) if frame == "numpy" else bounds

@@ -129,9 +129,19 @@ HeaderOption = Annotated[
     bool | None,
     option(
         "Whether the first row of CSV files names the columns. By default it does if it "
-        "holds no number and a column below it is all numbers.",
+        "holds no number and a column below it is all numbers; for private rows under a promise "
+        "for every table, it has to be said, unless a column is called by its name.",
         ROWS,
         "--header/--no-header",
+    ),
+]
+TextOption = Annotated[
+    list[str] | None,
+    option(
+        "Column of texts of the private file, by name, or by place from 1, with --frame pandas or "
+        "polars; all others are of numbers. Can be repeated.",
+        ROWS,
+        "--text",
     ),
 ]
 DependentOption = Annotated[

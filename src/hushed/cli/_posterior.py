@@ -21,11 +21,12 @@ from hushed.cli._options import (
     JsonOption,
     KeyOption,
     LedgerOption,
+    TextOption,
     UnitOption,
     option,
 )
 from hushed.cli._panels import NOISE, ROWS
-from hushed.cli._tables import read_table
+from hushed.cli._tables import read_private_table
 from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
 
@@ -53,6 +54,7 @@ def posterior(
     ] = False,
     frame: FrameOption = "numpy",
     header: HeaderOption = None,
+    text: TextOption = None,
     unit: UnitOption = "row",
     ledger: LedgerOption = None,
     budget: BudgetOption = None,
@@ -75,7 +77,7 @@ def posterior(
             unit=unit,
         )
         with open_named(ledger, budget) as charged:
-            rows = read_table(data, frame, header=header).rows
+            rows = read_private_table(data, frame, header=header, texts=text or ()).rows
             delivery.released = hs.release(
                 made.log_likelihood, rows, made, charged, budget=budget, note=remark, key=key
             )

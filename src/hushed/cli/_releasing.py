@@ -245,6 +245,7 @@ def release(
                 bounds=read_bounds(bounds),
                 user=user,
                 private=None if data_dependent else data,
+                admission=", or admit it by --data-dependent, which marks the certificate",
             )
             table = read_table(data, frame, header=header, known=columns or (), user=user)
             check_columns(columns, table.columns)

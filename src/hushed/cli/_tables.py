@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,26 +34,77 @@ def read_table(
     header: bool | None = None,
     known: Sequence[str] | None = None,
     user: str | None = None,
-    refuse: bool = True,
 ) -> Table:
-    """Read a CSV or Parquet file; in an array the users of a column are numbered.
-
-    Unless it may refuse, what is no number becomes NaN, or None.
-    """
+    """Read a CSV or Parquet file; in an array the users of a column are numbered."""
     columns, cells = _read_cells(path, header)
-    names = columns or tuple(f"column {i + 1}" for i in range(len(cells[0])))
+    names = columns or _number_columns(cells)
     if user is not None and frame == "numpy":
         _number_users(cells, find_column(path, user, columns, len(names), option="--user"))
     shown = [
         f"column {name!r}" if columns and (known is None or name in known) else f"column {i}"
         for i, name in enumerate(names, start=1)
     ]
-    take = _column if refuse else _private_column
     read = {
-        name: take(path, shown[i], [row[i] for row in cells], _FRAMES, text=frame != "numpy")
+        name: _column(path, shown[i], [row[i] for row in cells], _FRAMES, text=frame != "numpy")
         for i, name in enumerate(names)
     }
     return Table(rows=_make_frame(read, frame), columns=columns)
+
+
+def read_private_table(
+    path: Path,
+    frame: Frame = "numpy",
+    *,
+    header: bool | None,
+    texts: Sequence[str] = (),
+    user: str | None = None,
+) -> Table:
+    """Read private rows, each cell by itself: a text in a column of texts, else a number or NaN.
+
+    Which columns are of texts is said, as a single row may change what the others look like.
+    """
+    told = _require_header(path, header, user, *texts)
+    columns, cells = _read_cells(path, told)
+    names = columns or _number_columns(cells)
+    known = columns if _is_stated(path, header) else ()
+    if user is not None:
+        whose = find_column(path, user, columns, len(names), option="--user", known=known)
+        if frame == "numpy":
+            _encode_users(cells, whose)
+    if texts and frame == "numpy":
+        raise ParameterError("--text goes with --frame pandas or polars: an array holds numbers")
+    places = {
+        find_column(path, t, columns, len(names), option="--text", known=known) for t in texts
+    }
+    read = {
+        name: (_take_texts if i in places else _take_numbers)([row[i] for row in cells])
+        for i, name in enumerate(names)
+    }
+    return Table(rows=_make_frame(read, frame), columns=columns)
+
+
+def _number_columns(cells: list[list[Any]]) -> tuple[str, ...]:
+    return tuple(f"column {i + 1}" for i in range(len(cells[0])))
+
+
+def _require_header(path: Path, header: bool | None, *named: str | None) -> bool | None:
+    """Whether the first row of a private file names columns: said, never told from the rows.
+
+    A column that is called by a name says it, too.
+    """
+    if _is_stated(path, header) or not path.is_file():
+        return header
+    if any(name is not None and not name.isdecimal() for name in named):
+        return True
+    raise ParameterError(
+        f"say --header or --no-header: whether the first row of {path.name} names its columns is "
+        "not told from private rows"
+    )
+
+
+def _is_stated(path: Path, header: bool | None) -> bool:
+    """Whether it is known without a look at the rows that names are names."""
+    return header is not None or path.suffix == ".parquet"
 
 
 def _read_cells(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[list[Any]]]:
@@ -82,32 +134,31 @@ def read_private_column(
 ) -> Any:
     """Read one private column, each cell by itself: an array of numbers, or a list of texts.
 
-    What is no number becomes NaN, and no cell is refused: that would tell what one row holds. A
-    column without any number is one of texts, and types of columns are public.
+    What is no number becomes NaN, and no cell is refused: that would tell what one row holds.
     """
-    columns, cells = _read_cells(path, header)
-    place = find_column(path, column, columns, len(cells[0]))
-    return _private_cells(path, place, columns, cells, text)
+    columns, cells = _read_cells(path, _require_header(path, header, column))
+    known = columns if _is_stated(path, header) else ()
+    place = find_column(path, column, columns, len(cells[0]), known=known)
+    return _private_cells(place, cells, text)
 
 
 def read_column_of_users(
     path: Path, column: str | None, user: str, *, header: bool | None
 ) -> tuple[Any, list[str | None]]:
     """Read a private column of numbers, and whose each row is; None of one that is nobody's."""
-    columns, cells = _read_cells(path, header)
-    place = find_column(path, column, columns, len(cells[0]))
-    whose = find_column(path, user, columns, len(cells[0]), option="--user")
+    columns, cells = _read_cells(path, _require_header(path, header, column, user))
+    known = columns if _is_stated(path, header) else ()
+    place = find_column(path, column, columns, len(cells[0]), known=known)
+    whose = find_column(path, user, columns, len(cells[0]), option="--user", known=known)
     users = [_name_user(row[whose]) for row in cells]
-    return _private_cells(path, place, columns, cells, text=False), users
+    return _private_cells(place, cells, text=False), users
 
 
-def _private_cells(
-    path: Path, place: int, columns: Sequence[str], cells: list[list[Any]], text: bool
-) -> Any:
+def _private_cells(place: int, cells: list[list[Any]], text: bool) -> Any:
     found = [row[place] for row in cells]
     if text:
         return ["" if cell is None else str(cell) for cell in found]
-    return np.array(_private_column(path, _shown(place, columns), found, _MODE, text=False))
+    return np.array(_take_numbers(found))
 
 
 def _shown(place: int, columns: Sequence[str]) -> str:
@@ -129,6 +180,18 @@ def _number_users(cells: list[list[Any]], place: int) -> None:
             row[place] = known.setdefault(name, len(known))
 
 
+def _encode_users(cells: list[list[Any]], place: int) -> None:
+    """Write numbers for the names of users, each by its own name alone.
+
+    A number that tells of the rows above it would carry one user's rows to all others.
+    """
+    for row in cells:
+        name = _name_user(row[place])
+        if name is not None and _number(name) is None:
+            digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=6).digest()
+            row[place] = int.from_bytes(digest)
+
+
 def _cells_of(
     path: Path, place: int, columns: Sequence[str], cells: list[list[Any]], text: bool
 ) -> Any:
@@ -146,9 +209,13 @@ def find_column(
     width: int,
     *,
     option: str = "--column",
+    known: Sequence[str] | None = None,
 ) -> int:
-    """Place of a column that is named, or counted from 1; the only one need not be named."""
-    names = ", ".join(columns) or f"1 to {width}"
+    """Place of a column that is named, or counted from 1; the only one need not be named.
+
+    Only names that are known as such are shown.
+    """
+    names = ", ".join(columns if known is None else known) or f"1 to {width}"
     if column is None:
         if width > 1:
             raise ParameterError(
@@ -275,16 +342,15 @@ def _column(path: Path, shown: str, cells: list[Any], cure: str, *, text: bool) 
     return numbers
 
 
-def _private_column(
-    path: Path, shown: str, cells: list[Any], cure: str, *, text: bool
-) -> list[Any]:
-    """Numbers of a private column, NaN where there is none; its texts, if it has no number."""
+def _take_numbers(cells: list[Any]) -> list[float]:
+    """Numbers of a private column, NaN where there is none."""
     numbers = [_number(cell) for cell in cells]
-    if any(number is not None for number in numbers):
-        return [np.nan if number is None else number for number in numbers]
-    if text:
-        return [cell or None for cell in cells]
-    raise BadRows(f"{path.name}: {shown} holds no number; {cure}")
+    return [np.nan if number is None else number for number in numbers]
+
+
+def _take_texts(cells: list[Any]) -> list[str | None]:
+    """Texts of a private column, None where a cell is empty."""
+    return [None if cell is None or cell == "" else str(cell) for cell in cells]
 
 
 def _number(cell: Any) -> float | None:
