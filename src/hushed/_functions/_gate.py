@@ -143,7 +143,7 @@ def _admit_rows(data: Any, sampled: Sampled | None, function: Any, *, outside: O
     found = containers.layout(rows)
     if found != sampled.layout:
         raise BadRows(
-            f"the sensitivity was sampled on {sampled.layout}; {sampled.layout.difference(found)}"
+            f"the population's rows are {sampled.layout}; {sampled.layout.difference(found)}"
         )
     rows = cast_rows(rows, sampled.layout)
     if counted and len(rows) != sampled.rows:
@@ -160,7 +160,7 @@ def _bundle(rows: Any, user: str | int, sampled: containers.Layout) -> Bundles:
     """Make of private rows a table of users, who are numbered."""
     if containers.container(rows) != sampled.container:
         found = containers.layout(rows)
-        raise BadRows(f"the sensitivity was sampled on {sampled}; {sampled.difference(found)}")
+        raise BadRows(f"the population's rows are {sampled}; {sampled.difference(found)}")
     return number_users(bundle_rows(rows, user))
 
 
