@@ -391,7 +391,7 @@ class TestRefusals:
         with pytest.raises(BadFunction, match="ZeroDivisionError"):
             hs.compare(lambda _: 1 / 0, UNIT, rows=10, trials=2)
         short = hs.populations.Simulator(lambda rng, n: rng.random(n - 1))
-        with pytest.raises(BadRows, match="asked for 7 rows and gave 6$"):
+        with pytest.raises(BadRows, match=r"asked for 7 rows and gave 6$"):
             hs.compare(SEVEN, short, trials=2)
         broken = hs.populations.Simulator(lambda rng, n: rng.nothing(n))
         with pytest.raises(BadRows, match="AttributeError"):
