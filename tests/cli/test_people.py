@@ -80,3 +80,28 @@ def test_a_law_of_people_without_a_column_is_refused(folder):
     code, found = run("sensitivity", "f.py:capped", "--population", "f.py:people", "--rows", "12")
     assert code == 2
     assert "--user" in found["error"]["message"]
+    given = ["private.csv", "f.py:capped", "--population", "f.py:people", "--epsilon", "1"]
+    code, found = run("release", *given)
+    assert code == 2
+    assert "name their column by --user" in found["error"]["message"]
+
+
+def test_places_of_people_are_counted_from_one_in_messages_too(folder):
+    """Another column than the law of people writes is refused in the words of the option."""
+    given = ["sensitivity", "f.py:capped", "--population", "f.py:people", "--rows", "12"]
+    code, found = run(*given, "--user", "3")
+    assert (code, found["error"]["message"]) == (
+        2,
+        "--user '3' is column 3, and the population gives people in column 1",
+    )
+
+
+def test_a_law_of_people_that_is_missing_is_named_as_it_has_no_name(folder):
+    """Verifying without it says which kind it is, and no name None."""
+    given = ["f.py:capped", "--population", "f.py:people", "--user", "patient", "--gamma", "0.5"]
+    code, _ = run("release", "private.csv", *given, "--epsilon", "1", "--out", "c.json")
+    assert code == 0
+    (folder / "f.py").write_text(SCRIPT.replace("sizes={1: 0.6, 5: 0.4}", "sizes={1: 1.0}"))
+    code, found = run("verify", "c.json", "f.py:capped")
+    assert code == 2 or found["reproduced"]
+    assert "None" not in json.dumps(found)

@@ -391,7 +391,7 @@ class TestRefusals:
         with pytest.raises(BadFunction, match="ZeroDivisionError"):
             hs.compare(lambda _: 1 / 0, UNIT, rows=10, trials=2)
         short = hs.populations.Simulator(lambda rng, n: rng.random(n - 1))
-        with pytest.raises(BadRows, match="another number"):
+        with pytest.raises(BadRows, match=r"asked for 7 rows and gave 6$"):
             hs.compare(SEVEN, short, trials=2)
         broken = hs.populations.Simulator(lambda rng, n: rng.nothing(n))
         with pytest.raises(BadRows, match="AttributeError"):
@@ -494,3 +494,10 @@ def test_what_is_written_in_python_states_the_very_numbers():
         assert float(dict(stated).get("delta", change)) == change
     how = next(each.how for each in found.routes if each.name == "global sensitivity")
     assert float(re.search(r"sensitivity\(([0-9.]+)", how)[1]) >= mean.global_sensitivity
+
+
+def test_a_population_of_people_is_refused_with_what_takes_it():
+    """No way here splits rows by people; the message says which function does."""
+    people = hs.populations.Users(hs.populations.Uniform(low=0, high=1), sizes=3)
+    with pytest.raises(BadRows, match=r"asked for 20 rows and gave 60; .* with user="):
+        hs.compare(np.mean, people, rows=20)

@@ -354,6 +354,13 @@ def test_what_makes_no_posterior_is_refused(wrong, error):
         hs.Posterior(**options)
 
 
+@pytest.mark.parametrize("wrong", [lambda row: 0.0, lambda: 0.0, lambda row, p, prior: p])
+def test_a_function_of_other_arguments_is_refused_when_the_posterior_is_made(wrong):
+    """It would fail on every row in silence, and the draw would be paid and say nothing."""
+    with pytest.raises(ParameterError, match="called with a row and all candidates"):
+        hs.Posterior(wrong, GRID, epsilon=1.0, clip=1.0)
+
+
 def test_other_functions_and_carried_rows_are_refused_unpaid(tmp_path):
     """The function of the posterior alone, and none that has the rows with it."""
     rows = coins(3, 30)

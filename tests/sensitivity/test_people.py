@@ -451,3 +451,17 @@ def test_nobody_of_several_rows_stands_at_a_place(more):
     of_rows = hs.sample_sensitivity(lambda rows: rows[0] * 2, Uniform(low=0, high=1), **asked)
     assert "may never be covered" not in of_people.explain()
     assert "may never be covered" in of_rows.explain()
+
+
+@pytest.mark.parametrize(
+    ("user", "rows", "said"),
+    [
+        ("name", pd.DataFrame({"who": [1, 2], "cost": [1.0, 2.0]}), "one of the columns, spelled"),
+        (2, np.zeros((4, 2)), "one of 2 columns, counted from 0"),
+        (0, np.zeros(4), "such rows have none"),
+    ],
+)
+def test_a_column_of_people_that_is_not_there_is_refused(user, rows, said):
+    """Each refusal says what may be named."""
+    with pytest.raises(hs.errors.BadRows, match=said):
+        hs.sample_sensitivity(capped_mean, PublicTable(rows), rows=2, user=user)

@@ -143,7 +143,7 @@ def _admit_rows(data: Any, sampled: Sampled | None, function: Any, *, outside: O
     found = containers.layout(rows)
     if found != sampled.layout:
         raise BadRows(
-            f"the sensitivity was sampled on {sampled.layout}; {sampled.layout.difference(found)}"
+            f"the population's rows are {sampled.layout}; {sampled.layout.difference(found)}"
         )
     rows = cast_rows(rows, sampled.layout)
     if counted and len(rows) != sampled.rows:
@@ -164,7 +164,7 @@ def _bundle(rows: Any, user: str | int, sampled: containers.Layout) -> Bundles:
     """
     if containers.container(rows) != sampled.container:
         found = containers.layout(rows)
-        raise BadRows(f"the sensitivity was sampled on {sampled}; {sampled.difference(found)}")
+        raise BadRows(f"the population's rows are {sampled}; {sampled.difference(found)}")
     table = bundle_rows(rows, user)
     return table if holds_numbers(table.rows) else number_users(table)
 

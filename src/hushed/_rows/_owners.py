@@ -18,13 +18,24 @@ def check_owner_column(rows: Any, user: str | int) -> None:
     if held == "array" and rows.dtype.names is None:
         width = rows.shape[1] if rows.ndim == 2 else 0
         known = type(user) is int and 0 <= user < width
-        what = f"the position of one of {width} columns" if width else "no column of such an array"
+        what = f"must be the position of one of {width} columns, counted from 0"
+        what = what if width else "names a column, and such rows have none"
     else:
         columns = list(rows.dtype.names if held == "array" else rows.columns)
         known = columns.count(user) == 1
-        what = "one of the columns"
+        what = "must be one of the columns, spelled as there"
     if not known:
-        raise BadRows(f"user={user!r} must be {what}: it names whose each row is")
+        raise BadRows(f"user={user!r} {what}: it says whose each row is")
+
+
+def check_drawn(table: Any, count: int) -> None:
+    """Refuse a public table of another number of rows than was asked for."""
+    gave = len(table) if hasattr(table, "__len__") else "no table"
+    if gave == count:
+        return
+    people = "; if it gives all rows of so many people, only hs.sample_sensitivity takes it, with "
+    hint = f"{people}user=" if isinstance(gave, int) and gave > count else ""
+    raise BadRows(f"the population was asked for {count} rows and gave {gave}{hint}")
 
 
 def list_owners(rows: Any, user: str | int) -> list[Any]:

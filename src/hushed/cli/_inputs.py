@@ -77,24 +77,43 @@ def in_blocks(function: Any, rows: int | None, user: str | int | None = None) ->
     return function if rows is None else Blockwise(function, rows=rows, user=user)
 
 
+def check_named(user: str | None, population: Population) -> None:
+    """Refuse a law of people where nobody said whose the rows are."""
+    if user is None and isinstance(population, Users):
+        raise ParameterError("the population gives people: name their column by --user")
+
+
 def find_user(
     user: str | None, frame: Frame, columns: Sequence[str] | None, population: Population
 ) -> str | int | None:
     """Find the column of users: its name in a frame, its place from 0 in an array."""
+    check_named(user, population)
     if user is None:
-        if isinstance(population, Users):
-            raise ParameterError("the population gives people: name their column by --user")
         return None
     if frame != "numpy":
         return user
+    place = None
     if columns and user in columns:
-        return list(columns).index(user)
-    if user.isdecimal() and int(user) > 0:
-        return int(user) - 1
+        place = list(columns).index(user)
+    elif user.isdecimal() and int(user) > 0:
+        place = int(user) - 1
+    if place is not None:
+        _check_place(user, place, population)
+        return place
     raise ParameterError(
         f"--user {user!r} is no column; there is "
         f"{', '.join(map(repr, columns or ())) or 'a place from 1 onwards'}"
     )
+
+
+def _check_place(user: str, place: int, population: Population) -> None:
+    """Refuse another column than the one a law of people writes, in places from 1."""
+    wanted = population.user if isinstance(population, Users) else place
+    if isinstance(wanted, int) and wanted != place:
+        raise ParameterError(
+            f"--user {user!r} is column {place + 1}, and the population gives people in column "
+            f"{wanted + 1}"
+        )
 
 
 def read_population(

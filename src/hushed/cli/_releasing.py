@@ -16,6 +16,7 @@ from hushed.cli import _release_options as options
 from hushed.cli._calibration import Target
 from hushed.cli._delivery import deliver
 from hushed.cli._inputs import (
+    check_named,
     find_user,
     in_blocks,
     read_bounds,
@@ -247,6 +248,7 @@ def release(
                 private=None if data_dependent else data,
                 admission=", or admit it by --data-dependent, which marks the certificate",
             )
+            check_named(user, source)
             table = read_table(data, frame, header=header, known=columns or (), user=user)
             check_columns(columns, table.columns)
             whose = find_user(user, frame, columns or table.columns, source)

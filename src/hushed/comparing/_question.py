@@ -12,6 +12,7 @@ import numpy as np
 from hushed._checks import require_count
 from hushed._functions._calls import answer
 from hushed._functions._trials import Streams, run_trials
+from hushed._rows._owners import check_drawn
 from hushed._types import Floats
 from hushed.errors import BadRows, HushedError, ParameterError
 from hushed.guarantee import Neighbours, RowUnit
@@ -126,8 +127,7 @@ class TableTrial:
             raise
         except Exception as cause:
             raise BadRows(f"the population raised {type(cause).__name__}: {cause}") from cause
-        if not hasattr(table, "__len__") or len(table) != self.rows:
-            raise BadRows(f"the population was asked for {self.rows} rows and gave another number")
+        check_drawn(table, self.rows)
         return table
 
 

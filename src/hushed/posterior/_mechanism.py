@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -108,6 +109,7 @@ class Posterior:
     def __post_init__(self) -> None:
         if not callable(self.log_likelihood):
             raise ParameterError("log_likelihood must be a function of a row and the candidates")
+        _check_arguments(self.log_likelihood)
         object.__setattr__(self, "candidates", read_points(self.candidates))
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
         if self.prior is not None:
@@ -297,6 +299,20 @@ class Posterior:
             f"{steps * self._step!r} of its best candidate, and a {whose} counts at most {ways} "
             f"time{'s' * (ways > 1)} that",
         )
+
+
+def _check_arguments(log_likelihood: LogLikelihood) -> None:
+    """Refuse what takes no two arguments: it would fail on every row, and nobody would hear it."""
+    try:
+        asked = inspect.signature(log_likelihood)
+    except (TypeError, ValueError):  # built in: it tells no arguments
+        return
+    try:
+        asked.bind(None, None)
+    except TypeError as cause:
+        raise ParameterError(
+            f"log_likelihood is called with a row and all candidates, and takes {asked}"
+        ) from cause
 
 
 def _check_user(mechanism: Posterior) -> None:

@@ -367,9 +367,10 @@ def _as_recorded(population: Population, sampling: SamplingRecord) -> Population
 def _rebuild_population(sampling: SamplingRecord) -> Population:
     population = from_description(sampling.population)
     if population is None:
+        kind, named = (flat(sampling.population.get(each)) for each in ("kind", "name"))
+        name = f"{kind} {named!r}" if named else kind
         raise ParameterError(
-            f"the certificate names its population ({flat(sampling.population.get('kind'))} "
-            f"{sampling.population.get('name')!r}) but does not contain it; hand it in as "
+            f"the certificate names its population ({name}) but does not contain it; hand it in as "
             "population= (--population on the command line)"
         )
     return population

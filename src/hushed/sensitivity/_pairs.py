@@ -13,6 +13,7 @@ from hushed._functions._calls import answer
 from hushed._functions._trials import Streams
 from hushed._rows import _containers as containers
 from hushed._rows._owned import strip_rows
+from hushed._rows._owners import check_drawn
 from hushed._rows._variations import rearrangements, variations
 from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows, HushedError
@@ -226,8 +227,7 @@ def draw_table(
         raise BadRows(f"{raised}; its message is withheld, for it may contain a private value")
     table = strip_rows(table)
     found = containers.signature(table)
-    if len(table) != count:
-        raise BadRows(f"the population was asked for {count} rows and gave {len(table)}")
+    check_drawn(table, count)
     if like is not None and not containers.has_same_signature(found, like):
         raise BadRows(
             "the population gave tables with different columns at different draws, or with "
