@@ -54,6 +54,7 @@ RELEASE = ("release", "rows.csv", "f.py:mean", *SAMPLED, "--epsilon", "1")
 RESAMPLED = ("--promise", "table")
 AUDIT = ("--claim-epsilon", "1", "--batch", "--samples", "4000", "--pairs", "extremes")
 ENDS = ("--low", "0", "--high", "1")
+ESTIMATE = ("--epsilon", "1", "--batch", "--samples", "1000", "--pairs", "extremes", *ENDS)
 QUERY = ("query", "rows.csv", "--header", "x", "--count", "--epsilon", "1")
 COMPARE = (
     *("compare", "median", "--population", "uniform:0,1", "--rows", "9", *ENDS),
@@ -139,6 +140,13 @@ ENDINGS = {
         (("audit", "kills.py:f", *AUDIT, *ENDS), 2, "bad-use"),
         (("audit", "f.py:enough", *AUDIT), 2, "bad-use"),
         (("audit", "f.py:too_little", *AUDIT, *ENDS, "--html", "no/page.html"), 2, "bad-use"),
+    ],
+    "estimate": [
+        (("estimate", "f.py:enough", *ESTIMATE), 0, None),
+        (("estimate", "f.py:too_little", *ESTIMATE), 0, None),
+        (("estimate", "f.py:fails", *ESTIMATE), 1, "refused"),
+        (("estimate", "f.py:kills", *ESTIMATE), 1, "refused"),
+        (("estimate", "f.py:enough", *ESTIMATE[2:], "--epsilon", "-1"), 2, "bad-use"),
     ],
     "compare": [
         (COMPARE, 0, None),
