@@ -53,10 +53,8 @@ SAMPLED = ("--population", "uniform:0,1", "--gamma", "0.3")
 RELEASE = ("release", "rows.csv", "f.py:mean", *SAMPLED, "--epsilon", "1")
 RESAMPLED = ("--promise", "table")
 AUDIT = ("--claim-epsilon", "1", "--batch", "--samples", "4000", "--pairs", "extremes")
-ESTIMATE = ("--epsilon", "1", "--batch", "--samples", "1000", "--pairs", "extremes")
-ESTIMATE += ("--low", "0", "--high", "1")
 ENDS = ("--low", "0", "--high", "1")
-ESTIMATE = ("--epsilon", "0.5", "--batch", "--samples", "1000", "--pairs", "extremes")
+ESTIMATE = ("--epsilon", "1", "--batch", "--samples", "1000", "--pairs", "extremes", *ENDS)
 QUERY = ("query", "rows.csv", "--header", "x", "--count", "--epsilon", "1")
 COMPARE = (
     *("compare", "median", "--population", "uniform:0,1", "--rows", "9", *ENDS),
@@ -176,12 +174,6 @@ ENDINGS = {
         ((*BLOCKS[:2], "f.py:leaves", *BLOCKS[3:], "--simulate", "uniform:0,1"), 1, "refused"),
         ((*BLOCKS, "--blocks", "1"), 2, "bad-use"),
         ((*BLOCKS, "--out", "no/c.json"), 2, "bad-use"),
-    ],
-    "estimate": [
-        (("estimate", "f.py:enough", *ESTIMATE, *ENDS), 0, None),
-        (("estimate", "f.py:fails", *ESTIMATE, *ENDS), 1, "refused"),
-        (("estimate", "f.py:kills", *ESTIMATE, *ENDS), 1, "refused"),
-        (("estimate", "f.py:enough", *ESTIMATE), 2, "bad-use"),
     ],
     "posterior": [
         (POSTERIOR, 0, None),

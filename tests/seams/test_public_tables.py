@@ -90,7 +90,7 @@ class TestCoverage:
         ("public_rows", "rows", "gamma", "runs"),
         [
             (20, 4, 0.2, 400),
-            (100, 4, 0.05, 300),
+            pytest.param(100, 4, 0.05, 300, marks=pytest.mark.slow),
             pytest.param(20, 4, 0.2, 5000, marks=pytest.mark.slow),
             pytest.param(400, 20, 0.05, 6000, marks=pytest.mark.slow),
             pytest.param(5000, 49, 0.01, 4000, marks=pytest.mark.slow),
@@ -136,10 +136,11 @@ class TestCoverage:
 
     @pytest.mark.parametrize("f", FUNCTIONS)
     @pytest.mark.parametrize(("protect", "public_rows"), [("everyone", 96), ("simultaneous", 33)])
-    def test_all_records_at_once(self, f, protect, public_rows):
+    @pytest.mark.parametrize("runs", [100, pytest.param(600, marks=pytest.mark.slow)])
+    def test_all_records_at_once(self, f, protect, public_rows, runs):
         """Both ways to protect everyone keep gamma for the worst of all n records."""
         settings = {"rows": 4, "gamma": 0.2, "calibration": "marginal", "protect": protect}
-        assert believable(failures(f, public_rows, 300, **settings), 300, 0.2)
+        assert believable(failures(f, public_rows, runs, **settings), runs, 0.2)
 
     @pytest.mark.slow
     def test_everyone_resampled_collapses(self):
@@ -155,8 +156,15 @@ class TestCoverage:
         ("protect", "public_rows", "rows", "gamma"),
         [("record", 96, 40, 0.05), ("everyone", 196, 8, 0.2), ("simultaneous", 73, 8, 0.2)],
     )
-    @pytest.mark.parametrize("arrange", [np.copy, np.sort], ids=["drawn", "sorted"])
-    @pytest.mark.parametrize("runs", [100, pytest.param(1500, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize(
+        ("arrange", "runs"),
+        [
+            (np.sort, 100),
+            pytest.param(np.sort, 1500, marks=pytest.mark.slow),
+            pytest.param(np.copy, 1500, marks=pytest.mark.slow),
+        ],
+        ids=["sorted-100", "sorted-1500", "drawn-1500"],
+    )
     def test_blocks(self, f, protect, public_rows, rows, gamma, arrange, runs):
         """Averages over blocks are covered with fewer public rows than private ones."""
 
@@ -170,9 +178,10 @@ class TestCoverage:
 
     @pytest.mark.parametrize("f", FUNCTIONS)
     @pytest.mark.parametrize("public_rows", [60, 45])
-    def test_given_the_rest(self, f, public_rows):
+    @pytest.mark.parametrize("runs", [100, pytest.param(600, marks=pytest.mark.slow)])
+    def test_given_the_rest(self, f, public_rows, runs):
         """The weaker promise holds for what it says: a fresh record among the given others."""
-        rows, runs, found = 12, 300, 0
+        rows, found = 12, 0
         for run in range(runs):
             rng = np.random.default_rng([run, public_rows])
             public = law(rng, public_rows)
