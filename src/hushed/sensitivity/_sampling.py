@@ -174,6 +174,7 @@ def sample_sensitivity(
     given = population
     if user is not None:
         _check_user(user, unit, batch=batch)
+        user = user if isinstance(user, str) else int(user)
         population = by_user(population, user)
     elif type(population) is Users:
         raise ParameterError(
