@@ -85,7 +85,7 @@ class Users:
             raise ParameterError("give bounds to the population of the rows", parameter="bounds")
         if drawn and getattr(self.rows, "promise", "table") != "table":
             raise ParameterError(
-                "rows come from a public table, each at most once, so that drawn tables would share "
+                "rows come from a public table, each at most once, so that drawn tables share "
                 "them: say promise='table', or fit a model to it with hs.populations.fitted; a "
                 "table that says whose its rows are is drawn from by hs.populations.PublicTable "
                 "alone, with user= where it is sampled",
