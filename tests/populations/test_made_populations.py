@@ -125,3 +125,13 @@ def test_what_a_population_was_made_of_is_described():
     assert told["share"] == 0.25
     assert told["base"]["table"]["sha256"] == table.describe()["sha256"]
     assert told["outliers"]["kind"] == "simulator"
+
+
+@pytest.mark.parametrize("place", ["base", "outliers"])
+def test_people_are_not_mixed_row_by_row(place):
+    """A mixture draws as many rows as it is asked for: those of a few people, who depend."""
+    parts = {"base": UNIT, "outliers": FAR} | {
+        place: hs.populations.Users(UNIT, sizes={1: 1, 2: 1})
+    }
+    with pytest.raises(ParameterError, match=f"{place} draws users"):
+        Contaminated(**parts, share=0.1)
