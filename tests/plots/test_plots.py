@@ -65,3 +65,28 @@ def test_proven_sensitivity_has_no_figure():
     with pytest.raises(hs.errors.ParameterError, match="proven"):
         movement_figure(certificate)
     assert "mean of fifty values" in certificate_page(certificate)
+
+
+PEOPLE = hs.populations.Users(hs.populations.Uniform(low=0, high=1), sizes=2)
+CHANGES = [
+    ({}, "20 rows from", "replace-one, one row"),
+    ({"distance": 3}, "20 rows from", "replace-one, 3 rows at once"),
+    ({"user": 0}, "20 people from", "replace-one, one user"),
+    ({"user": 0, "distance": 2}, "20 people from", "replace-one, 2 users at once"),
+    (
+        {"rows": range(18, 23), "neighbours": "add-remove"},
+        "18 to 22 rows from",
+        "add-remove, one row",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "drawn", "differ"), CHANGES)
+def test_pages_and_figures_say_what_was_drawn_and_what_neighbours_differ_in(change, drawn, differ):
+    """People are no rows, several at once are not one, and several sizes are not the largest."""
+    public = PEOPLE if "user" in change else hs.populations.Uniform(low=0, high=1)
+    settings = {"rows": 20, "gamma": 0.5, "calibration": "marginal"} | change
+    s = hs.sample_sensitivity(np.mean, public, **settings)
+    made = certify(hs.Laplace(s, epsilon=1.0), values=1)
+    assert drawn in movement_figure(made).to_dict()["title"]["subtitle"]
+    assert differ in certificate_page(made)

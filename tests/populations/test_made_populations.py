@@ -15,7 +15,6 @@ from hushed.populations import (
     PublicTable,
     Simulator,
     Uniform,
-    Users,
     description,
     fitted,
 )
@@ -128,12 +127,13 @@ def test_what_a_population_was_made_of_is_described():
     assert told["outliers"]["kind"] == "simulator"
 
 
-def test_users_are_not_mixed_but_their_rows_are():
-    """The first rows of a draw would be those of few users; a mixture of rows makes users."""
-    users = Users(Normal(), sizes={1: 0.5, 10: 0.5})
-    with pytest.raises(BadRows, match="mix the rows"):
-        hs.sample_sensitivity(
-            lambda rows: float(rows[:, 1].max()), Contaminated(users, users, share=0.5), rows=10
-        )
-    mixed = Users(Contaminated(Normal(), Uniform(low=9, high=10), share=0.5), sizes=3)
+@pytest.mark.parametrize("place", ["base", "outliers"])
+def test_people_are_not_mixed_row_by_row(place):
+    """A mixture draws as many rows as it is asked for: those of a few people, who depend."""
+    parts = {"base": UNIT, "outliers": FAR} | {
+        place: hs.populations.Users(UNIT, sizes={1: 1, 2: 1})
+    }
+    with pytest.raises(ParameterError, match=f"{place} draws users"):
+        Contaminated(**parts, share=0.1)
+    mixed = hs.populations.Users(Contaminated(UNIT, FAR, share=0.5), sizes=3)
     assert mixed.draw(np.random.default_rng(0), 5).shape == (15, 2)

@@ -50,7 +50,9 @@ def test_gamma_of_people_is_paid_for_every_order(function, more, tmp_path):
             assert hs.verify(released.certificate, function, population=COSTS).reproduced
         with pytest.raises(hs.errors.Overspent, match="gamma"):
             hs.release(function, private, mechanism, ledger, budget="b")
-        assert ledger.balance("b").spent.gamma == pytest.approx(0.2)
+        balance = ledger.balance("b")
+        assert balance.spent.gamma == pytest.approx(0.2)
+        assert "spends its gamma for each release" in balance.explain()
 
 
 def test_gamma_of_people_without_an_order_is_paid_once():

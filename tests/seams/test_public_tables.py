@@ -855,3 +855,16 @@ class TestChains:
         assert float(step(data)) == pytest.approx(f(data))
         data[0] = 1e7
         assert float(step(data)) == s.sampling.limit
+
+
+@pytest.mark.parametrize("promise", ["population", "given-the-rest", "table"])
+def test_people_made_of_the_rows_of_a_table_share_none_unknown(promise):
+    """Drawn tables would share rows, as if a few public ones could support any gamma."""
+    rows = Table(np.random.default_rng(0).random((30, 1)), promise=promise)
+    if promise != "table":
+        with pytest.raises(ParameterError, match="say promise='table'"):
+            hs.populations.Users(rows, sizes=1)
+        return
+    people = hs.populations.Users(rows, sizes={1: 0.5, 2: 0.5})
+    s = hs.sample_sensitivity(lambda t: t[:, 1].mean(), people, rows=10, gamma=0.1, user=0)
+    assert s.sampling.population["rows"]["promise"] == "table"

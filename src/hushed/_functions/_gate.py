@@ -152,6 +152,8 @@ def _admit_rows(data: Any, sampled: Sampled | None, function: Any, *, outside: O
             f"the sensitivity was sampled for {sampled.rows} {what}, the table has {len(rows)}; "
             f"sample it again with rows={len(rows)}"
         )
+    if counted and sampled.user is not None:
+        rows = number_users(rows)  # refuses elements that would give several people one number
     rows = clamp(rows, sampled.support) if outside == "clamp" else rows
     return rows if sampled.user is None else _show_shuffled(rows)
 

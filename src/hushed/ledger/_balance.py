@@ -27,13 +27,22 @@ _ONE_TABLE = (
     " A sampled sensitivity spends its gamma once; this is right if all charges are for the same "
     "table."
 )
+_ONE_ORDER = (
+    " A sensitivity that was sampled for people spends its gamma for each release, as each has "
+    "another random order of people; one of a symmetric function spends it once, which is right if "
+    "all charges are for the same table."
+)
 
 
 def assumption(budget: Budget) -> str:
     """Say what the limit of a budget rests on."""
     nominal = _NOMINAL if budget.limit.data_dependent else ""
-    once = _ONE_TABLE if budget.limit.gamma > 0 else ""
-    return nominal + _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"]) + once
+    once = _ONE_ORDER if budget.limit.unit == "user" else _ONE_TABLE
+    return (
+        nominal
+        + _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"])
+        + once * (budget.limit.gamma > 0)
+    )
 
 
 def terms_of(budget: Budget, number: int) -> str:

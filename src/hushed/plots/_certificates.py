@@ -10,6 +10,7 @@ from hushed._printing import flat, format_down, format_up
 from hushed.errors import ParameterError
 from hushed.plots._figures import COLOURS, altair_or_refuse, clean_spec
 from hushed.releasing import Certificate
+from hushed.releasing._neighbour_words import list_numbers, name_units
 from hushed.sensitivity._remarks import list_kept_ranks
 
 _BLUE, _ORANGE = COLOURS[:2]
@@ -50,7 +51,8 @@ def movement_figure(certificate: Certificate) -> Any:
             "the certificate holds no sampled movements: its sensitivity was proven, or its "
             "population was made from private rows"
         )
-    size, pairs = sampling.rows // sampling.blocks, sampling.pairs
+    sizes = sampling.sizes or (sampling.rows // sampling.blocks,)
+    of, pairs = f"{list_numbers(sizes)} {name_units(sampling)[sizes[-1] > 1]}", sampling.pairs
     drawn = "tables" if sampling.reach().whole else "pairs"
     ranks = list_kept_ranks(pairs).tolist()
     points = [
@@ -80,7 +82,7 @@ def movement_figure(certificate: Certificate) -> Any:
             height=280,
             title=alt.Title(
                 f"How far {sampling.function} moved",
-                subtitle=f"{pairs} {drawn} of {size} rows from the population; "
+                subtitle=f"{pairs} {drawn} of {of} from the population; "
                 f"gamma = {format_up(certificate.guarantee.gamma)}, {sampling.calibration}",
             ),
         )
@@ -127,7 +129,7 @@ def certificate_page(certificate: Certificate) -> str:
             ("epsilon", format_up(g.epsilon)),
             ("delta", format_up(g.delta)),
             ("gamma", f"{format_up(g.gamma)} ({g.protect})"),
-            ("neighbours", f"{g.neighbours}, one {'person' if certificate.person else g.unit}"),
+            ("neighbours", f"{g.neighbours}, {_name_change(certificate)}"),
             ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
             (
                 "mechanism",
@@ -139,6 +141,14 @@ def certificate_page(certificate: Certificate) -> str:
         paragraphs=certificate.explain().split("\n\n"),
         json=certificate.to_json(),
     )
+
+
+def _name_change(certificate: Certificate) -> str:
+    """Name what two neighbours differ in."""
+    unit, distance = certificate.guarantee.unit, certificate.guarantee.distance
+    if distance > 1:
+        return f"{distance} {unit}s at once"
+    return f"one {'person' if certificate.person else unit}"
 
 
 def _describe_size(size: float | None, spell: Callable[[float], str]) -> str:

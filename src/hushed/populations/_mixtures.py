@@ -13,6 +13,7 @@ from hushed._rows._owned import strip_rows
 from hushed._rows._ranges import Range
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._sources import Population, PublicTable, description, support
+from hushed.populations._users import Users
 
 _PROBE = 2  # rows by which a container is known
 
@@ -35,8 +36,9 @@ class Contaminated:
     Raises
     ------
     ParameterError
-        If the share lies outside, or one of them is no population, or a `PublicTable` whose rows
-        are drawn at most once: tables drawn from a mixture would share them.
+        If the share lies outside, or one of them is no population, or draws `Users`, or is a
+        `PublicTable` whose rows are drawn at most once: tables drawn from a mixture would share
+        them.
 
     Notes
     -----
@@ -63,6 +65,12 @@ class Contaminated:
         for name in ("base", "outliers"):
             given = getattr(self, name)
             description(given)  # refuses what is no population
+            if isinstance(given, Users):
+                raise ParameterError(
+                    f"{name} draws users, and rows are mixed one by one: let one function rng -> "
+                    "rows of one user give outliers, too, as in hs.populations.Users(function)",
+                    parameter=name,
+                )
             if isinstance(given, PublicTable) and given.promise != "table":
                 raise ParameterError(
                     f"{name} is a public table whose rows are drawn at most once, so that drawn "

@@ -48,7 +48,8 @@ class Users:
     Raises
     ------
     ParameterError
-        If sizes are missing, superfluous or none.
+        If sizes are missing, superfluous or none, or rows are a `PublicTable` whose rows are drawn
+        at most once.
 
     Examples
     --------
@@ -82,6 +83,14 @@ class Users:
             )
         if drawn and self.bounds is not None:
             raise ParameterError("give bounds to the population of the rows", parameter="bounds")
+        if drawn and getattr(self.rows, "promise", "table") != "table":
+            raise ParameterError(
+                "rows come from a public table, each at most once, so that drawn tables share "
+                "them: say promise='table', or fit a model to it with hs.populations.fitted; a "
+                "table that says whose its rows are is drawn from by hs.populations.PublicTable "
+                "alone, with user= where it is sampled",
+                parameter="rows",
+            )
         whole = is_whole(self.user) and self.user >= 0
         if not whole and not isinstance(self.user, str):
             raise ParameterError(

@@ -132,14 +132,7 @@ def _start(request: Request) -> _Start:
     check_population(design, first, seed=seed, private=private)
     packed = pack(request.function)
     known = _probe(request.function, first, design.rows, batch=request.batch, private=private)
-    columns = len(containers.layout(first).columns)
-    if request.monotone and request.norm != "sup" and columns > 1 and math.prod(known.shape) > 1:
-        raise ParameterError(
-            "an answer of several numbers may move furthest, as a whole, while a row of several "
-            "columns is inside of the range, even if each number is monotone: monotone=True takes "
-            "norm='sup' there, or give values instead",
-            parameter="monotone",
-        )
+    _check_monotone(request, first, known)
     before, settled = look(request.function), settings()
     ranges = _support(request.population, first, containers.layout(first))
     if not keeps_its_range(request.population):
@@ -156,6 +149,22 @@ def _start(request: Request) -> _Start:
         ranges=ranges,
         values=choose_values(request.values, first, ranges, monotone=request.monotone),
     )
+
+
+def _check_monotone(request: Request, first: Any, known: Probe) -> None:
+    """Refuse answers of several numbers that may move furthest for a row inside of the range.
+
+    They do not where one cell is replaced: as it leaves its old value, no number comes back. A row
+    of several columns has other cells, and an added row has no old value.
+    """
+    one = len(containers.layout(first).columns) <= 1 and request.reach.neighbours == "replace-one"
+    if request.monotone and request.norm != "sup" and not one and math.prod(known.shape) > 1:
+        raise ParameterError(
+            "an answer of several numbers may move furthest, as a whole, for a row inside of the "
+            "range, even if each number is monotone, where a row of several columns is replaced, "
+            "or one is added: monotone=True takes norm='sup' there, or give values instead",
+            parameter="monotone",
+        )
 
 
 def _choose_design(request: Request, described: Mapping[str, Any]) -> Design:

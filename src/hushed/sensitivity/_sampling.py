@@ -103,7 +103,7 @@ def sample_sensitivity(
         Declare, in place of ``values``, that each number of the answer goes only up or only down
         when a cell of a row goes up, whatever the other cells: then the ends of the public range
         of the population cover every row inside. Tried on random rows of random tables. An answer
-        of several numbers on rows of several columns needs the sup norm.
+        of several numbers needs the sup norm on rows of several columns, and under add-remove.
     batch : bool, default False
         Hand the function an array (tables, rows, columns) at once; it returns one answer for
         each table along the first axis. Tried: some tables of a block are asked on their own.
@@ -174,6 +174,7 @@ def sample_sensitivity(
     given = population
     if user is not None:
         _check_user(user, unit, batch=batch)
+        user = user if isinstance(user, str) else int(user)
         population = by_user(population, user)
     elif type(population) is Users:
         raise ParameterError(
