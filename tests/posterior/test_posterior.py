@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -217,6 +218,35 @@ def test_no_error_of_a_row_is_heard(error):
 
 def stop(row, p):
     raise KeyboardInterrupt
+
+
+def number_of_category(row):
+    return row["c"].cat.codes.iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("tells", "tables"),
+    [
+        (
+            number_of_category,
+            [pd.DataFrame({"c": pd.Categorical([first] + ["b"] * 50)}) for first in "ac"],
+        ),
+        (
+            lambda row: row["c"].cat.categories.size > 1,
+            [pd.DataFrame({"c": pd.Categorical([first] + ["b"] * 50)}) for first in "bc"],
+        ),
+        (lambda row: row.dtype.itemsize > 4, [np.array([t] + ["b"] * 50) for t in ("a", "long")]),
+    ],
+)
+def test_a_row_by_itself_brings_nothing_of_the_others(tells, tables):
+    """Categories of pandas and widths of texts follow from all rows: one would move each score."""
+
+    def told(row, p):
+        return np.log(p) if tells(row) else np.log1p(-p)
+
+    mechanism = hs.Posterior(told, GRID, epsilon=1.0, clip=LONGEST)
+    moved = np.subtract(*map(mechanism.scores, tables))
+    assert np.ptp(moved) <= mechanism.mechanism.sensitivity.value
 
 
 def test_minus_infinity_is_a_likelihood_and_is_clipped():
