@@ -75,7 +75,7 @@ def posterior(
             unit=unit,
         )
         with open_named(ledger, budget) as charged:
-            rows = read_table(data, frame, header=header).rows
+            rows = read_table(data, frame, header=header, refuse=False).rows  # a refusal would tell
             delivery.released = hs.release(
                 made.log_likelihood, rows, made, charged, budget=budget, note=remark, key=key
             )
@@ -90,6 +90,6 @@ def _read_grid(text: str) -> list[float]:
         raise ParameterError(
             f"--grid is LOW:HIGH:COUNT, such as 0.01:0.99:99; got {text!r}"
         ) from None
-    if not 2 <= number <= _MOST or not -np.inf < ends[0] < ends[1] < np.inf:
+    if not 2 <= number <= _MOST or not 0 < ends[1] - ends[0] < np.inf:
         raise ParameterError(f"--grid needs LOW below HIGH, and 2 to {_MOST} candidates")
     return [float(each) for each in np.linspace(*ends, number)]
