@@ -323,6 +323,30 @@ def test_a_release_is_charged_certified_and_verified(tmp_path, unit):
     assert "keeps nothing of a row" in text
 
 
+def test_a_draw_without_a_release_tells_no_private_value(capsys):
+    """Neither in an error, where the range is a claim, nor on the screen."""
+
+    def telling(row, p):
+        print("secret", row[0])
+        raise ValueError(f"secret {row[0]}")
+
+    proven = hs.proven_sensitivity(1.0, "range", argument="a proof")
+    with pytest.raises(BadFunction) as caught:
+        hs.Posterior(telling, GRID, epsilon=1.0, sensitivity=proven).draw(coins(1, 1))
+    assert "secret" not in f"{caught.value}{caught.value.__context__}{caught.value.__cause__}"
+    hs.Posterior(telling, GRID, epsilon=1.0, clip=LONGEST).draw(coins(1, 1))
+    assert "secret" not in "".join(capsys.readouterr())
+
+
+def test_another_fingerprint_is_named_as_unchecked():
+    """Nothing speaks for the candidates, of which a certificate has a digest alone."""
+    mechanism = hs.Posterior(coin, GRID, epsilon=1.0, clip=LONGEST)
+    text = hs.release(coin, coins(1, 1), mechanism).certificate.to_json()
+    forged = text.replace(mechanism.mechanism.fingerprint, "0" * 64)
+    assert forged != text
+    assert "the candidates and the prior" in " ".join(hs.verify(forged).unchecked)
+
+
 def test_several_coordinates_are_drawn_together():
     """A grid of two parameters: the draw is one of its rows."""
     points = [(m, s) for m in (0.0, 1.0) for s in (1.0, 2.0)]
