@@ -53,3 +53,10 @@ def test_a_check_is_charged_and_read_again(run):
     assert again.stdout == first.stdout
     refused = run(*CHECK, "like.csv", *paid[:-2])
     assert (refused.returncode, refused.stdout) == (2, "")
+
+
+def test_the_private_file_is_no_population(run):
+    """As for a release: the shares of a public file have no noise."""
+    refused = run(*CHECK, "private.csv", "--frame", "pandas")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "holds the private rows" in refused.stderr

@@ -39,11 +39,31 @@ def test_a_draw_is_released_with_its_certificate(run, tmp_path):
     assert hs.verify(known).reproduced
 
 
+@pytest.mark.parametrize("frame", ["numpy", "pandas"])
+@pytest.mark.parametrize("cell", ["secret", "nan", "inf", " "])
+def test_no_cell_keeps_a_draw_from_ending(run, tmp_path, frame, cell):
+    """It says nothing: that a row is refused would tell what it holds."""
+    lines = ["1,1"] * 30 + [f"1,{cell}"]
+    (tmp_path / "coins.csv").write_text("other,up\n" + "\n".join(lines) + "\n")
+    (tmp_path / "f.py").write_text(LIKELIHOOD.replace("row[0]", "np.asarray(row)[0, 1]"))
+    done = run("--grid", "0.1:0.9:5", "--clip", "3", "--epsilon", "1", "--frame", frame)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "secret" not in done.stdout
+
+
 @pytest.mark.parametrize(
-    ("grid", "clip"), [("0.1:0.9", "3"), ("0.9:0.1:5", "3"), ("0.1:0.9:1", "3"), ("0.1:0.9:5", "0")]
+    ("grid", "clip"),
+    [
+        ("0.1:0.9", "3"),
+        ("-1e308:1e308:3", "3"),
+        ("0.9:0.1:5", "3"),
+        ("0.1:0.9:1", "3"),
+        ("0.1:0.9:5", "0"),
+    ],
 )
 def test_bad_grids_and_clips_are_refused(run, grid, clip):
     """Before a row is read."""
     done = run("--grid", grid, "--clip", clip, "--epsilon", "1")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+    assert "Warning" not in done.stderr

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import hushed as hs
-from hushed.errors import BadFunction, BadRows, Overspent, ParameterError
+from hushed.errors import BadFunction, BadRows, KeyInUse, Overspent, ParameterError
 from hushed.fitting._moving_report import NoisyCount
 
 SURE = 1e6  # so much epsilon that there is no noise to speak of
@@ -156,6 +156,8 @@ def test_a_check_is_charged_and_stored(sampled, books):
     asked = {"epsilon": 0.6, "ledger": books, "budget": "b"}
     first = hs.check_movement(largest, rows, sampled, key="moves", **asked)
     assert hs.check_movement(largest, rows, sampled, key="moves", **asked) == first
+    with pytest.raises(KeyInUse):  # another gamma
+        hs.check_movement(largest, rows, sampled.shifted(1e-6), key="moves", **asked)
     assert books.balance("b").spent.epsilon == 0.6
     with pytest.raises(Overspent):
         hs.check_movement(largest, rows, sampled, **asked)
@@ -169,6 +171,13 @@ def test_what_is_refused_is_unpaid(sampled, books):
         hs.check_movement(picky, rows, sampled, **asked)
     with pytest.raises(BadRows, match="a pair takes 11"):
         hs.check_movement(largest, rows[:10], sampled, **asked)
+
+    def carrying(part):
+        return largest(part) + rows[0]
+
+    carried = hs.sample_sensitivity(carrying, UNIT, rows=10, workers=1)
+    with pytest.raises(BadFunction, match="carries the private rows"):
+        hs.check_movement(carrying, rows, carried, **asked)
     proven = hs.proven_sensitivity(1.0, argument="one row in [0, 1]")
     with pytest.raises(ParameterError, match="a proven one"):
         hs.check_movement(largest, rows, proven, **asked)

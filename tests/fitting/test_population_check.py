@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import json
 import math
 
 import numpy as np
@@ -395,6 +396,17 @@ def test_a_check_survives_a_trip_through_json():
     assert hs.PopulationCheck.from_json(made.to_json()) == made
     with pytest.raises(ParameterError, match="not a population check"):
         hs.PopulationCheck.from_json('{"schema": "something else"}')
+    known = json.loads(made.to_json())
+    odd = (
+        {"p_value": "0"},
+        {"rows": 1.5},
+        {"null": "x"},
+        {"deviations": ["a"]},
+        {"level": math.nan},
+    )
+    for text in ("[" * 100_000, *(json.dumps(known | each) for each in odd)):
+        with pytest.raises(ParameterError, match="not a population check"):
+            hs.PopulationCheck.from_json(text)
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -219,6 +220,35 @@ def stop(row, p):
     raise KeyboardInterrupt
 
 
+def number_of_category(row):
+    return row["c"].cat.codes.iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("tells", "tables"),
+    [
+        (
+            number_of_category,
+            [pd.DataFrame({"c": pd.Categorical([first] + ["b"] * 50)}) for first in "ac"],
+        ),
+        (
+            lambda row: row["c"].cat.categories.size > 1,
+            [pd.DataFrame({"c": pd.Categorical([first] + ["b"] * 50)}) for first in "bc"],
+        ),
+        (lambda row: row.dtype.itemsize > 4, [np.array([t] + ["b"] * 50) for t in ("a", "long")]),
+    ],
+)
+def test_a_row_by_itself_brings_nothing_of_the_others(tells, tables):
+    """Categories of pandas and widths of texts follow from all rows: one would move each score."""
+
+    def told(row, p):
+        return np.log(p) if tells(row) else np.log1p(-p)
+
+    mechanism = hs.Posterior(told, GRID, epsilon=1.0, clip=LONGEST)
+    moved = np.subtract(*map(mechanism.scores, tables))
+    assert np.ptp(moved) <= mechanism.mechanism.sensitivity.value
+
+
 def test_minus_infinity_is_a_likelihood_and_is_clipped():
     """A candidate that a row rules out stays possible, at the clip."""
 
@@ -291,6 +321,30 @@ def test_a_release_is_charged_certified_and_verified(tmp_path, unit):
     text = known.explain()
     assert "no mean of the posterior" in text
     assert "keeps nothing of a row" in text
+
+
+def test_a_draw_without_a_release_tells_no_private_value(capsys):
+    """Neither in an error, where the range is a claim, nor on the screen."""
+
+    def telling(row, p):
+        print("secret", row[0])
+        raise ValueError(f"secret {row[0]}")
+
+    proven = hs.proven_sensitivity(1.0, "range", argument="a proof")
+    with pytest.raises(BadFunction) as caught:
+        hs.Posterior(telling, GRID, epsilon=1.0, sensitivity=proven).draw(coins(1, 1))
+    assert "secret" not in f"{caught.value}{caught.value.__context__}{caught.value.__cause__}"
+    hs.Posterior(telling, GRID, epsilon=1.0, clip=LONGEST).draw(coins(1, 1))
+    assert "secret" not in "".join(capsys.readouterr())
+
+
+def test_another_fingerprint_is_named_as_unchecked():
+    """Nothing speaks for the candidates, of which a certificate has a digest alone."""
+    mechanism = hs.Posterior(coin, GRID, epsilon=1.0, clip=LONGEST)
+    text = hs.release(coin, coins(1, 1), mechanism).certificate.to_json()
+    forged = text.replace(mechanism.mechanism.fingerprint, "0" * 64)
+    assert forged != text
+    assert "the candidates and the prior" in " ".join(hs.verify(forged).unchecked)
 
 
 def test_several_coordinates_are_drawn_together():

@@ -46,12 +46,12 @@ def split_rows(
     """
     order = _shuffle(len(rows), draw)
     if even:
-        return [_take(rows, places) for places in np.array_split(order, blocks)]
+        return [take_part(rows, places) for places in np.array_split(order, blocks)]
     if user is None:
         labels = draw(blocks, len(rows))
     else:
         labels = _label_users(list_owners(rows, user), blocks, draw)
-    return [_take(rows, order[labels[order] == block]) for block in range(blocks)]
+    return [take_part(rows, order[labels[order] == block]) for block in range(blocks)]
 
 
 def _shuffle(count: int, draw: Draw) -> Integers:
@@ -66,7 +66,7 @@ def _label_users(users: list[Any], blocks: int, draw: Draw) -> Integers:
     return np.array([-1 if user is None else drawn[known[user]] for user in users], dtype=np.int64)
 
 
-def _take(rows: Any, places: Integers) -> Any:
+def take_part(rows: Any, places: Integers) -> Any:
     """Copy some rows into a table that holds nothing of the others.
 
     What cells hold is set apart where the part is pickled.

@@ -92,6 +92,6 @@ def _read_grid(text: str) -> list[float]:
         raise ParameterError(
             f"--grid is LOW:HIGH:COUNT, such as 0.01:0.99:99; got {text!r}"
         ) from None
-    if not 2 <= number <= _MOST or not -np.inf < ends[0] < ends[1] < np.inf:
+    if not 2 <= number <= _MOST or not 0 < ends[1] - ends[0] < np.inf:
         raise ParameterError(f"--grid needs LOW below HIGH, and 2 to {_MOST} candidates")
     return [float(each) for each in np.linspace(*ends, number)]

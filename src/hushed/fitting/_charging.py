@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 from hushed._functions._calls import public_name
@@ -71,8 +74,35 @@ def _look(look: Write, certificate: Certificate, *, charged: bool) -> str:
     return write_failure(BadFunction(f"the check failed on the private rows ({name}); {paid}"))
 
 
-def read_fields(record: Any, schema: str) -> dict[str, Any]:
-    """Take the fields out of a stored check of one kind and version."""
-    if not isinstance(record, dict) or record.pop("schema", None) != schema:
-        raise ValueError(schema)
+def read_fields(text: Any, kind: Any) -> dict[str, Any]:
+    """Take the fields out of a stored check of one kind; ValueError for another text."""
+    try:
+        record = json.loads(text)
+    except RecursionError:
+        raise ValueError(kind.schema) from None
+    if not isinstance(record, dict) or record.pop("schema", None) != kind.schema:
+        raise ValueError(kind.schema)
+    for each in fields(kind):
+        if each.name in record and not _FITS.get(str(each.type), _fits)(record[each.name]):
+            raise ValueError(each.name)
+    record["certificate"] = Certificate.from_json(json.dumps(record["certificate"]))
     return record
+
+
+def _fits(value: Any) -> bool:  # noqa: ARG001
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+_FITS: dict[str, Callable[[Any], bool]] = {
+    "float": _is_number,
+    "int": lambda value: type(value) is int,
+    "int | None": lambda value: value is None or type(value) is int,
+    "tuple[float, ...]": lambda value: isinstance(value, list) and all(map(_is_number, value)),
+    "tuple[str, ...]": lambda value: all(type(each) is str for each in value),
+    "Null": lambda value: value in ("simulated", "disjoint", "resampled"),
+    "dict[str, Any]": lambda value: isinstance(value, dict),
+}

@@ -89,7 +89,8 @@ def check_movement(
     Raises
     ------
     BadFunction
-        If the function is not the sampled one, or no longer answers as it did; nothing is charged.
+        If the function is not the sampled one, no longer answers as it did, or carries the private
+        rows with it; nothing is charged.
     BadRows
         If there are too few private rows for one pair, or they are not of the sampled kind.
     Overspent
@@ -122,7 +123,8 @@ def check_movement(
         1.0, unit="person" if sensitivity.person else "row", argument=_ARGUMENT
     )
     mechanism = Laplace(counted, epsilon=epsilon)
-    held = admit_rows(rows, replace(sampling, rows=len(rows)), outside=outside)
+    sampled = replace(sampling, rows=len(rows))
+    held = admit_rows(rows, sampled, function=f, outside=outside)
     sampling.confirm(f)
     parts, swapped = _choose_parts(len(rows), pairs, sampling, seed := seed_from(seed))
     count = _Count(
@@ -135,7 +137,8 @@ def check_movement(
             noisy, mechanism, count, sensitivity.gamma, confidence, certificate
         ).to_json()
 
-    asked = [sensitivity.fingerprint, mechanism.epsilon, confidence, outside, len(rows), seed]
+    asked = [sensitivity.fingerprint, sensitivity.gamma, mechanism.epsilon, counted.person]
+    asked += [confidence, outside, len(rows), seed]
     text, number = charge_and_store(
         look,
         mechanism,

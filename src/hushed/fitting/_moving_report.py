@@ -131,8 +131,7 @@ class MovementCheck:
             If it is something else.
         """
         try:
-            record = read_fields(json.loads(text), cls.schema)
-            record["certificate"] = Certificate.from_json(json.dumps(record["certificate"]))
+            record = read_fields(text, cls)
             return cls(**record)
         except (KeyError, TypeError, ValueError):
             raise ParameterError("the text is not a movement check of this version") from None

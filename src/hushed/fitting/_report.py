@@ -159,8 +159,7 @@ class PopulationCheck:
             If it is something else.
         """
         try:
-            record = read_fields(json.loads(text), cls.schema)
-            record["certificate"] = Certificate.from_json(json.dumps(record["certificate"]))
+            record = read_fields(text, cls)
             for name in ("columns", "deviations"):
                 record[name] = tuple(record[name])
             return cls(**record)

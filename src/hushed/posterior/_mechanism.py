@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hushed._checks import is_whole, read_epsilon, require_one_of, require_positive, require_within
+from hushed._functions._calls import call_privately
 from hushed._numeric import round_up
 from hushed._types import Floats
 from hushed.blocks._parts import check_rows
@@ -251,9 +252,15 @@ class Posterior:
         -------
         float or ndarray of float
             One of the candidates.
+
+        Raises
+        ------
+        BadFunction
+            If the function fails on a row, and there is no ``clip``; without its words, for they
+            may hold a private value.
         """
         self.check(rows)
-        return self.mechanism.draw(self._score(rows))
+        return self.mechanism.draw(call_privately(self._score, rows))
 
     def _score(self, rows: Any) -> Floats:
         """Scores of a table, as a stack of one where the function takes stacks."""

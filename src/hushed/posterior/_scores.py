@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from hushed._rows import _containers as containers
 from hushed._rows._owners import list_owners
 from hushed._types import Floats, Integers
+from hushed.blocks._parts import take_part
 from hushed.errors import BadFunction
 
 BITS = 26  # a step is this many powers of two below the range
@@ -91,7 +91,7 @@ class SummedScores:
         failed, reason = 0, ""
         for place in range(len(rows)):
             try:
-                RowLikelihood(self.function, self.points)(_take(rows, [place]))
+                RowLikelihood(self.function, self.points)(_take(rows, place))
             except Exception as cause:
                 failed += 1
                 reason = reason or f"{type(cause).__name__}: {cause}"
@@ -113,7 +113,7 @@ class SummedScores:
     def _ask(self, rows: Any, place: int) -> Floats:
         count = len(self.points)
         try:
-            return read_values(self.function(_take(rows, [place]), self.points), count)
+            return read_values(self.function(_take(rows, place), self.points), count)
         except KeyboardInterrupt:
             raise
         except BaseException:  # SystemExit, or a panic of a library, is none of Exception
@@ -149,5 +149,6 @@ def read_values(found: Any, count: int) -> Floats:
     return below
 
 
-def _take(rows: Any, places: list[int]) -> Any:
-    return containers.take(rows, np.array(places))
+def _take(rows: Any, place: int) -> Any:
+    """Copy one row, without categories, widths and memory of the others, which tell of them."""
+    return take_part(rows, np.array([place]))

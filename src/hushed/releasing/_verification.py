@@ -13,6 +13,7 @@ from hushed.blocks import Blocks
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Mechanism
+from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.populations import Population, Promise, PublicTable, from_description
 from hushed.releasing._blocks import is_rebuilt_blocks, rebuild_blocks
 from hushed.releasing._certificate import (
@@ -338,7 +339,9 @@ def _check_work(sampling: SamplingRecord) -> None:
 
 
 def _unproven(known: Certificate) -> tuple[str, ...]:
-    """Say what nobody but the author of a caller's own mechanism speaks for."""
+    """Say what follows from nothing: of a caller's own mechanism, and of candidates not stated."""
+    if known.mechanism.name == PosteriorDraw.name:
+        return ("the candidates and the prior, of which only a fingerprint and a share are stated",)
     if not known.mechanism.stated:
         return ()
     return (f"that {known.mechanism.name} keeps its guarantee, and how it draws its noise",)
