@@ -31,7 +31,8 @@ def test_pairs_that_move_further_are_counted(sampled):
     """None of equal rows; those with a lonely 1 as one of the two exchanged rows; bounds around."""
     still = hs.check_movement(largest, np.full(1100, 0.5), sampled, epsilon=SURE)
     assert (still.pairs, still.rows, round(still.moved)) == (100, 10, 0)
-    assert still.share_at_least == 0
+    # One time in twenty noise above 0 is held for a part of a pair: no bound is that of one pair.
+    assert 0 <= still.share_at_least < stats.beta.ppf(0.05, 1, 100)
     # Noise below 0 and noise above 0 are told apart: within the bounds for 5 % and for 10 %.
     assert stats.beta.ppf(0.9, 1, 100) - 1e-6 < still.share_at_most
     assert still.share_at_most < stats.beta.ppf(0.95, 1, 100) + 1e-6

@@ -23,6 +23,7 @@ from hushed.auditing._sensitivity import (
     is_beyond,
     measure_movement,
     read_declaration,
+    require_steady,
     round_movement,
 )
 from hushed.errors import BadFunction, ParameterError
@@ -180,7 +181,7 @@ def test_sensitivity(
         ``f(rows)``; gives a number or an array of numbers.
     population : Population
         Public source of rows, such as `hushed.populations.PublicTable`. Of a public table no two
-        pairs share a row.
+        pairs share a row, but under ``promise="table"``, where rows are drawn with replacement.
     rows : int
         Rows of a table; 2 or more.
     bound : float or sensitivity
@@ -218,7 +219,8 @@ def test_sensitivity(
         If a parameter leaves its range, a public table has too few rows for the pairs, or the
         sensitivity is not about one row of so many (or has ``calibration="marginal"``).
     BadFunction
-        If the function gives no answer on any of the tables: then nothing was tested.
+        If the function gives no answer on any of the tables: then nothing was tested; if it is
+        random, as `RandomFunction`.
     BadRows
         If the rows of the population are not independent.
 
@@ -261,6 +263,7 @@ def test_sensitivity(
         if best is not None:
             answer(f, best[1].rows, private=False)  # says what is wrong
         raise BadFunction("the function gave no finite answer for any of the tables drawn")
+    require_steady(f, best[0], best[1], norm)
     low = clopper_pearson_low(far, drawn, alpha)
     return SensitivityTest(
         verdict="refuted" if far and low > share else "not refuted",

@@ -16,7 +16,7 @@ from hushed._functions._calls import answer
 from hushed._numeric import root_above
 from hushed._printing import format_up
 from hushed.auditing._pairs import Pair, extreme_pairs
-from hushed.errors import BadFunction, ParameterError
+from hushed.errors import BadFunction, ParameterError, RandomFunction
 from hushed.guarantee import Neighbours
 from hushed.spaces import Norm, SensitivityBound
 
@@ -136,7 +136,8 @@ def check_sensitivity(
     ParameterError
         If a parameter leaves its range, or the sensitivity is not about one row of so many.
     BadFunction
-        If the function gives no answer for any of the tables: then nothing was searched.
+        If the function gives no answer for any of the tables: then nothing was searched; if it is
+        random, as `RandomFunction`.
     """
     limit, norm, neighbours, gamma = read_declaration(declared, norm, neighbours, rows=rows)
     if gamma:
@@ -178,6 +179,7 @@ def check_sensitivity(
     if best.size < math.inf and not answered:
         answer(function, pair.rows.copy(), private=False)  # says what is wrong
         raise BadFunction("the function gave no finite answer for any of the tables tried")
+    require_steady(function, best, pair, norm)
     return _make_verdict(best, pair, (limit, tolerance, norm, tried))
 
 
@@ -279,6 +281,16 @@ def measure_movement(function: Callable[[Any], Any], pair: Pair, norm: Norm) -> 
         return Movement(max(map(abs, steps)))
     sizes = (s * s for s in steps) if norm == "l2" else map(abs, steps)
     return Movement(sum(sizes, Fraction(0)))
+
+
+def require_steady(function: Callable[[Any], Any], found: Movement, pair: Pair, norm: Norm) -> None:
+    """Refuse a function that moves another way when it is asked again: it accuses itself."""
+    if measure_movement(function, pair, norm) != found:
+        raise RandomFunction(
+            "the function gave two answers on the same rows, so that how far it moves between "
+            "neighbours is not known: test it without its noise, fix its seed, or wrap it as "
+            "hs.fixed_seed(f, seed=0) if it uses the global generators"
+        )
 
 
 def is_beyond(size: Fraction | float, limit: float, tolerance: float, norm: Norm) -> bool:
