@@ -494,3 +494,22 @@ def test_what_is_written_in_python_states_the_very_numbers():
         assert float(dict(stated).get("delta", change)) == change
     how = next(each.how for each in found.routes if each.name == "global sensitivity")
     assert float(re.search(r"sensitivity\(([0-9.]+)", how)[1]) >= mean.global_sensitivity
+
+
+@pytest.mark.parametrize(
+    "cells", [[np.nan] * 40, ["a", "b"] * 20, [7.0, 9.0] * 20], ids=["nan", "texts", "outside"]
+)
+def test_a_population_without_a_number_in_the_range_is_refused(cells):
+    """All rows would count as one end of the range, and every way would have no error."""
+    public = hs.populations.PublicTable(np.array(cells, dtype=object), promise="table")
+    asked = hs.statistics.median(low=0, high=5)
+    with pytest.raises(ParameterError, match="number from 0 to 5"):
+        hs.compare(asked, public, rows=9, epsilon=1.0, trials=5)
+
+
+def test_a_population_of_one_number_in_the_range_is_compared():
+    """Equal rows are rows all the same."""
+    public = hs.populations.PublicTable(np.full(40, 5.0), promise="table")
+    assert hs.compare(
+        hs.statistics.median(low=0, high=5), public, rows=9, epsilon=1.0, trials=5
+    ).routes
