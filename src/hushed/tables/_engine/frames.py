@@ -31,7 +31,7 @@ def from_pandas(frame: Any) -> Any:
     for name in names:
         if any("\ud800" <= each <= "\udfff" for each in name):
             raise ParameterError(
-                f"a column is called {ascii(name)}, which holds half of a pair of surrogates and "
+                f"a column is called {name!a}, which holds half of a pair of surrogates and "
                 "cannot be sent to a database: give it another name"
             )
     # A copy of each, because Arrow would share the memory of NumPy, which may change later.
