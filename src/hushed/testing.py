@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -200,7 +200,9 @@ def assert_sensitivity(
 
 def _read_claim(claim: Claim | float) -> Claim:
     """Read a number as an epsilon."""
-    return Guarantee(epsilon=float(claim)) if is_real(claim) else claim
+    if is_real(claim):
+        return Guarantee(epsilon=float(claim))
+    return cast("Claim", claim)
 
 
 def _describe_alarms(confidence: float) -> str:

@@ -501,3 +501,22 @@ def test_a_population_of_people_is_refused_with_what_takes_it():
     people = hs.populations.Users(hs.populations.Uniform(low=0, high=1), sizes=3)
     with pytest.raises(BadRows, match=r"asked for 20 rows and gave 60; .* with user="):
         hs.compare(np.mean, people, rows=20)
+
+
+@pytest.mark.parametrize(
+    "cells", [[np.nan] * 40, ["a", "b"] * 20, [7.0, 9.0] * 20], ids=["nan", "texts", "outside"]
+)
+def test_a_population_without_a_number_in_the_range_is_refused(cells):
+    """All rows would count as one end of the range, and every way would have no error."""
+    public = hs.populations.PublicTable(np.array(cells, dtype=object), promise="table")
+    asked = hs.statistics.median(low=0, high=5)
+    with pytest.raises(ParameterError, match="number from 0 to 5"):
+        hs.compare(asked, public, rows=9, epsilon=1.0, trials=5)
+
+
+def test_a_population_of_one_number_in_the_range_is_compared():
+    """Equal rows are rows all the same."""
+    public = hs.populations.PublicTable(np.full(40, 5.0), promise="table")
+    assert hs.compare(
+        hs.statistics.median(low=0, high=5), public, rows=9, epsilon=1.0, trials=5
+    ).routes

@@ -2,6 +2,7 @@
 
 import ast
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from tests.nasty_tables import to_postgres
@@ -176,3 +177,11 @@ class TestSize:
             with pytest.raises(ParameterError, match=r"too long|aggregates"):
                 query.release(epsilon=1.0, ledger=ledger, budget="b")
         assert ledger.log == []
+
+
+def test_a_name_that_no_database_can_read_is_refused_in_words():
+    """Half of a pair of surrogates in the name of a column, which is public."""
+    rows = pd.DataFrame([[1.0], [2.0]])
+    rows.columns = pd.Index(["cost\ud800"], dtype=object)
+    with pytest.raises(ParameterError, match="surrogates"):
+        hs.table(rows)

@@ -515,3 +515,13 @@ def test_the_number_of_a_user_tells_of_no_other_row(tmp_path):
         read.append(table.rows[-3:, 0].tolist())
     assert read[0] == read[1]
     assert read[0][0] == read[0][2] != read[0][1]
+
+
+def test_the_command_line_names_its_own_way_out_of_a_private_number_of_rows(tmp_path):
+    """Options, and no name of Python, where a mechanism does not go with another choice."""
+    words = ("statistic", "interquartile-range", "DATA", "--low", "0", "--high", "9")
+    more = ["--epsilon", "1", "--private-count", "--header"]
+    result = run_on(tmp_path, "cost\n" + "5\n" * 30, words, *more)
+    assert result.exit_code == 2
+    assert "--mechanism smooth" in result.stderr
+    assert "hs." not in result.stderr

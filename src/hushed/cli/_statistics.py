@@ -75,6 +75,11 @@ def statistic(
                 category=category,
                 unit=unit,
             )
+            if mechanism == "inverse" and not asked.invertible:
+                raise ParameterError(
+                    f"the inverse sensitivity of the {asked.kind} is known for a public number of "
+                    "rows only: leave --private-count out, or give --mechanism smooth"
+                )
             made: hs.InverseSensitivity | hs.Smooth
             if mechanism == "inverse":
                 made = hs.InverseSensitivity(asked, epsilon=epsilon)

@@ -17,7 +17,7 @@ from hushed._printing import flat
 from hushed._types import Floats
 from hushed.comparing._laws import estimate_spread
 from hushed.comparing._offers import Offer, Priced
-from hushed.comparing._question import Question, check_population, read_rows
+from hushed.comparing._question import Question, check_population, check_within, read_rows
 from hushed.comparing._recommending import recommend
 from hushed.comparing._record import ComparedRoute, Comparison, LeftOut, shown_number
 from hushed.comparing._routes import ROUTES
@@ -140,6 +140,8 @@ def compare(
     )
     answers = np.zeros((2, 1)) if isinstance(asked, Mode) else question.answers()
     question, spread = replace(question, numbers=answers.shape[1]), _measure_spread(answers)
+    if not spread[1]:  # which need not be because the rows are alike
+        check_within(question)
     found = [_try_route(each.name, each.offer(question), level, most) for each in ROUTES]
     comparison = _assemble(question, level, most, float(worth), spread, found)
     name, advice = recommend(comparison)

@@ -18,6 +18,9 @@ from hushed.errors import BadRows, HushedError, ParameterError
 from hushed.guarantee import Neighbours, RowUnit
 from hushed.populations import Population
 from hushed.statistics import Mode, Numeric, Statistic
+from hushed.statistics._values import as_doubles, only_column
+
+_LOOKED = 20  # tables, for whether they are of numbers in the range
 
 Measure = Callable[[Any, np.random.Generator], Any]
 """What is measured on a simulated table: numbers, always as many."""
@@ -133,6 +136,26 @@ class TableTrial:
 
 def _measure_answer(function: Callable[[Any], Any], table: Any, _: np.random.Generator) -> Floats:
     return answer(function, table, private=False)
+
+
+def check_within(question: Question) -> None:
+    """Refuse a population of which no row is a number in the range of the statistic.
+
+    Every row would count as one of its ends, and each route would have no error.
+    """
+    asked = question.numeric
+    if asked is not None and not question.simulate(partial(_find_within, asked), _LOOKED).any():
+        raise ParameterError(
+            f"no row of the simulated tables is a number from {asked.low:g} to "
+            f"{asked.high:g}: all would count as ends of that range; give another range, or a "
+            "column of numbers",
+            parameter="population",
+        )
+
+
+def _find_within(asked: Numeric, table: Any, _: np.random.Generator) -> float:
+    numbers = as_doubles(only_column(table))
+    return float(np.any((numbers >= asked.low) & (numbers <= asked.high)))
 
 
 def read_rows(asked: Any, rows: int | None) -> int:

@@ -99,7 +99,8 @@ class InverseSensitivity(OnStatistic):
             least = self.epsilon * self._reach / _MOST_QUADRATIC
             raise ParameterError(
                 f"epsilon must be {format_up(least, 3)} or more for so many rows: the search for "
-                f"the lengths of the {self.statistic.kind} would take minutes; or use hs.Smooth",
+                f"the lengths of the {self.statistic.kind} would take minutes; or take its smooth "
+                "sensitivity",
                 parameter="epsilon",
             )
 

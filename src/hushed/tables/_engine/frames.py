@@ -28,6 +28,12 @@ def from_pandas(frame: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
     names = [str(column) for column in frame.columns]
+    for name in names:
+        if any("\ud800" <= each <= "\udfff" for each in name):
+            raise ParameterError(
+                f"a column is called {name!a}, which holds half of a pair of surrogates and "
+                "cannot be sent to a database: give it another name"
+            )
     # A copy of each, because Arrow would share the memory of NumPy, which may change later.
     columns = _read_columns(names, lambda i: _column(frame.iloc[:, i].copy(deep=True)))
     return pa.Table.from_arrays(columns, names=names)
