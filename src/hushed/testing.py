@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hushed.auditing import (
     audit,
     test_sensitivity,
 )
+from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 from hushed.populations import Population
 from hushed.spaces import Norm, SensitivityBound
@@ -194,7 +196,12 @@ def assert_sensitivity(
 
 def _read_claim(claim: Claim | float) -> Claim:
     """Read a number as an epsilon."""
-    return Guarantee(epsilon=float(claim)) if isinstance(claim, int | float) else claim
+    if isinstance(claim, str):
+        raise ParameterError(
+            f"claim must be an epsilon, such as 1.0, or a guarantee, got {claim!r}",
+            parameter="claim",
+        )
+    return Guarantee(epsilon=float(claim)) if isinstance(claim, Real) else claim
 
 
 def _describe_alarms(confidence: float) -> str:

@@ -66,7 +66,7 @@ def check_population(
             raise ParameterError("--key is the name of an answer in a ledger: --ledger URL, too")
         with open_named(ledger, budget) as charged:
             source, columns = read_population(
-                population, frame, header=header, bounds=read_bounds(bounds)
+                population, frame, header=header, bounds=read_bounds(bounds), private=data
             )
             table = read_table(data, frame, header=header, known=columns or ())
             check_columns(columns, table.columns)
