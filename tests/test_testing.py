@@ -79,6 +79,10 @@ def test_mistakes_are_no_failures_of_the_mechanism():
         assert_private(noisy_sum(1.0), math.inf, pairs=PAIRS, batch=True)
     with pytest.raises(ParameterError):
         assert_sensitivity(np.mean, -1.0, UNIT, rows=4)
+    with pytest.raises(ParameterError, match="an epsilon, such as"):
+        assert_private(noisy_sum(1.0), "1.0", pairs=PAIRS, batch=True)
+    with pytest.raises(ParameterError, match=r"PublicTable\(rows\)"):
+        assert_sensitivity(np.mean, 1.0, np.zeros(9), rows=4)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from hushed.auditing import (
     audit,
     test_sensitivity,
 )
+from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 from hushed.populations import Population
 from hushed.spaces import Norm, SensitivityBound
@@ -200,6 +201,11 @@ def assert_sensitivity(
 
 def _read_claim(claim: Claim | float) -> Claim:
     """Read a number as an epsilon."""
+    if isinstance(claim, str):
+        raise ParameterError(
+            f"claim must be an epsilon, such as 1.0, or a guarantee, got {claim!r}",
+            parameter="claim",
+        )
     if is_real(claim):
         return Guarantee(epsilon=float(claim))
     return cast("Claim", claim)

@@ -55,8 +55,13 @@ def test_a_check_is_charged_and_read_again(run):
     assert (refused.returncode, refused.stdout) == (2, "")
 
 
-def test_the_private_file_is_no_population(run):
-    """As for a release: the shares of a public file have no noise."""
-    refused = run(*CHECK, "private.csv", "--frame", "pandas")
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "holds the private rows" in refused.stderr
+def test_the_private_file_is_no_population_of_its_own_check(run):
+    """Thresholds and public shares would be private ones; refused under any spelling, unpaid."""
+    book = ("sqlite:///b.db", "clinic")
+    assert run("ledger", "open", *book, "--epsilon", "5").returncode == 0
+    for spelled in ("private.csv", "./private.csv"):
+        paid = ("--frame", "pandas", "--ledger", book[0], "--budget", book[1], "--json")
+        refused = run(*CHECK, spelled, *paid)
+        assert refused.returncode == 2
+        assert "holds the private rows" in json.loads(refused.stdout)["error"]["message"]
+    assert "0 charges" in run("ledger", "show", *book).stdout

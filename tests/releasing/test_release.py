@@ -276,7 +276,7 @@ def test_columns_must_be_those_that_were_sampled(ledger):
         good.assign(more=1.0),
         pl.DataFrame({"x": good["x"].to_numpy(), "who": list("vwxyz")}),
     ):
-        with pytest.raises(BadRows, match="sampled on"):
+        with pytest.raises(BadRows, match="the population's rows are"):
             hs.release(f, bad, m, ledger, budget="x")
     assert ledger.log == []
     hs.release(f, good, m, ledger, budget="x")
@@ -314,7 +314,7 @@ def test_structured_arrays_are_released():
     m = laplace(f, hs.populations.Simulator(draw), epsilon=1e9)
     data = draw(np.random.default_rng(5), 20)
     assert hs.release(f, data, m).value == pytest.approx(data["x"].mean(), abs=1e-8)
-    with pytest.raises(BadRows, match="sampled on"):
+    with pytest.raises(BadRows, match="the population's rows are"):
         hs.release(f, np.zeros(20, dtype=[("y", "f8"), ("k", "i4")]), m)
 
 

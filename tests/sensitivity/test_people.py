@@ -465,3 +465,28 @@ def test_a_column_of_people_that_is_not_there_is_refused(user, rows, said):
     """Each refusal says what may be named."""
     with pytest.raises(hs.errors.BadRows, match=said):
         hs.sample_sensitivity(capped_mean, PublicTable(rows), rows=2, user=user)
+
+
+@pytest.mark.parametrize(
+    ("law", "said"),
+    [
+        (Users(lambda rng: rng.random(3)), "all rows of one come from the function '<lambda>'"),
+        (
+            Users(Uniform(low=0, high=1), sizes={1: 0.75, 5: 0.25}),
+            "rows come from the uniform population (low 0.0, high 1.0); how many one has, with the "
+            "probability of it: 1 (0.75), 5 (0.25)",
+        ),
+        (
+            Users(Uniform(low=0, high=1), sizes=dict.fromkeys(range(1, 17), 1 / 16)),
+            "7 (0.0625), 8 (0.0625), ...",
+        ),
+    ],
+)
+def test_a_certificate_says_in_words_where_people_come_from(law, said):
+    """No records of the program's own: sources and numbers are named."""
+    s = hs.sample_sensitivity(capped_mean, law, rows=9, calibration="marginal", pairs=9, user=0)
+    private = law.draw(np.random.default_rng(3), 9)
+    text = hs.release(capped_mean, private, hs.Laplace(s, epsilon=1.0)).certificate.explain()
+    assert "drawn from a law of people (" in text
+    assert f"{said}), and the noise" in text
+    assert "{" not in text

@@ -19,7 +19,7 @@ def check_owner_column(rows: Any, user: str | int) -> None:
         width = rows.shape[1] if rows.ndim == 2 else 0
         known = type(user) is int and 0 <= user < width
         what = f"must be the position of one of {width} columns, counted from 0"
-        what = what if width else "names a column, and such rows have none"
+        what = what if width else "must be a column, and such rows have none"
     else:
         columns = list(rows.dtype.names if held == "array" else rows.columns)
         known = columns.count(user) == 1

@@ -46,7 +46,7 @@ def open_budget(
     gamma: Annotated[float, typer.Option(help="Limit on gamma, all estimates together.")] = 0.0,
     neighbours: Annotated[
         Neighbours,
-        typer.Option(help="Relation of the promises: queries and users need add-remove."),
+        typer.Option(help="Relation of the promises: queries need add-remove."),
     ] = "replace-one",
     unit: Annotated[Unit, typer.Option(help="What the promises protect: a row or a user.")] = (
         "row"
@@ -92,9 +92,9 @@ def open_budget(
         result.update(_record(found))
         if (unit, neighbours) == ("user", "replace-one"):
             print_note(
-                "a budget for users with replace-one neighbours takes no charge of hushed query or "
-                "hushed release; for queries with --user open one with --neighbours add-remove "
-                "--unit user"
+                "a budget for users with replace-one neighbours takes releases with --user, and no "
+                "charge of hushed query; for queries with --user open one with --neighbours "
+                "add-remove --unit user"
             )
         if not json:
             print_line(found.explain())

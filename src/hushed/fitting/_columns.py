@@ -77,7 +77,8 @@ def read_numbers(column: Any) -> Floats:
         found = times.astype("int64").astype(np.float64)
         found[np.isnat(times)] = np.nan
         return found
-    return as_doubles(column)
+    found: Floats = as_doubles(column)
+    return found
 
 
 def _read_times(column: Any) -> Any:

@@ -370,8 +370,8 @@ def _as_recorded(population: Population, sampling: SamplingRecord) -> Population
 def _rebuild_population(sampling: SamplingRecord) -> Population:
     population = from_description(sampling.population)
     if population is None:
-        kind, named = (flat(sampling.population.get(each)) for each in ("kind", "name"))
-        name = f"{kind} {named!r}" if named else kind
+        named = sampling.population.get("name")
+        name = flat(sampling.population.get("kind")) + (f" {flat(named)!r}" if named else "")
         raise ParameterError(
             f"the certificate names its population ({name}) but does not contain it; hand it in as "
             "population= (--population on the command line)"

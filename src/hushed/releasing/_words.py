@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from hushed._decimals import upper_double
 from hushed._functions._environment import differences, packages_in
@@ -32,6 +33,8 @@ from hushed.sensitivity._remarks import Movements, describe_places, list_kept_ra
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
+
+_SHOWN_SIZES = 8  # numbers of rows of a person that are listed
 
 
 def explain_certificate(certificate: Certificate) -> str:
@@ -451,7 +454,16 @@ def _source(sampling: SamplingRecord) -> str:
     population = sampling.population
     if not sampling.population_is_public:
         return f"a population made from the private rows ({flat(population.get('kind', 'custom'))})"
+    return _name_source(population)
+
+
+def _name_source(population: Mapping[str, Any]) -> str:
+    """Name a public source by what it said of itself."""
     kind = flat(population.get("kind", "custom"))
+    if kind == "users" and isinstance(population.get("rows"), dict):
+        return f"a law of people ({_describe_people(population['rows'], population.get('sizes'))})"
+    if kind == "function" and "name" in population:
+        return f"the function {flat(repr(population['name']))}"
     if kind == "public table" and {"name", "rows", "users"} <= set(population):
         people, rows = flat(population["users"]), flat(population["rows"])
         return f"the public table {population['name']!r} of {people} people with {rows} rows"
@@ -465,7 +477,22 @@ def _source(sampling: SamplingRecord) -> str:
         for k in sorted(population, key=lambda name: (name == "high", name))
         if k != "kind"
     )
-    if kind == "users" and {"rows", "user"} <= set(population):
-        sizes = f"; numbers of rows and their weights: {flat(population.get('sizes', 'its own'))}"
-        return f"a law of people (law of their rows: {flat(population['rows'])}{sizes})"
     return f"the {kind} population" + (f" ({details})" if details else "")
+
+
+def _describe_people(rows: Mapping[str, Any], sizes: object) -> str:
+    """Say where the rows of one person come from, and how many there are."""
+    nested = flat(rows) if rows.get("kind") == "users" else _name_source(rows)
+    if sizes is None:
+        return f"all rows of one come from {nested}"
+    if not isinstance(sizes, list):
+        return f"rows come from {nested}, their numbers from the function {flat(repr(sizes))}"
+    shown = [
+        f"{flat(each[0])} ({flat(each[1])})" if isinstance(each, list) and len(each) == 2 else "?"
+        for each in sizes[:_SHOWN_SIZES]
+    ]
+    rest = ", ..." if len(sizes) > _SHOWN_SIZES else ""
+    return (
+        f"rows come from {nested}; how many one has, with the probability of it: "
+        f"{', '.join(shown)}{rest}"
+    )

@@ -19,7 +19,7 @@ from hushed._rows._owned import copy_rows
 from hushed._rows._people import drop_users, show_rows
 from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows
-from hushed.populations import OWN, Population
+from hushed.populations import OWN, Population, description
 from hushed.sensitivity._designs import Design
 from hushed.sensitivity._independence import check_independence
 from hushed.sensitivity._pairs import BlockTrial, PairTrial, draw_block, draw_table
@@ -70,6 +70,7 @@ def check_population(design: Design, first: Any, *, seed: int, private: bool) ->
 
 def check_source(population: Population, rows: int, *, seed: int) -> None:
     """Refuse a population, of which no sensitivity is sampled, for the same reasons."""
+    description(population)
     if type(population) not in OWN:
         design = Design(population=population, route="independent", rows=rows, count=rows + 1)
         first = draw_table(design, next(streams(seed, 0, 1)), 0, None, private=False)
