@@ -83,7 +83,10 @@ def test_an_output_that_cannot_be_read_is_an_outcome(name, sequential):
     assert all(line.isprintable() for line in found.explain().split("\n"))
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=pytest.mark.slow) if each == "itself" else each for each in ODD],
+)
 def test_no_private_mechanism_is_accused_for_odd_outputs(name):
     """Whatever it returns: it loses half of what is claimed."""
 

@@ -51,6 +51,7 @@ def cancelled(rows, rng, size): raise asyncio.CancelledError("31337.125")
 """
 SAMPLED = ("--population", "uniform:0,1", "--gamma", "0.3")
 RELEASE = ("release", "rows.csv", "f.py:mean", *SAMPLED, "--epsilon", "1")
+MEASURE = ("sensitivity", "f.py:slow", *SAMPLED, "--rows", "5")
 RESAMPLED = ("--promise", "table")
 AUDIT = ("--claim-epsilon", "1", "--batch", "--samples", "4000", "--pairs", "extremes")
 ENDS = ("--low", "0", "--high", "1")
@@ -339,8 +340,15 @@ def test_a_failure_outside_of_any_command(folder, kind):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("words", [RELEASE, ("sensitivity", "f.py:slow", *SAMPLED, "--rows", "5")])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        (RELEASE, signal.SIGINT),
+        (MEASURE, signal.SIGTERM),
+        pytest.param(RELEASE, signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(MEASURE, signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
 def test_stopped(folder, words, number):
     """Ctrl-C and SIGTERM end with 130, with --json in one object."""
     words = [word.replace("mean", "slow") for word in words]

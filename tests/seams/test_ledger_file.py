@@ -93,7 +93,13 @@ NOTEBOOK = """
 """
 
 
-@pytest.mark.parametrize("how", ["one", "second", "in and out", "is it one", "copy"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        *("one", "second", "copy"),
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("in and out", "is it one")),
+    ],
+)
 def test_no_charge_vanishes_when_a_colleague_looks(path, how):
     """Another process opens and closes the ledger; this one charges, and is killed."""
     done = script(NOTEBOOK, path, how)

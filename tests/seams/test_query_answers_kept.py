@@ -46,8 +46,19 @@ def everything(table):
 
 
 class TestText:
-    @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-    @pytest.mark.parametrize("by", [(), ("d",), ("k", "t"), ("d", "t")])
+    @pytest.mark.parametrize(
+        ("noise", "by"),
+        [("laplace", ()), ("gaussian", ()), ("laplace", ("d",)), ("gaussian", ("k", "t"))]
+        + [
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in (
+                ("gaussian", ("d",)),
+                ("laplace", ("k", "t")),
+                ("laplace", ("d", "t")),
+                ("gaussian", ("d", "t")),
+            )
+        ],
+    )
     def test_an_answer_comes_back_bit_for_bit(self, noise, by, table):
         """With keys of every kind, private ones and none at all."""
         delta = 1e-6 if noise == "gaussian" or by else 0.0

@@ -121,7 +121,13 @@ _LOOKS = {
 }
 
 
-@pytest.mark.parametrize("held", _LOOKS)
+@pytest.mark.parametrize(
+    "held",
+    [
+        pytest.param(each, marks=pytest.mark.slow) if each in ("columns", "objects") else each
+        for each in _LOOKS
+    ],
+)
 def test_private_rows_lie_in_memory_as_sampled_ones_do(held):
     """What a function may ask of its table beside the values tells it nothing."""
     make, look = _LOOKS[held]

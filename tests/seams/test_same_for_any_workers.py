@@ -374,7 +374,7 @@ STATES = {
 @pytest.mark.parametrize(
     "name",
     [
-        each if each in ("environment", "number") else pytest.param(each, marks=pytest.mark.slow)
+        each if each == "environment" else pytest.param(each, marks=pytest.mark.slow)
         for each in STATES
     ],
 )
