@@ -15,7 +15,7 @@ from hushed.auditing import (
     Raised,
     Renyi,
     ZeroConcentrated,
-    _selection,
+    _search,
     audit,
     extreme_pairs,
 )
@@ -399,7 +399,7 @@ class TestBadInput:
             return sum(made), report.witness.counts.samples
 
         roomy, _ = spent()
-        monkeypatch.setattr(_selection, "_CELLS_KEPT", 500 * 3)
+        monkeypatch.setattr(_search, "_CELLS_KEPT", 500 * 3)
         narrow, final = spent()
         assert narrow == pytest.approx(roomy, abs=100)
         assert final > 36_000

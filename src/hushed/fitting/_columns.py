@@ -74,11 +74,11 @@ def read_numbers(column: Any) -> Floats:
         column = column.to_physical()
     if not isinstance(column, list) and getattr(column.dtype, "kind", "O") in "mM":
         times = _read_times(column)
-        found = times.astype("int64").astype(np.float64)
+        found: Floats = times.astype("int64").astype(np.float64)
         found[np.isnat(times)] = np.nan
         return found
-    found: Floats = as_doubles(column)
-    return found
+    doubles: Floats = as_doubles(column)
+    return doubles
 
 
 def _read_times(column: Any) -> Any:
