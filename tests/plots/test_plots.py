@@ -70,12 +70,12 @@ def test_proven_sensitivity_has_no_figure():
 PEOPLE = hs.populations.Users(hs.populations.Uniform(low=0, high=1), sizes=2)
 CHANGES = [
     ({}, "20 rows from", "replace-one, one row"),
-    ({"distance": 3}, "20 rows from", "replace-one, 3 rows at once"),
+    ({"distance": 3}, "pairs of 20 rows from", "replace-one, 3 rows at once"),
     ({"user": 0}, "20 people from", "replace-one, one user"),
     ({"user": 0, "distance": 2}, "20 people from", "replace-one, 2 users at once"),
     (
         {"rows": range(18, 23), "neighbours": "add-remove"},
-        "18 to 22 rows from",
+        "tables of 18 to 22 rows from",
         "add-remove, one row",
     ),
 ]
@@ -90,3 +90,5 @@ def test_pages_and_figures_say_what_was_drawn_and_what_neighbours_differ_in(chan
     made = certify(hs.Laplace(s, epsilon=1.0), values=1)
     assert drawn in movement_figure(made).to_dict()["title"]["subtitle"]
     assert differ in certificate_page(made)
+    pairs = "pairs of tables" in made.explain()
+    assert pairs == (s.neighbours == "replace-one")

@@ -124,6 +124,11 @@ class Composition:
                 "A sampled sensitivity counts its gamma once; this is right if all releases are of "
                 "the same table."
             )
+        if g is not None and g.protect == "table" and self.releases > 1:
+            lines.append(
+                "Together they are about those new rows only that every sampled one of them was "
+                "given (protect='table')."
+            )
         return "\n".join([*lines, *(f"Note: {text}" for text in self.warnings)])
 
 

@@ -27,6 +27,9 @@ _ONE_TABLE = (
     " A sampled sensitivity spends its gamma once; this is right if all charges are for the same "
     "table."
 )
+_ONE_GIVEN = (
+    " The charges together are about those new rows only that every sampled one of them was given."
+)
 _ONE_ORDER = (
     " A sensitivity that was sampled for people spends its gamma for each release, as each has "
     "another random order of people; one of a symmetric function spends it once, which is right if "
@@ -42,6 +45,7 @@ def assumption(budget: Budget) -> str:
         nominal
         + _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"])
         + once * (budget.limit.gamma > 0)
+        + _ONE_GIVEN * (budget.limit.protect == "table")
     )
 
 

@@ -10,7 +10,7 @@ from hushed._printing import flat, format_down, format_up
 from hushed.errors import ParameterError
 from hushed.plots._figures import COLOURS, altair_or_refuse, clean_spec
 from hushed.releasing import Certificate
-from hushed.releasing._neighbour_words import list_numbers, name_units
+from hushed.releasing._neighbour_words import list_numbers, name_trials, name_units
 from hushed.sensitivity._remarks import list_kept_ranks
 
 _BLUE, _ORANGE = COLOURS[:2]
@@ -53,7 +53,7 @@ def movement_figure(certificate: Certificate) -> Any:
         )
     sizes = sampling.sizes or (sampling.rows // sampling.blocks,)
     of, pairs = f"{list_numbers(sizes)} {name_units(sampling)[sizes[-1] > 1]}", sampling.pairs
-    drawn = "tables" if sampling.reach().whole else "pairs"
+    drawn = name_trials(sampling)
     ranks = list_kept_ranks(pairs).tolist()
     points = [
         {"movement": value, "share": (rank + 1) / pairs}

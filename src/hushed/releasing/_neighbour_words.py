@@ -24,6 +24,11 @@ def name_units(sampling: SamplingRecord) -> tuple[str, str, str]:
     return ("row", "rows", "record") if sampling.user is None else ("person", "people", "person")
 
 
+def name_trials(sampling: SamplingRecord) -> str:
+    """Name what was drawn for each trial: a pair, or a table that has several neighbours."""
+    return "tables" if sampling.reach().whole or sampling.sizes else "pairs"
+
+
 def describe_change(sampling: SamplingRecord) -> str:
     """Say in what the two tables of the promise differ, where it is not one replaced row."""
     if sampling.protect == "table":

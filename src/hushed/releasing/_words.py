@@ -22,6 +22,7 @@ from hushed.releasing._neighbour_words import (
     describe_change,
     describe_reach,
     list_numbers,
+    name_trials,
     name_units,
 )
 from hushed.releasing._statistic_words import (
@@ -165,7 +166,7 @@ def _reach(certificate: Certificate) -> str:
     part = f", of which a part of 1 / {blocks} reaches the average" if blocks > 1 else ""
     kept = (
         f"the answer's movement was measured on {sampling.pairs} "
-        f"{'tables' if sampling.reach().whole else 'pairs of tables'}{of} drawn from "
+        f"{'tables' if name_trials(sampling) == 'tables' else 'pairs of tables'}{of} drawn from "
         f"{_source(sampling)}, and the noise covers number {sampling.rank} of them "
         f"counted from the smallest{part}: {moved} in the {certificate.norm} norm"
     )
@@ -260,7 +261,7 @@ def _route_words(sampling: SamplingRecord, size: int) -> list[str]:
     if sampling.route == "disjoint":
         words.append(
             f"The {known} public {units} were shuffled and dealt, so that no two "
-            f"{'tables' if sampling.reach().whole else 'pairs'} share a "
+            f"{name_trials(sampling)} share a "
             f"{name_units(sampling)[0]} (they make {sampling.tables} at most): the promise is "
             f"about the law that the public {units} come from, not about these {units}"
         )
