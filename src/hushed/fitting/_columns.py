@@ -74,7 +74,7 @@ def read_numbers(column: Any) -> Floats:
         column = column.to_physical()
     if not isinstance(column, list) and getattr(column.dtype, "kind", "O") in "mM":
         times = _read_times(column)
-        found = times.astype("int64").astype(np.float64)
+        found: Floats = times.astype("int64").astype(np.float64)
         found[np.isnat(times)] = np.nan
         return found
     return as_doubles(column)
