@@ -107,7 +107,8 @@ def test_what_is_caught_is_what_an_independent_simulation_found(rows, epsilon, c
         found.append(made.caught)
     assert np.mean(found) == pytest.approx(caught, abs=0.006)
     assert made.caught_chance == 0.925
-    assert f"{made.caught_chance:g} or more" in made.explain()
+    kept = dataclasses.replace(made, p_value=1.0)  # as one in 20 is contradicted
+    assert f"{made.caught_chance:g} or more" in kept.explain()
 
 
 @pytest.mark.slow
