@@ -249,6 +249,21 @@ def test_a_row_by_itself_brings_nothing_of_the_others(tells, tables):
     assert np.ptp(moved) <= mechanism.mechanism.sensitivity.value
 
 
+def test_a_row_that_is_changed_changes_no_other_one():
+    """Not even where the rows of a list, or the cells of a column, are one object."""
+
+    def doubling(row, p):
+        held = row[0] if isinstance(row, list) else row["c"].iloc[0]
+        held["x"] *= 2
+        return p * held["x"]
+
+    mechanism = hs.Posterior(doubling, GRID, epsilon=1.0, clip=LONGEST)
+    one = {"x": 0.1}
+    for make in (list, lambda cells: pd.DataFrame({"c": cells})):
+        alike, apart = make([one] * 8), make([{"x": 0.1} for _ in range(8)])
+        assert np.array_equal(mechanism.scores(alike), mechanism.scores(apart))
+
+
 def test_minus_infinity_is_a_likelihood_and_is_clipped():
     """A candidate that a row rules out stays possible, at the clip."""
 

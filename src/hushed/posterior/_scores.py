@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._rows._owned import copy_rows
 from hushed._rows._owners import list_owners
 from hushed._types import Floats, Integers
 from hushed.blocks._parts import take_part
@@ -151,4 +152,4 @@ def read_values(found: Any, count: int) -> Floats:
 
 def _take(rows: Any, place: int) -> Any:
     """Copy one row, without categories, widths and memory of the others, which tell of them."""
-    return take_part(rows, np.array([place]))
+    return copy_rows(take_part(rows, np.array([place])))  # cells of rows may be one object
