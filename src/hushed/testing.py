@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import is_real
 from hushed._decimals import decimal_of
 from hushed._printing import format_up
 from hushed.auditing import (
@@ -200,7 +199,9 @@ def assert_sensitivity(
 
 def _read_claim(claim: Claim | float) -> Claim:
     """Read a number as an epsilon."""
-    return Guarantee(epsilon=float(claim)) if is_real(claim) else claim
+    if isinstance(claim, int | float | np.integer | np.floating):
+        return Guarantee(epsilon=float(claim))
+    return claim
 
 
 def _describe_alarms(confidence: float) -> str:
