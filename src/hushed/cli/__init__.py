@@ -54,7 +54,7 @@ COMMANDS = {
     ),
     "estimate": (
         "estimating",
-        "Estimate the delta of a mechanism on pairs of tables, in both directions.",
+        "Estimate the delta of a mechanism on pairs of tables, in both directions: no verdict.",
     ),
     "test-sensitivity": (
         "test_sensitivity",
