@@ -73,6 +73,15 @@ def test_a_share_of_pairs_may_move_farther():
     assert assert_sensitivity(np.sum, 0.5, UNIT, rows=3, gamma=0.3).violations > 0
 
 
+@pytest.mark.parametrize("claim", [np.float32(1), np.int64(1)])
+def test_numbers_of_numpy_are_claims(claim):
+    """As numbers of Python are."""
+    found = assert_private(
+        noisy_sum(2.0), claim, pairs=PAIRS, batch=True, samples=1_000, bits=False
+    )
+    assert found.claim == hs.Guarantee(epsilon=1.0)
+
+
 def test_mistakes_are_no_failures_of_the_mechanism():
     """A test that was set up wrongly ends with the library's own error."""
     with pytest.raises(ParameterError):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from hushed._checks import is_real
 from hushed._decimals import decimal_of
 from hushed._printing import format_up
 from hushed.auditing import (
@@ -206,9 +205,9 @@ def _read_claim(claim: Claim | float) -> Claim:
             f"claim must be an epsilon, such as 1.0, or a guarantee, got {claim!r}",
             parameter="claim",
         )
-    if is_real(claim):
+    if isinstance(claim, int | float | np.integer | np.floating):
         return Guarantee(epsilon=float(claim))
-    return cast("Claim", claim)
+    return claim
 
 
 def _describe_alarms(confidence: float) -> str:
