@@ -329,7 +329,7 @@ def test_what_is_refused_is_unpaid(books):
         hs.check_population(rows, Normal(), tables=18, **asked)
     with pytest.raises(BadRows, match="2 rows or more"):
         hs.check_population(rows[:1], Normal(), **asked)
-    with pytest.raises(PrivateRowsAsPopulation):
+    with pytest.raises(PrivateRowsAsPopulation, match="contradict themselves"):
         hs.check_population(rows, PublicTable(rows.copy()), **asked)
     with pytest.raises(BadRows, match="2 columns"):
         hs.check_population(rows, Normal(mean=[0, 0]), **asked)
