@@ -381,7 +381,7 @@ def test_what_is_refused_is_unpaid(books):
         hs.check_population(np.zeros((30, 2)), hs.populations.Normal(), epsilon=1.0)
     with pytest.raises(BadRows, match="2 rows or more"):
         hs.check_population(rows[:1], Normal(), **asked)
-    with pytest.raises(PrivateRowsAsPopulation):
+    with pytest.raises(PrivateRowsAsPopulation, match="contradict themselves"):
         hs.check_population(rows, PublicTable(rows[5:]), **asked)
     with pytest.raises(ParameterError, match="keep one row of each user"):
         hs.check_population(rows, Users(Normal(), sizes=1), **asked)

@@ -8,9 +8,11 @@ import types
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import hushed as hs
+from hushed._functions._carried import carries_rows
 from hushed.errors import BadFunction, PrivateRowsAsPopulation
 
 PRIVATE = np.random.default_rng(7).normal(50, 10, size=100)
@@ -211,3 +213,23 @@ def test_a_public_table_that_was_written_to_since_is_refused(held, ledger):
     with pytest.raises(BadFunction, match="public table was changed since"):
         hs.release(average, make(PRIVATE), hs.Laplace(s, epsilon=1.0), ledger, budget="x")
     assert ledger.log == []
+
+
+@pytest.mark.parametrize("way", ["memoryview", "part", "bytearray", "arrow", "column", "buffer"])
+def test_other_views_of_the_same_memory_are_the_rows(way):
+    """What shares memory with the table without being an array is followed, too."""
+    memory = bytearray(PRIVATE.tobytes())
+    rows = np.frombuffer(memory)
+    column = pa.array(PRIVATE.copy())
+    if way in ("arrow", "column", "buffer"):
+        rows = column.to_numpy()
+    held = {
+        "memoryview": memoryview(rows),
+        "part": memoryview(rows)[3:9],
+        "bytearray": memory,
+        "arrow": pa.table({"x": column}),
+        "column": pa.chunked_array([column]),
+        "buffer": column.buffers()[1],
+    }[way]
+    assert carries_rows(beside(held), rows)
+    assert not carries_rows(beside(held), PRIVATE.copy())

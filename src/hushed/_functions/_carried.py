@@ -9,7 +9,9 @@ from __future__ import annotations
 import copyreg
 import pickle
 import sys
+from array import array
 from contextlib import suppress
+from mmap import mmap
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
@@ -18,6 +20,8 @@ import numpy as np
 from hushed._functions._fingerprints.code import collect_names, fields_of, is_installed, is_library
 
 _MOST_WORK = 1_000_000
+_FRAMES = ("DataFrame", "Series")
+_BUFFERS = (memoryview, bytearray, array, mmap)
 _OWN = (list, dict, np.ndarray)  # rows that are objects of one table alone
 
 _ATOMS = frozenset({tuple, str, bytes, int, float, bool, type(None), np.float64, np.int64})
@@ -123,12 +127,17 @@ def _list_arrays(table: Any) -> list[Array]:
     if isinstance(table, np.ndarray):
         return [table]
     library, kind = str(type(table).__module__).partition(".")[0], type(table).__name__
-    if kind not in ("DataFrame", "Series"):
-        return []
-    if library == "pandas":
+    if library == "pyarrow" or isinstance(table, _BUFFERS):
+        with suppress(Exception):  # released, or of parts that do not lie side by side
+            return (
+                _list_arrow(table, kind)
+                if library == "pyarrow"
+                else [np.asarray(memoryview(table))]
+            )
+    elif library == "pandas" and kind in _FRAMES:
         columns = [table] if table.ndim == 1 else [table.iloc[:, i] for i in range(table.shape[1])]
         return [each for column in columns for each in _list_memory(column.array)]
-    if library == "polars":
+    elif library == "polars" and kind in _FRAMES:
         series = [table] if kind == "Series" else table.get_columns()
         return [array for each in series for array in _list_chunks(each)]
     return []
@@ -140,6 +149,15 @@ def _list_memory(column: Any) -> list[Array]:
         return [each for chunk in column._pa_array.iterchunks() for each in _view_chunk(chunk)]
     held = getattr(column, "_ndarray", getattr(column, "_data", None))
     return [held] if isinstance(held, np.ndarray) else []
+
+
+def _list_arrow(held: Any, kind: str) -> list[Array]:
+    """Memory of a table of Arrow, of a column or a part of one, or of a plain piece of memory."""
+    if kind == "Buffer":
+        return [np.frombuffer(held, dtype=np.uint8)]
+    columns = held.columns if kind in ("Table", "RecordBatch") else [held]
+    chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]
+    return [each for chunk in chunks if hasattr(chunk, "buffers") for each in _view_chunk(chunk)]
 
 
 def _view_chunk(chunk: Any) -> list[Array]:

@@ -16,7 +16,7 @@ from hushed._functions._gate import Outside, admit_rows
 from hushed._functions._trials import seed_from
 from hushed._rows._containers import Layout, as_table, container
 from hushed._rows._ranges import Range
-from hushed.errors import BadRows, ParameterError
+from hushed.errors import BadRows, ParameterError, PrivateRowsAsPopulation
 from hushed.fitting._charging import charge_and_store
 from hushed.fitting._public import PublicSide, largest_deviation, prepare_public
 from hushed.fitting._report import CAUGHT_CHANCE, PopulationCheck, bound_variation, smallest_caught
@@ -164,7 +164,13 @@ def check_population(
         population=described,
     )
     like = _Like(layout=public.layout, rows=count, given=population, support=public.support)
-    held = admit_rows(rows, like, outside=outside)
+    try:
+        held = admit_rows(rows, like, outside=outside)
+    except PrivateRowsAsPopulation:
+        raise PrivateRowsAsPopulation(
+            "the public population holds the private rows, which never contradict themselves: give "
+            "public rows, a range or a simulator"
+        ) from None
     text, number = charge_and_store(
         lambda certificate: plan.look(held, certificate),
         plan.mechanism,
