@@ -201,7 +201,7 @@ def _read_claim(claim: Claim | float) -> Claim:
             f"claim must be an epsilon, such as 1.0, or a guarantee, got {claim!r}",
             parameter="claim",
         )
-    return Guarantee(epsilon=float(claim)) if isinstance(claim, Real) else claim
+    return Guarantee(epsilon=float(claim)) if isinstance(claim, int | float | Real) else claim
 
 
 def _describe_alarms(confidence: float) -> str:
