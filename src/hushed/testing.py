@@ -205,9 +205,7 @@ def _read_claim(claim: Claim | float) -> Claim:
             f"claim must be an epsilon, such as 1.0, or a guarantee, got {claim!r}",
             parameter="claim",
         )
-    if isinstance(claim, int | float | np.integer | np.floating):
-        return Guarantee(epsilon=float(claim))
-    return claim
+    return Guarantee(epsilon=float(claim)) if isinstance(claim, int | float | Real) else claim
 
 
 def _describe_alarms(confidence: float) -> str:

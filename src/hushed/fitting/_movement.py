@@ -209,7 +209,7 @@ def _check_sensitivity(sensitivity: Sensitivity) -> Sampling:
     others = {
         "protect='record'": sampling.protect == "record",
         "neighbours='replace-one'": sensitivity.neighbours == "replace-one",
-        "unit='row' or 'person'": sensitivity.unit == "row",
+        "single rows, without user=": sensitivity.unit == "row",
         "position='random', as the pairs of private rows are": sampling.position == "random",
         "one replaced row": sampling.design.rest or sampling.design.count == sampling.rows + 1,
         "a function that is no hs.Blockwise (take the one inside it)": sampling.blocks == 1,
