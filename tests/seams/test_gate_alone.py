@@ -18,7 +18,6 @@ ANSWERS = {
     "sensitivity/_canary.py",
     "sensitivity/_declarations.py",
     "sensitivity/_memory.py",
-    "auditing/_declared_bounds.py",
     "auditing/_sensitivity.py",
     "sensitivity/_blockwise.py",  # within the function that the gate calls
     "cli/_kept.py",  # these three: a stored answer of a ledger
