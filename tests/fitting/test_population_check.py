@@ -374,9 +374,6 @@ def test_what_is_refused_is_unpaid(books):
         hs.check_population(rows, Normal(), unit="user", **asked)
     with pytest.raises(ParameterError, match="tables must be 19 or more"):
         hs.check_population(rows, Normal(), tables=18, **asked)
-    people = hs.populations.Users(hs.populations.Normal(), sizes=2)
-    with pytest.raises(BadRows, match=r"only hs\.sample_sensitivity takes it"):
-        hs.check_population(np.zeros((30, 2)), people, epsilon=1.0)
     with pytest.raises(BadRows, match="the population's rows are a NumPy array of scalars"):
         hs.check_population(np.zeros((30, 2)), hs.populations.Normal(), epsilon=1.0)
     with pytest.raises(BadRows, match="2 rows or more"):

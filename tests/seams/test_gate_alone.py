@@ -9,7 +9,12 @@ import hushed
 
 SOURCE = Path(hushed.__file__).parent
 # Where the call is made, the gate itself, and a function of a released answer.
-CALLERS = {"_functions/_calls.py", "_functions/_gate.py", "measurements/_record.py"}
+CALLERS = {
+    "_functions/_calls.py",
+    "_functions/_gate.py",
+    "measurements/_record.py",
+    "posterior/_mechanism.py",  # a draw outside of a release
+}
 # Sampling calls on drawn rows, private ones where the population was made of such.
 ANSWERS = {
     "_functions/_calls.py",

@@ -84,7 +84,7 @@ EXAMPLES = {
     "verify": "hushed verify certificate.json clinic.py:expected_costs --population "
     "clinic-public.csv",
     "check-population": "hushed check-population clinic-private.csv --population "
-    "clinic-public.csv --epsilon 0.1 --ledger sqlite:///budget.db --budget clinic",
+    "clinic-public.csv --epsilon 0.1 --level 0.001 --ledger sqlite:///budget.db --budget clinic",
     "risk": "hushed risk --epsilon0 2 --epsilon 1.9",
     "cost": "hushed cost --error 2 --beta 0.05 --budget 300000 --per-person 5500 --people 100",
     "compose": "hushed compose laplace:0.1x300 gaussian:0.05x200 --delta 1e-5",

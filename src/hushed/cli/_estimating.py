@@ -47,7 +47,7 @@ def estimate(
     workers: options.Workers = None,
     json: JsonOption = False,
 ) -> None:
-    """Estimate the delta of a mechanism on pairs of tables, in both directions."""
+    """Estimate the delta of a mechanism on pairs of tables, in both directions: no verdict."""
     with finish(json=json) as result:
         differ = relation or "replace-one"
         chosen = choose_pairs(pairs, Domain(low=low, high=high, rows=rows), answers, differ)
