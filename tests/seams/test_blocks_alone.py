@@ -306,7 +306,10 @@ def test_a_cell_that_raises_what_a_stop_raises_stops_nothing(kind):
 
 def test_ctrl_c_still_stops_while_cells_are_pickled():
     """A signal is a stop wherever it comes, and is handled as before from then on."""
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        call_isolated(count, [[1.0], [Raising(signal.SIGINT)]])
-    assert signal.getsignal(signal.SIGINT) is before
+    kept = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            call_isolated(count, [[1.0], [Raising(signal.SIGINT)]])
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, kept)
