@@ -245,6 +245,7 @@ def test_the_certificate_says_what_holds_and_what_is_private():
     text = released.certificate.explain()
     assert "this holds for every table and every row; no population is assumed" in text
     assert "somebody with several is protected less" in text
+    assert "costs epsilon again" in text
     assert "The number of rows is public: 101" in text
     assert "Released was the median (q 0.5), by its smooth sensitivity" in text
     assert "gamma = 0" in text

@@ -301,9 +301,10 @@ def _person_words(certificate: Certificate) -> str:
         return " The promise is for rows: of somebody with several, one alone is covered."
     if sampling is not None and sampling.distance > 1:
         return f" The promise is for rows: of somebody with more than {sampling.distance}, no more."
+    cost = "epsilon and gamma" if certificate.guarantee.gamma else "epsilon"
     return (
         " The promise is for rows: somebody with several is protected less, for each of them "
-        "that is replaced costs epsilon again."
+        f"that is replaced costs {cost} again."
     )
 
 
