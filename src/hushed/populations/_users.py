@@ -56,7 +56,7 @@ class Users:
     >>> import numpy as np
     >>> costs = Users(Uniform(low=0, high=100), sizes={1: 0.7, 2: 0.2, 30: 0.1})
     >>> costs.draw(np.random.default_rng(0), 5).shape
-    (7, 2)
+    (6, 2)
     """
 
     rows: Any
