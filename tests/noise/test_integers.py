@@ -51,7 +51,7 @@ def test_draws_made_one_by_one_follow_their_laws() -> None:
 
 def test_the_law_test_sees_a_wrong_scale() -> None:
     """The same test refuses a scale that is 5 % off."""
-    draws = discrete_laplace(5.5, 60_000)
+    draws = discrete_laplace(5.5, 300_000)
     assert counts_fit(draws, lambda x: -np.abs(x) / 5.8) < FALSE_ALARM
 
 
