@@ -74,6 +74,13 @@ def _look(look: Write, certificate: Certificate, *, charged: bool) -> str:
     return write_failure(BadFunction(f"the check failed on the private rows ({name}); {paid}"))
 
 
+def write_fields(check: Any) -> str:
+    """Write a check as JSON; `read_fields` reads it."""
+    record = {each.name: getattr(check, each.name) for each in fields(check)}
+    record["certificate"] = json.loads(check.certificate.to_json())
+    return json.dumps({"schema": check.schema} | record, sort_keys=True)
+
+
 def read_fields(text: Any, kind: Any) -> dict[str, Any]:
     """Take the fields out of a stored check of one kind; ValueError for another text."""
     try:

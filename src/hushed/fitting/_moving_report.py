@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy import stats
 from hushed._printing import format_down, format_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
-from hushed.fitting._charging import read_fields
+from hushed.fitting._charging import read_fields, write_fields
 from hushed.fitting._report import Verdict
 from hushed.guarantee import Guarantee
 from hushed.releasing import Certificate
@@ -107,9 +106,7 @@ class MovementCheck:
         str
             One object; `from_json` reads it.
         """
-        record = {each.name: getattr(self, each.name) for each in fields(self)}
-        record["certificate"] = json.loads(self.certificate.to_json())
-        return json.dumps({"schema": self.schema} | record, sort_keys=True)
+        return write_fields(self)
 
     @classmethod
     def from_json(cls, text: str) -> MovementCheck:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from hushed._printing import flat, format_down, format_up
 from hushed.errors import ParameterError
-from hushed.fitting._charging import read_fields
+from hushed.fitting._charging import read_fields, write_fields
 from hushed.fitting._public import Null
 from hushed.guarantee import Guarantee
 from hushed.releasing import Certificate
@@ -135,9 +134,7 @@ class PopulationCheck:
         str
             One object; `from_json` reads it.
         """
-        record = {each.name: getattr(self, each.name) for each in fields(self)}
-        record["certificate"] = json.loads(self.certificate.to_json())
-        return json.dumps({"schema": self.schema} | record, sort_keys=True)
+        return write_fields(self)
 
     @classmethod
     def from_json(cls, text: str) -> PopulationCheck:
