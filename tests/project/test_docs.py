@@ -291,8 +291,9 @@ def callables():
             here = getattr(module, name)
             found.setdefault(name, []).append(here)
             if inspect.isclass(here):
-                for method, _ in inspect.getmembers(here, inspect.isfunction):
-                    found.setdefault(method, []).append(getattr(here, method))
+                for method, value in inspect.getmembers(here, inspect.isfunction):
+                    if not value.__module__.startswith("pydantic."):  # nor those of its models
+                        found.setdefault(method, []).append(getattr(here, method))
     return found
 
 

@@ -22,12 +22,6 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def generated():
     """Give the hook that makes pages from the source."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "docs"))  # as MkDocs does while it loads a hook
-        yield load_hook()
-
-
-def load_hook():
     spec = importlib.util.spec_from_file_location("generated", ROOT / "docs" / "generated.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -214,21 +214,21 @@ class Query(_Part):
         Version of this form.
     user : str, optional
         User column; without it the unit of privacy is a row.
-    columns : dict of str to {"int", "float", "string", "bool", "date", "timestamp", "other"}
-        Types of the columns that the query uses. A table with other types is refused; for a CSV
-        file they are the declared types. Columns that are left out are not compared.
     max_rows_per_user, max_groups_per_user : int, optional
         Contribution bounds, as for `Table.bound_contributions`.
-    steps : tuple
-        Filters and derived columns in their order, as ``{"filter": CONDITION}`` and
-        ``{"derive": NAME, "expression": EXPRESSION}``.
     groups : optional
         ``{"columns": [...], "keys": [[...], ...]}``, with the public keys of each column; without
         ``keys`` they are found by private partition selection.
+    steps : tuple
+        Filters and derived columns in their order, as ``{"filter": CONDITION}`` and
+        ``{"derive": NAME, "expression": EXPRESSION}``.
     aggregates : tuple
         Each with its ``kind`` (count, count_users, sum, mean, variance, quantiles, histogram,
         top_k) and the parameters of the method of `Table` of that name. What is left out is filled
         in, so that queries are equal if they ask the same.
+    columns : dict of str to {"int", "float", "string", "bool", "date", "timestamp", "other"}
+        Types of the columns that the query uses. A table with other types is refused; for a CSV
+        file they are the declared types. Columns that are left out are not compared.
 
     Raises
     ------
