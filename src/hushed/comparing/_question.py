@@ -11,7 +11,8 @@ import numpy as np
 
 from hushed._checks import require_count
 from hushed._functions._calls import answer
-from hushed._functions._trials import Streams, run_trials
+from hushed._functions._streams import Streams
+from hushed._functions._trials import run_trials
 from hushed._rows._owners import check_drawn
 from hushed._types import Floats
 from hushed.errors import BadRows, HushedError, ParameterError

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hushed._checks import require_count
+from hushed.engines._dask import Dask
 from hushed.engines._protocol import Engine
 from hushed.errors import ParameterError
 
@@ -37,12 +38,25 @@ def engine_of(workers: Workers) -> int | Engine | None:
         return None if workers is None else require_count("workers", workers)
     if isinstance(workers, Engine):
         return workers
+    if isinstance(workers, str) and workers.startswith("dask://"):
+        return Dask(workers)
+    if _is_a(workers, "distributed", "Client"):
+        return Dask(workers)
     if hasattr(workers, "__index__"):
         return require_count("workers", workers)
     raise ParameterError(
-        "workers must be an integer of 1 or more, or an engine, got "
+        "workers must be an integer of 1 or more, 'dask://HOST:PORT', a distributed.Client or an "
+        "engine of hushed.engines, got "
         + (repr(workers) if isinstance(workers, str) else type(workers).__name__),
         parameter="workers",
+    )
+
+
+def _is_a(thing: Any, package: str, name: str) -> bool:
+    """Recognise a class by its name: its package is not imported before it is asked for."""
+    return any(
+        kind.__name__ == name and kind.__module__.partition(".")[0] == package
+        for kind in type(thing).__mro__
     )
 
 

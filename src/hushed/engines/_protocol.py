@@ -43,11 +43,14 @@ class Done:
         Time that the work took, without loading it and without waiting.
     place : str
         The process that ran it.
+    note : str
+        What differs there, though the work may run there; empty if nothing does.
     """
 
     values: Floats
     seconds: float
     place: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
