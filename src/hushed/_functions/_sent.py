@@ -12,7 +12,7 @@ import numpy as np
 from hushed._functions._environment import compute_alone, differences, facts
 from hushed._functions._streams import Streams, streams
 from hushed._types import Floats
-from hushed.engines import name_process
+from hushed.engines._worker import name_process
 
 Evaluate = Callable[[Streams], Floats]
 """Consumes one generator for each trial, gives one row of results for each, stacked.

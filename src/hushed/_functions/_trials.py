@@ -18,20 +18,10 @@ from hushed._functions._spans import Spans, cut_span
 from hushed._functions._streams import Streams as Streams  # noqa: PLC0414 - found here, too
 from hushed._functions._streams import streams as streams  # noqa: PLC0414
 from hushed._types import Floats
-from hushed.engines import (
-    Done,
-    Engine,
-    Lacks,
-    Local,
-    Outcome,
-    Raised,
-    Span,
-    Task,
-    Workers,
-    open_engine,
-    pack,
-    rebuild,
-)
+from hushed.engines import Done, Engine, Lacks, Outcome, Raised, Span, Task, rebuild
+from hushed.engines._choice import Workers, open_engine
+from hushed.engines._local import Local
+from hushed.engines._worker import pack
 from hushed.errors import EngineUnavailable, ParameterError, WorkerLost
 
 _CHUNK_SECONDS = 0.2

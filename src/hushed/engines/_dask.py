@@ -85,7 +85,13 @@ class Dask:
         return str(getattr(scheduler, "address", "an address that is not known"))
 
     def slots(self) -> int:
-        """Count the workers, each of which runs one span at a time."""
+        """Count the workers, each of which runs one span at a time.
+
+        Returns
+        -------
+        int
+            Their number.
+        """
         if time.monotonic() - self._looked > _LOOK_SECONDS and self._client.status == "running":
             self._count = len(self._client.nthreads())
             self._looked = time.monotonic()
@@ -98,7 +104,29 @@ class Dask:
                 self._client.close(timeout=2)
 
     def map_spans(self, task: Task, spans: Iterator[Span]) -> Iterator[tuple[Span, Outcome]]:
-        """Run spans; Dask runs those that a dying worker took with it again."""
+        """Run spans; Dask runs those that a dying worker took with it again.
+
+        Parameters
+        ----------
+        task : Task
+            What is run.
+        spans : iterator of (int, int)
+            What it is run for.
+
+        Yields
+        ------
+        (Span, Outcome)
+            Spans, and what came of them.
+
+        Raises
+        ------
+        EngineUnavailable
+            If a worker is not as this process is, none is there, or the scheduler is gone.
+        ParameterError
+            If the work is too large to be sent.
+        WorkerLost
+            If workers die again and again.
+        """
         if len(task.payload) > _MOST_BYTES:
             raise ParameterError(
                 f"the function holds {len(task.payload) / 1e6:.0f} MB, more than can be sent to "

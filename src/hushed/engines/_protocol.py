@@ -102,7 +102,13 @@ class Engine(Protocol):
         """What it is called in messages."""
 
     def slots(self) -> int:
-        """Count the places for spans; it may change during a run."""
+        """Count the places for spans; it may change during a run.
+
+        Returns
+        -------
+        int
+            Their number.
+        """
 
     def map_spans(self, task: Task, spans: Iterator[Span]) -> Iterator[tuple[Span, Outcome]]:
         """Run spans, and give what came of each, once, as it comes and in any order.
