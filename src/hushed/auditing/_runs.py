@@ -17,6 +17,7 @@ from hushed.auditing._mechanisms import BatchRaised, Raised, Source
 from hushed.auditing._outputs import Encoder, choose_encoder, read_object
 from hushed.auditing._pairs import Pair
 from hushed.auditing._scores import Event
+from hushed.engines._choice import Workers
 from hushed.errors import BadFunction
 
 Floats = NDArray[np.float64]
@@ -41,7 +42,7 @@ class Runs:
     source: Source
     encoder: Encoder
     seed: int
-    workers: int | None
+    workers: Workers
     progress: Progress
     bits: bool = True
     begun: float = field(default_factory=time.perf_counter)
@@ -138,7 +139,7 @@ def prepare_runs(
     pairs: list[Pair],
     *,
     seed: int,
-    workers: int | None,
+    workers: Workers,
     progress: Progress,
     bits: bool = True,
 ) -> Runs:

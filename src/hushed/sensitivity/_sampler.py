@@ -20,6 +20,7 @@ from hushed._rows import _containers as containers
 from hushed._rows._people import show_rows
 from hushed._rows._ranges import Range, is_within
 from hushed._types import Floats
+from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.populations import (
     Population,
@@ -93,7 +94,7 @@ class _Start:
     values: Any  # given rows, in a table
 
 
-def run_sampling(request: Request, *, workers: int | None, progress: bool) -> Sampling:
+def run_sampling(request: Request, *, workers: Workers, progress: bool) -> Sampling:
     """Measure the movements of all pairs, and what the declarations are worth."""
     start = _start(request)
     trial = _make_trial(request, start)
@@ -236,7 +237,7 @@ def _run(
     start: _Start,
     trial: PairTrial | BlockTrial,
     *,
-    workers: int | None,
+    workers: Workers,
     progress: bool,
 ) -> Floats:
     """Run the trials, in workers that know the function for the one that was sent."""
