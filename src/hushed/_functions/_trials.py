@@ -10,8 +10,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +91,14 @@ Evaluate = Callable[[Streams], Floats]
 
 It may be asked for the same trials again, and must then give the same."""
 
+
+class KeptTrials(Protocol):
+    """Results of trials that need not be run again, and where those of others are kept."""
+
+    def spans(self, first: int, stop: int) -> Iterator[tuple[int, Floats]]: ...
+    def add(self, first: int, values: Floats) -> None: ...
+
+
 Alike = Callable[[Any], bool]
 """Asked in a worker: does what was loaded there do the same as here?"""
 
@@ -120,29 +129,63 @@ def run_trials(
     workers: int | None = None,
     report: Callable[[int], None] | None = None,
     alike: Alike | None = None,
+    kept: KeptTrials | None = None,
 ) -> Floats:
-    """Run seeded trials, here or in worker processes."""
+    """Run seeded trials, here or in worker processes; those that are kept are not run again."""
     workers = None if workers is None else require_count("workers", workers)
     told = report or (lambda _: None)
     asked = workers if workers is not None else _read_configured_jobs()
     jobs = _all_cores() if asked is None else asked
     worth = math.inf if jobs == 1 else _WORTH_WORKERS_SECONDS if asked is None else 0.0
-    done, position, rate = _run_here(evaluate, seed, (first, first + trials), told, worth)
-    left = first + trials - position
-    if left:
-        size = max(1, min(int(rate * _CHUNK_SECONDS), math.ceil(left / (4 * jobs))))
-        spans = [
-            (a, min(a + size, position + left)) for a in range(position, position + left, size)
-        ]
-        done += _run_there(evaluate, alike, seed, spans, jobs, told)
-    return np.concatenate(done) if done else np.empty(0)
+    found: list[Floats] = []
+    position, stop = first, first + trials
+    pieces = list(kept.spans(first, stop)) if kept else []
+    for start, values in [*pieces, (stop, np.empty(0))]:
+        gap = _Gap(evaluate, alike, seed, position, start, kept, told)
+        found += gap.run(jobs, worth) if position < start else []
+        if len(values):
+            found.append(values)
+            told(len(values))
+        position = start + len(values)
+    return np.concatenate(found) if found else np.empty(0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """Trials that are not kept, between two that are."""
+
+    evaluate: Evaluate
+    alike: Alike | None
+    seed: int
+    first: int
+    stop: int
+    kept: KeptTrials | None
+    told: Callable[[int], None]
+
+    def run(self, jobs: int, worth: float) -> list[Floats]:
+        done, position, rate = _run_here(
+            self.evaluate, self.seed, (self.first, self.stop), self.finish, worth
+        )
+        left = self.stop - position
+        if left:
+            size = max(1, min(int(rate * _CHUNK_SECONDS), math.ceil(left / (4 * jobs))))
+            spans = [
+                (a, min(a + size, position + left)) for a in range(position, position + left, size)
+            ]
+            done += _run_there(self.evaluate, self.alike, self.seed, spans, jobs, self.finish)
+        return done
+
+    def finish(self, first: int, values: Floats) -> None:
+        if self.kept is not None:
+            self.kept.add(first, values)
+        self.told(len(values))
 
 
 def _run_here(
     evaluate: Evaluate,
     seed: int,
     span: tuple[int, int],
-    told: Callable[[int], None],
+    finish: Callable[[int, Floats], None],
     worth: float,
 ) -> tuple[list[Floats], int, float]:
     """Run in this process until done, or until more than ``worth`` seconds of work are left.
@@ -155,7 +198,7 @@ def _run_here(
         begun = time.perf_counter()
         upto = min(position + size, stop)
         done.append(_evaluate(evaluate, seed, position, upto))
-        told(upto - position)
+        finish(position, done[-1])
         elapsed = max(time.perf_counter() - begun, 1e-9)
         rate = (upto - position) / elapsed
         position = upto
@@ -172,7 +215,7 @@ def _run_there(
     seed: int,
     spans: list[tuple[int, int]],
     workers: int,
-    told: Callable[[int], None],
+    finish: Callable[[int, Floats], None],
 ) -> list[Floats]:
     """Run in joblib's workers; repeat the spans that a dying worker took with it, or refused."""
     import joblib  # noqa: PLC0415
@@ -190,7 +233,7 @@ def _run_there(
         try:
             for (start, upto), result in zip(left, parallel(calls), strict=True):
                 done[start] = _evaluate(evaluate, seed, start, upto) if result is None else result
-                told(upto - start)
+                finish(start, done[start])
         except BrokenProcessPool:
             continue
         except KeyboardInterrupt:
