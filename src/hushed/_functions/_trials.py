@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
-import pickle
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushed._checks import is_whole, require_count
+from hushed._checks import is_whole
 from hushed._functions._environment import compute_alone
+from hushed._functions._results import Kept, Results
+from hushed._functions._spans import Spans, cut_span
 from hushed._types import Floats
-from hushed.errors import BadFunction, ParameterError, WorkerLost
+from hushed.engines import (
+    Done,
+    Engine,
+    Lacks,
+    Local,
+    Outcome,
+    Raised,
+    Span,
+    Task,
+    Workers,
+    open_engine,
+    pack,
+    rebuild,
+)
+from hushed.errors import EngineUnavailable, ParameterError, WorkerLost
 
 # Fraction of the period between two trials: the golden ratio, so that streams stay far apart.
 _STRIDE = 0x9E3779B97F4A7C15F39CC0605CEDC835
@@ -91,14 +103,6 @@ Evaluate = Callable[[Streams], Floats]
 
 It may be asked for the same trials again, and must then give the same."""
 
-
-class KeptTrials(Protocol):
-    """Results of trials that need not be run again, and where those of others are kept."""
-
-    def spans(self, first: int, stop: int) -> Iterator[tuple[int, Floats]]: ...
-    def add(self, first: int, values: Floats) -> None: ...
-
-
 Alike = Callable[[Any], bool]
 """Asked in a worker: does what was loaded there do the same as here?"""
 
@@ -126,155 +130,141 @@ def run_trials(
     *,
     seed: int,
     first: int = 0,
-    workers: int | None = None,
+    workers: Workers = None,
     report: Callable[[int], None] | None = None,
     alike: Alike | None = None,
-    kept: KeptTrials | None = None,
+    kept: Kept | None = None,
 ) -> Floats:
-    """Run seeded trials, here or in worker processes; those that are kept are not run again."""
-    workers = None if workers is None else require_count("workers", workers)
-    told = report or (lambda _: None)
-    asked = workers if workers is not None else _read_configured_jobs()
+    """Run seeded trials, here or in workers; those that are kept are not run again.
+
+    An engine runs all but the first trial. Otherwise trials run here until it is worth while to
+    start processes of this machine.
+    """
+    results = Results(first, trials, report or (lambda _: None), kept)
+    with open_engine(workers) as asked:
+        gaps = results.read_kept()
+        engine, size = asked, 1
+        if engine is None or isinstance(engine, int):
+            engine, rate = _start_here(evaluate, seed, gaps, results, engine)
+            size = max(1, int(rate * _CHUNK_SECONDS))
+        elif gaps:
+            start, stop = cut_span(gaps, 1)
+            results.fill(start, _evaluate(evaluate, seed, start, stop))
+        if gaps:
+            task = pack(_Sent(evaluate, alike, list(warnings.filters)), seed)
+            _run_there(evaluate, task, engine, Spans(gaps, engine.slots, size), results)
+    return results.array
+
+
+def _start_here(
+    evaluate: Evaluate, seed: int, gaps: deque[Span], results: Results, workers: int | None
+) -> tuple[Engine, float]:
+    """Run what is not worth worker processes; the engine for the rest, and the speed here."""
+    asked = _read_configured_jobs() if workers is None else workers
     jobs = _all_cores() if asked is None else asked
     worth = math.inf if jobs == 1 else _WORTH_WORKERS_SECONDS if asked is None else 0.0
-    found: list[Floats] = []
-    position, stop = first, first + trials
-    pieces = list(kept.spans(first, stop)) if kept else []
-    for start, values in [*pieces, (stop, np.empty(0))]:
-        gap = _Gap(evaluate, alike, seed, position, start, kept, told)
-        found += gap.run(jobs, worth) if position < start else []
-        if len(values):
-            found.append(values)
-            told(len(values))
-        position = start + len(values)
-    return np.concatenate(found) if found else np.empty(0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Gap:
-    """Trials that are not kept, between two that are."""
-
-    evaluate: Evaluate
-    alike: Alike | None
-    seed: int
-    first: int
-    stop: int
-    kept: KeptTrials | None
-    told: Callable[[int], None]
-
-    def run(self, jobs: int, worth: float) -> list[Floats]:
-        done, position, rate = _run_here(
-            self.evaluate, self.seed, (self.first, self.stop), self.finish, worth
-        )
-        left = self.stop - position
-        if left:
-            size = max(1, min(int(rate * _CHUNK_SECONDS), math.ceil(left / (4 * jobs))))
-            spans = [
-                (a, min(a + size, position + left)) for a in range(position, position + left, size)
-            ]
-            done += _run_there(self.evaluate, self.alike, self.seed, spans, jobs, self.finish)
-        return done
-
-    def finish(self, first: int, values: Floats) -> None:
-        if self.kept is not None:
-            self.kept.add(first, values)
-        self.told(len(values))
+    return Local(jobs), _run_here(evaluate, seed, gaps, results, worth)
 
 
 def _run_here(
-    evaluate: Evaluate,
-    seed: int,
-    span: tuple[int, int],
-    finish: Callable[[int, Floats], None],
-    worth: float,
-) -> tuple[list[Floats], int, float]:
+    evaluate: Evaluate, seed: int, gaps: deque[Span], results: Results, worth: float
+) -> float:
     """Run in this process until done, or until more than ``worth`` seconds of work are left.
 
-    Returns the results, the first trial not run, and the trials per second of the last chunk.
+    Returns the trials per second of the last chunk.
     """
-    done: list[Floats] = []
-    (position, stop), size, rate = span, 1, 0.0
-    while position < stop:
+    size, rate = 1, 0.0
+    while gaps:
         begun = time.perf_counter()
-        upto = min(position + size, stop)
-        done.append(_evaluate(evaluate, seed, position, upto))
-        finish(position, done[-1])
+        start, stop = cut_span(gaps, size)
+        results.fill(start, _evaluate(evaluate, seed, start, stop))
         elapsed = max(time.perf_counter() - begun, 1e-9)
-        rate = (upto - position) / elapsed
-        position = upto
+        rate = (stop - start) / elapsed
         if elapsed < _CHUNK_SECONDS / 4:
             size *= 2
-        elif (stop - position) / rate > worth:
+        elif (results.trials - results.done) / rate > worth:
             break
-    return done, position, rate
+    return rate
 
 
 def _run_there(
-    evaluate: Evaluate,
-    alike: Alike | None,
-    seed: int,
-    spans: list[tuple[int, int]],
-    workers: int,
-    finish: Callable[[int, Floats], None],
-) -> list[Floats]:
-    """Run in joblib's workers; repeat the spans that a dying worker took with it, or refused."""
-    import joblib  # noqa: PLC0415
-    from joblib.externals.loky.process_executor import BrokenProcessPool  # noqa: PLC0415
-
-    payload, digest = _pack((evaluate, alike, os.getpid(), list(warnings.filters)))
-    done: dict[int, Floats] = {}
+    evaluate: Evaluate, task: Task, engine: Engine, spans: Spans, results: Results
+) -> None:
+    """Run on an engine; what it loses is run again, and what it gives twice counts once."""
     for _ in range(_ATTEMPTS):
-        left = [span for span in spans if span[0] not in done]
-        parallel = joblib.Parallel(n_jobs=workers, return_as="list")
-        streaming = getattr(parallel._backend, "supports_return_generator", False)
-        if streaming:
-            parallel = joblib.Parallel(n_jobs=workers, return_as="generator")
-        calls = (joblib.delayed(_chunk)(payload, digest, seed, a, b) for a, b in left)
+        outcomes = engine.map_spans(task, spans)
         try:
-            for (start, upto), result in zip(left, parallel(calls), strict=True):
-                done[start] = _evaluate(evaluate, seed, start, upto) if result is None else result
-                finish(start, done[start])
-        except BrokenProcessPool:
-            continue
-        except KeyboardInterrupt:
-            _stop_workers()
-            raise
-        return [done[start] for start, _ in spans]
-    lost = next(span for span in spans if span[0] not in done)
+            for span, outcome in outcomes:
+                _take(evaluate, task.seed, engine, span, outcome, spans, results)
+        finally:
+            close = getattr(outcomes, "close", None)
+            if close is not None:
+                close()
+        lost = spans.lost()
+        if not lost:
+            return
+        spans = Spans(lost, engine.slots)
     raise WorkerLost(
-        f"worker processes died {_ATTEMPTS} times at trials {lost[0]} to {lost[1] - 1}; "
-        "the function may crash or run out of memory",
+        f"{engine.name} lost {len(lost)} pieces of work {_ATTEMPTS} times, the first at trials "
+        f"{lost[0][0]} to {lost[0][1] - 1}",
         parameter="workers",
-        hint="try workers=1 to see it happen",
+        hint="try workers=1",
     )
 
 
-def _pack(
-    evaluate: tuple[Evaluate, Alike | None, int, list[Any]],
-) -> tuple[NDArray[np.uint8], str]:
-    import cloudpickle  # noqa: PLC0415
+def _take(
+    evaluate: Evaluate,
+    seed: int,
+    engine: Engine,
+    span: Span,
+    outcome: Outcome,
+    spans: Spans,
+    results: Results,
+) -> None:
+    """Fill in what came of a span, or raise what was raised there."""
+    if isinstance(outcome, Raised):
+        raise rebuild(outcome.error)
+    seconds = outcome.seconds if isinstance(outcome, Done) else None
+    if isinstance(outcome, Lacks):
+        if not isinstance(engine, Local):
+            raise EngineUnavailable(f"{engine.name}: {outcome.place}: {outcome.words}")
+        values = _evaluate(evaluate, seed, *span)
+    else:
+        values = outcome.values
+    if len(values) == span[1] - span[0] and spans.take_back(span, seconds):
+        results.fill(span[0], values)
 
-    try:
-        content = cloudpickle.dumps(evaluate)
-    except (TypeError, AttributeError, ValueError, RuntimeError, pickle.PicklingError) as cause:
-        raise BadFunction(
-            f"the function cannot be sent to worker processes ({cause}); "
-            "create what it holds inside the function, or do without such processes",
-            parameter="workers",
-            hint="use workers=1",
-        ) from cause
-    # An array, so that joblib shares a large one through a memory map instead of copying it.
-    return np.frombuffer(content, dtype=np.uint8), hashlib.sha256(content).hexdigest()
 
+class _Sent:
+    """The work of a run, with what it takes to do it in another process as here.
 
-def _chunk(
-    payload: NDArray[np.uint8], digest: str, seed: int, start: int, stop: int
-) -> Floats | None:
-    evaluate, filters = _unpack(_Payload(payload, digest))
-    if evaluate is None:
-        return None
-    with filtered_as(filters):
-        return _evaluate(evaluate, seed, start, stop)
+    Parameters
+    ----------
+    evaluate : callable
+        What is run.
+    alike : callable or None
+        Asked in a worker whether it is the same there.
+    filters : list
+        Filters of warnings here.
+    """
+
+    def __init__(self, evaluate: Evaluate, alike: Alike | None, filters: list[Any]) -> None:
+        self.evaluate, self.alike = evaluate, alike
+        self.filters: list[Any] | None = filters
+        self.sender = os.getpid()
+
+    def prepare(self) -> str:
+        """Tell what is wrong here: another function was loaded than was sent."""
+        if self.sender == os.getpid():
+            self.filters = None
+        with filtered_as(self.filters):
+            known = self.alike is None or self.alike(self.evaluate)
+        return "" if known else "the function is another one there, or answers otherwise"
+
+    def __call__(self, seed: int, start: int, stop: int) -> Floats:
+        """Run a span."""
+        with filtered_as(self.filters):
+            return _evaluate(self.evaluate, seed, start, stop)
 
 
 @contextmanager
@@ -294,38 +284,6 @@ def _evaluate(evaluate: Evaluate, seed: int, start: int, stop: int) -> Floats:
     return compute_alone(lambda: evaluate(streams(seed, start, stop)))
 
 
-class _Payload:
-    """A pickled function that a cache knows by its digest."""
-
-    __slots__ = ("content", "digest")
-
-    def __init__(self, content: NDArray[np.uint8], digest: str) -> None:
-        self.content, self.digest = content, digest
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Payload) and other.digest == self.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-
-@lru_cache(maxsize=2)
-def _unpack(payload: _Payload) -> tuple[Evaluate | None, list[Any] | None]:
-    """Load what is to be run; None if that fails, or it is another one here than was sent.
-
-    With it come the filters of warnings where it was sent; None if that was in this process.
-    """
-    import cloudpickle  # noqa: PLC0415
-
-    try:
-        evaluate, alike, sender, told = cloudpickle.loads(payload.content.tobytes())
-    except Exception:  # as a cache that is only kept in a script or notebook
-        return None, None
-    filters = None if sender == os.getpid() else told
-    with filtered_as(filters):
-        return (evaluate if alike is None or alike(evaluate) else None), filters
-
-
 def _read_configured_jobs() -> int | None:
     """Jobs that the caller set through joblib, or None if the caller set nothing."""
     import joblib  # noqa: PLC0415
@@ -340,9 +298,3 @@ def _all_cores() -> int:
     import joblib  # noqa: PLC0415
 
     return int(joblib.cpu_count())
-
-
-def _stop_workers() -> None:
-    from joblib.externals.loky import get_reusable_executor  # noqa: PLC0415
-
-    get_reusable_executor().shutdown(wait=False, kill_workers=True)
