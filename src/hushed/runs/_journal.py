@@ -7,7 +7,7 @@ import json
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from operator import attrgetter
 from os import PathLike, fspath
@@ -17,6 +17,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from hushed._printing import KeptNote
 from hushed._types import Floats
 from hushed.errors import DamagedRun, ParameterError
 from hushed.runs._folders import Folder
@@ -39,6 +40,8 @@ class Keep:
     private : bool, default False
         Keep what is private, too: the movements of a population that was made from the private
         rows. The folder must then be one that nobody else may read.
+    purpose : str, default ""
+        Runs that were kept for another purpose are not used.
 
     Raises
     ------
@@ -48,6 +51,7 @@ class Keep:
 
     path: str | PathLike[str]
     private: bool = False
+    purpose: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | PathLike) or not str(fspath(self.path)).strip():
@@ -132,7 +136,7 @@ class Journal:
     ) -> None:
         self.close()
         if cause is not None:
-            cause.add_note(self.explain())
+            cause.add_note(KeptNote(self.explain()))
 
     def count(self) -> int:
         """Count the wanted trials that were kept when the run began."""
@@ -190,7 +194,9 @@ class Journal:
 
 def open_journal(keep: str | PathLike[str] | Keep, run: Run) -> Journal:
     """Read what is kept of a run, and open it for what is to come."""
-    return Journal(check_place(keep, private=run.private), run)
+    place = check_place(keep, private=run.private)
+    facts = {**run.facts, "purpose": read_keep(keep).purpose}
+    return Journal(place, replace(run, facts=facts))
 
 
 def check_place(keep: str | PathLike[str] | Keep, *, private: bool) -> Place:
