@@ -29,7 +29,13 @@ def list_all(place: PlaceArgument, json: JsonOption = False) -> None:
                 f"{len(found)} runs, {_size(sum(each.size for each in found))}",
                 ["run", "what", "done", "size", "last written (UTC)"],
                 [
-                    (each.key[:8], each.name, _share(each), _size(each.size), each.written[:19])
+                    (
+                        each.key[:8],
+                        each.name,
+                        _share(each),
+                        _size(each.size),
+                        each.written[:16].replace("T", " "),
+                    )
                     for each in found
                 ],
             )
