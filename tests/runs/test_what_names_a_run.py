@@ -148,7 +148,7 @@ OTHERS = {
     "seed": [{"seed": 1}, {"seed": 2**70}],
     "user": [
         {
-            "f": lambda rows: rows[:, 1 - at].sum() / 100,
+            "f": lambda rows, other=1 - at: rows[:, other].sum() / 100,
             "population": hs.populations.Users(
                 hs.populations.Uniform(low=[0, 0], high=[1, 1]), sizes={1: 0.5, 2: 0.5}, user=at
             ),
