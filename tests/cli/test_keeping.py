@@ -77,7 +77,7 @@ def test_a_release_and_its_verification_keep_apart():
 def test_an_audit_and_an_estimate_keep_their_runs():
     """Each stage is a run of its own."""
     pairs = "--pairs extremes --low 0 --high 1 --workers 1"
-    run(f"audit f.py:noisy --claim-epsilon 9 --samples 2000 {pairs} --no-bits --keep kept")
+    run(f"audit f.py:noisy --claim-epsilon 1 --samples 2000 {pairs} --no-bits --keep kept")
     many = len(listed())
     assert many > 1
     run(f"estimate f.py:noisy --epsilon 1 --samples 500 {pairs} --keep kept")
