@@ -135,7 +135,7 @@ def test_whatever_changes_the_result_makes_it_run_again(tmp_path, installed, mon
     elif change == "gone":
         (tmp_path / "toy" / "figure-1.svg").unlink()
     else:
-        monkeypatch.setattr("papers.store._source_digest", lambda: "edited")
+        monkeypatch.setattr("papers.store.digest_sources", lambda *_: "edited")
     (again,) = run(out=tmp_path, **options)
     assert not again.reused
     assert measured == [1, 2, 3] * 2

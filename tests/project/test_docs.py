@@ -497,6 +497,7 @@ def test_examples_of_the_help_are_shown_and_run_on_a_page():
         if block.kind == "console"
         for command, _, _ in commands(block.text)
     }
-    below = {f"ledger {each.name}" for each in load("ledger").registered_commands}
-    assert {*COMMANDS, *below} - {"ledger"} == set(EXAMPLES)
+    groups = {"ledger", "runs"}
+    below = {f"{name} {each.name}" for name in groups for each in load(name).registered_commands}
+    assert {*COMMANDS, *below} - groups == set(EXAMPLES)
     assert set(EXAMPLES.values()) <= shown

@@ -62,6 +62,7 @@ COMMANDS = {
     ),
     "query": ("querying", "Query a private table for noisy aggregates."),
     "ledger": ("ledgers", "Budgets that cannot be overspent."),
+    "runs": ("keeping", "Runs that were kept with --keep: list them, remove them."),
 }
 
 # One use of each command, as a page of the documentation shows and runs it.
@@ -105,6 +106,8 @@ EXAMPLES = {
     "ledger verify": "hushed ledger verify sqlite:///budget.db",
     "ledger backup": "hushed ledger backup sqlite:///budget.db copy.db",
     "ledger roles": "hushed ledger roles",
+    "runs list": "hushed runs list kept",
+    "runs remove": "hushed runs remove kept --all",
 }
 
 # What 0 and 1 say of a command whose 1 is an answer; such a one ends with 2 whenever it has none.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from os import PathLike
 from typing import Any, Literal, get_args
 
 from hushed._functions._environment import differences, rounding_limit
@@ -27,6 +28,8 @@ from hushed.releasing._certificate import (
 )
 from hushed.releasing._consistency import SAME_SPLIT, build_mechanism, rebuild_mechanism
 from hushed.releasing._statistics import is_rebuilt, rebuild
+from hushed.runs import Keep
+from hushed.runs._journal import read_keep
 from hushed.sensitivity import Blockwise, Sensitivity, sample_sensitivity
 from hushed.sensitivity._plan import plan
 
@@ -156,6 +159,7 @@ def verify(
     mechanism: type[Mechanism] | None = None,
     workers: Workers = None,
     progress: bool = False,
+    keep: str | PathLike[str] | Keep | None = None,
 ) -> Verification:
     """Run the sampling of a certificate again, or follow its numbers from a proven sensitivity.
 
@@ -176,6 +180,9 @@ def verify(
         Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
     progress : bool, default False
         Show a progress bar on a terminal.
+    keep : str, path or hushed.runs.Keep, optional
+        Where finished trials are kept, as by `hushed.sample_sensitivity`. Only those of earlier
+        verifications are used: what was kept when the sensitivity was sampled is run again.
 
     Returns
     -------
@@ -217,7 +224,7 @@ def verify(
             + (f": hs.Blockwise(f, rows={sampling.rows // sampling.blocks}{by})" * (blocks == 1))
         )
     source = _as_recorded(population, sampling) if population else _rebuild_population(sampling)
-    again = _sample_again(known, sampling, f, source, workers=workers, progress=progress)
+    again = _sample_again(known, sampling, f, source, workers=workers, progress=progress, keep=keep)
     if sampling.shift:
         again = again.shifted(sampling.shift)
     rebuilt = build_mechanism(known.mechanism, again, mechanism)
@@ -389,6 +396,7 @@ def _sample_again(
     *,
     workers: Workers,
     progress: bool,
+    keep: str | PathLike[str] | Keep | None,
 ) -> Sensitivity:
     return sample_sensitivity(
         f,
@@ -412,6 +420,7 @@ def _sample_again(
         seed=sampling.seed,
         workers=workers,
         progress=progress,
+        keep=None if keep is None else replace(read_keep(keep), purpose="verification"),
     )
 
 

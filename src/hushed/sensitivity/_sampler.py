@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from hushed.populations import (
     keeps_its_range,
     support,
 )
+from hushed.runs._journal import Run
 from hushed.sensitivity._blockwise import Blockwise, bound_average, limit
 from hushed.sensitivity._canary import Alike, first_table, shown
 from hushed.sensitivity._declarations import (
@@ -39,6 +41,7 @@ from hushed.sensitivity._declarations import (
     order_dependence,
 )
 from hushed.sensitivity._designs import Design, choose_design
+from hushed.sensitivity._keeping import Kept, are_movements, describe_trial, open_kept
 from hushed.sensitivity._memory import check_anew, check_memory, stir
 from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
@@ -94,7 +97,9 @@ class _Start:
     values: Any  # given rows, in a table
 
 
-def run_sampling(request: Request, *, workers: Workers, progress: bool) -> Sampling:
+def run_sampling(
+    request: Request, *, workers: Workers, progress: bool, keep: Kept | None = None
+) -> Sampling:
     """Measure the movements of all pairs, and what the declarations are worth."""
     start = _start(request)
     trial = _make_trial(request, start)
@@ -107,7 +112,7 @@ def run_sampling(request: Request, *, workers: Workers, progress: bool) -> Sampl
     if request.monotone:
         corners = write_values(start.values)
         moved["monotone"] = bent_movement(trial, corners, seed=request.seed, batch=request.batch)
-    found = _run(request, start, trial, workers=workers, progress=progress)
+    found = _run(request, start, trial, workers=workers, progress=progress, keep=keep)
     pairs = request.rank.pairs
     draws = bound_average(np.sort(found[..., 0].ravel()[:pairs]), request.reach.blocks)
     draws.flags.writeable = False
@@ -239,13 +244,34 @@ def _run(
     *,
     workers: Workers,
     progress: bool,
+    keep: Kept | None,
 ) -> Floats:
-    """Run the trials, in workers that know the function for the one that was sent."""
+    """Run the trials, in workers that know the function for the one that was sent.
+
+    Those that are kept are not run again.
+    """
     alike, trials = _alike(request, start), _count_trials(request, trial)
-    with show_progress("measuring movement", trials, shown=progress) as report:
-        return run_trials(
-            trial, trials, seed=request.seed, workers=workers, report=report, alike=alike
-        )
+    run = partial(run_trials, trial, trials, seed=request.seed, workers=workers, alike=alike)
+    if keep is None:
+        with show_progress("measuring movement", trials, shown=progress) as report:
+            return run(report=report)
+    journal = open_kept(keep, trial, _make_run(request, start, trial), request.seed)
+    what = f"measuring movement{journal.describe_kept()}"
+    with journal, show_progress(what, trials, shown=progress) as report:
+        return run(report=report, kept=journal)
+
+
+def _make_run(request: Request, start: _Start, trial: PairTrial | BlockTrial) -> Run:
+    """Say under what the trials are kept."""
+    packages = start.look.packages | look(request.population).packages
+    return Run(
+        facts=describe_trial(trial, request.seed, packages),
+        name=f"sensitivity of {_name(request.function)}",
+        trials=_count_trials(request, trial),
+        shape=(trial.at_once, 2) if request.batch else (2,),
+        private=request.data_dependent,
+        check=are_movements,
+    )
 
 
 def _alike(request: Request, start: _Start) -> Alike:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any, get_args
 
 import numpy as np
@@ -13,7 +14,9 @@ from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect, RowUnit
 from hushed.populations import Population, Users, by_user
+from hushed.runs import Keep
 from hushed.sensitivity._blockwise import Blockwise
+from hushed.sensitivity._keeping import check_keep
 from hushed.sensitivity._neighbourhood import Neighbourhood, Position
 from hushed.sensitivity._pairs import Function
 from hushed.sensitivity._plan import plan
@@ -50,6 +53,7 @@ def sample_sensitivity(
     seed: int | np.random.Generator | None = 0,
     workers: Workers = None,
     progress: bool = False,
+    keep: str | PathLike[str] | Keep | None = None,
 ) -> Sensitivity:
     """Measure how far a function moves between neighbours, for all but a gamma share of them.
 
@@ -135,6 +139,10 @@ def sample_sensitivity(
         Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
     progress : bool, default False
         Show a progress bar on standard error, if that is a terminal.
+    keep : str, path or hushed.runs.Keep, optional
+        Folder, or address of an object store, in which finished trials are kept: the same call
+        goes on where an earlier one was interrupted, and one with more pairs runs only the new
+        ones. With ``data_dependent`` they are private: `hushed.runs.Keep` must say so.
 
     Returns
     -------
@@ -157,6 +165,8 @@ def sample_sensitivity(
     BadRows
         If the population gives a wrong number of rows or an unknown container, or its rows do
         not follow from the generator it is given.
+    DamagedRun
+        If what is kept contradicts itself, or is not what the function gives.
 
     Notes
     -----
@@ -173,6 +183,7 @@ def sample_sensitivity(
     (112, True)
     """
     _check(norm, pairs, unit)
+    check_keep(keep, private=data_dependent)
     given = population
     if user is not None:
         _check_user(user, unit, batch=batch)
@@ -223,7 +234,7 @@ def sample_sensitivity(
         seed=seed,
         user=user,
     )
-    sampling = run_sampling(request, workers=workers, progress=progress)
+    sampling = run_sampling(request, workers=workers, progress=progress, keep=keep)
     return Sensitivity(
         value=float(sampling.draws[rank.rank - 1]),
         norm=norm,
