@@ -159,12 +159,16 @@ def _jax_device(jax: Any) -> str:
 
 
 def _jax_flags(jax: Any) -> str:
-    """State flags and cores: JAX has threads of its own, which nothing here holds."""
+    """State flags and cores: JAX has threads of its own, as many, which nothing here holds.
+
+    Measured with 0.10 on processors: sums and means of 100,000 numbers round by the number of
+    cores; NPROC=1 in the environment, before JAX is imported, makes it one.
+    """
     told = {
         "x64": jax.config.jax_enable_x64,
         "matmul": jax.config.jax_default_matmul_precision,
-        "cores": _count_cores(),
-        "XLA": " ".join(_list_xla_flags()),
+        "cores": os.environ.get("NPROC") or _count_cores(),
+        "XLA flags": " ".join(_list_xla_flags()),
     }
     return _join(told)
 

@@ -68,7 +68,7 @@ def test_a_movement_below_the_resolution_is_said_everywhere(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("f", [large(np.float64), lambda rows: np.float32(rows.mean()), len])
 def test_enough_resolution_is_not_remarked_upon(f):
-    """Doubles; a mean of float32, whose movements are 40,000 times its resolution; whole numbers."""
+    """Doubles; a mean in float32, which moves by 40,000 times its resolution; whole numbers."""
     assert "resolution" not in sampled(f).explain()
 
 
