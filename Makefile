@@ -63,7 +63,7 @@ spark: $(SPARK)/.spark       ## the tests that ask Spark; one that is skipped fa
 	  $(SPARK)/bin/python -m pytest -m spark --no-skips tests/tables
 
 engines: $(ENGINES)/.engines ## the tests that need PyTorch, JAX, Ray or an S3 server; one that is skipped fails
-	$(ENGINES)/bin/python -m pytest -m engines --no-skips tests
+	$(ENGINES)/bin/python -m pytest -m engines --no-skips $$(grep -rl --include="test_*.py" "mark.engines" tests)
 
 # ARGS="--count 20 --seed 3 ledger": more of one area; the rest says `tools/mutants.py --help`.
 mutants: $(VENV)/.dev $(MUTANT)/.mutants  ## small faults, one at a time in a copy: does a test see each?
