@@ -34,6 +34,7 @@ from hushed.sensitivity import Blockwise, Sensitivity, sample_sensitivity
 from hushed.sensitivity._plan import plan
 
 MOST_DRAWS = 2**40  # rows in all tables that are asked about
+_MOST_ROUNDING = 0.01  # of the sensitivity, where answers are coarser than doubles
 _UNCHECKED = ("created", "versions", "charged", "person")
 _OF_BLOCKS = "number of blocks"
 _SPLIT = ("tail_mass", "sampling_error")
@@ -69,7 +70,9 @@ class Verification:
         Movements that the certificate keeps, and how many of them came out otherwise.
     largest, limit : float
         Largest difference of movements or sensitivities, and what counts as rounding: 64 units in
-        the last place of the largest answer, times what the norm makes of several numbers.
+        the last place of the largest answer, in the type that the function answers in, times what
+        the norm makes of several numbers; of a type coarser than doubles no more than a hundredth
+        of the sensitivity.
     differences : tuple of str
         What did not come out the same, in words.
     environments : tuple of str
@@ -239,7 +242,7 @@ def _compare(known: Certificate, old: SamplingRecord, fresh: Certificate) -> Ver
     pairs = list(zip(old.movements, new.movements, strict=False))
     apart = [abs(a - b) for a, b in pairs]
     largest = max([*apart, abs(known.sensitivity - fresh.sensitivity)])
-    limit = rounding_limit(max(old.largest, new.largest), new.shape, fresh.norm)
+    limit = _limit(old, new, fresh)
     exact, rounded = _differences(known, old, fresh, new)
     near = largest <= limit and _near(known.mechanism, fresh, largest)
     agreement: Literal["bits", "rounding", "different"] = "different"
@@ -260,6 +263,17 @@ def _compare(known: Certificate, old: SamplingRecord, fresh: Certificate) -> Ver
         environments=tuple(map(flat, dict.fromkeys((*then, *between)))),
         unchecked=(*_UNCHECKED_OF_SAMPLES, *_unproven(known)),
     )
+
+
+def _limit(old: SamplingRecord, new: SamplingRecord, fresh: Certificate) -> float:
+    """Bound what counts as rounding: of answers coarser than doubles, never much of the movement.
+
+    Movements that such answers can hardly tell would else agree with nearly any others.
+    """
+    largest = max(old.largest, new.largest)
+    exact = rounding_limit(largest, new.shape, fresh.norm)
+    coarse = rounding_limit(largest, new.shape, fresh.norm, new.dtype)
+    return min(coarse, max(exact, _MOST_ROUNDING * fresh.sensitivity))
 
 
 def _check_kind(record: MechanismRecord, kind: type[Mechanism] | None) -> None:
@@ -413,6 +427,7 @@ def _sample_again(
         calibration=sampling.calibration,
         protect=sampling.protect,
         batch=sampling.batch,
+        batch_rows=sampling.batch_rows,
         symmetric=sampling.symmetric,
         data_dependent=not sampling.population_is_public,
         unit="person" if known.person else "row",
