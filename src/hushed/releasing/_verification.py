@@ -26,7 +26,7 @@ from hushed.releasing._certificate import (
 )
 from hushed.releasing._consistency import SAME_SPLIT, build_mechanism, rebuild_mechanism
 from hushed.releasing._statistics import is_rebuilt, rebuild
-from hushed.sensitivity import Blockwise, Sensitivity, sample_sensitivity
+from hushed.sensitivity import Blockwise, Sensitivity, Update, sample_sensitivity
 from hushed.sensitivity._plan import plan
 
 MOST_DRAWS = 2**40  # rows in all tables that are asked about
@@ -152,6 +152,7 @@ def verify(
     *,
     population: Population | None = None,
     mechanism: type[Mechanism] | None = None,
+    update: Update | None = None,
     workers: int | None = None,
     progress: bool = False,
 ) -> Verification:
@@ -170,6 +171,8 @@ def verify(
     mechanism : type, optional
         The class of the mechanism, if it is not one of hushed: a certificate names it, but its code
         is loaded by nobody else. That it keeps what it promises is not checked.
+    update : callable, optional
+        What updated the answers where the sensitivity was sampled with ``update``, and only there.
     workers : int, optional
         Worker processes.
     progress : bool, default False
@@ -206,6 +209,7 @@ def verify(
         return _follow(known, mechanism)
     if f is None:
         raise ParameterError("give the function that was released: its sensitivity was sampled")
+    _check_update(sampling, update)
     _check_work(sampling)
     blocks = f.blocks(sampling.rows) if type(f) is Blockwise else 1
     by = "" if sampling.user is None else f", user={sampling.user!r}"
@@ -215,7 +219,9 @@ def verify(
             + (f": hs.Blockwise(f, rows={sampling.rows // sampling.blocks}{by})" * (blocks == 1))
         )
     source = _as_recorded(population, sampling) if population else _rebuild_population(sampling)
-    again = _sample_again(known, sampling, f, source, workers=workers, progress=progress)
+    again = _sample_again(
+        known, sampling, f, source, update=update, workers=workers, progress=progress
+    )
     if sampling.shift:
         again = again.shifted(sampling.shift)
     rebuilt = build_mechanism(known.mechanism, again, mechanism)
@@ -321,6 +327,18 @@ def _compare_promises(
     )
 
 
+def _check_update(sampling: SamplingRecord, update: Update | None) -> None:
+    """Ask for the update that the sensitivity was sampled with, and for none otherwise."""
+    if (update is not None) != sampling.updated:
+        raise ParameterError(
+            "the sensitivity was sampled with an update of the caller's, which the certificate "
+            "does not contain: give it, update=..."
+            if sampling.updated
+            else "the sensitivity was sampled without an update: leave update out",
+            parameter="update",
+        )
+
+
 def _check_work(sampling: SamplingRecord) -> None:
     """Refuse a certificate, which anybody may have written, that would run for ever."""
     reach = replace(sampling.reach(), values=len(sampling.values))
@@ -330,7 +348,8 @@ def _check_work(sampling: SamplingRecord) -> None:
         gamma=sampling.requested_gamma,
         pairs=sampling.asked_pairs,
     )
-    if rank.pairs * reach.drawn * (reach.count_calls() if reach.whole else 1) > MOST_DRAWS:
+    calls = reach.count_calls() if reach.whole and not sampling.updated else 1
+    if rank.pairs * reach.drawn * calls > MOST_DRAWS:
         raise ParameterError(
             f"the certificate is about {rank.pairs} pairs of tables with {sampling.rows} rows: "
             "more than is sampled again on a certificate's word; sample the sensitivity yourself "
@@ -385,6 +404,7 @@ def _sample_again(
     f: Callable[[Any], Any],
     population: Population,
     *,
+    update: Update | None,
     workers: int | None,
     progress: bool,
 ) -> Sensitivity:
@@ -404,6 +424,7 @@ def _sample_again(
         protect=sampling.protect,
         batch=sampling.batch,
         symmetric=sampling.symmetric,
+        update=update,
         data_dependent=not sampling.population_is_public,
         unit="person" if known.person else "row",
         user=sampling.user,

@@ -77,6 +77,8 @@ class SamplingFacts:
         Seed of the sampler.
     symmetric, batch : bool
         As declared by the caller.
+    updated : bool
+        Whether neighbours were answered by an update of the caller's, and not evaluated.
     blocks : int
         Blocks of the private table, whose answers are averaged; 1 if it is taken whole.
     shift : float
@@ -110,6 +112,7 @@ class SamplingFacts:
     seed: int
     symmetric: bool
     batch: bool
+    updated: bool = False
     blocks: int
     shift: float
     shape: tuple[int, ...]
@@ -290,6 +293,8 @@ class Sensitivity:
         if self.sampling is None:
             return 0
         reach = replace(self.sampling.reach(), values=len(self.sampling.values))
+        if self.sampling.updated:  # the table, and the neighbour that moves furthest
+            return self.sampling.pairs * (2 if reach.whole else 1)
         return self.sampling.pairs * reach.count_calls(symmetric=self.sampling.symmetric)
 
     @property

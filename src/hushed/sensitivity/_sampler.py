@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity._ranks import Calibration, Rank
 from hushed.sensitivity._record import Sampling
+from hushed.sensitivity._updates import Update, UpdateTrial, add_gap
 from hushed.sensitivity._values import choose_values, write_values
 from hushed.spaces import Norm
 
@@ -72,6 +74,7 @@ class Request:
     asked_pairs: int | None
     batch: bool
     symmetric: bool
+    update: Update | None
     data_dependent: bool
     seed: int
     user: str | int | None = None
@@ -107,8 +110,11 @@ def run_sampling(request: Request, *, workers: int | None, progress: bool) -> Sa
         corners = write_values(start.values)
         moved["monotone"] = bent_movement(trial, corners, seed=request.seed, batch=request.batch)
     found = _run(request, start, trial, workers=workers, progress=progress)
-    pairs = request.rank.pairs
-    draws = bound_average(np.sort(found[..., 0].ravel()[:pairs]), request.reach.blocks)
+    movements = found[..., 0].ravel()[: request.rank.pairs]
+    if isinstance(trial, UpdateTrial):
+        moved["update"] = float(found[..., 2].max())
+        movements = add_gap(movements, moved["update"])
+    draws = bound_average(np.sort(movements), request.reach.blocks)
     draws.flags.writeable = False
     stir(trial)
     after = look(request.function)
@@ -216,7 +222,10 @@ def _make_trial(request: Request, start: _Start) -> PairTrial | BlockTrial:
     at_once = 1
     if request.batch:
         at_once = min(max(1, _BATCH_ROWS // start.design.count), request.rank.pairs)
-    return (BlockTrial if request.batch else PairTrial)(
+    kind: Any = BlockTrial if request.batch else PairTrial
+    if request.update is not None:
+        kind = partial(UpdateTrial, update=request.update)
+    trial: PairTrial | BlockTrial = kind(
         function=request.function,
         design=start.design,
         norm=request.norm,
@@ -229,6 +238,7 @@ def _make_trial(request: Request, start: _Start) -> PairTrial | BlockTrial:
         fresh=start.known.fresh,
         private=request.data_dependent,
     )
+    return trial
 
 
 def _run(
@@ -331,6 +341,7 @@ def _record(
         values=write_values(start.values),
         seed=request.seed,
         symmetric=request.symmetric,
+        updated=request.update is not None,
         batch=request.batch,
         population=start.described,
         source=request.population,
