@@ -177,6 +177,18 @@ def test_an_update_that_is_wrong_at_a_few_places_only_is_found_by_the_random_nei
         sample(mean, UNIFORM, update=still, position="worst")
 
 
+def test_an_update_that_exaggerates_at_one_place_is_found_where_it_moves_furthest():
+    """That neighbour is evaluated in every table, however rarely chance would choose it."""
+
+    def exaggerated(answer, rows, places, new):
+        return update_mean(answer, rows, places, new) + (places == 7)
+
+    with pytest.raises(BadFunction, match="update gives another answer"):
+        hs.sample_sensitivity(
+            mean, UNIFORM, rows=2000, pairs=19, position="worst", update=exaggerated, workers=1
+        )
+
+
 @pytest.mark.parametrize(
     ("update", "match"),
     [
