@@ -422,6 +422,11 @@ def _assumptions(certificate: Certificate) -> str:
             )
         elif not sampling.reach().whole and sampling.user is None:
             lines.append("the record in question sits at a random position of the table")
+        if sampling.updated:
+            lines.append(
+                "a replaced row changes the answer as the caller's update of it says, as declared "
+                "(tried on some neighbours, up to a millionth of the sensitivity)"
+            )
     return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
 
 

@@ -92,6 +92,8 @@ class SamplingFacts:
     dtype : {"float64", "float32", "float16", "bfloat16"}
         Coarsest type of floating-point numbers that the function answered in; whole numbers are
         read exactly, and count as ``"float64"``.
+    updated : bool
+        Whether neighbours were answered by an update of the caller's, and not evaluated.
     blocks : int
         Blocks of the private table, whose answers are averaged; 1 if it is taken whole.
     shift : float
@@ -127,6 +129,7 @@ class SamplingFacts:
     batch: bool
     batch_rows: int = BATCH_ROWS
     dtype: Precision = "float64"
+    updated: bool = False
     blocks: int
     shift: float
     shape: tuple[int, ...]
@@ -307,6 +310,8 @@ class Sensitivity:
         if self.sampling is None:
             return 0
         reach = replace(self.sampling.reach(), values=len(self.sampling.values))
+        if self.sampling.updated:  # the table, and the neighbour that moves furthest
+            return self.sampling.pairs * (2 if reach.whole else 1)
         return self.sampling.pairs * reach.count_calls(symmetric=self.sampling.symmetric)
 
     @property

@@ -48,6 +48,7 @@ from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity._ranks import Calibration, Rank
 from hushed.sensitivity._record import Sampling
+from hushed.sensitivity._updates import Update, UpdateTrial, add_gap
 from hushed.sensitivity._values import choose_values, write_values
 from hushed.spaces import Norm
 
@@ -76,6 +77,7 @@ class Request:
     batch: bool
     batch_rows: int
     symmetric: bool
+    update: Update | None
     data_dependent: bool
     seed: int
     user: str | int | None = None
@@ -114,8 +116,11 @@ def run_sampling(
         corners = write_values(start.values)
         moved["monotone"] = bent_movement(trial, corners, seed=request.seed, batch=request.batch)
     found = _run(request, start, trial, workers=workers, progress=progress, keep=keep)
-    pairs = request.rank.pairs
-    draws = bound_average(np.sort(found[..., 0].ravel()[:pairs]), request.reach.blocks)
+    movements = found[..., 0].ravel()[: request.rank.pairs]
+    if isinstance(trial, UpdateTrial):
+        moved["update"] = float(found[..., 2].max())
+        movements = add_gap(movements, moved["update"])
+    draws = bound_average(np.sort(movements), request.reach.blocks)
     draws.flags.writeable = False
     stir(trial)
     after = look(request.function)
@@ -227,7 +232,10 @@ def _make_trial(request: Request, start: _Start) -> PairTrial | BlockTrial:
     at_once = 1
     if request.batch:
         at_once = min(max(1, request.batch_rows // start.design.count), request.rank.pairs)
-    return (BlockTrial if request.batch else PairTrial)(
+    kind: Any = BlockTrial if request.batch else PairTrial
+    if request.update is not None:
+        kind = partial(UpdateTrial, update=request.update)
+    trial: PairTrial | BlockTrial = kind(
         function=request.function,
         design=start.design,
         norm=request.norm,
@@ -240,6 +248,7 @@ def _make_trial(request: Request, start: _Start) -> PairTrial | BlockTrial:
         fresh=start.known.fresh,
         private=request.data_dependent,
     )
+    return trial
 
 
 def _run(
@@ -273,7 +282,7 @@ def _make_run(request: Request, start: _Start, trial: PairTrial | BlockTrial) ->
         facts=describe_trial(trial, request.seed, packages),
         name=f"sensitivity of {_name(request.function)}",
         trials=_count_trials(request, trial),
-        shape=(trial.at_once, 2) if request.batch else (2,),
+        shape=(*([trial.at_once] if request.batch else []), 2 + isinstance(trial, UpdateTrial)),
         private=request.data_dependent,
         check=are_movements,
     )
@@ -363,6 +372,7 @@ def _record(
         values=write_values(start.values),
         seed=request.seed,
         symmetric=request.symmetric,
+        updated=request.update is not None,
         batch=request.batch,
         batch_rows=request.batch_rows,
         population=start.described,

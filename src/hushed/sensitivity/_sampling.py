@@ -28,6 +28,7 @@ from hushed.sensitivity._record import (
     describe_sampling,
 )
 from hushed.sensitivity._sampler import Request, run_sampling
+from hushed.sensitivity._updates import Update, check_update
 from hushed.sensitivity._values import Row, read_values
 from hushed.spaces import NORMS, Norm
 
@@ -53,6 +54,7 @@ def sample_sensitivity(
     batch: bool = False,
     batch_rows: int = BATCH_ROWS,
     symmetric: bool = False,
+    update: Update | None = None,
     data_dependent: bool = False,
     unit: RowUnit = "row",
     user: str | int | None = None,
@@ -128,6 +130,17 @@ def sample_sensitivity(
         of a random one. Tried: on three tables, rows are reversed and shuffled, and the last one
         changes places with a random one; none may move the answer by more than a millionth of
         the sensitivity.
+    update : callable, optional
+        Declare how one replaced row changes the answer, so that neighbours need not be evaluated:
+        ``update(answer, rows, places, new_rows)`` gives the answer of the table with the row at
+        ``places[i]`` replaced by ``new_rows[i]``, for each i on its own, stacked along the first
+        axis. ``rows`` is the table as the function saw it, ``answer`` what it answered. With
+        ``user`` places are those of users, and ``new_rows`` has all rows of each new one, with 0,
+        1, 2, ... in the column of users. It pays where a table has many neighbours: with
+        ``protect`` ``"simultaneous"`` or ``"table"``, and ``position="worst"``; a pair has one
+        evaluation less, of two. Tried: the function is evaluated on the neighbour that moves
+        furthest and on a random one, or on the first 16 pairs and a 16th of the others; the gap
+        may be a millionth of the sensitivity, and each movement is enlarged by the largest.
     data_dependent : bool, default False
         Admit that the population was made from the private rows. Guarantee and certificate are
         then marked as nominal.
@@ -214,6 +227,8 @@ def sample_sensitivity(
         norm=norm,
         batch=batch,
     )
+    if update is not None:
+        check_update(update, f, reach, batch=batch)
     chosen = _check_values(
         values,
         protect=protect,
@@ -241,6 +256,7 @@ def sample_sensitivity(
         batch=batch,
         batch_rows=_read_batch_rows(batch_rows, batch=batch),
         symmetric=symmetric,
+        update=update,
         data_dependent=data_dependent,
         seed=seed,
         user=user,
