@@ -1,4 +1,4 @@
-"""Write the gallery of docs/reproduce.md: ``python -m papers.gallery``, after ``make papers``."""
+"""Write the gallery of docs/reproduce.md: ``python -m papers.gallery``, after full runs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def rounded(path: str) -> str:
 
 def section(paper: str, figure: str, folder: Path) -> str:
     """One figure with its verdict; the picture goes to docs/figures."""
-    stem = folder / f"{paper}-quick" / figure
+    stem = folder / paper / figure
     verdict = json.loads(stem.with_suffix(".json").read_text())["verdict"]
     picture = DOCS / "figures" / f"{paper}-{figure}.svg"
     picture.parent.mkdir(exist_ok=True)
