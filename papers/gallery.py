@@ -20,9 +20,11 @@ TITLES = {
 # What a reader of the page does not see; the page's own text describes each picture.
 UNSEEN = (
     r' (?:class|role|pointer-events|aria-[a-z]+)="[^"]*"',
+    r"<!-- a figure of hushed -->",
     r' (?:opacity|stroke-opacity|fill-opacity)="1"',
     r'<path(?: d="(?:M0,0h0v0h0Z)?")? display="none"/>|<path d="(?:M0,0h0v0h0Z)?"/>',
 )
+FONT = ' font-family="sans-serif"'
 SHORTER = {
     ' stroke="#DDDDDD" stroke-width="1"/>': ' stroke="#DDD"/>',
     ' stroke="#888" stroke-width="1"/>': ' stroke="#888"/>',
@@ -38,6 +40,8 @@ def light(svg: str) -> str:
         svg = re.sub(pattern, "", svg)
     for long, short in SHORTER.items():
         svg = svg.replace(long, short)
+    if FONT in svg:  # said once, all texts inherit it
+        svg = svg.replace(FONT, "").replace("<svg", f"<svg{FONT}", 1)
     return re.sub(r'(?<= d=")[^"]*|(?<= transform=")[^"]*', lambda path: rounded(path[0]), svg)
 
 
