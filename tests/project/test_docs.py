@@ -398,7 +398,7 @@ class TestTheRunnerItself:
         assert wrong_calls(texts, callables()) == texts[:1]
         commands = ["hushed audit --claims 1", "hushed ledger show --plot", "hushed nobody"]
         assert wrong_commands(commands) == [commands[0], commands[2]]
-        commands = [f"python -m papers {words}" for words in ("ra17 8", "ra17 5 --fast", "ra17 5")]
+        commands = [f"python -m papers {words}" for words in ("ra17 10", "ra17 5 --fast", "ra17 5")]
         assert wrong_commands(commands) == commands[:2]
 
     def test_commands_carry_code_and_output(self):
