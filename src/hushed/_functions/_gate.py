@@ -27,6 +27,7 @@ from hushed._rows._owned import cast_rows, copy_rows, deep
 from hushed._rows._people import bundle_rows, number_users, show_rows
 from hushed._rows._ranges import Range, clamp
 from hushed._rows._variations import show_in_place
+from hushed._stops import watch_stops
 from hushed.errors import (
     BadFunction,
     BadRows,
@@ -101,14 +102,18 @@ def admit_rows(
     check_outside(outside)
     problem = ""
     mute = type(data) is np.ndarray and not data.dtype.hasobject
-    try:
-        # Objects in cells may say something while they are read.
-        with nullcontext() if mute else silence():
-            return _admit_rows(data, sampled, function, outside=outside)
-    except (HushedError, KeyboardInterrupt):
-        raise
-    except BaseException as cause:
-        problem = f"the rows cannot be read ({public_name(type(cause), 'an exception')}); no more "
+    with watch_stops() as is_stop:
+        try:
+            # Objects in cells may say something while they are read.
+            with nullcontext() if mute else silence():
+                return _admit_rows(data, sampled, function, outside=outside)
+        except HushedError:
+            raise
+        except BaseException as cause:
+            name = public_name(type(cause), "an exception")
+            problem = "" if is_stop(cause) else f"the rows cannot be read ({name}); no more "
+    if not problem:
+        raise KeyboardInterrupt
     raise BadRows(f"{problem}is said, because it may contain a private value")
 
 
@@ -131,7 +136,7 @@ def _refuse_carried(data: Any, sampled: Sampled | None, function: Any) -> None:
 
 
 def _admit_rows(data: Any, sampled: Sampled | None, function: Any, *, outside: Outside) -> Any:
-    rows = copy_rows(data)
+    rows = copy_rows(data, private=True)
     _refuse_carried(data, sampled, function)
     if sampled is None:
         return rows
@@ -214,4 +219,4 @@ def copy_answer(data: Any) -> Any:
     if isinstance(data, np.ndarray) and not data.ndim:
         return data.copy()
     known = isinstance(data, np.ndarray | list) or hasattr(data, "columns")
-    return copy_rows(data) if known else deep(data)
+    return copy_rows(data, private=True) if known else deep(data, private=True)

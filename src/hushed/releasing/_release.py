@@ -85,7 +85,7 @@ def release(
         made for, or the ``log_likelihood`` of a `Posterior`.
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
-        sees a copy, in the sampled types. Integers beyond 2**53 become the nearest doubles where
+        sees a copy, in the sampled types; a cell that cannot be copied is shown as it is. Integers beyond 2**53 become the nearest doubles where
         doubles were sampled.
     mechanism : Mechanism
         The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.TopK, hs.NoisyMax,
