@@ -117,6 +117,16 @@ def admit_rows(
     raise BadRows(f"{problem}is said, because it may contain a private value")
 
 
+def refuse_private_prior(prior: Any, data: Any) -> None:
+    """Refuse weights that `hushed.public_prior` made from the private rows."""
+    if carries_rows(getattr(prior, "made_from", None), data):
+        raise PrivateRowsAsPopulation(
+            "the prior was made from the private rows, and leaks about them: make it from a public "
+            "table, a range or a simulator",
+            parameter="prior",
+        )
+
+
 def _refuse_carried(data: Any, sampled: Sampled | None, function: Any) -> None:
     """Refuse what holds the private rows, unless the caller said so."""
     if sampled is not None and sampled.data_dependent:
@@ -212,6 +222,14 @@ def guard_step(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda data: call_privately(function, copy_answer(data))
 
 
+def show_as_given(rows: Any, data: Any) -> Any:
+    """Show copied rows as the kind of array that they were copied from, where nothing was sampled.
+
+    A function of a record array asks it for ``rows.column``, and finds no error before the charge.
+    """
+    return rows.view(type(data)) if isinstance(data, np.recarray | np.matrix) else rows
+
+
 def copy_answer(data: Any) -> Any:
     """Copy what a step of a chain gives, whatever it is."""
     if isinstance(data, Mapping):
@@ -219,4 +237,4 @@ def copy_answer(data: Any) -> Any:
     if isinstance(data, np.ndarray) and not data.ndim:
         return data.copy()
     known = isinstance(data, np.ndarray | list) or hasattr(data, "columns")
-    return copy_rows(data, private=True) if known else deep(data, private=True)
+    return show_as_given(copy_rows(data, private=True), data) if known else deep(data, private=True)
