@@ -19,6 +19,7 @@ from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee, Neighbours, RowUnit
 from hushed.mechanisms._arguments import require_movement
 from hushed.mechanisms._posterior_draw import PosteriorDraw
+from hushed.mechanisms._priors import keep_source
 from hushed.posterior._candidates import (
     choose_step,
     compute_offsets,
@@ -125,7 +126,7 @@ class Posterior:
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
         if self.prior is not None:
             weights = read_weights(self.prior, len(self.candidates))
-            object.__setattr__(self, "prior", tuple(weights.tolist()))
+            object.__setattr__(self, "prior", keep_source(weights.tolist(), self.prior))
         require_one_of("neighbours", self.neighbours, ("replace-one", "add-remove"))
         require_one_of("unit", self.unit, ("row", "person"))
         _check_user(self)
