@@ -366,8 +366,9 @@ def test_charges_reach_the_disk_behind_a_pooler_that_forgets(postgres, postgres_
     with hs.Ledger(postgres_url) as book:
         book.open_budget("b", G(epsilon=1.0))
     watched = (
-        "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.seen "
-        "VALUES (TG_TABLE_NAME, current_setting('synchronous_commit')); RETURN NULL; END $$"
+        "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "INSERT INTO public.seen VALUES (TG_TABLE_NAME, current_setting('synchronous_commit')); "
+        "RETURN NULL; END $$"
     )
     with psycopg.connect(postgres_url, autocommit=True) as owner:
         owner.execute("CREATE TABLE seen (name TEXT, value TEXT)")
