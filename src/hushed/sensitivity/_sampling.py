@@ -14,10 +14,11 @@ from hushed.guarantee import Neighbours, Protect, RowUnit
 from hushed.populations import Population, Users, by_user
 from hushed.sensitivity._blockwise import Blockwise
 from hushed.sensitivity._neighbourhood import Neighbourhood, Position
+from hushed.sensitivity._origin import describe_sampling
 from hushed.sensitivity._pairs import Function
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Calibration
-from hushed.sensitivity._record import Sensitivity, describe_sampling
+from hushed.sensitivity._record import Sensitivity
 from hushed.sensitivity._sampler import Request, run_sampling
 from hushed.sensitivity._values import Row, read_values
 from hushed.spaces import NORMS, Norm
