@@ -593,3 +593,26 @@ def test_the_command_line_names_its_own_way_out_of_a_private_number_of_rows(tmp_
     assert result.exit_code == 2
     assert "--mechanism smooth" in result.stderr
     assert "hs." not in result.stderr
+
+
+@pytest.mark.parametrize("frame", ["numpy", "pandas", "polars"])
+def test_names_of_users_are_read_in_a_frame_too(tmp_path, frame):
+    """A text that names a user is somebody's, also where nobody said that it is a text."""
+    (tmp_path / "rows.csv").write_text("who,cost\nAnn,1\nBea,2\n7,3\nAnn,4\n,5\n")
+    table = read_private_table(tmp_path / "rows.csv", frame, header=True, user="who")
+    rows = table.rows if frame == "numpy" else table.rows.to_numpy()
+    names = rows[:, 0].astype(float)
+    assert names[0] == names[3]
+    assert len(set(names[:4])) == 3
+    assert np.isnan(names[4])
+
+
+@pytest.mark.parametrize("between", [";", "\t", "|"])
+def test_a_header_tells_that_cells_are_separated_by_something_else(tmp_path, between):
+    """A header, which is public, is refused before anything is paid for rows without a number."""
+    text = f"age{between}cost\n" + f"SECRET{between}5\n" * 30
+    for words in (WORST_CASE[0], WORST_CASE[4]):
+        result = run_on(tmp_path, text, words, "--header")
+        assert result.exit_code == 2
+        assert "save it with commas" in result.stderr
+        assert "SECRET" not in result.output

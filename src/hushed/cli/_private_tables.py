@@ -80,7 +80,7 @@ def read_private_table(
     if texts and frame == "numpy":
         raise ParameterError("--text goes with --frame pandas or polars: an array holds numbers")
     places = {held.find(each, "--text") for each in texts}
-    return _make_table(held, frame, places, coded=whose if frame == "numpy" else None)
+    return _make_table(held, frame, places, coded=None if whose in places else whose)
 
 
 def read_table_like(
@@ -194,6 +194,8 @@ def _read_csv(path: Path, *, header: bool) -> tuple[tuple[str, ...], list[list[A
     if not rows:
         raise BadRows(f"{path.name} is empty: it has no header, either")
     names = tuple(cell.strip() for cell in rows[0])
+    if len(names) == 1 and (between := next((each for each in ";\t|" if each in names[0]), "")):
+        raise BadRows(f"{path.name} has {between!r} between its cells; save it with commas")
     if len(set(names)) < len(names):
         raise BadRows(f"{path.name} names a column twice")
     return names, rows[1:]
