@@ -55,5 +55,6 @@ def watch_stops() -> Iterator[Callable[[BaseException], bool]]:
         yield is_stop
     finally:
         for each, ours in own.items():
+            before = ours.before
             if signal.getsignal(each) is ours:
-                signal.signal(each, ours.before)
+                signal.signal(each, before)
