@@ -13,7 +13,6 @@ Floats = NDArray[np.float64]
 _TINY = 1e-300
 HALF = 0.5  # of a count, added to each bin: it keeps bins seen on one table alone finite
 _PENALTIES = np.logspace(8, -2, 21)
-_WORSE = 4  # penalties in a row less likely than the best, after which no better one comes
 _STEPS = 50
 _STEP = 3.0
 _NEAR = 1e-6
@@ -74,17 +73,13 @@ def fit_p_spline(first: NDArray[np.int64], second: NDArray[np.int64], offset: fl
         return np.asarray(np.log(one / other) - offset)
     rough = _build_roughness(len(one))
     curve = best = np.zeros(len(one))
-    likeliest, worse = -np.inf, 0
+    likeliest = -np.inf
     for penalty in _PENALTIES:  # from the straightest on, each from where the last one ended
         curve, likelihood = _fit_penalised(one, other, offset, penalty * rough, curve)
         # The penalty has rank bins - 2: lines cost nothing, so the prior has that many dimensions.
         likelihood += (len(one) - 2) / 2 * np.log(penalty)
         if likelihood > likeliest:
-            best, likeliest, worse = curve, likelihood, 0
-        else:
-            worse += 1
-            if worse == _WORSE:
-                break
+            best, likeliest = curve, likelihood
     return best
 
 
