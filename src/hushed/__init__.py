@@ -10,6 +10,7 @@ if _TYPE_CHECKING:
     from hushed import (
         blocks,
         cost,
+        engines,
         errors,
         fitting,
         measurements,
@@ -125,6 +126,7 @@ __all__ = [
     "compose",
     "cost",
     "count_outcomes",
+    "engines",
     "epsilon_for_advantage",
     "errors",
     "estimate_delta",

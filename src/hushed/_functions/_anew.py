@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hushed._functions._fingerprints.code import is_library
-from hushed._functions._trials import filtered_as
+from hushed._functions._sent import filtered_as
 
 _MOST_BYTES = 2**28
 _CACHE = type(functools.lru_cache(len))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -42,6 +42,7 @@ class Results:
         self.told, self.kept = told, kept
         self.array: Floats = np.empty(0)
         self.done = 0
+        self.notes: Counter[str] = Counter()
 
     def read_kept(self) -> deque[Span]:
         """Fill in what is kept, and return what is left to run."""
@@ -65,9 +66,11 @@ class Results:
             self.told(found)
         return gaps
 
-    def fill(self, start: int, values: Floats) -> None:
-        """Fill in the results of a span, and keep them."""
+    def fill(self, start: int, values: Floats, note: str = "") -> None:
+        """Fill in the results of a span, and keep them; a note says what differed where it ran."""
         self._write(start, values)
+        if note:
+            self.notes[note] += len(values)
         if self.kept is not None:
             self.kept.add(start, values)
         self.done += len(values)

@@ -3,43 +3,31 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from hushed._checks import is_whole
-from hushed._functions._environment import compute_alone
 from hushed._functions._results import Kept, Results
+from hushed._functions._sent import Alike, Evaluate, Sent, run_streams
 from hushed._functions._spans import Spans, cut_span
+from hushed._functions._streams import Streams as Streams  # noqa: PLC0414 - found here, too
+from hushed._functions._streams import streams as streams  # noqa: PLC0414
 from hushed._types import Floats
-from hushed.engines import (
-    Done,
-    Engine,
-    Lacks,
-    Local,
-    Outcome,
-    Raised,
-    Span,
-    Task,
-    Workers,
-    open_engine,
-    pack,
-    rebuild,
-)
+from hushed.engines import Done, Engine, Lacks, Outcome, Raised, Span, Task, rebuild
+from hushed.engines._choice import Workers, open_engine
+from hushed.engines._local import Local
+from hushed.engines._worker import pack
 from hushed.errors import EngineUnavailable, ParameterError, WorkerLost
 
-# Fraction of the period between two trials: the golden ratio, so that streams stay far apart.
-_STRIDE = 0x9E3779B97F4A7C15F39CC0605CEDC835
-_PERIOD = 2**128
 _CHUNK_SECONDS = 0.2
 _WORTH_WORKERS_SECONDS = 1.0
 _ATTEMPTS = 3
+_FIRST, _FIRST_SECONDS = 5, 1.0  # trials that workers of another kind repeat
 
 
 def seed_from(rng: int | np.random.Generator | None) -> int:
@@ -53,75 +41,6 @@ def seed_from(rng: int | np.random.Generator | None) -> int:
             f"seed must be an integer of 0 or more or a Generator, got {rng!r}", parameter="seed"
         )
     return int(rng)
-
-
-class Streams:
-    """The generators of consecutive trials; `trial` is the number of the last one handed out.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the whole run.
-    start, stop : int
-        First trial, and one past the last.
-    """
-
-    __slots__ = ("_bits", "_generator", "_left", "_state", "_stride", "trial")
-
-    def __init__(self, seed: int, start: int, stop: int) -> None:
-        bits = np.random.PCG64DXSM(np.random.SeedSequence(seed))
-        bits.advance(start * _STRIDE % _PERIOD)
-        self._state: Any = bits.state
-        self._stride = _stride(bits)
-        self._bits, self._generator = bits, np.random.Generator(bits)
-        self.trial, self._left = start - 1, stop - start
-
-    def __iter__(self) -> Streams:
-        """Return itself."""
-        return self
-
-    def __next__(self) -> np.random.Generator:
-        """Move the generator to the stream of the next trial."""
-        if self._left <= 0:
-            raise StopIteration
-        self._left -= 1
-        self.trial += 1
-        self._bits.state = self._state
-        multiplier, increment = self._stride
-        inner = self._state["state"]
-        inner["state"] = (multiplier * inner["state"] + increment) % _PERIOD
-        return self._generator
-
-
-def streams(seed: int, start: int, stop: int) -> Streams:
-    """Move one generator through the streams of the trials from ``start`` up to ``stop``."""
-    return Streams(seed, start, stop)
-
-
-Evaluate = Callable[[Streams], Floats]
-"""Consumes one generator for each trial, gives one row of results for each, stacked.
-
-It may be asked for the same trials again, and must then give the same."""
-
-Alike = Callable[[Any], bool]
-"""Asked in a worker: does what was loaded there do the same as here?"""
-
-
-def _stride(bits: np.random.PCG64DXSM) -> tuple[int, int]:
-    """Multiplier and increment of one stride, which is an affine map of the 128-bit state.
-
-    Computing the next state this way costs a tenth of asking the generator to advance. The map is
-    measured on the generator itself at two states, so no constant of its algorithm is repeated.
-    """
-    kept: Any = bits.state
-    images = []
-    for start in (0, 1):
-        moved: Any = {**kept, "state": {**kept["state"], "state": start}}
-        bits.state = moved
-        bits.advance(_STRIDE)
-        images.append(int(bits.state["state"]["state"]))
-    bits.state = kept
-    return (images[1] - images[0]) % _PERIOD, images[0]
 
 
 def run_trials(
@@ -144,16 +63,33 @@ def run_trials(
     with open_engine(workers) as asked:
         gaps = results.read_kept()
         engine, size = asked, 1
+        work = Sent(evaluate, alike)
         if engine is None or isinstance(engine, int):
             engine, rate = _start_here(evaluate, seed, gaps, results, engine)
             size = max(1, int(rate * _CHUNK_SECONDS))
         elif gaps:
-            start, stop = cut_span(gaps, 1)
-            results.fill(start, _evaluate(evaluate, seed, start, stop))
+            allowed = getattr(engine, "on_other_bits", "refuse") == "note"
+            work.compare(_run_first(evaluate, seed, gaps, results), seed, allowed=allowed)
         if gaps:
-            task = pack(_Sent(evaluate, alike, list(warnings.filters)), seed)
+            task = pack(work, seed, far=not isinstance(engine, Local))
             _run_there(evaluate, task, engine, Spans(gaps, engine.slots, size), results)
+    for note, count in results.notes.items():
+        warnings.warn(f"{count} of {trials} trials ran where {note}", stacklevel=2)
     return results.array
+
+
+def _run_first(
+    evaluate: Evaluate, seed: int, gaps: deque[Span], results: Results
+) -> list[tuple[int, Floats]]:
+    """Run the first trials here, a few if they are fast: workers may be asked to repeat them."""
+    found: list[tuple[int, Floats]] = []
+    end = time.perf_counter() + _FIRST_SECONDS
+    while gaps and len(found) < _FIRST and (not found or time.perf_counter() < end):
+        start, stop = cut_span(gaps, 1)
+        values = run_streams(evaluate, seed, start, stop)
+        results.fill(start, values)
+        found.append((start, values))
+    return found
 
 
 def _start_here(
@@ -177,7 +113,7 @@ def _run_here(
     while gaps:
         begun = time.perf_counter()
         start, stop = cut_span(gaps, size)
-        results.fill(start, _evaluate(evaluate, seed, start, stop))
+        results.fill(start, run_streams(evaluate, seed, start, stop))
         elapsed = max(time.perf_counter() - begun, 1e-9)
         rate = (stop - start) / elapsed
         if elapsed < _CHUNK_SECONDS / 4:
@@ -227,61 +163,14 @@ def _take(
     seconds = outcome.seconds if isinstance(outcome, Done) else None
     if isinstance(outcome, Lacks):
         if not isinstance(engine, Local):
-            raise EngineUnavailable(f"{engine.name}: {outcome.place}: {outcome.words}")
-        values = _evaluate(evaluate, seed, *span)
+            raise EngineUnavailable(
+                f"{engine.name}: {outcome.place}: {outcome.words}", parameter="workers"
+            )
+        values = run_streams(evaluate, seed, *span)
     else:
         values = outcome.values
     if len(values) == span[1] - span[0] and spans.take_back(span, seconds):
-        results.fill(span[0], values)
-
-
-class _Sent:
-    """The work of a run, with what it takes to do it in another process as here.
-
-    Parameters
-    ----------
-    evaluate : callable
-        What is run.
-    alike : callable or None
-        Asked in a worker whether it is the same there.
-    filters : list
-        Filters of warnings here.
-    """
-
-    def __init__(self, evaluate: Evaluate, alike: Alike | None, filters: list[Any]) -> None:
-        self.evaluate, self.alike = evaluate, alike
-        self.filters: list[Any] | None = filters
-        self.sender = os.getpid()
-
-    def prepare(self) -> str:
-        """Tell what is wrong here: another function was loaded than was sent."""
-        if self.sender == os.getpid():
-            self.filters = None
-        with filtered_as(self.filters):
-            known = self.alike is None or self.alike(self.evaluate)
-        return "" if known else "the function is another one there, or answers otherwise"
-
-    def __call__(self, seed: int, start: int, stop: int) -> Floats:
-        """Run a span."""
-        with filtered_as(self.filters):
-            return _evaluate(self.evaluate, seed, start, stop)
-
-
-@contextmanager
-def filtered_as(filters: list[Any] | None) -> Iterator[None]:
-    """Filter warnings in a worker process, which does one thing at a time, as where it was sent."""
-    if filters is None:  # by a thread of this process
-        yield
-        return
-    with warnings.catch_warnings():
-        warnings.resetwarnings()
-        warnings.filters[:] = filters  # type: ignore[index]
-        yield
-
-
-def _evaluate(evaluate: Evaluate, seed: int, start: int, stop: int) -> Floats:
-    """Results with one thread of BLAS: a worker has one, this process all of them."""
-    return compute_alone(lambda: evaluate(streams(seed, start, stop)))
+        results.fill(span[0], values, getattr(outcome, "note", ""))
 
 
 def _read_configured_jobs() -> int | None:

@@ -36,11 +36,13 @@ from hushed.auditing._runs import Progress, prepare_runs
 from hushed.auditing._scores import Event
 from hushed.auditing._sequential import Outcome, run_sequential
 from hushed.divergences import DeltaEstimate
+from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours
 from hushed.runs import Keep
 
 
+@opens_engine
 def audit(
     mechanism: Any,
     pairs: str | PopulationPairs | Iterable[Any] | None = None,
@@ -50,7 +52,7 @@ def audit(
     confidence: float = 0.95,
     batch: bool = False,
     seed: int | np.random.Generator | None = 0,
-    workers: int | None = None,
+    workers: Workers = None,
     relation: Relation | None = None,
     answers: int = 5,
     bits: bool = True,
@@ -81,8 +83,8 @@ def audit(
         Whether one call gives many outputs.
     seed : int, Generator or None, default 0
         Seed of every stream; None for fresh entropy.
-    workers : int, optional
-        Worker processes; the answer does not depend on them. See `run_trials`.
+    workers : int, str, Engine or distributed.Client, optional
+        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
     relation : {"replace-one", "add-remove", "answers"}, optional
         How two inputs of a pair may differ; ``"answers"`` by default for a named family, the
         claim's relation for other pairs. All pairs are checked against it.

@@ -19,6 +19,7 @@ from hushed.auditing._runs import Runs, prepare_runs
 from hushed.auditing._scores.bins import find_places
 from hushed.divergences import DeltaEstimate, estimate_delta
 from hushed.divergences._estimate import Method
+from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.runs import Keep
 
@@ -73,6 +74,7 @@ class PrivacyEstimate:
         return "\n".join([f"{self.pair}, {what}", *(f"{name}: {each}" for name, each in sides)])
 
 
+@opens_engine
 def estimate_privacy(
     mechanism: Any,
     pair: Pair | tuple[Any, Any],
@@ -84,7 +86,7 @@ def estimate_privacy(
     batch: bool = False,
     relation: Relation = "replace-one",
     seed: int | np.random.Generator | None = 0,
-    workers: int | None = None,
+    workers: Workers = None,
     keep: str | PathLike[str] | Keep | None = None,
 ) -> PrivacyEstimate:
     """Estimate the delta of a mechanism on a pair of tables, in both directions.
@@ -110,8 +112,8 @@ def estimate_privacy(
         How the tables may differ; with ``"answers"`` they are query answers that move by 1.
     seed : int, Generator or None, default 0
         Seed of every stream; None for fresh entropy.
-    workers : int, optional
-        Worker processes; the answer does not depend on them.
+    workers : int, str, Engine or distributed.Client, optional
+        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
     keep : str, path or hushed.runs.Keep, optional
         Where outputs are kept, so that an interrupted call goes on; see `audit`.
 

@@ -25,6 +25,7 @@ from hushed.auditing._mechanisms import BatchRaised, Raised, Source
 from hushed.auditing._outputs import Encoder, choose_encoder, read_object
 from hushed.auditing._pairs import Pair
 from hushed.auditing._scores import Event
+from hushed.engines._choice import Workers
 from hushed.errors import BadFunction
 from hushed.runs._journal import open_journal
 
@@ -50,7 +51,7 @@ class Runs:
     source: Source
     encoder: Encoder
     seed: int
-    workers: int | None
+    workers: Workers
     progress: Progress
     bits: bool = True
     keeping: Keeping | None = None
@@ -173,7 +174,7 @@ def prepare_runs(
     pairs: list[Pair],
     *,
     seed: int,
-    workers: int | None,
+    workers: Workers,
     progress: Progress,
     bits: bool = True,
     keep: Place | None = None,

@@ -155,7 +155,20 @@ DependentOption = Annotated[
     ),
 ]
 SeedOption = Annotated[int, option("Seed of the sampler (never of the noise).", SAMPLING)]
-WorkersOption = Annotated[int | None, option("Worker processes.", SAMPLING)]
+
+
+def read_workers(value: str) -> int | str:
+    """Read a number of processes, or the address of a cluster."""
+    try:
+        return int(value)
+    except ValueError:
+        return value
+
+
+WORKERS = "Worker processes, or a cluster: dask://HOST:8786."
+WorkersOption = Annotated[
+    Any, option(WORKERS, SAMPLING, parser=read_workers, metavar="NUMBER|ADDRESS")
+]
 KeepOption = Annotated[
     str | None,
     option(

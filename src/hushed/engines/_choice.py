@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from hushed._checks import require_count
+from hushed.engines._dask import Dask
 from hushed.engines._protocol import Engine
 from hushed.errors import ParameterError
 
-Workers = Any
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+Workers = int | str | Engine | Any | None
 """A number of processes, an address, a client of a cluster, an `Engine`, or None."""
 
 
@@ -37,12 +42,25 @@ def engine_of(workers: Workers) -> int | Engine | None:
         return None if workers is None else require_count("workers", workers)
     if isinstance(workers, Engine):
         return workers
+    if isinstance(workers, str) and workers.startswith("dask://"):
+        return Dask(workers)
+    if _is_a(workers, "distributed", "Client"):
+        return Dask(workers)
     if hasattr(workers, "__index__"):
         return require_count("workers", workers)
     raise ParameterError(
-        "workers must be an integer of 1 or more, or an engine, got "
+        "workers must be an integer of 1 or more, 'dask://HOST:PORT', a distributed.Client or an "
+        "engine of hushed.engines, got "
         + (repr(workers) if isinstance(workers, str) else type(workers).__name__),
         parameter="workers",
+    )
+
+
+def _is_a(thing: Any, package: str, name: str) -> bool:
+    """Recognise a class by its name: its package is not imported before it is asked for."""
+    return any(
+        kind.__name__ == name and kind.__module__.partition(".")[0] == package
+        for kind in type(thing).__mro__
     )
 
 
@@ -67,3 +85,28 @@ def open_engine(workers: Workers) -> Iterator[int | Engine | None]:
         close = getattr(engine, "close", None)
         if close is not None and engine is not workers:
             close()
+
+
+def opens_engine(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+    """Open what is meant by ``workers`` before a function runs, once for all that it does.
+
+    Parameters
+    ----------
+    function : callable
+        A function with an argument ``workers``, by name.
+
+    Returns
+    -------
+    callable
+        The same function, which is given an engine, a number or None.
+    """
+
+    @wraps(function)
+    def opened(*args: _Given.args, **named: _Given.kwargs) -> _Result:
+        if named.get("workers") is None:
+            return function(*args, **named)
+        with open_engine(named["workers"]) as engine:
+            named["workers"] = engine
+            return function(*args, **named)
+
+    return opened

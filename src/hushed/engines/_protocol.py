@@ -43,11 +43,14 @@ class Done:
         Time that the work took, without loading it and without waiting.
     place : str
         The process that ran it.
+    note : str
+        What differs there, though the work may run there; empty if nothing does.
     """
 
     values: Floats
     seconds: float
     place: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,13 @@ class Engine(Protocol):
         """What it is called in messages."""
 
     def slots(self) -> int:
-        """Count the places for spans; it may change during a run."""
+        """Count the places for spans; it may change during a run.
+
+        Returns
+        -------
+        int
+            Their number.
+        """
 
     def map_spans(self, task: Task, spans: Iterator[Span]) -> Iterator[tuple[Span, Outcome]]:
         """Run spans, and give what came of each, once, as it comes and in any order.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import pickle
 import socket
+import struct
 import threading
 import time
 import uuid
-from collections.abc import Callable
 from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any, Protocol
@@ -20,12 +21,14 @@ from numpy.typing import NDArray
 from hushed._types import Floats
 from hushed.engines._errors import pack_error
 from hushed.engines._protocol import Done, Lacks, Outcome, Raised, Task
+from hushed.engines._requirements import find_lacks, read_requirements
 from hushed.errors import BadFunction
 
 # Known to a process and to what is pickled by it: is a worker the process that sent the work?
 _PROCESS = uuid.uuid4().hex
 _LOADING = threading.Lock()
 _RUNNING = threading.Lock()
+_LENGTH = struct.Struct("<Q")
 
 
 class Work(Protocol):
@@ -37,13 +40,37 @@ class Work(Protocol):
     def __call__(self, seed: int, start: int, stop: int) -> Floats:
         """Run a span of trials."""
 
+    @property
+    def note(self) -> str:
+        """Words on what differs here though it may run, or none."""
 
-def pack(work: Work, seed: int) -> Task:
-    """Make a task of some work; refuse what cannot be sent."""
+
+def pack(work: Work, seed: int, *, far: bool = True) -> Task:
+    """Make a task of some work; refuse what cannot be sent.
+
+    Parameters
+    ----------
+    work : Work
+        What is run.
+    seed : int
+        Seed of the run.
+    far : bool, default True
+        Whether workers may be of another machine, and must be asked what they have.
+
+    Returns
+    -------
+    Task
+        What an engine is given.
+
+    Raises
+    ------
+    BadFunction
+        If the work holds what cannot be sent.
+    """
     import cloudpickle  # noqa: PLC0415
 
     try:
-        content = cloudpickle.dumps((work, _name_process()))
+        content = cloudpickle.dumps((work, name_process()))
     except (TypeError, AttributeError, ValueError, RuntimeError, pickle.PicklingError) as cause:
         raise BadFunction(
             f"the function cannot be sent to worker processes ({cause}); "
@@ -51,7 +78,16 @@ def pack(work: Work, seed: int) -> Task:
             parameter="workers",
             hint="use workers=1",
         ) from cause
+    header = json.dumps(read_requirements(content) if far else {}).encode()
+    content = _LENGTH.pack(len(header)) + header + content
     return Task(content, hashlib.sha256(content).hexdigest(), seed)
+
+
+def read_header(payload: bytes) -> dict[str, str]:
+    """Read what a payload needs, without loading any of it."""
+    (length,) = _LENGTH.unpack(payload[: _LENGTH.size])
+    found: dict[str, str] = json.loads(payload[_LENGTH.size : _LENGTH.size + length])
+    return found
 
 
 def run_span(
@@ -90,7 +126,7 @@ def run_span(
             values = work(seed, start, stop)
         except (Exception, SystemExit) as error:
             return Raised(pack_error(error), place)
-        return Done(values, time.perf_counter() - begun, place)
+        return Done(values, time.perf_counter() - begun, place, work.note)
 
 
 class _Payload:
@@ -109,19 +145,24 @@ class _Payload:
 
 
 @lru_cache(maxsize=2)
-def _load(payload: _Payload) -> tuple[Callable[..., Floats], bool] | str:
+def _load(payload: _Payload) -> tuple[Work, bool] | str:
     """Load the work, and tell whether this process sent it; or words on why it cannot run here."""
     import cloudpickle  # noqa: PLC0415
 
+    content = bytes(payload.content)
+    if lacks := find_lacks(read_header(content)):
+        return lacks
+    (length,) = _LENGTH.unpack(content[: _LENGTH.size])
     try:
-        loaded: Any = cloudpickle.loads(bytes(payload.content))
+        loaded: Any = cloudpickle.loads(memoryview(content)[_LENGTH.size + length :])
     except Exception as cause:  # as a module that is only there where the work was sent from
         return f"what was sent cannot be loaded ({type(cause).__name__}: {cause})"
     work, sender = loaded
-    return work.prepare() or (work, sender == _name_process())
+    return work.prepare() or (work, sender == name_process())
 
 
-def _name_process() -> str:
+def name_process() -> str:
+    """Name this process, among all processes of all machines."""
     return f"{_PROCESS}-{os.getpid()}"
 
 

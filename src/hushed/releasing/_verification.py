@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from hushed._functions._environment import differences, rounding_limit
 from hushed._printing import flat
 from hushed.blocks import Blocks
+from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Mechanism
@@ -149,13 +150,14 @@ class Verification:
         return text
 
 
+@opens_engine
 def verify(
     certificate: Certificate | str | bytes,
     f: Callable[[Any], Any] | None = None,
     *,
     population: Population | None = None,
     mechanism: type[Mechanism] | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     progress: bool = False,
     keep: str | PathLike[str] | Keep | None = None,
 ) -> Verification:
@@ -174,8 +176,8 @@ def verify(
     mechanism : type, optional
         The class of the mechanism, if it is not one of hushed: a certificate names it, but its code
         is loaded by nobody else. That it keeps what it promises is not checked.
-    workers : int, optional
-        Worker processes.
+    workers : int, str, Engine or distributed.Client, optional
+        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
     progress : bool, default False
         Show a progress bar on a terminal.
     keep : str, path or hushed.runs.Keep, optional
@@ -392,7 +394,7 @@ def _sample_again(
     f: Callable[[Any], Any],
     population: Population,
     *,
-    workers: int | None,
+    workers: Workers,
     progress: bool,
     keep: str | PathLike[str] | Keep | None,
 ) -> Sensitivity:

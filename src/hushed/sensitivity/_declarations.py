@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushed._functions._calls import answer
 from hushed._functions._environment import compute_alone
 from hushed._functions._fingerprints import content
-from hushed._functions._trials import streams
+from hushed._functions._streams import streams
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._owned import copy_rows

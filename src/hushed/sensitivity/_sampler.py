@@ -21,6 +21,7 @@ from hushed._rows import _containers as containers
 from hushed._rows._people import show_rows
 from hushed._rows._ranges import Range, is_within
 from hushed._types import Floats
+from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.populations import (
     Population,
@@ -97,7 +98,7 @@ class _Start:
 
 
 def run_sampling(
-    request: Request, *, workers: int | None, progress: bool, keep: Kept | None = None
+    request: Request, *, workers: Workers, progress: bool, keep: Kept | None = None
 ) -> Sampling:
     """Measure the movements of all pairs, and what the declarations are worth."""
     start = _start(request)
@@ -241,7 +242,7 @@ def _run(
     start: _Start,
     trial: PairTrial | BlockTrial,
     *,
-    workers: int | None,
+    workers: Workers,
     progress: bool,
     keep: Kept | None,
 ) -> Floats:

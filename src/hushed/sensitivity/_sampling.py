@@ -10,6 +10,7 @@ import numpy as np
 
 from hushed._checks import is_whole, require_one_of
 from hushed._functions._trials import seed_from
+from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect, RowUnit
 from hushed.populations import Population, Users, by_user
@@ -28,6 +29,7 @@ from hushed.spaces import NORMS, Norm
 _MOST_PAIRS = 10_000_000  # drawn without being asked for: minutes at least
 
 
+@opens_engine
 def sample_sensitivity(
     f: Function,
     population: Population,
@@ -49,7 +51,7 @@ def sample_sensitivity(
     unit: RowUnit = "row",
     user: str | int | None = None,
     seed: int | np.random.Generator | None = 0,
-    workers: int | None = None,
+    workers: Workers = None,
     progress: bool = False,
     keep: str | PathLike[str] | Keep | None = None,
 ) -> Sensitivity:
@@ -133,8 +135,8 @@ def sample_sensitivity(
     seed : int, numpy.random.Generator or None, default 0
         Seed of the sampler, which must not depend on the private rows; None draws a fresh one.
         The result is the same for any number of workers.
-    workers : int, optional
-        Worker processes; see `hushed._functions._trials.run_trials`.
+    workers : int, str, Engine or distributed.Client, optional
+        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
     progress : bool, default False
         Show a progress bar on standard error, if that is a terminal.
     keep : str, path or hushed.runs.Keep, optional

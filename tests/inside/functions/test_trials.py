@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import hushed as hs
-from hushed._functions._trials import run_trials, seed_from, streams
+from hushed._functions._streams import streams
+from hushed._functions._trials import run_trials, seed_from
 from hushed.errors import BadFunction, ParameterError, WorkerLost
 
 SOURCE = Path(hs.__file__).parents[1]
@@ -367,7 +368,7 @@ class Drawer:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_was_kept_is_not_run_again(workers):
-    """Kept pieces that overlap, or reach beyond the run, leave gaps; only these are run and kept."""
+    """Kept pieces that overlap, or reach beyond the run, leave gaps; only these run."""
     expected = run_trials(draws, 60, seed=5, workers=1)
     whole = run_trials(slow_draws, 60, seed=5, first=0, workers=1)[:, :1]
     drawer = Drawer(*((a, whole[a:b]) for a, b in ((0, 12), (10, 15), (30, 45), (58, 60))))
