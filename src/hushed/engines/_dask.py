@@ -28,6 +28,7 @@ from hushed.errors import EngineUnavailable, MissingExtra, ParameterError, Worke
 _MOST_BYTES = 500_000_000
 _AHEAD = 2  # spans for each worker: one runs, one waits
 _LOOK_SECONDS = 1.0  # between two looks at who is there
+_LOST_SECONDS = 5.0  # without a connection, after which the scheduler is given up
 
 OtherBits = Literal["refuse", "note"]
 
@@ -94,7 +95,7 @@ class Dask:
         """
         if time.monotonic() - self._looked > _LOOK_SECONDS and self._client.status == "running":
             try:
-                self._count = len(self._client.nthreads())
+                self._count = len(self._client.nthreads(callback_timeout=_LOST_SECONDS))
             except (OSError, TimeoutError) as cause:
                 raise self._lost() from cause
             self._looked = time.monotonic()
@@ -218,10 +219,15 @@ class Dask:
             try:
                 found = [run.ready.get(timeout=_LOOK_SECONDS)]
             except queue.Empty:
+                alone += _LOOK_SECONDS
+                if self._client.status != "running":
+                    if alone > _LOST_SECONDS:
+                        raise self._lost() from None
+                    continue
                 self._looked = -1e9
-                there = self._client.status != "running" or self.slots()
-                alone = 0.0 if there else alone + _LOOK_SECONDS
-                if alone > self._patience:
+                if self.slots():
+                    alone = 0.0
+                elif alone > self._patience:
                     raise WorkerLost(
                         f"{self.name} has had no worker for {self._patience:.0f} seconds",
                         parameter="workers",
