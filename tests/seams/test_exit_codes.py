@@ -88,6 +88,13 @@ COST = ("cost", "--error", "2", "--beta", "0.05", "--per-person", "5500", "--peo
 
 # Command, exit code, and the kind of its error; None where it is an answer.
 ENDINGS = {
+    "runs": [
+        (("runs", "list", "kept"), 0, None),
+        (("runs", "remove", "kept", "--all"), 0, None),
+        (("runs", "remove", "kept"), 2, "bad-use"),
+        (("runs", "remove", "kept", "0123456789"), 2, "bad-use"),
+        (("runs", "list", "nothing://kept"), 2, "bad-use"),
+    ],
     "sensitivity": [
         (("sensitivity", "f.py:mean", *SAMPLED, "--rows", "5"), 0, None),
         (("sensitivity", "f.py:breaks", *SAMPLED, "--rows", "5"), 1, "refused"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushed._checks import read_count
 from hushed._functions._trials import seed_from
-from hushed.auditing._mechanisms import adapt_mechanism
+from hushed.auditing._keeping import check_keepable
+from hushed.auditing._mechanisms import adapt_mechanism, name_mechanism
 from hushed.auditing._outputs import STRUCTURE, Floats
 from hushed.auditing._pairs import Pair, Relation, read_pairs
 from hushed.auditing._runs import Runs, prepare_runs
@@ -19,6 +21,7 @@ from hushed.divergences import DeltaEstimate, estimate_delta
 from hushed.divergences._estimate import Method
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
+from hushed.runs import Keep
 
 _PILOT = 4096  # runs a table that decide how outputs become outcomes; not used again
 _BINS = 50
@@ -84,6 +87,7 @@ def estimate_privacy(
     relation: Relation = "replace-one",
     seed: int | np.random.Generator | None = 0,
     workers: Workers = None,
+    keep: str | PathLike[str] | Keep | None = None,
 ) -> PrivacyEstimate:
     """Estimate the delta of a mechanism on a pair of tables, in both directions.
 
@@ -110,6 +114,8 @@ def estimate_privacy(
         Seed of every stream; None for fresh entropy.
     workers : int, str, Engine or distributed.Client, optional
         Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
+    keep : str, path or hushed.runs.Keep, optional
+        Where outputs are kept, so that an interrupted call goes on; see `audit`.
 
     Returns
     -------
@@ -122,7 +128,9 @@ def estimate_privacy(
         If a number is out of range, the tables are no neighbours, or outputs of several numbers
         hardly ever repeat: let the mechanism return one number then, or round them.
     BadFunction
-        If the mechanism cannot be run.
+        If the mechanism cannot be run; with ``keep`` also if it has a generator of its own.
+    DamagedRun
+        If what is kept contradicts itself.
 
     Examples
     --------
@@ -136,6 +144,8 @@ def estimate_privacy(
     most = read_count("bins", bins, 2, 10_000)
     if not isinstance(pair, Pair) and not (isinstance(pair, tuple | list) and len(pair) == 2):
         raise ParameterError("pair must be (rows, neighbour), two tables", parameter="pair")
+    if keep is not None:
+        check_keepable(keep, mechanism, private=False)
     (chosen,) = read_pairs([pair], relation=relation, answers=1)
     runs = prepare_runs(
         adapt_mechanism(mechanism, batch=batch, workers=workers),
@@ -143,6 +153,8 @@ def estimate_privacy(
         seed=seed_from(seed),
         workers=workers,
         progress=_ignore,
+        keep=keep,
+        name=name_mechanism(mechanism),
     )
     chosen_bins = _choose_bins(runs, chosen, most)
     counts = _count(runs, runs.sample(chosen, number, "estimate"), chosen_bins)

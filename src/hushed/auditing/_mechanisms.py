@@ -262,6 +262,11 @@ def adapt_mechanism(mechanism: Any, *, batch: bool, workers: Workers) -> Source:
     return _adapt_function(mechanism, batch=batch)
 
 
+def name_mechanism(mechanism: Any) -> str:
+    """Name a mechanism, in a list."""
+    return str(getattr(mechanism, "__qualname__", type(mechanism).__name__))
+
+
 def _adapt_function(mechanism: Callable[..., Any], *, batch: bool) -> Source:
     wanted = _count_positional(mechanism)
     if batch:

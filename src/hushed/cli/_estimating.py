@@ -13,7 +13,7 @@ from hushed.auditing._pairs import pattern_pairs
 from hushed.cli import _audit_options as options
 from hushed.cli._audit_pairs import Domain, choose_pairs
 from hushed.cli._inputs import read_function
-from hushed.cli._options import JsonOption, option
+from hushed.cli._options import JsonOption, KeepOption, option, read_keep
 from hushed.cli._outcome import finish, print_line, print_note, print_table
 from hushed.cli._panels import AUDIT
 from hushed.divergences import DeltaEstimate
@@ -45,6 +45,7 @@ def estimate(
     command: options.Command = False,
     seed: options.Seed = 0,
     workers: options.Workers = None,
+    keep: KeepOption = None,
     json: JsonOption = False,
 ) -> None:
     """Estimate the delta of a mechanism on pairs of tables, in both directions: no verdict."""
@@ -67,6 +68,7 @@ def estimate(
                 relation=differ,
                 seed=seed,
                 workers=workers,
+                keep=read_keep(keep, private=False),
             )
             for pair in chosen
         ]

@@ -9,8 +9,10 @@ import typer
 
 from hushed.cli._panels import LEDGER, OUTPUT, ROWS, SAMPLING
 from hushed.cli._tables import Frame
+from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect, RowUnit
 from hushed.populations import Promise
+from hushed.runs import Keep
 from hushed.sensitivity import Calibration, Position
 
 
@@ -167,6 +169,22 @@ WORKERS = "Worker processes, or a cluster: dask://HOST:8786."
 WorkersOption = Annotated[
     Any, option(WORKERS, SAMPLING, parser=read_workers, metavar="NUMBER|ADDRESS")
 ]
+KeepOption = Annotated[
+    str | None,
+    option(
+        "Folder, or address of an object store, in which finished work is kept: the same command "
+        "goes on where an earlier one was stopped.",
+        OUTPUT,
+    ),
+]
+KeepPrivateOption = Annotated[
+    bool,
+    option(
+        "Keep what is private, too, in a folder that nobody else may read.",
+        OUTPUT,
+        "--keep-private",
+    ),
+]
 JsonOption = Annotated[bool, option("Print one JSON object.", OUTPUT, "--json")]
 KeyOption = Annotated[
     str | None,
@@ -185,3 +203,12 @@ LedgerOption = Annotated[
     str | None, option("Ledger to charge first: sqlite:///FILE or postgresql://...", LEDGER)
 ]
 BudgetOption = Annotated[str | None, option("Name of the budget in the ledger.", LEDGER)]
+
+
+def read_keep(keep: str | None, *, private: bool) -> Keep | None:
+    """Read where finished work is kept."""
+    if keep is None:
+        if private:
+            raise ParameterError("--keep-private says how --keep is meant: give that, too")
+        return None
+    return Keep(keep, private=private)

@@ -37,6 +37,8 @@ from hushed.cli._options import (
     GammaOption,
     HeaderOption,
     JsonOption,
+    KeepOption,
+    KeepPrivateOption,
     KeyOption,
     LedgerOption,
     MonotoneOption,
@@ -54,6 +56,7 @@ from hushed.cli._options import (
     ValuesOption,
     WorkersOption,
     option,
+    read_keep,
 )
 from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_notes
 from hushed.cli._panels import NOISE, ROWS
@@ -91,6 +94,7 @@ def sensitivity(
     user: UserOption = None,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
+    keep: KeepOption = None,
     json: JsonOption = False,
 ) -> None:
     """Measure how far a function moves between neighbouring tables."""
@@ -120,6 +124,7 @@ def sensitivity(
             seed=seed,
             workers=workers,
             progress=True,
+            keep=read_keep(keep, private=False),
         )
         remarks = s.explain().split("\n\n")[1:]
         result.update(
@@ -215,6 +220,8 @@ def release(
     user: UserOption = None,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
+    keep: KeepOption = None,
+    keep_private: KeepPrivateOption = False,
     ledger: LedgerOption = None,
     budget: BudgetOption = None,
     remark: options.Remark = "",
@@ -274,6 +281,7 @@ def release(
                 seed=seed,
                 workers=workers,
                 progress=True,
+                keep=read_keep(keep, private=keep_private),
             )
             calibrated = target.calibrate(s)
             delivery.released = hs.release(
@@ -313,6 +321,8 @@ def verify(
         ),
     ] = False,
     workers: WorkersOption = None,
+    keep: KeepOption = None,
+    keep_private: KeepPrivateOption = False,
     json: JsonOption = False,
 ) -> None:
     """Run the sampling of a certificate again and compare bit for bit.
@@ -329,7 +339,14 @@ def verify(
             size = known.sampling.rows // known.sampling.blocks
             f = in_blocks(f, size, known.sampling.user)
         source = _read_named(population, known, frame, header) if population else None
-        found = hs.verify(known, f, population=source, workers=workers, progress=True)
+        found = hs.verify(
+            known,
+            f,
+            population=source,
+            workers=workers,
+            progress=True,
+            keep=read_keep(keep, private=keep_private),
+        )
         result.update(asdict(found))
         accepted = ("bits", "rounding") if accept_rounding else ("bits",)
         result["exit_code"] = 0 if found.agreement in accepted else REFUSED
