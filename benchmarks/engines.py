@@ -1,9 +1,9 @@
 """What worker processes and a Dask cluster lose, and a simulation of a thousand cores.
 
-Efficiency is the time that the trials would take if two workers did nothing else, divided by the time
-they took, the start of the cluster left out. Trials sleep, so that what else runs matters little. The
-simulation takes the rule by which spans are cut, workers of which trials take 10 % more or less, and a
-scheduler that handles so many tasks in a second. Predicted: 0.95 at 20 ms and more.
+Efficiency is the time that the trials would take if two workers did nothing else, divided by the
+time they took, the start of the cluster left out. Trials sleep, so that what else runs matters
+little. The simulation takes the rule by which spans are cut, workers of which trials take 10 % more
+or less, and a scheduler that handles so many tasks in a second. Predicted: 0.95 at 20 ms and more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hushed._functions._trials import run_trials
 from hushed.engines import Dask, run_span
 
 
-def options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", type=int, default=10**7, help="of the measure of memory")
 
 
@@ -79,20 +79,20 @@ def simulate(slots, seconds, work, rate):
     return trials * seconds / slots / end, sent / end
 
 
-def main(asked: argparse.Namespace) -> None:
-    from distributed import LocalCluster
+def main(*, quick: bool, trials: int) -> None:
+    from distributed import LocalCluster  # the extra dask
 
-    part = 10 if asked.quick else 1
+    part = 10 if quick else 1
     with LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
     ) as cluster:
         dask = Dask(cluster.scheduler_address)
-        for seconds, trials in ((0.001, 8000), (0.02, 800), (0.2, 80)):
+        for seconds, count in ((0.001, 8000), (0.02, 800), (0.2, 80)):
             for name, workers in (("loky", 2), ("Dask", dask)):
-                found = efficiency(workers, seconds, max(8, trials // part))
+                found = efficiency(workers, seconds, max(8, count // part))
                 print(f"{name:6}{1000 * seconds:6.0f} ms: {found:.2f} of two workers")
         dask.close()
-    slots = 50 if asked.quick else 1000
+    slots = 50 if quick else 1000
     for seconds in (1.0, 60.0):
         for work in (100.0, 1000.0):
             if work > seconds:
@@ -102,7 +102,11 @@ def main(asked: argparse.Namespace) -> None:
                     f"{found:.2f} of the ideal, {load:.0f} tasks/s"
                 )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    begun, trials = time.perf_counter(), asked.trials // (1000 if asked.quick else 1)
+    begun, trials = time.perf_counter(), trials // (1000 if quick else 1)
     run_trials(lambda gs: np.array([g.random() for g in gs]), trials, seed=1, workers=Here())
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     print(f"{trials:,} trials: {more:.0f} MB more, {time.perf_counter() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    main(quick=True, trials=10**6)
