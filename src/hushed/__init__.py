@@ -77,7 +77,7 @@ if _TYPE_CHECKING:
         proven_sensitivity,
         sample_sensitivity,
     )
-    from hushed.tables import Answer, Quote, Table, table
+    from hushed.tables import Answer, Query, Quote, Table, table
 
 __all__ = [
     "AboveThreshold",
@@ -107,6 +107,7 @@ __all__ = [
     "Posterior",
     "PrivacyEstimate",
     "ProposeTest",
+    "Query",
     "Quote",
     "Release",
     "Renyi",
@@ -179,7 +180,7 @@ _HOME = {
         "releasing": "AboveThreshold Certificate Crossing Release find_bound release verify",
         "sensitivity": "Blockwise Sensitivity largest_sensitivity proven_sensitivity "
         "sample_sensitivity",
-        "tables": "Answer Quote Table table",
+        "tables": "Answer Query Quote Table table",
     }.items()
     for name in names.split()
 }

@@ -18,6 +18,8 @@ from hushed._functions._environment import compute_alone
 from hushed._functions._silence import silence
 from hushed._rows import _containers as containers
 from hushed._rows._owned import copy_rows
+from hushed._stops import watch_stops
+from hushed._tensors import fetch
 from hushed._types import Floats
 from hushed.errors import BadFunction, RandomFunction
 from hushed.spaces._cells import moved_by_rounding
@@ -49,16 +51,19 @@ def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Float
 
 
 def call_privately(function: Callable[[Any], Any], rows: Any) -> Any:
-    """Call a function on private rows; what it prints, warns or raises may hold a private value."""
+    """Call a function on private rows; what it prints, warns or raises may hold a private value.
+
+    A `KeyboardInterrupt` that it raises itself is a failure as others are: a stop may be repeated
+    at no cost, and would tell of the rows each time.
+    """
     # Errors are raised outside of the handlers, so that they do not carry the first as context.
     raised = ""
-    try:
-        with silence():
-            return function(rows)
-    except KeyboardInterrupt:
-        pass
-    except BaseException as cause:
-        raised = public_name(type(cause), "an exception")
+    with watch_stops() as is_stop:
+        try:
+            with silence():
+                return function(rows)
+        except BaseException as cause:
+            raised = "" if is_stop(cause) else public_name(type(cause), "an exception")
     if not raised:
         raise KeyboardInterrupt
     raise BadFunction(
@@ -70,14 +75,13 @@ def call_privately(function: Callable[[Any], Any], rows: Any) -> Any:
 def _numbers_read_privately(raw: Any) -> Floats:
     """Read an answer on private rows: what its attributes or its conversion raise may hold one."""
     raised = ""
-    try:
-        return _numbers(raw)
-    except BadFunction:
-        raise
-    except KeyboardInterrupt:
-        pass
-    except BaseException as cause:
-        raised = public_name(type(cause), "an exception")
+    with watch_stops() as is_stop:
+        try:
+            return _numbers(raw)
+        except BadFunction:
+            raise
+        except BaseException as cause:
+            raised = "" if is_stop(cause) else public_name(type(cause), "an exception")
     if not raised:
         raise KeyboardInterrupt
     raise BadFunction(
@@ -117,11 +121,12 @@ def _numbers(raw: Any) -> Floats:
         raise BadFunction(
             f"the function returned {what}; it must return a number or an array of numbers"
         )
-    read = _read(raw)
+    raw, read = _read(raw)
     if read is None:
         raise BadFunction(
             f"the function returned {public_name(type(raw), 'an object')}, which NumPy cannot "
-            "read as one array; join parts of different shapes with np.concatenate"
+            "read as one array; join parts of different shapes with np.concatenate, and move what "
+            "lies on a device to the host"
         )
     if read.dtype.kind not in "biuf" or read.size == 0:
         # Not the whole dtype, whose width is that of the longest text.
@@ -140,12 +145,13 @@ def _numbers(raw: Any) -> Floats:
     return numbers
 
 
-def _read(raw: Any) -> NDArray[Any] | None:
-    """Array made of an answer; None if that fails, for the reason may hold a private value."""
+def _read(raw: Any) -> tuple[Any, NDArray[Any] | None]:
+    """Answer on the host, and an array of it; None if that fails: the reason may be private."""
     try:
-        return np.asarray(raw)
+        here = fetch(raw)
+        return here, np.asarray(here)
     except (Exception, SystemExit):
-        return None
+        return raw, None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,8 +164,17 @@ class Probe:
     answer: Floats  # the answer itself
 
 
-def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -> Probe:
-    """Call a function on public rows a few times, to learn its shape and its manners."""
+def probe(
+    function: Callable[[Any], Any],
+    rows: Any,
+    *,
+    private: bool = False,
+    writable: Callable[[], bool] = lambda: False,
+) -> Probe:
+    """Call a function on public rows a few times, to learn its shape and its manners.
+
+    It is not tried on read-only arrays if, when it was called, ``writable`` says so.
+    """
     if not callable(function):
         raise BadFunction(f"expected a function of the rows, got {type(function).__name__}")
     first = compute_alone(lambda: _first_answer(function, rows, private=private))
@@ -172,7 +187,9 @@ def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -
             "generators of random or numpy.random"
         )
     fresh = False
-    if isinstance(rows, np.ndarray):
+    if isinstance(rows, np.ndarray) and writable():
+        fresh = True
+    elif isinstance(rows, np.ndarray):
         locked = np.concatenate([rows, rows[:1]])[: len(rows)]  # a part of a table, as sampled
         locked.flags.writeable = False
         try:

@@ -21,7 +21,7 @@ from hushed._checks import (
 from hushed._functions._limits import Limits
 from hushed.blocks._averaging import Mean, VectorMean
 from hushed.blocks._choosing import Choice, Ranks, Votes, read_numbers
-from hushed.blocks._parts import check_rows, split_rows
+from hushed.blocks._parts import check_rows, check_sendable, split_rows
 from hushed.blocks._simulation import Simulation, simulate
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Guarantee, Neighbours, RowUnit
@@ -233,6 +233,7 @@ class Blocks:
             of the blocks.
         """
         check_rows(rows, self.user)
+        check_sendable(rows)
         if self.even and len(rows) < (self.blocks or 1):
             raise BadRows(
                 f"{self.blocks} blocks need as many rows, the table has {len(rows)}; ask for a "

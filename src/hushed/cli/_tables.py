@@ -61,20 +61,23 @@ def read_private_table(
 ) -> Table:
     """Read private rows, each cell by itself: a text in a column of texts, else a number or NaN.
 
-    Which columns are of texts is said, as a single row may change what the others look like.
+    Which columns are of texts is said, as a single row may change what the others look like. That
+    of users is one in a frame, whatever stands there.
     """
     told = _require_header(path, header, user, *texts)
     columns, cells = _read_cells(path, told)
     names = columns or _number_columns(cells)
     known = columns if _is_stated(path, header) else ()
+    whose: list[int] = []
     if user is not None:
-        whose = find_column(path, user, columns, len(names), option="--user", known=known)
-        if frame == "numpy":
-            _encode_users(cells, whose)
+        whose = [find_column(path, user, columns, len(names), option="--user", known=known)]
+    if whose and frame == "numpy":
+        _encode_users(cells, whose.pop())
     if texts and frame == "numpy":
         raise ParameterError("--text goes with --frame pandas or polars: an array holds numbers")
     places = {
-        find_column(path, t, columns, len(names), option="--text", known=known) for t in texts
+        *whose,
+        *(find_column(path, t, columns, len(names), option="--text", known=known) for t in texts),
     }
     read = {
         name: (_take_texts if i in places else _take_numbers)([row[i] for row in cells])
@@ -368,3 +371,16 @@ def _make_frame(columns: dict[str, list[Any]], frame: Frame) -> Any:
     except ImportError:
         raise MissingExtra(f"--frame {frame}", frame) from None
     return library.DataFrame(columns)
+
+
+def name_user_column(
+    user: str | None, path: Path, rows: Any, columns: Sequence[str]
+) -> str | int | None:
+    """Name the column of users as the rows do: by its place in an array, by its name in a frame."""
+    if user is None:
+        return None
+    if not isinstance(rows, np.ndarray):
+        names = tuple(rows.columns)
+        return str(names[find_column(path, user, names, len(names), option="--user")])
+    width = rows.shape[1] if rows.ndim == 2 else 1
+    return find_column(path, user, columns, width, option="--user")

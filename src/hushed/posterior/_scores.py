@@ -14,6 +14,8 @@ import numpy as np
 
 from hushed._rows._owned import copy_rows
 from hushed._rows._owners import list_owners
+from hushed._stops import watch_stops
+from hushed._tensors import fetch
 from hushed._types import Floats, Integers
 from hushed.blocks._parts import take_part
 from hushed.errors import BadFunction
@@ -48,7 +50,7 @@ class StackedLikelihood:
     def __call__(self, stack: Any) -> Floats:
         """Answer for an array (tables, 1, ...)."""
         count, rows = len(self.points), stack[:, 0]
-        values = np.asarray(self.function(rows, self.points), dtype=np.float64)
+        values = np.asarray(fetch(self.function(rows, self.points)), dtype=np.float64)
         if values.shape != (len(rows), count):
             raise BadFunction(
                 f"with batch=True log_likelihood must give {count} numbers for each of {len(rows)} "
@@ -113,14 +115,13 @@ class SummedScores:
 
     def _ask(self, rows: Any, place: int) -> Floats:
         count = len(self.points)
-        try:
-            return read_values(self.function(_take(rows, place), self.points), count)
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # SystemExit, or a panic of a library, is none of Exception
-            if not self.most:
-                raise
-            return np.zeros(count)
+        with watch_stops() as is_stop:
+            try:
+                return read_values(self.function(_take(rows, place), self.points), count)
+            except BaseException as cause:  # SystemExit, or a panic of a library, is no Exception
+                if is_stop(cause) or not self.most:
+                    raise
+                return np.zeros(count)
 
     def _read_steps(self, values: Floats) -> Integers:
         """Round to whole steps below the best candidate, as this row alone says."""
@@ -137,7 +138,7 @@ class SummedScores:
 
 def read_values(found: Any, count: int) -> Floats:
     """Read the log likelihoods of one row; minus infinity is one, NaN is none."""
-    values = np.asarray(found, dtype=np.float64)
+    values = np.asarray(fetch(found), dtype=np.float64)
     if values.shape not in ((count,), (1, count)):
         raise BadFunction(
             f"log_likelihood must give {count} numbers for a table of one row, one for each "

@@ -11,6 +11,7 @@ from hushed._functions._environment import differences, packages_in
 from hushed._functions._settings import list_unwatched
 from hushed._numeric import round_up
 from hushed._printing import flat, format_down, format_exactly, format_up
+from hushed._tensors import devices_in
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._registry import CERTIFIED
 from hushed.releasing._blocks import (
@@ -30,7 +31,13 @@ from hushed.releasing._statistic_words import (
     explain_assumptions,
     explain_reach,
 )
-from hushed.sensitivity._remarks import Movements, describe_places, list_kept_ranks, list_remarks
+from hushed.sensitivity._remarks import (
+    Movements,
+    describe_places,
+    describe_resolution,
+    list_kept_ranks,
+    list_remarks,
+)
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
@@ -195,6 +202,9 @@ def _list_remarks(certificate: Certificate, sampling: SamplingRecord) -> list[st
     return [
         *list_remarks(seen),
         *describe_places(sampling.reach(), sampling.gamma, symmetric=sampling.symmetric),
+        *describe_resolution(
+            certificate.sensitivity * sampling.blocks, sampling.largest, sampling.dtype
+        ),
     ]
 
 
@@ -215,6 +225,12 @@ def _describe_watch(certificate: Certificate) -> list[str]:
                 + ". What rounding adds to a movement is below a millionth of the sensitivity, and "
                 "not counted"
             )
+        )
+    devices = differences(devices_in(sampling.environment), devices_in(certificate.versions))
+    if devices and how == "bits":
+        lines.append(
+            f"It was sampled and released on different devices, which may round differently: "
+            f"{_plain_words(devices)}"
         )
     if sampling.unwatched:
         lines.append(
@@ -406,6 +422,11 @@ def _assumptions(certificate: Certificate) -> str:
             )
         elif not sampling.reach().whole and sampling.user is None:
             lines.append("the record in question sits at a random position of the table")
+        if sampling.updated:
+            lines.append(
+                "a replaced row changes the answer as the caller's update of it says, as declared "
+                "(tried on some neighbours, up to a millionth of the sensitivity)"
+            )
     return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
 
 

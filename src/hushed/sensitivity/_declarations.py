@@ -227,6 +227,11 @@ def check_small(moved: float, value: float, what: str) -> None:
             f"lies outside of those with the cell at its ends: {against}; or give values instead "
             "of monotone"
         )
+    if what == "update":
+        raise BadFunction(
+            "the update gives another answer than the function does on the table with that row "
+            f"replaced: {against}; or leave update out"
+        )
     raise BadFunction(
         "with batch=True the answer for one table depends on the tables beside it, or on their "
         f"number: {against}; or leave batch out"

@@ -21,16 +21,25 @@ from hushed._numeric import finite_above, round_up
 from hushed._printing import flat, format_up
 from hushed._rows._containers import Layout
 from hushed._rows._ranges import Range
+from hushed._tensors import Precision
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect, RowUnit, Unit
 from hushed.sensitivity._canary import Agreement, confirm
 from hushed.sensitivity._designs import Design
 from hushed.sensitivity._neighbourhood import Neighbourhood, Position
 from hushed.sensitivity._ranks import Calibration
-from hushed.sensitivity._remarks import Movements, describe_places, list_remarks
+from hushed.sensitivity._remarks import (
+    Movements,
+    describe_places,
+    describe_resolution,
+    list_remarks,
+)
 from hushed.sensitivity._values import Row
 from hushed.spaces import NORMS, Norm
 
+# Rows drawn at once in batch mode: about what fits the second-level cache.
+BATCH_ROWS = 2**16
+MOST_BATCH_ROWS = 2**26
 _SAMPLED = "sampled: movement"  # begins the argument of a sampled sensitivity
 
 
@@ -77,6 +86,14 @@ class SamplingFacts:
         Seed of the sampler.
     symmetric, batch : bool
         As declared by the caller.
+    batch_rows : int
+        Rows that are drawn and handed to the function at once, about, if ``batch`` is True: other
+        blocks give other draws.
+    dtype : {"float64", "float32", "float16", "bfloat16"}
+        Coarsest type of floating-point numbers that the function answered in; whole numbers are
+        read exactly, and count as ``"float64"``.
+    updated : bool
+        Whether neighbours were answered by an update of the caller's, and not evaluated.
     blocks : int
         Blocks of the private table, whose answers are averaged; 1 if it is taken whole.
     shift : float
@@ -110,6 +127,9 @@ class SamplingFacts:
     seed: int
     symmetric: bool
     batch: bool
+    batch_rows: int = BATCH_ROWS
+    dtype: Precision = "float64"
+    updated: bool = False
     blocks: int
     shift: float
     shape: tuple[int, ...]
@@ -290,6 +310,8 @@ class Sensitivity:
         if self.sampling is None:
             return 0
         reach = replace(self.sampling.reach(), values=len(self.sampling.values))
+        if self.sampling.updated:  # the table, and the neighbour that moves furthest
+            return self.sampling.pairs * (2 if reach.whole else 1)
         return self.sampling.pairs * reach.count_calls(symmetric=self.sampling.symmetric)
 
     @property
@@ -343,8 +365,8 @@ class Sensitivity:
         -------
         str
             A sentence, then one paragraph for each remark: that most pairs move the answer by
-            little or nothing, that a much larger movement was seen, or that whole places of the
-            table may be left out.
+            little or nothing, that a much larger movement was seen, that whole places of the table
+            may be left out, or that the answers are too coarse to tell so small a movement.
         """
         size = f"Sensitivity {format_up(self.value)} in the {self.norm} norm"
         sampling = self.sampling
@@ -356,6 +378,9 @@ class Sensitivity:
             *list_remarks(seen),
             *describe_places(sampling.reach(), self.gamma, symmetric=sampling.symmetric),
         ]
+        if not sampling.data_dependent:  # else the size of the answers may be private
+            undivided = self.value * sampling.blocks
+            remarks += describe_resolution(undivided, sampling.largest, sampling.dtype)
         whom = f"protect={sampling.protect!r}, {sampling.neighbours} neighbours"
         text = f"{size}: {self.argument}; gamma = {format_up(self.gamma)} ({whom})."
         return "\n\n".join([text, *(f"{each}." for each in remarks)])

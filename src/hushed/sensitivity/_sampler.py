@@ -20,6 +20,7 @@ from hushed._printing import show_progress
 from hushed._rows import _containers as containers
 from hushed._rows._people import show_rows
 from hushed._rows._ranges import Range, is_within
+from hushed._tensors import Precision, is_written_to_unseen, note_types
 from hushed._types import Floats
 from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, BadRows, ParameterError
@@ -47,11 +48,10 @@ from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity._ranks import Calibration, Rank
 from hushed.sensitivity._record import Sampling
+from hushed.sensitivity._updates import Update, UpdateTrial, add_gap
 from hushed.sensitivity._values import choose_values, write_values
 from hushed.spaces import Norm
 
-# Rows drawn at once in batch mode: about what fits the second-level cache.
-_BATCH_ROWS = 2**16
 _MOST_NAMES = 20
 
 
@@ -75,7 +75,9 @@ class Request:
     requested_gamma: float | None
     asked_pairs: int | None
     batch: bool
+    batch_rows: int
     symmetric: bool
+    update: Update | None
     data_dependent: bool
     seed: int
     user: str | int | None = None
@@ -90,6 +92,7 @@ class _Start:
     first: Any  # the first table
     table: str  # its digest
     known: Probe  # what the function answered on it
+    dtype: Precision  # in which type of numbers
     packed: bytes | None  # the function, before it was asked anything
     look: Look  # the function
     settings: dict[str, str]
@@ -113,8 +116,11 @@ def run_sampling(
         corners = write_values(start.values)
         moved["monotone"] = bent_movement(trial, corners, seed=request.seed, batch=request.batch)
     found = _run(request, start, trial, workers=workers, progress=progress, keep=keep)
-    pairs = request.rank.pairs
-    draws = bound_average(np.sort(found[..., 0].ravel()[:pairs]), request.reach.blocks)
+    movements = found[..., 0].ravel()[: request.rank.pairs]
+    if isinstance(trial, UpdateTrial):
+        moved["update"] = float(found[..., 2].max())
+        movements = add_gap(movements, moved["update"])
+    draws = bound_average(np.sort(movements), request.reach.blocks)
     draws.flags.writeable = False
     stir(trial)
     after = look(request.function)
@@ -137,7 +143,8 @@ def _start(request: Request) -> _Start:
     first = first_table(design, seed=seed, private=private)
     check_population(design, first, seed=seed, private=private)
     packed = pack(request.function)
-    known = _probe(request.function, first, design.rows, batch=request.batch, private=private)
+    with note_types() as coarsest:
+        known = _probe(request.function, first, design.rows, batch=request.batch, private=private)
     _check_monotone(request, first, known)
     before, settled = look(request.function), settings()
     ranges = _support(request.population, first, containers.layout(first))
@@ -149,6 +156,7 @@ def _start(request: Request) -> _Start:
         first=first,
         table=content(first),
         known=known,
+        dtype=coarsest(),
         packed=packed,
         look=before,
         settings=settled,
@@ -207,7 +215,9 @@ def _probe(f: Function, first: Any, rows: int, *, batch: bool, private: bool) ->
             f"this one gives {containers.layout(first)}"
         )
     given = shown(first, rows, batch=batch)
-    known = probe(f, given, private=private)
+    known = probe(
+        f, given, private=private, writable=lambda: is_written_to_unseen(look(f).packages)
+    )
     if batch and known.shape[:1] != (1,):
         raise BadFunction(
             f"with batch=True the function got one table in an array of shape {given.shape} and "
@@ -221,8 +231,11 @@ def _make_trial(request: Request, start: _Start) -> PairTrial | BlockTrial:
     """Make what is run for every pair, or in batch mode for every block of pairs."""
     at_once = 1
     if request.batch:
-        at_once = min(max(1, _BATCH_ROWS // start.design.count), request.rank.pairs)
-    return (BlockTrial if request.batch else PairTrial)(
+        at_once = min(max(1, request.batch_rows // start.design.count), request.rank.pairs)
+    kind: Any = BlockTrial if request.batch else PairTrial
+    if request.update is not None:
+        kind = partial(UpdateTrial, update=request.update)
+    trial: PairTrial | BlockTrial = kind(
         function=request.function,
         design=start.design,
         norm=request.norm,
@@ -235,6 +248,7 @@ def _make_trial(request: Request, start: _Start) -> PairTrial | BlockTrial:
         fresh=start.known.fresh,
         private=request.data_dependent,
     )
+    return trial
 
 
 def _run(
@@ -268,7 +282,7 @@ def _make_run(request: Request, start: _Start, trial: PairTrial | BlockTrial) ->
         facts=describe_trial(trial, request.seed, packages),
         name=f"sensitivity of {_name(request.function)}",
         trials=_count_trials(request, trial),
-        shape=(trial.at_once, 2) if request.batch else (2,),
+        shape=(*([trial.at_once] if request.batch else []), 2 + isinstance(trial, UpdateTrial)),
         private=request.data_dependent,
         check=are_movements,
     )
@@ -358,7 +372,9 @@ def _record(
         values=write_values(start.values),
         seed=request.seed,
         symmetric=request.symmetric,
+        updated=request.update is not None,
         batch=request.batch,
+        batch_rows=request.batch_rows,
         population=start.described,
         source=request.population,
         given=request.given,
@@ -372,6 +388,7 @@ def _record(
         answer=known.answer,
         table=start.table,
         largest=largest,
+        dtype=start.dtype,
         environment=facts(after.packages),
         state=after.marks,
         settings=start.settings,
