@@ -64,6 +64,16 @@ class PrivacyEstimate:
         """The larger of both directions, shape (...): a mechanism has to hold in both."""
         return np.maximum(self.rows_exceed.values, self.neighbour_exceeds.values)
 
+    @property
+    def low(self) -> NDArray[np.float64]:
+        """Where delta plausibly begins, with the bias of the estimate; shape (...)."""
+        return np.maximum(self.rows_exceed.low, self.neighbour_exceeds.low)
+
+    @property
+    def high(self) -> NDArray[np.float64]:
+        """Where delta plausibly ends, but for what bins lose; shape (...)."""
+        return np.maximum(self.rows_exceed.high, self.neighbour_exceeds.high)
+
     def __str__(self) -> str:
         what = f"{self.outcomes} bins" if self.binned else f"{self.outcomes} outcomes"
         sides = zip(

@@ -31,13 +31,8 @@ from hushed.cli._options import (
     UnitOption,
 )
 from hushed.cli._outcome import print_line, print_table
-from hushed.cli._tables import (
-    Frame,
-    Table,
-    check_columns,
-    name_user_column,
-    read_private_table,
-)
+from hushed.cli._private_tables import read_private_table
+from hushed.cli._tables import Frame, Table, check_columns, name_user_column
 from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
 from hushed.populations import Promise

@@ -36,7 +36,8 @@ from hushed.cli._options import (
 )
 from hushed.cli._outcome import BAD_USE, finish, print_line, print_note
 from hushed.cli._panels import NOISE, SAMPLING
-from hushed.cli._tables import check_columns, read_table
+from hushed.cli._private_tables import read_table_like
+from hushed.cli._tables import check_columns
 from hushed.cli._written import check_figure
 from hushed.errors import ParameterError
 from hushed.spaces import Norm
@@ -90,7 +91,7 @@ def check_movement(
                 bounds=read_bounds(bounds),
                 private=data,
             )
-            table = read_table(data, frame, header=header, known=columns or ())
+            table = read_table_like(data, source, frame, header=header, columns=columns)
             check_columns(columns, table.columns)
             f = read_function(function)
             sampled = hs.sample_sensitivity(

@@ -91,13 +91,14 @@ def _to_dict(found: PrivacyEstimate) -> dict[str, Any]:
 
 def _side(found: DeltaEstimate) -> dict[str, Any]:
     errors = [None if np.isnan(each) else each for each in found.standard_error.tolist()]
-    return {"delta": found.values.tolist(), "standard_error": errors}
+    ends = {"low": found.low.tolist(), "high": found.high.tolist()}
+    return {"delta": found.values.tolist(), "standard_error": errors} | ends
 
 
 def _show(found: list[PrivacyEstimate]) -> None:
     made = int(found[0].rows_exceed.samples[0] or 0)  # whole batches: a few less than asked for
     print_table(
-        f"Estimates of delta ± standard error, from {made} runs a table",
+        f"Estimates of delta ± standard error (range with the bias), from {made} runs a table",
         ["pair", "outcomes", "epsilon", "rows over neighbour", "neighbour over rows"],
         [
             [
@@ -115,10 +116,12 @@ def _show(found: list[PrivacyEstimate]) -> None:
     level = int(worst.delta.argmax())
     print_line(
         f"Largest estimate of delta: {worst.delta[level]:.4g} at epsilon "
-        f"{format_up(worst.epsilon[level])}, on {worst.pair}."
+        f"{format_up(worst.epsilon[level])}, on {worst.pair}; delta may lie anywhere from "
+        f"{worst.low[level]:.2g} to {worst.high[level]:.2g}."
     )
     print_note("estimates are no certificates: hushed audit gives a verdict with a confidence")
 
 
 def _cell(side: DeltaEstimate, level: int) -> str:
-    return f"{side.values[level]:.4g} ± {side.standard_error[level]:.2g}"
+    ends = f"{side.low[level]:.2g} to {side.high[level]:.2g}"
+    return f"{side.values[level]:.4g} ± {side.standard_error[level]:.2g} ({ends})"

@@ -130,9 +130,9 @@ BoundsOption = Annotated[
 HeaderOption = Annotated[
     bool | None,
     option(
-        "Whether the first row of CSV files names the columns. By default it does if it "
-        "holds no number and a column below it is all numbers; for private rows under a promise "
-        "for every table, it has to be said, unless a column is called by its name.",
+        "Whether the first row of CSV files names the columns. In a public file it does by "
+        "default if it holds no number and a column below it is all numbers. For private rows it "
+        "has to be said, unless a column is called by its name or the public file has a header.",
         ROWS,
         "--header/--no-header",
     ),

@@ -28,7 +28,8 @@ from hushed.cli._options import (
     option,
 )
 from hushed.cli._panels import NOISE, ROWS
-from hushed.cli._tables import Frame, name_user_column, read_private_table
+from hushed.cli._private_tables import read_private_table
+from hushed.cli._tables import Frame, name_user_column
 from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
 from hushed.populations import PublicTable

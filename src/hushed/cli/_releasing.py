@@ -60,7 +60,8 @@ from hushed.cli._options import (
 )
 from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_notes
 from hushed.cli._panels import NOISE, ROWS
-from hushed.cli._tables import Frame, check_columns, read_table
+from hushed.cli._private_tables import read_table_like
+from hushed.cli._tables import Frame, check_columns
 from hushed.cli._written import inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Neighbours
@@ -256,7 +257,7 @@ def release(
                 admission=", or admit it by --data-dependent, which marks the certificate",
             )
             check_named(user, source)
-            table = read_table(data, frame, header=header, known=columns or (), user=user)
+            table = read_table_like(data, source, frame, header=header, columns=columns, user=user)
             check_columns(columns, table.columns)
             whose = find_user(user, frame, columns or table.columns, source)
             f = in_blocks(target.numeric(read_function(function)), block_rows, whose)

@@ -18,15 +18,11 @@ from hushed.runs import Keep
 from hushed.sensitivity._blockwise import Blockwise
 from hushed.sensitivity._keeping import check_keep
 from hushed.sensitivity._neighbourhood import Neighbourhood, Position
+from hushed.sensitivity._origin import describe_sampling
 from hushed.sensitivity._pairs import Function
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Calibration
-from hushed.sensitivity._record import (
-    BATCH_ROWS,
-    MOST_BATCH_ROWS,
-    Sensitivity,
-    describe_sampling,
-)
+from hushed.sensitivity._record import BATCH_ROWS, MOST_BATCH_ROWS, Sensitivity
 from hushed.sensitivity._sampler import Request, run_sampling
 from hushed.sensitivity._updates import Update, check_update
 from hushed.sensitivity._values import Row, read_values
