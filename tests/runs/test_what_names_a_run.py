@@ -144,6 +144,14 @@ OTHERS = {
         {"f": lambda tables: tables.mean(axis=1), "batch": True},
         {"f": lambda tables: tables.mean(axis=1), "batch": True, "pairs": 60},
     ],
+    "batch_rows": [
+        {"f": lambda tables: tables.mean(axis=1), "batch": True, "batch_rows": rows}
+        for rows in (20, 50)
+    ],
+    "update": [
+        {"update": lambda answer, rows, places, new: answer + (new - rows[places]) / len(rows)},
+        {"update": lambda answer, rows, places, new: answer - (rows[places] - new) * 0.25},
+    ],
     "symmetric": [{"symmetric": True}],
     "data_dependent": [],  # private: kept elsewhere, by itself
     "seed": [{"seed": 1}, {"seed": 2**70}],

@@ -277,7 +277,8 @@ def _run(
 
 def _make_run(request: Request, start: _Start, trial: PairTrial | BlockTrial) -> Run:
     """Say under what the trials are kept."""
-    packages = start.look.packages | look(request.population).packages
+    used = (request.population, request.update)
+    packages = start.look.packages.union(*(look(each).packages for each in used))
     return Run(
         facts=describe_trial(trial, request.seed, packages),
         name=f"sensitivity of {_name(request.function)}",
