@@ -149,6 +149,29 @@ def test_a_client_of_the_caller_stays_open(shared):
         assert client.submit(abs, -3).result() == 3
 
 
+def test_an_error_takes_back_what_was_on_its_way(shared):
+    """The scheduler of a caller's client holds no task of a run that ended with an error."""
+    from distributed import Client
+
+    def late(generators):
+        time.sleep(0.05)
+        raise ValueError("no")
+
+    parent = os.getpid()
+
+    def failing(generators):
+        return draws(generators) if os.getpid() == parent else late(generators)
+
+    with Client(shared.address.replace("dask", "tcp"), set_as_default=False) as client:
+        with pytest.raises(ValueError, match="no") as raised:
+            run_trials(failing, 500, seed=3, workers=client)
+        end = time.monotonic() + 3
+        while client.run_on_scheduler(count_tasks) and time.monotonic() < end:
+            time.sleep(0.1)
+        assert client.run_on_scheduler(count_tasks) == 0
+        assert raised.tb is not None  # kept until here, and with it what was on its way
+
+
 def test_a_large_closure_is_loaded_once_by_each_worker(shared, tmp_path):
     """Fifty megabytes travel as one task, not with every span."""
     table = Large(np.ones(6_250_000), str(tmp_path / "loads"))
