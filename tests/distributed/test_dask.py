@@ -253,6 +253,26 @@ def test_a_lost_scheduler_ends_the_run_soon(cluster):
     assert time.monotonic() - begun < 20
 
 
+def test_what_was_kept_before_the_scheduler_was_lost_is_not_run_again(cluster, tmp_path):
+    """The error says that it is kept; the same call on a new cluster runs the rest."""
+    asked = {"rows": 5, "pairs": 400, "calibration": "marginal", "keep": tmp_path / "kept"}
+
+    def mean(rows):
+        time.sleep(0.03)
+        return rows.mean()
+
+    killed = threading.Timer(4.0, kill, (cluster.scheduler,))
+    killed.start()
+    with pytest.raises(EngineUnavailable, match="are kept: the same call runs the rest"):
+        hs.sample_sensitivity(mean, UNIT, workers=cluster.address, **asked)
+    kept = hs.runs.list_runs(tmp_path / "kept")[0].kept
+    assert 0 < kept < 400
+    found = hs.sample_sensitivity(mean, UNIT, workers=1, **asked)
+    del asked["keep"]
+    plain = hs.sample_sensitivity(lambda rows: rows.mean(), UNIT, workers=1, **asked)
+    assert np.array_equal(found.draws, plain.draws)
+
+
 def test_a_worker_without_the_package_is_refused(tmp_path):
     """Before any of the work is sent, with the line that mends it; the worker lives on."""
     cluster = Cluster(tmp_path, workers=0)
