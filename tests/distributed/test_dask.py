@@ -149,6 +149,29 @@ def test_a_client_of_the_caller_stays_open(shared):
         assert client.submit(abs, -3).result() == 3
 
 
+def test_an_error_takes_back_what_was_on_its_way(shared):
+    """The scheduler of a caller's client holds no task of a run that ended with an error."""
+    from distributed import Client
+
+    def late(generators):
+        time.sleep(0.05)
+        raise ValueError("no")
+
+    parent = os.getpid()
+
+    def failing(generators):
+        return draws(generators) if os.getpid() == parent else late(generators)
+
+    with Client(shared.address.replace("dask", "tcp"), set_as_default=False) as client:
+        with pytest.raises(ValueError, match="no") as raised:
+            run_trials(failing, 500, seed=3, workers=client)
+        end = time.monotonic() + 3
+        while client.run_on_scheduler(count_tasks) and time.monotonic() < end:
+            time.sleep(0.1)
+        assert client.run_on_scheduler(count_tasks) == 0
+        assert raised.tb is not None  # kept until here, and with it what was on its way
+
+
 def test_a_large_closure_is_loaded_once_by_each_worker(shared, tmp_path):
     """Fifty megabytes travel as one task, not with every span."""
     table = Large(np.ones(6_250_000), str(tmp_path / "loads"))
@@ -228,6 +251,26 @@ def test_a_lost_scheduler_ends_the_run_soon(cluster):
     with pytest.raises(EngineUnavailable, match=r"lost the Dask scheduler.*of 400 trials"):
         run_trials(timed(0.05), 400, seed=3, workers=cluster.address, report=strike)
     assert time.monotonic() - begun < 20
+
+
+def test_what_was_kept_before_the_scheduler_was_lost_is_not_run_again(cluster, tmp_path):
+    """The error says that it is kept; the same call on a new cluster runs the rest."""
+    asked = {"rows": 5, "pairs": 400, "calibration": "marginal", "keep": tmp_path / "kept"}
+
+    def mean(rows):
+        time.sleep(0.03)
+        return rows.mean()
+
+    killed = threading.Timer(4.0, kill, (cluster.scheduler,))
+    killed.start()
+    with pytest.raises(EngineUnavailable, match="are kept: the same call runs the rest"):
+        hs.sample_sensitivity(mean, UNIT, workers=cluster.address, **asked)
+    kept = hs.runs.list_runs(tmp_path / "kept")[0].kept
+    assert 0 < kept < 400
+    found = hs.sample_sensitivity(mean, UNIT, workers=1, **asked)
+    del asked["keep"]
+    plain = hs.sample_sensitivity(lambda rows: rows.mean(), UNIT, workers=1, **asked)
+    assert np.array_equal(found.draws, plain.draws)
 
 
 def test_a_worker_without_the_package_is_refused(tmp_path):
