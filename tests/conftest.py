@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import signal
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -68,6 +70,14 @@ def ledger() -> NotingLedger:
 @pytest.fixture
 def refusing_ledger() -> NotingLedger:
     return NotingLedger(refuse=True)
+
+
+@pytest.fixture
+def press_ctrl_c() -> Iterator[Callable[[], None]]:
+    """Press Ctrl-C as a user does: by a signal, which is ignored in programs in the background."""
+    kept = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield functools.partial(signal.raise_signal, signal.SIGINT)
+    signal.signal(signal.SIGINT, kept)
 
 
 @pytest.fixture

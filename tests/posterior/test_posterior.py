@@ -200,9 +200,9 @@ def test_rows_that_fail_say_nothing():
         mechanism.chances_on(np.append(good, 5.0))
 
 
-@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, BaseException])
-def test_no_error_of_a_row_is_heard(error):
-    """Nor what is no Exception: sys.exit, and panics of Polars."""
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, BaseException, KeyboardInterrupt])
+def test_no_error_of_a_row_is_heard(error, press_ctrl_c):
+    """Nor what is no Exception: sys.exit, panics of Polars, and what only looks like Ctrl-C."""
 
     def leaving(row, p):
         if row[0] > 1:
@@ -212,12 +212,9 @@ def test_no_error_of_a_row_is_heard(error):
     rows = np.append(coins(3, 4), 5.0)
     mechanism = hs.Posterior(leaving, GRID, epsilon=1.0, clip=LONGEST)
     assert hs.release(leaving, rows, mechanism).value in GRID.tolist()
+    stopping = hs.Posterior(lambda row, p: press_ctrl_c(), GRID, epsilon=1.0, clip=LONGEST)
     with pytest.raises(KeyboardInterrupt):
-        hs.Posterior(stop, GRID, epsilon=1.0, clip=LONGEST).draw(rows)
-
-
-def stop(row, p):
-    raise KeyboardInterrupt
+        stopping.draw(rows)
 
 
 def number_of_category(row):

@@ -556,14 +556,14 @@ def test_a_stop_at_any_moment_says_how_to_go_on(book, monkeypatch, moment, key):
     assert book.balance("t").entries == (1 if key or moment == "before" else 2)
 
 
-def test_a_stop_within_the_function_tells_the_key(book, tmp_path):
+def test_a_stop_within_the_function_tells_the_key(book, tmp_path, press_ctrl_c):
     """Asked again under it, the function runs, and nothing more is charged."""
     pressed = tmp_path / "pressed"
     pressed.touch()
 
     def perhaps():
         if pressed.exists():
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     with pytest.raises(KeyboardInterrupt, match="stays: ask again under the key 'k', at no cost"):
         in_the_meantime(book, perhaps, "k")

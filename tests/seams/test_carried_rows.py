@@ -1,6 +1,7 @@
 """What holds the private rows is refused, and no refusal tells what values they have."""
 
 import functools
+import pickle
 import sys
 import threading
 import types
@@ -233,3 +234,62 @@ def test_other_views_of_the_same_memory_are_the_rows(way):
     }[way]
     assert carries_rows(beside(held), rows)
     assert not carries_rows(beside(held), PRIVATE.copy())
+
+
+def released_by_blocks(prior, data):
+    made = hs.Blocks(GRID, epsilon=9.0, blocks=2, prior=prior)
+    return hs.release(mean, data, made)
+
+
+def released_by_lengths(prior, data):
+    median = hs.statistics.median(rows=100, low=0, high=100)
+    made = hs.InverseSensitivity(median, epsilon=9.0, candidates=GRID, prior=prior)
+    return hs.release(median, data, made)
+
+
+def released_by_posterior(prior, data):
+    made = hs.Posterior(likelihood, GRID, epsilon=9.0, clip=1.0, prior=prior)
+    return hs.release(likelihood, data, made)
+
+
+GRID = [float(each) for each in range(10, 100, 10)]
+
+
+def likelihood(row, points):
+    """Log likelihood of a row of one number."""
+    return -((row - points) ** 2)
+
+
+def make_prior(population, f=mean):
+    """Weights by tables of ten rows."""
+    return hs.public_prior(f, population, rows=100, blocks=10, candidates=GRID, draws=20)
+
+
+PRIORS = [released_by_blocks, released_by_lengths, released_by_posterior]
+
+
+@pytest.mark.parametrize("released", PRIORS)
+def test_a_prior_that_was_made_from_the_private_rows_is_refused(released):
+    """By a table or simulator that holds them, or by the function; another prior is taken."""
+    data = PRIVATE.copy()
+    priors = [
+        make_prior(hs.populations.PublicTable(data[5:])),
+        make_prior(hs.populations.Simulator(lambda rng, n: rng.choice(data, n))),
+        make_prior(UNIT, lambda rows: data.mean()),
+    ]
+    for prior in priors:
+        with pytest.raises(PrivateRowsAsPopulation, match="prior was made from the private rows"):
+            released(prior, data)
+    public = make_prior(hs.populations.PublicTable(FRESH))
+    assert isinstance(public, tuple)
+    if released is not released_by_blocks:  # which starts processes
+        assert released(public, data).value in GRID
+        assert released(priors[0], data.copy()).value in GRID  # no values are compared
+
+
+def test_a_prior_can_be_sent_without_what_it_was_made_from():
+    """A simulator that no pickle takes is no obstacle."""
+    lock = threading.Lock()
+    prior = make_prior(hs.populations.Simulator(lambda rng, n: (lock, rng.normal(50, 10, n))[1]))
+    blocks = hs.Blocks(GRID, epsilon=9.0, blocks=10, prior=prior)
+    assert pickle.loads(pickle.dumps(blocks)) == blocks

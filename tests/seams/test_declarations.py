@@ -2,6 +2,9 @@
 
 import functools
 import math
+import os
+import subprocess
+import sys
 import threading
 from typing import ClassVar
 
@@ -484,3 +487,33 @@ def test_what_cannot_be_asked_in_a_new_process_is_named():
             return kept.setdefault(rows.tobytes(), rows.mean())
 
     assert set(sample(locked).sampling.unwatched) == {"kept", "lock"}
+
+
+BY_TEXT = {
+    "globals": 'globals()["kept"]',
+    "the program": "__import__('__main__').kept",
+    "a module": "sys.modules['__main__'].kept",
+}
+
+
+@pytest.mark.parametrize(
+    "way", [w if w == "globals" else pytest.param(w, marks=pytest.mark.slow) for w in BY_TEXT]
+)
+def test_a_cache_of_a_program_that_is_found_by_its_name_hides_no_movement(way, tmp_path):
+    """What a program names by a text is sent along to the new process, empty as it was."""
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import sys\n"
+        "import hushed as hs\n"
+        "kept = {}\n"
+        "def mean(rows):\n"
+        f"    return {BY_TEXT[way]}.setdefault(rows[0], rows.mean())\n"
+        "if __name__ == '__main__':\n"
+        "    unit = hs.populations.Uniform(low=0, high=1)\n"
+        "    hs.sample_sensitivity(mean, unit, rows=20, gamma=0.3, workers=1)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, path], env=environment, capture_output=True, text=True, check=False
+    )
+    assert "in a new process" in done.stderr.splitlines()[-1]

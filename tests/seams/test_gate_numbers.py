@@ -149,11 +149,14 @@ def test_an_answer_that_speaks_when_it_is_read(capsys):
 
 
 @pytest.mark.parametrize("paid", [True, False])
-def test_a_stop_within_the_function_says_what_was_paid(paid, ledger):
+def test_a_stop_within_the_function_says_what_was_paid(paid, ledger, press_ctrl_c):
     """Ctrl-C after the charge: nothing is released, and the charge is told."""
 
     def f(rows):
-        raise KeyboardInterrupt("Wilhelmina-Quux")
+        try:
+            press_ctrl_c()
+        finally:
+            raise KeyboardInterrupt("Wilhelmina-Quux")
 
     named = {"ledger": ledger, "budget": "x"} if paid else {}
     said = "the charge stays" if paid else "count the budget as spent"
@@ -166,9 +169,11 @@ def test_a_stop_within_the_function_says_what_was_paid(paid, ledger):
 def test_the_command_says_it_too(tmp_path):
     """Exit code 130, and the charge on standard error."""
     (tmp_path / "f.py").write_text(
+        "import signal\n"
         "def f(rows):\n"
         "    if rows.max() > 0.9999:\n"
-        "        raise KeyboardInterrupt\n"
+        "        signal.signal(signal.SIGINT, signal.getsignal(signal.SIGTERM))\n"
+        "        signal.raise_signal(signal.SIGTERM)\n"
         "    return rows.mean()\n"
     )
     (tmp_path / "rows.csv").write_text("\n".join(["0.5"] * 9 + ["1.0"]) + "\n")
@@ -185,7 +190,7 @@ def test_the_command_says_it_too(tmp_path):
     assert opened.returncode == 0, opened.stderr
     done = run(
         "release", "rows.csv", "f.py:f", "--population", "uniform:0,1", "--epsilon", 0.5,
-        "--workers", 1, "--ledger", "sqlite:///l.db", "--budget", "b",
+        "--header", "--workers", 1, "--ledger", "sqlite:///l.db", "--budget", "b",
     )  # fmt: skip
     assert done.returncode == 130, done.stderr
     assert "nothing was released, but the charge stays" in done.stderr

@@ -14,10 +14,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import hushed as hs
 from hushed._functions._gate import admit_rows
 from hushed._functions._isolation import call_isolated
 from hushed._rows._apart import dump_apart
 from hushed.blocks._parts import split_rows
+from hushed.errors import BadRows
 
 TEXTS = [f"text {place}" for place in range(24)]
 LONG = [*TEXTS[:3], "Z" * 500, *TEXTS[4:]]
@@ -226,3 +228,46 @@ def test_a_polars_part_holds_the_same_values():
     (part,) = split_rows(frame, 1, even=True, draw=lambda _, count: np.arange(count))
     assert part.schema == frame.schema
     assert part.equals(frame)
+
+
+EVEN = hs.Blocks(low=0, high=1, epsilon=30.0, blocks=2)
+NANO = pl.Datetime("ns")
+TIMES = {
+    "list": pl.Series([[123456789], None] * 20).cast(pl.List(NANO)),
+    "array": pl.Series([[123456789, 1]] * 40).cast(pl.Array(pl.Duration("ns"), 2)),
+    "record": pl.DataFrame(
+        {
+            "a": pl.Series([123456789, None] * 20).cast(NANO),
+            "b": pl.Series(["x", None] * 20, dtype=pl.Enum(["x"])),
+        }
+    ).to_struct(),
+    "wide": pl.Series([1, 2] * 20).cast(pl.Int128),
+}
+
+
+@pytest.mark.parametrize("which", TIMES)
+def test_times_in_lists_and_wide_numbers_reach_a_part_as_they_were(which):
+    """Python's own times know no nanoseconds, and NumPy knows no numbers of 128 bits."""
+    frame = TIMES[which].alias("x").to_frame()
+    parts = EVEN.split(frame)
+    assert {str(part.schema) for part in parts} == {str(frame.schema)}
+    held, given = (
+        [repr(cell) for cell in each["x"].to_physical()] for each in (pl.concat(parts), frame)
+    )
+    assert sorted(held) == sorted(given)
+
+
+UNTAKEN = {
+    "objects of Polars": pl.DataFrame([pl.Series("x", [(1,)] * 40, dtype=pl.Object)]),
+    "views of texts": pd.DataFrame(
+        {"x": pd.array(["a"] * 40, dtype=pd.ArrowDtype(pa.string_view()))}
+    ),
+}
+
+
+@pytest.mark.parametrize("which", UNTAKEN)
+def test_types_of_which_no_part_can_be_sent_are_refused_unpaid(which, ledger):
+    """Each call would fail, after the charge; the types alone tell it before."""
+    with pytest.raises(BadRows, match=r"Python objects|no part can be taken"):
+        hs.release(len, UNTAKEN[which], EVEN, ledger, budget="b")
+    assert ledger.log == []

@@ -4,10 +4,16 @@ A test here that fails is good news for users and an error in that page.
 """
 
 import copy
+import os
+import queue
 import shutil
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -15,9 +21,11 @@ from pyarrow import parquet
 import hushed as hs
 from hushed.errors import HushedError
 from hushed.noise import _entropy as entropy
+from hushed.runs._records import read_records, write_record
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 SECRET = 0.8125
+PROVEN = hs.proven_sensitivity(1.0, argument="a count")
 
 
 def mechanism(function, population=UNIT, rows=20):
@@ -42,6 +50,57 @@ def test_a_function_may_write_the_rows_elsewhere(tmp_path, private):
 
     hs.release(mean, private, mechanism(mean))
     assert repr(SECRET) in target.read_text()
+
+
+def test_a_thread_from_before_is_heard(capsys, private):
+    """What a function hands to a thread that it did not start is said as that thread says it."""
+    work = queue.SimpleQueue()
+    worker = threading.Thread(target=lambda: print(work.get()))
+    worker.start()
+
+    def mean(rows):
+        work.put(rows.max())
+        worker.join(30)
+        return rows.mean()
+
+    hs.release(mean, private * 0 + SECRET, hs.Laplace(PROVEN, epsilon=1.0))
+    assert str(SECRET) in capsys.readouterr().out
+
+
+def test_a_function_may_end_the_process(tmp_path):
+    """The charge stays, no answer is stored, and the end tells of the rows each time."""
+    program = """if True:
+        import os, sys
+        import hushed as hs
+        one = hs.proven_sensitivity(1.0, argument="a count")
+        count = lambda rows: os._exit(3) if max(rows) > 0.8 else len(rows)
+        with hs.Ledger("sqlite:///budget.db") as book:
+            if not book.budgets():
+                book.open_budget("b", hs.Guarantee(epsilon=1.0))
+            laplace = hs.Laplace(one, epsilon=1.0)
+            hs.release(count, [0.5, float(sys.argv[1])], laplace, book, budget="b", key="k")
+    """
+    for _ in range(2):
+        ended = subprocess.run(
+            [sys.executable, "-c", program, str(SECRET)],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+            check=False,
+        )
+        assert ended.returncode == 3
+    with hs.Ledger(f"sqlite:///{tmp_path}/budget.db") as book:
+        assert (book.balance("b").entries, book.answer("b", "k")) == (1, None)
+
+
+def test_types_that_were_told_from_the_rows_are_in_all_blocks():
+    """One missing cell makes a column of whole numbers one of floats, in every part."""
+    tells = lambda rows: float(rows["n"].dtype.kind == "f")  # noqa: E731
+    blocks = hs.Blocks([0.0, 1.0], epsilon=9.0, blocks=8)
+    answers = [
+        [tells(part) for part in blocks.split(pd.DataFrame({"n": [1, 2, 3, 4] * 10 + last}))]
+        for last in ([5], [None])
+    ]
+    assert answers == [[0.0] * 8, [1.0] * 8]
 
 
 def test_a_function_may_hold_what_was_computed_from_the_rows(private):
@@ -197,6 +256,19 @@ def test_a_text_of_several_lines_is_rows_of_several_users(tmp_path):
 
     assert people(path) >= 3
     assert people(other) == 1
+
+
+def test_whoever_may_write_a_kept_run_decides_its_movements(tmp_path):
+    """Forged movements between the trials that are run again are believed."""
+    true = hs.sample_sensitivity(np.mean, UNIT, rows=20, pairs=500, keep=tmp_path)
+    (part,) = tmp_path.glob("*/*/*.part")
+    found = np.concatenate([each.values for each in read_records(part.read_bytes(), "")[0]])
+    found[8:-1, 0] /= 2
+    part.write_bytes(write_record(0, found))
+    forged = hs.sample_sensitivity(np.mean, UNIT, rows=20, pairs=500, keep=tmp_path)
+    assert forged.value < true.value
+    released = hs.release(np.mean, np.linspace(0, 1, 20), hs.Laplace(forged, epsilon=1.0))
+    assert not hs.verify(released.certificate, np.mean, keep=tmp_path).reproduced
 
 
 def test_a_refusal_tells_of_the_rows(private):

@@ -5,26 +5,38 @@ from __future__ import annotations
 import functools
 import io
 import os
+import sys
 import warnings
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
-from hushed._functions._fingerprints.code import is_library
-from hushed._functions._trials import filtered_as
+from hushed._functions._fingerprints.code import collect_names, is_library
+from hushed._functions._sent import filtered_as
 
 _MOST_BYTES = 2**28
 _CACHE = type(functools.lru_cache(len))
 
 
 def pack(function: Callable[[Any], Any]) -> bytes | None:
-    """Pickle a function as it is now, its caches of `functools` empty; None if that fails."""
+    """Pickle a function as it is now, its caches of `functools` empty; None if that fails.
+
+    With it go the globals that it names by a text alone, unless they cannot be sent.
+    """
+    return _pack(function, by_text=True) or _pack(function, by_text=False)
+
+
+def _pack(function: Callable[[Any], Any], *, by_text: bool) -> bytes | None:
     import cloudpickle  # noqa: PLC0415
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         def reducer_override(self, value: Any) -> Any:
             if type(value) is _CACHE and not is_library(value.__module__):
                 return _cached, (value.cache_parameters(), value.__wrapped__)
-            return super().reducer_override(value)
+            found = super().reducer_override(value)
+            if by_text and type(value) is FunctionType and type(found) is tuple:
+                found[2][1]["__globals__"].update(_list_named(value))
+            return found
 
     content = _Short()
     try:
@@ -32,6 +44,31 @@ def pack(function: Callable[[Any], Any]) -> bytes | None:
     except Exception:
         return None
     return content.getvalue()
+
+
+def _list_named(function: FunctionType) -> dict[str, Any]:
+    """List the globals named by a text, as in ``globals()["x"]``, and those of the program."""
+    names, known = collect_names(function.__code__), function.__globals__
+    found = {each: known[each] for each in (names.texts if names.by_text else ()) if each in known}
+    if "__main__" in names.imported | names.texts:
+        main = vars(sys.modules["__main__"])
+        used = (names.all | names.texts) & main.keys()
+        found["_of_main"] = _OfMain({each: main[each] for each in used if each[:2] != "__"})
+    return found
+
+
+class _OfMain:
+    """Globals of the program that runs, which are put into that of the process that loads them."""
+
+    def __init__(self, held: dict[str, Any]) -> None:
+        self.held = held
+
+    def __reduce__(self) -> Any:
+        return _put_into_main, (self.held,)
+
+
+def _put_into_main(held: dict[str, Any]) -> None:
+    vars(sys.modules["__main__"]).update(held)
 
 
 class _Short(io.BytesIO):

@@ -18,6 +18,7 @@ from hushed._functions._environment import compute_alone
 from hushed._functions._silence import silence
 from hushed._rows import _containers as containers
 from hushed._rows._owned import copy_rows
+from hushed._stops import watch_stops
 from hushed._tensors import fetch
 from hushed._types import Floats
 from hushed.errors import BadFunction, RandomFunction
@@ -50,16 +51,19 @@ def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Float
 
 
 def call_privately(function: Callable[[Any], Any], rows: Any) -> Any:
-    """Call a function on private rows; what it prints, warns or raises may hold a private value."""
+    """Call a function on private rows; what it prints, warns or raises may hold a private value.
+
+    A `KeyboardInterrupt` that it raises itself is a failure as others are: a stop may be repeated
+    at no cost, and would tell of the rows each time.
+    """
     # Errors are raised outside of the handlers, so that they do not carry the first as context.
     raised = ""
-    try:
-        with silence():
-            return function(rows)
-    except KeyboardInterrupt:
-        pass
-    except BaseException as cause:
-        raised = public_name(type(cause), "an exception")
+    with watch_stops() as is_stop:
+        try:
+            with silence():
+                return function(rows)
+        except BaseException as cause:
+            raised = "" if is_stop(cause) else public_name(type(cause), "an exception")
     if not raised:
         raise KeyboardInterrupt
     raise BadFunction(
@@ -71,14 +75,13 @@ def call_privately(function: Callable[[Any], Any], rows: Any) -> Any:
 def _numbers_read_privately(raw: Any) -> Floats:
     """Read an answer on private rows: what its attributes or its conversion raise may hold one."""
     raised = ""
-    try:
-        return _numbers(raw)
-    except BadFunction:
-        raise
-    except KeyboardInterrupt:
-        pass
-    except BaseException as cause:
-        raised = public_name(type(cause), "an exception")
+    with watch_stops() as is_stop:
+        try:
+            return _numbers(raw)
+        except BadFunction:
+            raise
+        except BaseException as cause:
+            raised = "" if is_stop(cause) else public_name(type(cause), "an exception")
     if not raised:
         raise KeyboardInterrupt
     raise BadFunction(

@@ -27,6 +27,7 @@ from hushed._rows._owned import cast_rows, copy_rows, deep
 from hushed._rows._people import bundle_rows, number_users, show_rows
 from hushed._rows._ranges import Range, clamp
 from hushed._rows._variations import show_in_place
+from hushed._stops import watch_stops
 from hushed.errors import (
     BadFunction,
     BadRows,
@@ -101,15 +102,29 @@ def admit_rows(
     check_outside(outside)
     problem = ""
     mute = type(data) is np.ndarray and not data.dtype.hasobject
-    try:
-        # Objects in cells may say something while they are read.
-        with nullcontext() if mute else silence():
-            return _admit_rows(data, sampled, function, outside=outside)
-    except (HushedError, KeyboardInterrupt):
-        raise
-    except BaseException as cause:
-        problem = f"the rows cannot be read ({public_name(type(cause), 'an exception')}); no more "
+    with watch_stops() as is_stop:
+        try:
+            # Objects in cells may say something while they are read.
+            with nullcontext() if mute else silence():
+                return _admit_rows(data, sampled, function, outside=outside)
+        except HushedError:
+            raise
+        except BaseException as cause:
+            name = public_name(type(cause), "an exception")
+            problem = "" if is_stop(cause) else f"the rows cannot be read ({name}); no more "
+    if not problem:
+        raise KeyboardInterrupt
     raise BadRows(f"{problem}is said, because it may contain a private value")
+
+
+def refuse_private_prior(prior: Any, data: Any) -> None:
+    """Refuse weights that `hushed.public_prior` made from the private rows."""
+    if carries_rows(getattr(prior, "made_from", None), data):
+        raise PrivateRowsAsPopulation(
+            "the prior was made from the private rows, and leaks about them: make it from a public "
+            "table, a range or a simulator",
+            parameter="prior",
+        )
 
 
 def _refuse_carried(data: Any, sampled: Sampled | None, function: Any) -> None:
@@ -131,7 +146,7 @@ def _refuse_carried(data: Any, sampled: Sampled | None, function: Any) -> None:
 
 
 def _admit_rows(data: Any, sampled: Sampled | None, function: Any, *, outside: Outside) -> Any:
-    rows = copy_rows(data)
+    rows = copy_rows(data, private=True)
     _refuse_carried(data, sampled, function)
     if sampled is None:
         return rows
@@ -207,6 +222,14 @@ def guard_step(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda data: call_privately(function, copy_answer(data))
 
 
+def show_as_given(rows: Any, data: Any) -> Any:
+    """Show copied rows as the kind of array that they were copied from, where nothing was sampled.
+
+    A function of a record array asks it for ``rows.column``, and finds no error before the charge.
+    """
+    return rows.view(type(data)) if isinstance(data, np.recarray | np.matrix) else rows
+
+
 def copy_answer(data: Any) -> Any:
     """Copy what a step of a chain gives, whatever it is."""
     if isinstance(data, Mapping):
@@ -214,4 +237,4 @@ def copy_answer(data: Any) -> Any:
     if isinstance(data, np.ndarray) and not data.ndim:
         return data.copy()
     known = isinstance(data, np.ndarray | list) or hasattr(data, "columns")
-    return copy_rows(data) if known else deep(data)
+    return show_as_given(copy_rows(data, private=True), data) if known else deep(data, private=True)

@@ -20,8 +20,8 @@ from hushed._checks import is_whole, require_count
 from hushed._functions._isolated_process import Process
 from hushed._functions._limits import Limits, count_workers, require_linux
 from hushed._functions._silence import silence
-from hushed._functions._stops import watch_stops
 from hushed._rows._apart import dump_apart
+from hushed._stops import watch_stops
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError, WorkerLost
 
@@ -280,12 +280,12 @@ def _pickle_part(seed: int, part: Any) -> bytes:
     """
     if type(part) is np.ndarray and not part.dtype.hasobject:  # ten times as fast
         return pickle.dumps((seed, part), protocol=5)
-    with watch_stops() as stopped:
+    with watch_stops() as is_stop:
         try:
             with silence():
                 return dump_apart((seed, part))
-        except BaseException:
-            if not stopped():
+        except BaseException as cause:
+            if not is_stop(cause):
                 return b""
     raise KeyboardInterrupt
 

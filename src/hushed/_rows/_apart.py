@@ -82,13 +82,29 @@ def _make_column(column: Any) -> Any:
     """Make a column of Polars of its values."""
     if str(column.dtype) == "Object":  # which reaches no other process
         return column
-    if column.dtype.is_temporal():  # Python's own know no nanoseconds
-        held = column.to_physical()
-        return type(column)(column.name, held.to_list(), dtype=held.dtype).cast(column.dtype)
+    plain = _count_time(column.dtype)
+    if plain != column.dtype:  # Python's own times know no nanoseconds
+        return type(column)(column.name, column.cast(plain).to_list(), dtype=plain).cast(
+            column.dtype
+        )
     given = column.to_list()
-    if column.dtype.is_numeric() and not column.dtype.is_decimal() and not column.null_count():
+    wide = column.dtype.is_decimal() or str(column.dtype).endswith("128")
+    if column.dtype.is_numeric() and not wide and not column.null_count():
         given = column.to_numpy()
     return type(column)(column.name, given, dtype=column.dtype)
+
+
+def _count_time(dtype: Any) -> Any:
+    """Type of Polars with whole numbers in place of times, in lists and records as well."""
+    import polars  # noqa: PLC0415
+
+    if dtype.is_temporal():
+        return polars.Int32 if dtype == polars.Date else polars.Int64
+    if isinstance(dtype, polars.Struct):
+        return polars.Struct({each.name: _count_time(each.dtype) for each in dtype.fields})
+    if isinstance(dtype, polars.Array):
+        return polars.Array(_count_time(dtype.inner), dtype.size)
+    return polars.List(_count_time(dtype.inner)) if isinstance(dtype, polars.List) else dtype
 
 
 def _sort(categories: list[Any]) -> list[Any]:

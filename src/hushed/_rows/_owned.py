@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._elements import Element, cast_cells, convertible, target
+from hushed._stops import watch_stops
 from hushed.errors import BadRows
 
 _UNCHANGEABLE = {str, bytes, bool, int, float, complex, type(None)}
@@ -46,39 +48,51 @@ def strip_rows(rows: Any) -> Any:
     return rows
 
 
-def copy_rows(rows: Any) -> Any:
-    """Copy rows into a plain container of their own, the objects in their cells, too."""
+def copy_rows(rows: Any, *, private: bool = False) -> Any:
+    """Copy rows into a plain container of their own, the objects in their cells, too.
+
+    Public rows that hold what cannot be copied are refused. Of private ones such an object stays
+    what it is: a refusal would tell that a row holds it.
+    """
     if isinstance(rows, Bundles):
-        return replace(rows, rows=copy_rows(rows.rows))
+        return replace(rows, rows=copy_rows(rows.rows, private=private))
     held = containers.container(rows)
     if held == "pandas":
-        return _pandas(rows)
+        return _pandas(rows, private=private)
     if held == "polars":
-        return _polars(rows)
+        return _polars(rows, private=private)
     if held == "list":
-        return deep(list(rows))
+        return deep(list(rows), private=private)
     base = _base(rows)
-    return np.array(deep(base) if base.dtype.hasobject else base, order="C", copy=True)
+    own = deep(base, private=private) if base.dtype.hasobject else base
+    return np.array(own, order="C", copy=True)
 
 
-def deep(objects: Any) -> Any:
+def deep(objects: Any, *, private: bool = False) -> Any:
     """Copy an object and all that it holds; each row or cell by itself, so that none is another."""
     held = objects.ravel().tolist() if isinstance(objects, np.ndarray) else objects
     if isinstance(held, list) and set(map(type, held)) <= _UNCHANGEABLE:
         return objects
-    stopped = False
-    try:
+    with watch_stops() as is_stop:
+
+        def copied(each: Any) -> Any:
+            return _copy_object(each, is_stop, private=private)
+
         if isinstance(objects, np.ndarray) and objects.dtype.kind == "O":
-            return _cells_as_array(list(map(copy.deepcopy, held))).reshape(objects.shape)
-        if type(objects) is list:
-            return list(map(copy.deepcopy, objects))
-        return copy.deepcopy(objects)
-    except KeyboardInterrupt:
-        stopped = True
-    except BaseException:  # noqa: S110  (its text may show the object)
-        pass
+            return _cells_as_array(list(map(copied, held))).reshape(objects.shape)
+        return list(map(copied, objects)) if type(objects) is list else copied(objects)
+
+
+def _copy_object(each: Any, is_stop: Callable[[BaseException], bool], *, private: bool) -> Any:
+    """Copy a row or a cell; what cannot be copied is refused, or stays if it is private."""
+    try:
+        return copy.deepcopy(each)
+    except BaseException as cause:  # its text may show the object
+        stopped = is_stop(cause)
     if stopped:
         raise KeyboardInterrupt
+    if private:
+        return each
     raise BadRows("the rows hold an object that cannot be copied: the function would see yours")
 
 
@@ -132,7 +146,7 @@ def _plainly_labelled(frame: Any) -> Any:
     return frame
 
 
-def _pandas(frame: Any) -> Any:
+def _pandas(frame: Any, *, private: bool = False) -> Any:
     """Make a frame of copied columns, whose rows are numbered."""
     import pandas  # noqa: PLC0415
 
@@ -141,7 +155,7 @@ def _pandas(frame: Any) -> Any:
         column = frame.iloc[:, place]
         values = column.array.copy()
         if str(dtype) == "object":
-            values = _cells_as_array(deep(list(column)))
+            values = _cells_as_array(deep(list(column), private=private))
         columns[place] = pandas.Series(values, dtype=dtype)
     made = pandas.DataFrame(columns, index=pandas.RangeIndex(len(frame)))
     made.columns = pandas.Index(list(frame.columns)) if len(frame.columns) else made.columns
@@ -156,14 +170,14 @@ def _cells_as_array(held: list[Any]) -> NDArray[Any]:
     return made
 
 
-def _polars(frame: Any) -> Any:
+def _polars(frame: Any, *, private: bool = False) -> Any:
     """Make a frame of copied columns; that one is said to be sorted is forgotten."""
     import polars  # noqa: PLC0415
 
     columns = []
     for series in frame.get_columns():
         if series.dtype == polars.Object:
-            held = deep(series.to_list())
+            held = deep(series.to_list(), private=private)
             columns.append(polars.Series(series.name, held, dtype=polars.Object))
         elif series.flags.get("SORTED_ASC") or series.flags.get("SORTED_DESC"):
             order = np.arange(len(series), dtype=np.uint32)

@@ -17,6 +17,7 @@ from hushed._rows import _containers as containers
 from hushed._rows._apart import keep_own_categories, make_frame_anew, narrow_texts
 from hushed._rows._owners import check_owner_column, list_owners
 from hushed._types import Integers
+from hushed.errors import BadRows
 
 Draw = Callable[[int, int], Integers]  # a bound, and how many whole numbers below it
 
@@ -29,6 +30,30 @@ def check_rows(rows: Any, user: str | int | None) -> None:
     containers.check_texts(rows)
     if user is not None:
         check_owner_column(rows, user)
+    _rehearse(rows)
+
+
+def check_sendable(rows: Any) -> None:
+    """Refuse a table by its types, if no other process can be given a part of it."""
+    if containers.container(rows) == "polars" and "Object" in map(str, rows.dtypes):
+        raise BadRows(
+            "a Polars column of Python objects reaches no other process: make it one of a type of "
+            "Polars, or give a pandas frame or a list"
+        )
+
+
+def _rehearse(rows: Any) -> None:
+    """Take a part of no rows: what fails there fails by the types of the columns alone."""
+    try:
+        take_part(rows, np.empty(0, dtype=np.int64))
+    except Exception:  # its text may hold categories, or names of fields
+        failed = True
+    else:
+        failed = False
+    if failed:
+        raise BadRows(
+            "the table holds a column of a type of which no part can be taken: make it another one"
+        )
 
 
 def split_rows(

@@ -19,6 +19,7 @@ from hushed.blocks._calls import ask_here, ask_once, open_calls
 from hushed.blocks._choosing import Ranks, Votes, read_numbers
 from hushed.blocks._parts import split_rows
 from hushed.errors import BadFunction, ParameterError
+from hushed.mechanisms._priors import make_prior
 from hushed.populations import Population
 from hushed.statistics._mode import place_of, read_categories
 
@@ -203,7 +204,8 @@ def public_prior(
     Returns
     -------
     tuple of float
-        Weight of each candidate; their sum is 1.
+        Weight of each candidate; their sum is 1. A release of the very rows that the population
+        holds refuses them.
 
     Raises
     ------
@@ -244,7 +246,7 @@ def public_prior(
             f"the function gave no answer on {draws} public blocks of {size} rows"
         ) from last
     weights = (1 - floor) * counts / counts.sum() + floor / count
-    return tuple(weights.tolist())
+    return make_prior(weights.tolist(), (f, population))
 
 
 Find = Callable[[Callable[[Any], Any], Any], int | None]

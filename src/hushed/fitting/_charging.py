@@ -10,6 +10,7 @@ from typing import Any
 
 from hushed._functions._calls import public_name
 from hushed._functions._silence import silence
+from hushed._stops import watch_stops
 from hushed.errors import BadFunction
 from hushed.mechanisms import Laplace
 from hushed.releasing import Certificate, certify
@@ -61,13 +62,12 @@ def charge_and_store(
 def _look(look: Write, certificate: Certificate, *, charged: bool) -> str:
     """Look at the private rows in silence; that it failed on them is an answer, too."""
     name = ""
-    try:
-        with silence():  # objects in cells may say something while they are read
-            return look(certificate)
-    except KeyboardInterrupt:
-        pass
-    except BaseException as cause:
-        name = public_name(type(cause), "an exception")
+    with watch_stops() as is_stop:
+        try:
+            with silence():  # objects in cells may say something while they are read
+                return look(certificate)
+        except BaseException as cause:
+            name = "" if is_stop(cause) else public_name(type(cause), "an exception")
     if not name:
         raise KeyboardInterrupt
     paid = "the charge stays" if charged else "count the budget as spent"

@@ -17,6 +17,7 @@ from hushed._printing import format_up
 from hushed._types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.mechanisms._on_statistic import OnStatistic
+from hushed.mechanisms._priors import keep_source
 from hushed.privacy_loss import PrivacyProfile, bounded_range
 from hushed.statistics import Mode, Numeric, Statistic
 from hushed.statistics._constructors import KINDS
@@ -282,7 +283,7 @@ def read_prior(given: Any, count: int, epsilon: float) -> tuple[float, ...]:
             "the prior is too uneven for so small an epsilon: leave its smallest weights out",
             parameter="prior",
         )
-    return tuple(weights.tolist())
+    return keep_source(weights.tolist(), given)
 
 
 def compute_offsets(weights: Floats, epsilon: float) -> Floats:

@@ -15,6 +15,7 @@ import numpy as np
 
 from hushed._checks import read_finite, require_positive
 from hushed._numeric import round_up
+from hushed._stops import watch_stops
 from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit
@@ -42,12 +43,13 @@ class Family:
 
     def read(self, row: Any) -> float:
         """Read the number of a row."""
-        try:
-            value = float(np.asarray(row, dtype=np.float64).reshape(-1)[0])
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # whatever it is, it is no number
-            value = math.nan
+        with watch_stops() as is_stop:
+            try:
+                value = float(np.asarray(row, dtype=np.float64).reshape(-1)[0])
+            except BaseException as cause:  # whatever it is, it is no number
+                if is_stop(cause):
+                    raise
+                value = math.nan
         return self.low if math.isnan(value) else min(max(value, self.low), self.high)
 
     def split(self, points: Floats) -> tuple[Floats, Floats]:

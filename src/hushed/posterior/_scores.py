@@ -14,6 +14,7 @@ import numpy as np
 
 from hushed._rows._owned import copy_rows
 from hushed._rows._owners import list_owners
+from hushed._stops import watch_stops
 from hushed._tensors import fetch
 from hushed._types import Floats, Integers
 from hushed.blocks._parts import take_part
@@ -114,14 +115,13 @@ class SummedScores:
 
     def _ask(self, rows: Any, place: int) -> Floats:
         count = len(self.points)
-        try:
-            return read_values(self.function(_take(rows, place), self.points), count)
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # SystemExit, or a panic of a library, is none of Exception
-            if not self.most:
-                raise
-            return np.zeros(count)
+        with watch_stops() as is_stop:
+            try:
+                return read_values(self.function(_take(rows, place), self.points), count)
+            except BaseException as cause:  # SystemExit, or a panic of a library, is no Exception
+                if is_stop(cause) or not self.most:
+                    raise
+                return np.zeros(count)
 
     def _read_steps(self, values: Floats) -> Integers:
         """Round to whole steps below the best candidate, as this row alone says."""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from hushed._functions._gate import Outside, admit_rows
+from hushed._functions._gate import (
+    Outside,
+    admit_rows,
+    refuse_private_prior,
+    show_as_given,
+)
 from hushed._functions._isolation import Isolation
 from hushed._rows import _containers as containers
 from hushed.blocks import Blocks
@@ -46,7 +51,8 @@ def release_blocks(
             "blocks have no population, and so no range: leave outside= out", parameter="outside"
         )
     check_ledger(ledger, budget, key)
-    rows = admit_rows(data, None, function=f)
+    rows = show_as_given(admit_rows(data, None, function=f), data)
+    refuse_private_prior(mechanism.prior, data)
     mechanism.check(rows)
     name = name_function(f)
     certify_blocks(mechanism, name).to_json()  # whatever it refuses is unpaid

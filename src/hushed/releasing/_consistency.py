@@ -19,15 +19,10 @@ from hushed.releasing._mechanisms import Admitted, admit_mechanism, is_free_name
 from hushed.releasing._statistics import list_contradictions
 from hushed.sensitivity import Sensitivity
 from hushed.sensitivity._designs import count_needed, is_given_the_rest
+from hushed.sensitivity._origin import describe_sampling, is_proof, shift_gamma
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Rank
-from hushed.sensitivity._record import (
-    BATCH_ROWS,
-    MOST_BATCH_ROWS,
-    describe_sampling,
-    is_proof,
-    shift_gamma,
-)
+from hushed.sensitivity._record import BATCH_ROWS, MOST_BATCH_ROWS
 from hushed.sensitivity._remarks import list_kept_ranks
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ import numpy as np
 
 from hushed._functions._calls import public_name
 from hushed._functions._silence import silence
+from hushed._stops import watch_stops
 from hushed._types import Floats
 from hushed.blocks import Blocks
 from hushed.errors import BadFunction, ParameterError
@@ -269,17 +270,17 @@ def _facts_of(one: Admitted) -> dict[str, Any]:
 def _draw_privately(mechanism: Any, exact: Floats, name: str) -> Any:
     """Draw with a mechanism of the caller's; what it prints or raises may hold a private value."""
     problem = ""
-    try:
-        with silence():
-            drawn = mechanism.draw(exact.copy() if exact.ndim else float(exact))
-            found = _read_drawn(drawn, exact.shape)
-        if found is not None:
-            return found
-        problem = "gave neither a number nor numbers in the shape of the answer"
-    except KeyboardInterrupt:
-        pass
-    except BaseException as cause:
-        problem = f"raised {public_name(type(cause), 'an exception')}; its message is withheld"
+    with watch_stops() as is_stop:
+        try:
+            with silence():
+                drawn = mechanism.draw(exact.copy() if exact.ndim else float(exact))
+                found = _read_drawn(drawn, exact.shape)
+            if found is not None:
+                return found
+            problem = "gave neither a number nor numbers in the shape of the answer"
+        except BaseException as cause:
+            name = public_name(type(cause), "an exception")
+            problem = "" if is_stop(cause) else f"raised {name}; its message is withheld"
     if not problem:
         raise KeyboardInterrupt
     raise BadFunction(f"{name} did not draw: it {problem}")

@@ -8,7 +8,13 @@ from typing import Any, Literal
 
 from hushed._functions._calls import public_name
 from hushed._functions._carried import carries_rows
-from hushed._functions._gate import Outside, admit_rows, answer_private_rows
+from hushed._functions._gate import (
+    Outside,
+    admit_rows,
+    answer_private_rows,
+    refuse_private_prior,
+    show_as_given,
+)
 from hushed._printing import flat
 from hushed.blocks import Blocks
 from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
@@ -85,8 +91,8 @@ def release(
         made for, or the ``log_likelihood`` of a `Posterior`.
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
-        sees a copy, in the sampled types. Integers beyond 2**53 become the nearest doubles where
-        doubles were sampled.
+        sees a copy, in the sampled types; a cell that cannot be copied is shown as it is. Integers
+        beyond 2**53 become the nearest doubles where doubles were sampled.
     mechanism : Mechanism
         The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.TopK, hs.NoisyMax,
         hs.Bernstein, hs.InverseSensitivity, hs.Smooth, hs.ProposeTest, hs.StableMode, hs.Blocks,
@@ -119,7 +125,8 @@ def release(
         If the table is empty, its size or columns are not those that were sampled, or its types do
         not convert to them without loss (of 64-bit integers beyond 2**53 aside).
     PrivateRowsAsPopulation
-        If the private rows served as the public population without being declared so.
+        If the private rows served as the public population without being declared so, or a prior
+        was made from them.
     BadFunction
         If the function is not the sampled one, carries the private rows with it, or no longer
         answers as it did when sampled (refused before the charge); or if it fails on the private
@@ -173,6 +180,7 @@ def release(
     sampling = carried.sampling
     own = None if sampling is None else f  # what a proof says of others is its author's word
     rows = admit_rows(data, sampling, function=own, outside=outside)
+    rows = show_as_given(rows, data) if sampling is None else rows
     if len(rows) == 0 and carried.neighbours == "replace-one":  # else a row more is a neighbour
         raise BadRows("the table is empty")
     agreed: Literal["", "bits", "rounding"] = ""
@@ -199,11 +207,13 @@ def _prepare_posterior(f: Any, data: Any, posterior: Posterior) -> tuple[Any, Po
             "the posterior was made for another function: give its own, posterior.log_likelihood"
         )
     posterior.check(data)
-    if carries_rows(f, data):
+    refuse_private_prior(posterior.prior, data)
+    if carries_rows(f, data):  # and could say so in words, where it is tried
         raise BadFunction(
             "log_likelihood carries the private rows with it, in a global, a closure or an "
             "attribute, so that each row would see all of them: let it use its arguments alone"
         )
+    posterior.check_function(data)
     return posterior.scores, posterior.mechanism
 
 

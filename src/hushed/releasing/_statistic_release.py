@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from hushed._functions._calls import public_name
-from hushed._functions._gate import Outside, admit_rows
+from hushed._functions._gate import Outside, admit_rows, refuse_private_prior
 from hushed._functions._silence import silence
 from hushed._rows._containers import as_table
+from hushed._stops import watch_stops
 from hushed.errors import BadFunction, ParameterError
 from hushed.mechanisms._registry import StatisticMechanism
 from hushed.releasing._certificate import Certificate, certify_statistic
@@ -49,6 +50,7 @@ def release_statistic(
         )
     check_ledger(ledger, budget, key)
     rows = admit_rows(as_table(data), None)
+    refuse_private_prior(getattr(mechanism, "prior", None), data)
     mechanism.statistic.check(rows)
     certify_statistic(mechanism).to_json()  # whatever it refuses is unpaid
     question = "" if ledger is None else digest_question(mechanism)
@@ -86,13 +88,12 @@ def draw_and_store(
 def _draw(draw: Callable[[], Any], what: str, *, charged: bool) -> Any:
     """Draw; what fails here fails on private rows, and stays paid for."""
     name = ""
-    try:
-        with silence():  # objects in cells may say something while they are read
-            return draw()
-    except KeyboardInterrupt:
-        pass
-    except BaseException as cause:
-        name = public_name(type(cause), "an exception")
+    with watch_stops() as is_stop:
+        try:
+            with silence():  # objects in cells may say something while they are read
+                return draw()
+        except BaseException as cause:
+            name = "" if is_stop(cause) else public_name(type(cause), "an exception")
     if not name:
         raise KeyboardInterrupt
     paid = "the charge stays" if charged else "count the budget as spent"

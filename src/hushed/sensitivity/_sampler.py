@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from hushed._rows._people import show_rows
 from hushed._rows._ranges import Range, is_within
 from hushed._tensors import Precision, is_written_to_unseen, note_types
 from hushed._types import Floats
+from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.populations import (
     Population,
@@ -29,6 +31,7 @@ from hushed.populations import (
     keeps_its_range,
     support,
 )
+from hushed.runs._journal import Run
 from hushed.sensitivity._blockwise import Blockwise, bound_average, limit
 from hushed.sensitivity._canary import Alike, first_table, shown
 from hushed.sensitivity._declarations import (
@@ -39,11 +42,13 @@ from hushed.sensitivity._declarations import (
     order_dependence,
 )
 from hushed.sensitivity._designs import Design, choose_design
+from hushed.sensitivity._keeping import Kept, are_movements, describe_trial, open_kept
 from hushed.sensitivity._memory import check_anew, check_memory, stir
 from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity._ranks import Calibration, Rank
 from hushed.sensitivity._record import Sampling
+from hushed.sensitivity._updates import Update, UpdateTrial, add_gap
 from hushed.sensitivity._values import choose_values, write_values
 from hushed.spaces import Norm
 
@@ -72,6 +77,7 @@ class Request:
     batch: bool
     batch_rows: int
     symmetric: bool
+    update: Update | None
     data_dependent: bool
     seed: int
     user: str | int | None = None
@@ -94,7 +100,9 @@ class _Start:
     values: Any  # given rows, in a table
 
 
-def run_sampling(request: Request, *, workers: int | None, progress: bool) -> Sampling:
+def run_sampling(
+    request: Request, *, workers: Workers, progress: bool, keep: Kept | None = None
+) -> Sampling:
     """Measure the movements of all pairs, and what the declarations are worth."""
     start = _start(request)
     trial = _make_trial(request, start)
@@ -107,9 +115,12 @@ def run_sampling(request: Request, *, workers: int | None, progress: bool) -> Sa
     if request.monotone:
         corners = write_values(start.values)
         moved["monotone"] = bent_movement(trial, corners, seed=request.seed, batch=request.batch)
-    found = _run(request, start, trial, workers=workers, progress=progress)
-    pairs = request.rank.pairs
-    draws = bound_average(np.sort(found[..., 0].ravel()[:pairs]), request.reach.blocks)
+    found = _run(request, start, trial, workers=workers, progress=progress, keep=keep)
+    movements = found[..., 0].ravel()[: request.rank.pairs]
+    if isinstance(trial, UpdateTrial):
+        moved["update"] = float(found[..., 2].max())
+        movements = add_gap(movements, moved["update"])
+    draws = bound_average(np.sort(movements), request.reach.blocks)
     draws.flags.writeable = False
     stir(trial)
     after = look(request.function)
@@ -221,7 +232,10 @@ def _make_trial(request: Request, start: _Start) -> PairTrial | BlockTrial:
     at_once = 1
     if request.batch:
         at_once = min(max(1, request.batch_rows // start.design.count), request.rank.pairs)
-    return (BlockTrial if request.batch else PairTrial)(
+    kind: Any = BlockTrial if request.batch else PairTrial
+    if request.update is not None:
+        kind = partial(UpdateTrial, update=request.update)
+    trial: PairTrial | BlockTrial = kind(
         function=request.function,
         design=start.design,
         norm=request.norm,
@@ -234,6 +248,7 @@ def _make_trial(request: Request, start: _Start) -> PairTrial | BlockTrial:
         fresh=start.known.fresh,
         private=request.data_dependent,
     )
+    return trial
 
 
 def _run(
@@ -241,15 +256,36 @@ def _run(
     start: _Start,
     trial: PairTrial | BlockTrial,
     *,
-    workers: int | None,
+    workers: Workers,
     progress: bool,
+    keep: Kept | None,
 ) -> Floats:
-    """Run the trials, in workers that know the function for the one that was sent."""
+    """Run the trials, in workers that know the function for the one that was sent.
+
+    Those that are kept are not run again.
+    """
     alike, trials = _alike(request, start), _count_trials(request, trial)
-    with show_progress("measuring movement", trials, shown=progress) as report:
-        return run_trials(
-            trial, trials, seed=request.seed, workers=workers, report=report, alike=alike
-        )
+    run = partial(run_trials, trial, trials, seed=request.seed, workers=workers, alike=alike)
+    if keep is None:
+        with show_progress("measuring movement", trials, shown=progress) as report:
+            return run(report=report)
+    journal = open_kept(keep, trial, _make_run(request, start, trial), request.seed)
+    what = f"measuring movement{journal.describe_kept()}"
+    with journal, show_progress(what, trials, shown=progress) as report:
+        return run(report=report, kept=journal)
+
+
+def _make_run(request: Request, start: _Start, trial: PairTrial | BlockTrial) -> Run:
+    """Say under what the trials are kept."""
+    packages = start.look.packages | look(request.population).packages
+    return Run(
+        facts=describe_trial(trial, request.seed, packages),
+        name=f"sensitivity of {_name(request.function)}",
+        trials=_count_trials(request, trial),
+        shape=(*([trial.at_once] if request.batch else []), 2 + isinstance(trial, UpdateTrial)),
+        private=request.data_dependent,
+        check=are_movements,
+    )
 
 
 def _alike(request: Request, start: _Start) -> Alike:
@@ -336,6 +372,7 @@ def _record(
         values=write_values(start.values),
         seed=request.seed,
         symmetric=request.symmetric,
+        updated=request.update is not None,
         batch=request.batch,
         batch_rows=request.batch_rows,
         population=start.described,

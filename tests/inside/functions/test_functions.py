@@ -102,11 +102,11 @@ def test_public_failures_are_told_and_private_ones_withheld(error, assert_silent
     assert_silent(caught.value)
 
 
-def test_an_interrupt_is_not_swallowed():
+def test_an_interrupt_is_not_swallowed(press_ctrl_c):
     """Ctrl-C during the function stops the run."""
 
     def interrupted(rows):
-        raise KeyboardInterrupt
+        press_ctrl_c()
 
     with pytest.raises(KeyboardInterrupt):
         answer(interrupted, ROWS, private=True)
