@@ -30,6 +30,8 @@ def command(monkeypatch):
 
 # What a quick run prints at least: a pattern for each thing that is measured.
 PRINTED = {
+    "accelerators": [r"numpy cpu float64 +65,536 +\d", r"\d cores"],
+    "big_table": [r"a row as the unit: 1000 groups in \d", r"a user, 4 rows: 1000 groups in \d"],
     "accounting": [r'"epsilon": 1\.5', r'"times ours": \d', r'"level": 0\.21072'],
     "audit": [r"NoisyHist2 +10 +\d", r"RNM3 +0\.25 +\d"],
     "divergences": [r"uniform-half S=10 \| 1000", r"\d+ of 15 within 1\.3", r"peak \d+ bytes"],
