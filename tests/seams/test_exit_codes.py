@@ -40,6 +40,7 @@ def slow(rows):
     return rows.mean()
 def flat(row, points): return [0.0] * len(points)
 def flat_vanishes(row, points): os._exit(0)
+def flat_vanishes_once(row, points): return os._exit(0) if np.any(row == 0.2) else 0 * points
 def enough(rows, rng, size): return np.round(np.sum(rows) + rng.laplace(scale=1, size=size))
 def too_little(rows, rng, size): return np.round(np.sum(rows) + rng.laplace(scale=0.1, size=size))
 def fails(rows, rng, size): raise ValueError("31337.125")
@@ -91,6 +92,10 @@ CHECK = (
     "--tables",
     "19",
     "--population",
+)
+MOVE = (
+    *("check-movement", "rows.csv", "f.py:mean", "--header", "--rows", "2", "--pairs", "40"),
+    *("--symmetric", "--epsilon", "1000", "--population"),
 )
 VERIFY = ("verify", "c.json")
 COST = ("cost", "--error", "2", "--beta", "0.05", "--per-person", "5500", "--people", "100")
@@ -195,11 +200,9 @@ ENDINGS = {
     ],
     "posterior": [
         (POSTERIOR, 0, None),
-        (
-            (*POSTERIOR[:2], "f.py:flat_vanishes", *POSTERIOR[3:]),
-            0,
-            None,
-        ),  # a failure is told to nobody
+        # On every row: that is seen on rows that are made up. On some, it is told to nobody.
+        ((*POSTERIOR[:2], "f.py:flat_vanishes", *POSTERIOR[3:]), 1, "refused"),
+        ((*POSTERIOR[:2], "f.py:flat_vanishes_once", *POSTERIOR[3:]), 0, None),
         ((*POSTERIOR, "--ledger", BUDGET[0], "--budget", "clinic"), 1, "refused"),
         ((*POSTERIOR[:4], "--grid", "0:1", *POSTERIOR[6:]), 2, "bad-use"),
         ((*POSTERIOR, "--out", "no/c.json"), 2, "bad-use"),
@@ -226,6 +229,13 @@ ENDINGS = {
         ((*CHECK, "uniform:5,6"), 1, None),
         ((*CHECK, "uniform:0.1,0.3", "--ledger", BUDGET[0], "--budget", "clinic"), 2, "refused"),
         ((*CHECK, "uniform:0,1", "--tables", "5"), 2, "bad-use"),
+    ],
+    "check-movement": [
+        ((*MOVE, "uniform:0.1,0.3"), 0, None),
+        ((*MOVE, "normal:0,0.00001", "--outside", "allow"), 1, None),
+        ((*MOVE, "uniform:0.1,0.3", "--ledger", BUDGET[0], "--budget", "clinic"), 2, "refused"),
+        ((*MOVE[:2], "f.py:vanishes", *MOVE[3:], "uniform:0.1,0.3"), 2, "refused"),
+        ((*MOVE, "uniform:0.1,0.3", "--pairs", "0"), 2, "bad-use"),
     ],
     "query": [
         (QUERY, 0, None),
