@@ -315,6 +315,10 @@ LONG = "9" * 400
         ((*RELEASE[:3], "--population", LONG, *RELEASE[5:]), "name too long"),
         ((*STATISTIC[:2], LONG, *STATISTIC[3:]), "name too long"),
         (("sensitivity", "f.py:mean", *SAMPLED, "--rows", "5", "--pairs", LONG), "--pairs must be"),
+        (("estimate", "f.py:enough", *ESTIMATE, "--rows", LONG), "--rows must be"),
+        (("estimate", "f.py:enough", *ESTIMATE, "--rows", str(10**17)), "not enough memory"),
+        (("test-sensitivity", "f.py:mean", *TEST[2:4], "--rows", LONG, "--bound", "1"), "--rows"),
+        ((*QUERY, "--key", ""), "there is no ledger"),
     ],
 )
 def test_what_is_too_long_is_told_as_it_is(folder, words, told):

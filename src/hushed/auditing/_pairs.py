@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hushed._checks import require_count
 from hushed._rows import _containers as containers
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours
@@ -156,8 +157,7 @@ def extreme_pairs(
     bottom, top = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
     if bottom.shape != top.shape or not bool(np.all(bottom < top)):
         raise ParameterError("low must lie below high in every column", parameter="low")
-    if rows < 1:
-        raise ParameterError(f"rows must be 1 or more, got {rows}", parameter="rows")
+    require_count("rows", rows)
     upper = np.arange(rows) >= rows // 2
     starts = {"all low": np.zeros(rows, bool), "all high": np.ones(rows, bool), "halves": upper}
     found: dict[tuple[bytes, bytes], Pair] = {}
