@@ -149,6 +149,7 @@ ENDINGS = {
     ],
     "cost": [
         ((*COST, "--budget", "300000"), 0, None),
+        ((*COST, "--budget", "inf"), 0, None),
         ((*COST, "--budget", "40000"), 1, None),
         ((*COST, "--budget", "-1"), 2, "bad-use"),
     ],
@@ -319,6 +320,30 @@ def test_endings(folder, words, code, kind, run):
     told = json.loads(done.stdout)
     assert told.get("error", {}).get("kind") == kind
     assert "Traceback" not in done.stderr
+
+
+LONG = "9" * 400
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((*RELEASE[:1], LONG, *RELEASE[2:]), "name too long"),
+        ((*RELEASE[:3], "--population", LONG, *RELEASE[5:]), "name too long"),
+        ((*STATISTIC[:2], LONG, *STATISTIC[3:]), "name too long"),
+        (("sensitivity", "f.py:mean", *SAMPLED, "--rows", "5", "--pairs", LONG), "--pairs must be"),
+        (("estimate", "f.py:enough", *ESTIMATE, "--rows", LONG), "--rows must be"),
+        (("estimate", "f.py:enough", *ESTIMATE, "--rows", str(10**17)), "not enough memory"),
+        (("test-sensitivity", "f.py:mean", *TEST[2:4], "--rows", LONG, "--bound", "1"), "--rows"),
+        ((*QUERY, "--key", ""), "there is no ledger"),
+    ],
+)
+def test_what_is_too_long_is_told_as_it_is(folder, words, told):
+    """A name or number that is too long is bad use, and no failure to write the answer."""
+    done = ended(*words, "--json", cwd=folder)
+    assert done.returncode == 2
+    assert told.lower() in json.loads(done.stdout)["error"]["message"].lower()
+    assert "standard output" not in done.stderr
 
 
 @pytest.mark.parametrize("name", COMMANDS)

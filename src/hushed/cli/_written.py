@@ -18,7 +18,15 @@ def inputs_of(*named: str | Path | None) -> tuple[Path, ...]:
     """Files among what the command line names as input."""
     found = [Path(str(text).rpartition(":")[0]) for text in named if ".py:" in str(text)]
     found += [Path(text) for text in named if text is not None]
-    return tuple(path for path in found if path.is_file())
+    return tuple(path for path in found if _is_file(path))
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is such a file; what keeps us from knowing is told where it is read."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def files_of(ledger: str | None) -> tuple[Path, ...]:
