@@ -64,7 +64,7 @@ def read_private_table(
     Which columns are of texts is said, as a single row may change what the others look like.
     """
     told = _require_header(path, header, user, *texts)
-    columns, cells = _read_cells(path, told)
+    columns, cells = _read_cells(path, told, private=True)
     names = columns or _number_columns(cells)
     known = columns if _is_stated(path, header) else ()
     if user is not None:
@@ -107,8 +107,13 @@ def _is_stated(path: Path, header: bool | None) -> bool:
     return header is not None or path.suffix == ".parquet"
 
 
-def _read_cells(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[list[Any]]]:
-    """Read names and rows of a file; one row or more, all of one width."""
+def _read_cells(
+    path: Path, header: bool | None, *, private: bool = False
+) -> tuple[tuple[str, ...], list[list[Any]]]:
+    """Read names and rows of a file; one row or more, all of one width.
+
+    In a private one no cell is refused, also none that is no text in UTF-8, or very long.
+    """
     if not path.is_file():
         raise NotFound(f"there is no file {plain_path(path)}")
     if path.suffix == ".parquet":
@@ -116,7 +121,7 @@ def _read_cells(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[
             raise ParameterError(f"{path.name} is a Parquet file, which always names its columns")
         columns, cells = _parquet(path)
     else:
-        columns, cells = _csv(path, header)
+        columns, cells = _csv(path, header, private=private)
     if not cells:
         raise BadRows(f"{path.name} has no rows")
     _check_rectangular(path, len(columns or cells[0]), cells)
@@ -136,7 +141,7 @@ def read_private_column(
 
     What is no number becomes NaN, and no cell is refused: that would tell what one row holds.
     """
-    columns, cells = _read_cells(path, _require_header(path, header, column))
+    columns, cells = _read_cells(path, _require_header(path, header, column), private=True)
     known = columns if _is_stated(path, header) else ()
     place = find_column(path, column, columns, len(cells[0]), known=known)
     return _private_cells(place, cells, text)
@@ -146,7 +151,7 @@ def read_column_of_users(
     path: Path, column: str | None, user: str, *, header: bool | None
 ) -> tuple[Any, list[str | None]]:
     """Read a private column of numbers, and whose each row is; None of one that is nobody's."""
-    columns, cells = _read_cells(path, _require_header(path, header, column, user))
+    columns, cells = _read_cells(path, _require_header(path, header, column, user), private=True)
     known = columns if _is_stated(path, header) else ()
     place = find_column(path, column, columns, len(cells[0]), known=known)
     whose = find_column(path, user, columns, len(cells[0]), option="--user", known=known)
@@ -248,14 +253,23 @@ def check_columns(public: Sequence[str] | None, private: Sequence[str]) -> None:
     )
 
 
-def _csv(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[list[Any]]]:
+def _csv(
+    path: Path, header: bool | None, *, private: bool
+) -> tuple[tuple[str, ...], list[list[Any]]]:
+    errors = "backslashreplace" if private else "strict"
+    longest = csv.field_size_limit(_LONGEST_CELL) if private else csv.field_size_limit()
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = _drop_empty(list(csv.reader(file)))
+        if header:  # of a private file, too, it is public
+            with path.open("rb") as file:
+                file.readline().decode("utf-8-sig")
+        with path.open(newline="", encoding="utf-8-sig", errors=errors) as lines:
+            rows = _drop_empty(list(csv.reader(lines)))
     except UnicodeDecodeError:
         raise BadRows(f"{path.name} is not text in UTF-8; save it as CSV in UTF-8") from None
     except csv.Error as cause:
         raise BadRows(f"{path.name} cannot be read as CSV: {cause}") from None
+    finally:
+        csv.field_size_limit(longest)
     if not rows or not (_has_header(path, rows) if header is None else header):
         return (), [list(row) for row in rows]
     names = tuple(cell.strip() for cell in rows[0])
@@ -313,6 +327,7 @@ def _check_rectangular(path: Path, width: int, cells: list[list[Any]]) -> None:
             )
 
 
+_LONGEST_CELL = 2**31 - 1
 _FRAMES = "use --frame pandas or polars for columns of text"
 _MODE = "of texts there is a mode, with --category for each"
 
