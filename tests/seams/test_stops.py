@@ -134,7 +134,8 @@ def test_a_cell_that_cannot_be_copied_refuses_nothing(held, cell, book):
     """A refusal before the charge would tell, at no cost, that a row holds such a thing."""
     rows = HELD[held]([cell(), *ROWS[1:]])
     posterior = hs.Posterior(likelihood, GRID, epsilon=1.0, clip=1.0)
-    asked = [(count, PROVEN), (likelihood, posterior)]
+    coins = hs.posterior.bernoulli(GRID, epsilon=1.0)  # which counts what is no number as 0
+    asked = [(count, PROVEN), (likelihood, posterior), (coins.log_likelihood, coins)]
     if held in ("list", "array"):
         asked.append((MEDIAN, hs.Smooth(MEDIAN, epsilon=1.0)))
     for place, (f, mechanism) in enumerate(asked, start=1):
